@@ -1,0 +1,1 @@
+//! Layer 2: bytes of others in, as records.

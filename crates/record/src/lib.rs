@@ -1,0 +1,24 @@
+//! Layer 1: what a log record is.
+//!
+//! No IO, no clock, no randomness, no async: everything here is a value or a pure function.
+//!
+//! A record keeps its *original line* without storing it: the line is a [`Shape`] (literal text
+//! with named slots) plus the values of the slots. Rendering the shape gives the line back byte
+//! for byte; where that is impossible the line is kept whole beside the fields.
+
+pub mod limits;
+mod id;
+mod time;
+mod time_pattern;
+mod value;
+mod shape;
+mod record;
+mod entry;
+
+pub use entry::{Batch, Entry, EntryKind, Labels};
+pub use id::{Id, IdParseError, Incarnation, SourceId};
+pub use record::{Fix, Message, Record, TimeSource};
+pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
+pub use time::{Civil, TimeRange, Timestamp};
+pub use time_pattern::{ParsedTime, PatternError, TimePattern};
+pub use value::Value;

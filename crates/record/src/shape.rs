@@ -1,0 +1,463 @@
+//! Shapes: how the original line of a record is rebuilt from its fields.
+//!
+//! A shape is literal text with slots, written as it is stored:
+//!
+//! ```text
+//! {"ts":"⟨_time:%Y-%m-%dT%H:%M:%S.%6f%z[Z]⟩","level":"⟨level:j⟩","status":⟨status:i⟩}
+//! ⟨remote_addr:t⟩ - - [⟨_time:%d/%b/%Y:%H:%M:%S %z[+0000]⟩] "⟨method:t⟩ ⟨path:t⟩ …
+//! ```
+//!
+//! A slot names the field that fills it and the kind of text it becomes (see [`SlotKind`]).
+//! `_time` is the record's time and `_msg` its message; every other name is a field. A line that
+//! contains `⟨` or `⟩` itself has no shape and is kept whole.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::limits::{SHAPE_BYTES_MAX, SHAPES_MAX};
+use crate::time::Timestamp;
+use crate::time_pattern::TimePattern;
+use crate::value::Value;
+
+/// Opens a slot in a shape's text.
+const OPEN: &str = "⟨";
+/// Closes a slot in a shape's text.
+const CLOSE: &str = "⟩";
+
+/// What kind of text a slot's value becomes in the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// `t`: the value's text as it is.
+    Text,
+    /// `j`: the inside of a JSON string, with the escapes of RFC 8259 where they are needed only.
+    JsonString,
+    /// `q`: the inside of a quoted string in which `"` and `\` are preceded by `\` (logfmt).
+    Quoted,
+    /// `d`: the inside of an RFC 5424 parameter value: `"`, `\` and `]` are preceded by `\`.
+    StructuredData,
+    /// `i`: a whole number.
+    Int,
+    /// `f`: a number with a fraction.
+    Float,
+    /// `b`: `true` or `false`.
+    Bool,
+    /// `n`: `null`.
+    Null,
+    /// `r`: JSON text of an array or an empty object.
+    Json,
+    /// `p`: the syslog facility; it prints nothing and is added to the severity that follows.
+    Facility,
+    /// `v`: the syslog severity, printed as facility * 8 + severity.
+    Severity,
+    /// `%…`: the record's time in this form.
+    Time(TimePattern),
+}
+
+/// A place in a shape that a field fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The field's name, `_time` or `_msg`.
+    pub name: Box<str>,
+    /// What its value becomes in the line.
+    pub kind: SlotKind,
+}
+
+/// A part of a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Text that every line of the shape has here.
+    Literal(Box<str>),
+    /// The slot with this index.
+    Slot(usize),
+}
+
+/// How a line is rebuilt. See the module's documentation.
+pub struct Shape {
+    text: Box<str>,
+    pieces: Box<[Piece]>,
+    slots: Box<[Slot]>,
+    message_slot: Option<usize>,
+}
+
+/// Why a text is not a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShapeError {
+    /// A slot is not closed, or its closing mark stands alone.
+    Unbalanced,
+    /// A slot has no kind, or one that is not known.
+    Kind(String),
+    /// The text is longer than [`SHAPE_BYTES_MAX`].
+    TooLong,
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShapeError::Unbalanced => f.write_str("a slot of the shape is not closed"),
+            ShapeError::Kind(slot) => write!(f, "slot {slot:?} of the shape has no known kind"),
+            ShapeError::TooLong => write!(f, "the shape is longer than {SHAPE_BYTES_MAX} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for ShapeError {}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Shape) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Shape {}
+
+impl Shape {
+    /// The shape of a line that is its message: `⟨_msg:t⟩`.
+    pub const TEXT: &str = "⟨_msg:t⟩";
+
+    /// Compiles a shape.
+    pub fn new(text: &str) -> Result<Shape, ShapeError> {
+        if text.len() > SHAPE_BYTES_MAX {
+            return Err(ShapeError::TooLong);
+        }
+        let mut pieces = Vec::new();
+        let mut slots: Vec<Slot> = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find(OPEN) {
+            push_literal(&rest[..open], &mut pieces)?;
+            let inside = &rest[open + OPEN.len()..];
+            let close = inside.find(CLOSE).ok_or(ShapeError::Unbalanced)?;
+            pieces.push(Piece::Slot(slots.len()));
+            slots.push(slot(&inside[..close])?);
+            rest = &inside[close + CLOSE.len()..];
+        }
+        push_literal(rest, &mut pieces)?;
+        let message_slot = slots.iter().position(|s| &*s.name == "_msg");
+        Ok(Shape {
+            text: text.into(),
+            pieces: pieces.into(),
+            slots: slots.into(),
+            message_slot,
+        })
+    }
+
+    /// The shape as it is stored.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Literals and slots in the order of the line.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The slots in the order of the line.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The slot that is the message.
+    pub fn message_slot(&self) -> Option<usize> {
+        self.message_slot
+    }
+
+    /// Whether the message is the whole line: there is no `_msg` slot and the line is not JSON.
+    pub fn message_is_line(&self) -> bool {
+        self.message_slot.is_none() && !self.is_json()
+    }
+
+    /// Whether lines of this shape are JSON objects.
+    pub fn is_json(&self) -> bool {
+        self.text.trim_ascii_start().starts_with('{')
+    }
+
+    /// Appends one slot's text.
+    pub fn render_slot(&self, index: usize, time: Timestamp, value: &Value<'_>, out: &mut Vec<u8>) {
+        match &self.slots[index].kind {
+            SlotKind::Time(pattern) => pattern.render(time, out),
+            SlotKind::JsonString => escape_json(&value.to_text(), out),
+            SlotKind::Quoted => escape_with_backslash(&value.to_text(), b"\"\\", out),
+            SlotKind::StructuredData => escape_with_backslash(&value.to_text(), b"\"\\]", out),
+            SlotKind::Null => out.extend_from_slice(b"null"),
+            SlotKind::Facility => {}
+            // A column may hold whole numbers as floats and the reverse; the kind decides.
+            SlotKind::Int => match value {
+                Value::Float(f) => crate::value::write_int(*f as i64, out),
+                other => other.write_text(out),
+            },
+            SlotKind::Float => match value {
+                Value::Int(i) => crate::value::write_float(*i as f64, out),
+                other => other.write_text(out),
+            },
+            SlotKind::Text | SlotKind::Bool | SlotKind::Json | SlotKind::Severity => {
+                value.write_text(out);
+            }
+        }
+    }
+
+    /// Appends the line: `value` gives what fills each slot (by its index), and is not asked for
+    /// `Time` and `Null` slots; `fix` gives the text of the slots that render differently.
+    pub fn render_fixed<'v, 'f>(
+        &self,
+        time: Timestamp,
+        mut value: impl FnMut(usize) -> Value<'v>,
+        mut fix: impl FnMut(usize) -> Option<&'f [u8]>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut facility = 0;
+        for piece in &self.pieces {
+            let index = match piece {
+                Piece::Literal(text) => {
+                    out.extend_from_slice(text.as_bytes());
+                    continue;
+                }
+                Piece::Slot(index) => *index,
+            };
+            if let Some(text) = fix(index) {
+                out.extend_from_slice(text);
+                continue;
+            }
+            match &self.slots[index].kind {
+                SlotKind::Time(pattern) => pattern.render(time, out),
+                SlotKind::Null => out.extend_from_slice(b"null"),
+                SlotKind::Facility => facility = as_int(&value(index)),
+                SlotKind::Severity => {
+                    let priority = facility.wrapping_mul(8).wrapping_add(as_int(&value(index)));
+                    crate::value::write_int(priority, out);
+                }
+                _ => self.render_slot(index, time, &value(index), out),
+            }
+        }
+    }
+
+    /// Appends the line of a record without fixes.
+    pub fn render<'v>(
+        &self,
+        time: Timestamp,
+        value: impl FnMut(usize) -> Value<'v>,
+        out: &mut Vec<u8>,
+    ) {
+        self.render_fixed(time, value, |_| None, out);
+    }
+}
+
+fn as_int(value: &Value<'_>) -> i64 {
+    value.as_number().unwrap_or(0.0) as i64
+}
+
+fn push_literal(text: &str, pieces: &mut Vec<Piece>) -> Result<(), ShapeError> {
+    if text.contains(CLOSE) {
+        return Err(ShapeError::Unbalanced);
+    }
+    if !text.is_empty() {
+        pieces.push(Piece::Literal(text.into()));
+    }
+    Ok(())
+}
+
+/// Compiles the inside of a slot: `name:kind`. Names may hold colons, kinds begin after the last
+/// one, except times, whose patterns hold colons too and begin at `:%`.
+fn slot(inside: &str) -> Result<Slot, ShapeError> {
+    let unknown = || ShapeError::Kind(inside.to_owned());
+    if let Some(pattern) = inside.strip_prefix("_time:") {
+        let pattern = TimePattern::new(pattern).map_err(|_| unknown())?;
+        return Ok(Slot {
+            name: "_time".into(),
+            kind: SlotKind::Time(pattern),
+        });
+    }
+    let (name, kind) = inside.rsplit_once(':').ok_or_else(unknown)?;
+    let kind = match kind {
+        "t" => SlotKind::Text,
+        "j" => SlotKind::JsonString,
+        "q" => SlotKind::Quoted,
+        "d" => SlotKind::StructuredData,
+        "i" => SlotKind::Int,
+        "f" => SlotKind::Float,
+        "b" => SlotKind::Bool,
+        "n" => SlotKind::Null,
+        "r" => SlotKind::Json,
+        "p" => SlotKind::Facility,
+        "v" => SlotKind::Severity,
+        _ => return Err(unknown()),
+    };
+    Ok(Slot {
+        name: name.into(),
+        kind,
+    })
+}
+
+/// Appends the inside of a JSON string: only what must be escaped is.
+fn escape_json(text: &[u8], out: &mut Vec<u8>) {
+    let mut clean = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[clean..at]);
+        clean = at + 1;
+        let letter = match byte {
+            b'"' | b'\\' => byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            _ => {
+                const HEX: &[u8; 16] = b"0123456789abcdef";
+                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', letter]);
+    }
+    out.extend_from_slice(&text[clean..]);
+}
+
+fn escape_with_backslash(text: &[u8], special: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        if special.contains(&byte) {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+}
+
+/// The distinct shapes of a stream of lines, compiled once each.
+pub struct ShapeTable {
+    shapes: HashMap<Box<[u8]>, Option<Arc<Shape>>>,
+    text: Arc<Shape>,
+}
+
+impl Default for ShapeTable {
+    fn default() -> ShapeTable {
+        ShapeTable::new()
+    }
+}
+
+impl ShapeTable {
+    /// An empty table.
+    pub fn new() -> ShapeTable {
+        let text = Shape {
+            text: Shape::TEXT.into(),
+            pieces: [Piece::Slot(0)].into(),
+            slots: [Slot {
+                name: "_msg".into(),
+                kind: SlotKind::Text,
+            }]
+            .into(),
+            message_slot: Some(0),
+        };
+        ShapeTable {
+            shapes: HashMap::new(),
+            text: Arc::new(text),
+        }
+    }
+
+    /// The shape of a line that is its message.
+    pub fn text(&self) -> Arc<Shape> {
+        Arc::clone(&self.text)
+    }
+
+    /// The shape with this text, or `None` if it does not compile or the table is full.
+    pub fn intern(&mut self, text: &[u8]) -> Option<Arc<Shape>> {
+        if let Some(known) = self.shapes.get(text) {
+            return known.clone();
+        }
+        if self.shapes.len() >= SHAPES_MAX || text.len() > SHAPE_BYTES_MAX {
+            return None;
+        }
+        let shape = std::str::from_utf8(text)
+            .ok()
+            .and_then(|t| Shape::new(t).ok())
+            .map(Arc::new);
+        self.shapes.insert(text.into(), shape.clone());
+        shape
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    fn render(shape: &str, values: &[Value<'_>]) -> String {
+        let shape = Shape::new(shape).unwrap();
+        let mut out = Vec::new();
+        shape.render(
+            Timestamp(1_772_409_752_465_922_000),
+            |i| values[i].clone(),
+            &mut out,
+        );
+        String::from_utf8(out).unwrap()
+    }
+
+    fn text(s: &str) -> Value<'_> {
+        Value::Str(Cow::Borrowed(s))
+    }
+
+    #[test]
+    fn lines_are_rebuilt() {
+        let table = [
+            (
+                r#"{"ts":"⟨_time:%Y-%m-%dT%H:%M:%S.%6f%z[Z]⟩","m":"⟨_msg:j⟩","a":{"b":⟨a.b:i⟩,"n":⟨n:n⟩}}"#,
+                vec![
+                    Value::Null,
+                    text("x\"\n\u{1}é"),
+                    Value::Int(-3),
+                    Value::Null,
+                ],
+                "{\"ts\":\"2026-03-02T00:02:32.465922Z\",\"m\":\"x\\\"\\n\\u0001é\",\"a\":{\"b\":-3,\"n\":null}}",
+            ),
+            (
+                "<⟨facility:p⟩⟨severity:v⟩>1",
+                vec![Value::Int(3), Value::Int(4)],
+                "<28>1",
+            ),
+            (
+                "[x a=\"⟨x.a:d⟩\"]",
+                vec![text("]\"\\")],
+                "[x a=\"\\]\\\"\\\\\"]",
+            ),
+            (
+                "⟨a:b:t⟩⟨f:f⟩ ⟨i:i⟩",
+                vec![text("v"), Value::Int(5), Value::Float(7.0)],
+                "v5.0 7",
+            ),
+        ];
+        for (shape, values, line) in table {
+            assert_eq!(render(shape, &values), line);
+        }
+    }
+
+    #[test]
+    fn wrong_shapes_are_refused() {
+        assert_eq!(Shape::new("⟨a:t").unwrap_err(), ShapeError::Unbalanced);
+        assert_eq!(Shape::new("a⟩").unwrap_err(), ShapeError::Unbalanced);
+        assert_eq!(
+            Shape::new("⟨a:?⟩").unwrap_err(),
+            ShapeError::Kind("a:?".into())
+        );
+        assert_eq!(
+            Shape::new(&"x".repeat(1 << 20)).unwrap_err(),
+            ShapeError::TooLong
+        );
+    }
+
+    #[test]
+    fn a_table_is_bounded() {
+        let mut table = ShapeTable::new();
+        for i in 0..SHAPES_MAX {
+            assert!(table.intern(format!("{i}⟨_msg:t⟩").as_bytes()).is_some());
+        }
+        assert!(table.intern(b"one more").is_none());
+        assert!(table.intern("0⟨_msg:t⟩".as_bytes()).is_some());
+    }
+}

@@ -1,0 +1,541 @@
+//! Written forms of an instant: parsed, and rendered back byte for byte.
+//!
+//! A pattern is *general* while it holds `%f` (one to nine digits) or `%z` (any offset), and
+//! *concrete* when each of these names what was found (`%6f`, `%z[+0100]`). Parsing works with
+//! both; only concrete patterns render. Shapes hold concrete patterns.
+//!
+//! | item | meaning |
+//! | --- | --- |
+//! | `%Y %m %d %H %M %S` | year (4 digits), month, day, hour, minute, second (2 digits each) |
+//! | `%e` | day padded with a space |
+//! | `%b` `%a` | English month or weekday, three letters |
+//! | `%f` `%1f`…`%9f` | digits of a second's fraction |
+//! | `%z` `%z[TEXT]` | offset: `Z`, `+01:00`, `+0100` or `+01` |
+//! | `%s` `%L` `%U` `%N` | Unix seconds, milliseconds, microseconds, nanoseconds |
+//! | `%%` | a percent sign |
+//!
+//! A pattern without an offset is read as UTC; one without a year takes the year that puts it
+//! nearest below one day after the receive time.
+
+use std::fmt;
+
+use crate::time::{Civil, Timestamp};
+use crate::value::write_int;
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+];
+const WEEKDAYS: [&[u8; 3]; 7] = [b"Sun", b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat"];
+const DAY_NS: i64 = 86_400_000_000_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    Literal(u8),
+    Year,
+    Month,
+    MonthName,
+    Weekday,
+    Day,
+    DaySpace,
+    Hour,
+    Minute,
+    Second,
+    /// Digits of the fraction; `None` in a general pattern.
+    Fraction(Option<u8>),
+    /// The offset as written and in minutes; `None` in a general pattern.
+    Offset(Option<(Box<str>, i32)>),
+    /// Unix time in units of so many nanoseconds.
+    Epoch(i64),
+}
+
+/// A written form of an instant. See the module's documentation for the syntax.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TimePattern {
+    text: Box<str>,
+    items: Box<[Item]>,
+}
+
+/// Why a text is not a time pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternError {
+    /// Byte of the item that is not understood.
+    pub at: usize,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the time pattern has an unknown item at byte {}",
+            self.at
+        )
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+impl fmt::Debug for TimePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What parsing has found so far.
+#[derive(Default)]
+struct Found<'a> {
+    year: Option<i64>,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+    nanos: u32,
+    fraction_digits: u8,
+    offset: Option<(&'a [u8], i32)>,
+    epoch: Option<(i64, i64)>,
+}
+
+/// An instant read from text.
+#[derive(Clone, Copy, Debug)]
+pub struct ParsedTime<'a> {
+    /// The instant.
+    pub time: Timestamp,
+    /// Bytes of the text that belong to it.
+    pub bytes: usize,
+    fraction_digits: u8,
+    offset: &'a [u8],
+}
+
+impl TimePattern {
+    /// Compiles a pattern.
+    pub fn new(text: &str) -> Result<TimePattern, PatternError> {
+        let bytes = text.as_bytes();
+        let mut items = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (item, length) = match bytes[at] {
+                b'%' => item(&bytes[at + 1..]).ok_or(PatternError { at })?,
+                literal => (Item::Literal(literal), 0),
+            };
+            items.push(item);
+            at += 1 + length;
+        }
+        Ok(TimePattern {
+            text: text.into(),
+            items: items.into(),
+        })
+    }
+
+    /// The pattern as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the pattern says itself how to render.
+    pub fn is_concrete(&self) -> bool {
+        !self
+            .items
+            .iter()
+            .any(|i| matches!(i, Item::Fraction(None) | Item::Offset(None)))
+    }
+
+    /// Reads an instant from the start of `text`.
+    ///
+    /// `received` decides the year where the pattern has none.
+    pub fn parse<'a>(&self, text: &'a [u8], received: Timestamp) -> Option<ParsedTime<'a>> {
+        let mut found = Found {
+            month: 1,
+            day: 1,
+            ..Found::default()
+        };
+        let mut at = 0;
+        for item in &self.items {
+            at += item.read(&text[at..], &mut found)?;
+        }
+        Some(ParsedTime {
+            time: found.resolve(received)?,
+            bytes: at,
+            fraction_digits: found.fraction_digits,
+            offset: found.offset.map_or(b"", |(text, _)| text),
+        })
+    }
+
+    /// Appends the text of the concrete pattern that `parsed` was written in.
+    pub fn write_concrete(&self, parsed: &ParsedTime<'_>, out: &mut Vec<u8>) {
+        for item in &self.items {
+            match item {
+                Item::Fraction(_) => {
+                    out.extend_from_slice(&[b'%', b'0' + parsed.fraction_digits, b'f'])
+                }
+                Item::Offset(_) => {
+                    out.extend_from_slice(b"%z[");
+                    out.extend_from_slice(parsed.offset);
+                    out.push(b']');
+                }
+                other => other.write_pattern(out),
+            }
+        }
+    }
+
+    /// Appends `time` in this form. General items render as nine digits and `Z`.
+    pub fn render(&self, time: Timestamp, out: &mut Vec<u8>) {
+        let minutes = self.items.iter().find_map(|item| match item {
+            Item::Offset(Some((_, minutes))) => Some(*minutes),
+            _ => None,
+        });
+        let shift = i64::from(minutes.unwrap_or(0)) * 60_000_000_000;
+        let (seconds, nanos) = time.saturating_add(shift).seconds();
+        let civil = Civil::from_seconds(seconds);
+        for item in &self.items {
+            item.render(&civil, nanos, time, out);
+        }
+    }
+}
+
+/// Reads the item after a percent sign; gives it and its length.
+fn item(after: &[u8]) -> Option<(Item, usize)> {
+    let simple = match after.first()? {
+        b'%' => Item::Literal(b'%'),
+        b'Y' => Item::Year,
+        b'm' => Item::Month,
+        b'b' => Item::MonthName,
+        b'a' => Item::Weekday,
+        b'd' => Item::Day,
+        b'e' => Item::DaySpace,
+        b'H' => Item::Hour,
+        b'M' => Item::Minute,
+        b'S' => Item::Second,
+        b's' => Item::Epoch(1_000_000_000),
+        b'L' => Item::Epoch(1_000_000),
+        b'U' => Item::Epoch(1_000),
+        b'N' => Item::Epoch(1),
+        b'f' => Item::Fraction(None),
+        digit @ b'1'..=b'9' if after.get(1) == Some(&b'f') => {
+            return Some((Item::Fraction(Some(digit - b'0')), 2));
+        }
+        b'z' if after.get(1) == Some(&b'[') => {
+            let end = after.iter().position(|&b| b == b']')?;
+            let text = &after[2..end];
+            let (length, minutes) = offset(text)?;
+            if length != text.len() {
+                return None;
+            }
+            let text = std::str::from_utf8(text).ok()?.into();
+            return Some((Item::Offset(Some((text, minutes))), end + 1));
+        }
+        b'z' => Item::Offset(None),
+        _ => return None,
+    };
+    Some((simple, 1))
+}
+
+impl Item {
+    /// Reads the item from the start of `text`; gives its length.
+    fn read<'a>(&self, text: &'a [u8], found: &mut Found<'a>) -> Option<usize> {
+        match self {
+            Item::Literal(byte) => return (text.first() == Some(byte)).then_some(1),
+            Item::Year => found.year = Some(i64::from(digits(text, 4)?)),
+            Item::Month => found.month = digits(text, 2)?,
+            Item::MonthName => {
+                let name = text.get(..3)?;
+                found.month = 1 + MONTHS.iter().position(|m| m[..] == *name)? as u32;
+                return Some(3);
+            }
+            Item::Weekday => {
+                let name = text.get(..3)?;
+                WEEKDAYS.iter().position(|w| w[..] == *name)?;
+                return Some(3);
+            }
+            Item::Day => found.day = digits(text, 2)?,
+            Item::DaySpace if text.first() == Some(&b' ') => found.day = digits(text.get(1..)?, 1)?,
+            Item::DaySpace => found.day = digits(text, 2).filter(|d| *d >= 10)?,
+            Item::Hour => found.hour = digits(text, 2)?,
+            Item::Minute => found.minute = digits(text, 2)?,
+            Item::Second => found.second = digits(text, 2)?,
+            Item::Fraction(wanted) => return found.read_fraction(text, *wanted),
+            Item::Offset(wanted) => return found.read_offset(text, wanted.as_ref()),
+            Item::Epoch(unit) => return found.read_epoch(text, *unit),
+        }
+        Some(if matches!(self, Item::Year) { 4 } else { 2 })
+    }
+
+    fn write_pattern(&self, out: &mut Vec<u8>) {
+        let letter = match self {
+            Item::Literal(b'%') => b'%',
+            Item::Literal(byte) => return out.push(*byte),
+            Item::Year => b'Y',
+            Item::Month => b'm',
+            Item::MonthName => b'b',
+            Item::Weekday => b'a',
+            Item::Day => b'd',
+            Item::DaySpace => b'e',
+            Item::Hour => b'H',
+            Item::Minute => b'M',
+            Item::Second => b'S',
+            Item::Fraction(_) => b'f',
+            Item::Offset(_) => b'z',
+            Item::Epoch(1_000_000_000) => b's',
+            Item::Epoch(1_000_000) => b'L',
+            Item::Epoch(1_000) => b'U',
+            Item::Epoch(_) => b'N',
+        };
+        out.extend_from_slice(&[b'%', letter]);
+    }
+
+    fn render(&self, civil: &Civil, nanos: u32, time: Timestamp, out: &mut Vec<u8>) {
+        match self {
+            Item::Literal(byte) => out.push(*byte),
+            Item::Year => push_digits(civil.year.clamp(0, 9999) as u32, 4, out),
+            Item::Month => push_digits(civil.month, 2, out),
+            Item::MonthName => out.extend_from_slice(MONTHS[civil.month as usize - 1]),
+            Item::Weekday => out.extend_from_slice(WEEKDAYS[civil.weekday() as usize]),
+            Item::Day => push_digits(civil.day, 2, out),
+            Item::DaySpace if civil.day < 10 => {
+                out.extend_from_slice(&[b' ', b'0' + civil.day as u8]);
+            }
+            Item::DaySpace => push_digits(civil.day, 2, out),
+            Item::Hour => push_digits(civil.hour, 2, out),
+            Item::Minute => push_digits(civil.minute, 2, out),
+            Item::Second => push_digits(civil.second, 2, out),
+            Item::Fraction(count) => {
+                let count = u32::from(count.unwrap_or(9));
+                push_digits(nanos / 10u32.pow(9 - count), count, out);
+            }
+            Item::Offset(Some((text, _))) => out.extend_from_slice(text.as_bytes()),
+            Item::Offset(None) => out.push(b'Z'),
+            Item::Epoch(unit) => write_int(time.0.div_euclid(*unit), out),
+        }
+    }
+}
+
+impl<'a> Found<'a> {
+    fn read_fraction(&mut self, text: &[u8], wanted: Option<u8>) -> Option<usize> {
+        let count = text
+            .iter()
+            .take(10)
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        let count = match wanted {
+            Some(wanted) => usize::from(wanted),
+            None => count,
+        };
+        if !(1..=9).contains(&count) {
+            return None;
+        }
+        self.nanos = digits(text, count)? * 10u32.pow(9 - count as u32);
+        self.fraction_digits = count as u8;
+        Some(count)
+    }
+
+    fn read_offset(&mut self, text: &'a [u8], wanted: Option<&(Box<str>, i32)>) -> Option<usize> {
+        let (length, minutes) = match wanted {
+            Some((wanted, minutes)) => {
+                let same = text.starts_with(wanted.as_bytes());
+                same.then_some((wanted.len(), *minutes))?
+            }
+            None => offset(text)?,
+        };
+        self.offset = Some((&text[..length], minutes));
+        Some(length)
+    }
+
+    fn read_epoch(&mut self, text: &[u8], unit: i64) -> Option<usize> {
+        let count = text
+            .iter()
+            .take(20)
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        if count == 0 || (count > 1 && text[0] == b'0') {
+            return None;
+        }
+        let number = std::str::from_utf8(&text[..count]).ok()?.parse().ok()?;
+        self.epoch = Some((number, unit));
+        Some(count)
+    }
+
+    fn resolve(&self, received: Timestamp) -> Option<Timestamp> {
+        if let Some((number, unit)) = self.epoch {
+            let whole = number.checked_mul(unit)?;
+            return whole.checked_add(i64::from(self.nanos)).map(Timestamp);
+        }
+        let Some(year) = self.year else {
+            let latest = received.saturating_add(DAY_NS);
+            let year = Civil::from_seconds(latest.seconds().0).year;
+            // Eight years always hold a 29 February.
+            return (0..8)
+                .filter_map(|back| self.in_year(year - back))
+                .find(|t| *t <= latest);
+        };
+        self.in_year(year)
+    }
+
+    fn in_year(&self, year: i64) -> Option<Timestamp> {
+        let civil = Civil {
+            year,
+            month: self.month,
+            day: self.day,
+            hour: self.hour,
+            minute: self.minute,
+            second: self.second,
+        };
+        let minutes = self.offset.map_or(0, |(_, minutes)| minutes);
+        Timestamp::from_seconds(civil.to_seconds()? - i64::from(minutes) * 60, self.nanos)
+    }
+}
+
+/// Reads an offset from UTC; gives its length and its minutes.
+fn offset(text: &[u8]) -> Option<(usize, i32)> {
+    let sign = match text.first()? {
+        b'Z' => return Some((1, 0)),
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let hours = digits(&text[1..], 2).filter(|h| *h <= 23)? as i32;
+    let (length, minutes) = match text.get(3) {
+        Some(b':') => (6, digits(text.get(4..)?, 2)?),
+        _ => match digits(&text[3..], 2) {
+            Some(minutes) => (5, minutes),
+            None => (3, 0),
+        },
+    };
+    (minutes < 60).then_some((length, sign * (hours * 60 + minutes as i32)))
+}
+
+/// Reads exactly `count` digits, nine at most.
+fn digits(text: &[u8], count: usize) -> Option<u32> {
+    let mut value = 0u32;
+    for byte in text.get(..count)? {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u32::from(digit);
+    }
+    Some(value)
+}
+
+fn push_digits(value: u32, count: u32, out: &mut Vec<u8>) {
+    for place in (0..count).rev() {
+        out.push(b'0' + (value / 10u32.pow(place) % 10) as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 2026-03-02T00:00:00Z.
+    const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
+
+    const GENERAL: [&str; 6] = [
+        "%Y-%m-%dT%H:%M:%S.%f%z",
+        "%Y-%m-%d %H:%M:%S,%3f",
+        "%d/%b/%Y:%H:%M:%S %z",
+        "%b %e %H:%M:%S",
+        "%a %b %d %H:%M:%S %Y",
+        "%s.%f",
+    ];
+
+    fn parse(pattern: &str, text: &str) -> Option<Timestamp> {
+        let parsed = TimePattern::new(pattern)
+            .ok()?
+            .parse(text.as_bytes(), RECEIVED)?;
+        (parsed.bytes == text.len()).then_some(parsed.time)
+    }
+
+    #[test]
+    fn forms_are_read() {
+        let table = [
+            (
+                GENERAL[0],
+                "2026-03-02T00:02:32.465922Z",
+                Some(1_772_409_752_465_922_000),
+            ),
+            (
+                GENERAL[0],
+                "2026-03-02T01:02:32.5+01:00",
+                Some(1_772_409_752_500_000_000),
+            ),
+            (GENERAL[0], "2026-02-29T01:02:32.5Z", None),
+            (
+                GENERAL[1],
+                "2026-03-02 00:02:32,465",
+                Some(1_772_409_752_465_000_000),
+            ),
+            (
+                GENERAL[2],
+                "02/Mar/2026:00:02:32 -0600",
+                Some(1_772_431_352_000_000_000),
+            ),
+            (
+                GENERAL[3],
+                "Mar  2 00:02:32",
+                Some(1_772_409_752_000_000_000),
+            ),
+            (
+                GENERAL[3],
+                "Dec 31 00:00:00",
+                Some(1_767_139_200_000_000_000),
+            ),
+            (
+                GENERAL[3],
+                "Feb 29 00:00:00",
+                Some(1_709_164_800_000_000_000),
+            ),
+            (
+                GENERAL[5],
+                "1772409752.465",
+                Some(1_772_409_752_465_000_000),
+            ),
+            ("%L", "1772409752465", Some(1_772_409_752_465_000_000)),
+            ("%N", "99999999999999999999", None),
+        ];
+        for (pattern, text, expected) in table {
+            assert_eq!(
+                parse(pattern, text),
+                expected.map(Timestamp),
+                "{pattern} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_patterns_name_the_item() {
+        assert_eq!(TimePattern::new("%Y-%Q").unwrap_err().at, 3);
+        assert_eq!(TimePattern::new("x%").unwrap_err().at, 1);
+        assert_eq!(TimePattern::new("%z[+1]").unwrap_err().at, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_is_read_back(
+            which in 0..GENERAL.len(),
+            seconds in 1_700_000_000i64..1_772_000_000,
+            nanos in 0u32..1_000_000_000,
+        ) {
+            let time = Timestamp::from_seconds(seconds, nanos).unwrap();
+            let general = TimePattern::new(GENERAL[which]).unwrap();
+            let mut text = Vec::new();
+            general.render(time, &mut text);
+            let parsed = general.parse(&text, RECEIVED).unwrap();
+            prop_assert_eq!(parsed.bytes, text.len());
+            let mut concrete = Vec::new();
+            general.write_concrete(&parsed, &mut concrete);
+            let concrete = TimePattern::new(std::str::from_utf8(&concrete).unwrap()).unwrap();
+            prop_assert!(concrete.is_concrete());
+            let mut again = Vec::new();
+            concrete.render(parsed.time, &mut again);
+            prop_assert_eq!(again, text);
+        }
+
+        #[test]
+        fn nothing_panics(pattern in "[%a-zA-Z0-9\\[\\]+:]{0,12}", text in proptest::collection::vec(any::<u8>(), 0..24)) {
+            if let Ok(pattern) = TimePattern::new(&pattern) {
+                pattern.parse(&text, RECEIVED);
+                pattern.render(Timestamp::MIN, &mut Vec::new());
+            }
+        }
+    }
+}
