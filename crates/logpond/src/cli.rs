@@ -240,7 +240,7 @@ pub struct Query {
     #[command(flatten)]
     pub selection: Selection,
     /// Only count.
-    #[arg(short = 'c', long, conflicts_with_all = ["follow", "output"])]
+    #[arg(short = 'c', long, conflicts_with = "follow")]
     pub count: bool,
     /// The newest N only; 0 is no limit [default: 1000 on a terminal, else 0].
     #[arg(short = 'n', long = "limit", value_name = "N")]

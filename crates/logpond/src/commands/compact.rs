@@ -16,7 +16,10 @@ pub(super) fn run(args: &Compact) -> Result<Exit, Failure> {
     let (_, trailer) = rows(answer)?;
     if !trailer.complete {
         for missing in &trailer.missing {
-            note(&format!("logpond: {}", missing.as_str().unwrap_or("something failed")));
+            note(&format!(
+                "logpond: {}",
+                missing.as_str().unwrap_or("something failed")
+            ));
         }
         return Err("the compaction did not finish".into());
     }

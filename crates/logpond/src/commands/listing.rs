@@ -64,7 +64,9 @@ pub(super) fn exit(is_empty: bool, trailer: &Trailer) -> Exit {
         return Exit::Found;
     }
     if let Some(newest) = &trailer.newest {
-        note(&format!("no records match; the newest record is of {newest}"));
+        note(&format!(
+            "no records match; the newest record is of {newest}"
+        ));
     }
     Exit::None
 }

@@ -71,11 +71,19 @@ pub(super) fn run(args: Query) -> Result<Exit, Failure> {
         (false, true) => LIMIT_ON_TERMINAL,
         (false, false) => 0,
     };
-    let format_default = if is_terminal { Format::Pretty } else { Format::Line };
+    let format_default = if is_terminal {
+        Format::Pretty
+    } else {
+        Format::Line
+    };
     let question = Question {
         meaning,
         matcher,
-        limit: if args.quiet { 1 } else { args.limit.unwrap_or(limit_default) },
+        limit: if args.quiet {
+            1
+        } else {
+            args.limit.unwrap_or(limit_default)
+        },
         is_limit_default: args.limit.is_none() && !args.quiet,
         before: args.before_context.or(args.context).unwrap_or(0),
         after: args.after_context.or(args.context).unwrap_or(0),
@@ -101,13 +109,17 @@ fn split_words(
     words: &[OsString],
     files: &[PathBuf],
 ) -> Result<(Option<OsString>, Origin), Failure> {
-    let is_file = |word: &OsStr| word == "-" || (!files.is_empty() && PathBuf::from(word).is_file());
+    let is_file =
+        |word: &OsStr| word == "-" || (!files.is_empty() && PathBuf::from(word).is_file());
     let (more, texts): (Vec<&OsString>, Vec<&OsString>) =
         words.iter().partition(|word| is_file(word));
     if texts.len() > 1 {
         let joined: Vec<_> = texts.iter().map(|text| text.to_string_lossy()).collect();
         return Err(match files.is_empty() {
-            true => format!("several texts: quote them to search for one: '{}'", joined.join(" ")),
+            true => format!(
+                "several texts: quote them to search for one: '{}'",
+                joined.join(" ")
+            ),
             false => format!("no such files, or several texts: {}", joined.join(", ")),
         }
         .into());
@@ -202,7 +214,10 @@ mod tests {
         assert_eq!(split(&[], &[]).unwrap(), (None, 0));
         assert_eq!(split(&[text], &[]).unwrap(), (Some("text".into()), 0));
         assert_eq!(split(&[text, dash], &[]).unwrap(), (Some("text".into()), 1));
-        assert_eq!(split(&[&here, text], &[&here]).unwrap(), (Some("text".into()), 2));
+        assert_eq!(
+            split(&[&here, text], &[&here]).unwrap(),
+            (Some("text".into()), 2)
+        );
         assert_eq!(split(&[&here], &[]).unwrap().1, 0);
         assert!(split(&[text, text], &[]).is_err());
         assert!(split(&[text, text], &[&here]).is_err());

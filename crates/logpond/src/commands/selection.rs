@@ -175,26 +175,48 @@ mod tests {
             filter: Some("x OR y=1".into()),
             ..Selection::default()
         };
-        expect![].assert_eq(&text_of("say \"hi\" AND", &selection));
+        expect![[r#""say \"hi\" AND" AND /a\/b+/ AND status>=500 AND path="/a b" AND user:* AND ("x" OR y=1)"#]].assert_eq(&text_of("say \"hi\" AND", &selection));
         let inverted = Selection {
             invert_match: true,
             ignore_case: true,
             fields: vec!["host!=a".into()],
             ..Selection::default()
         };
-        expect![].assert_eq(&text_of("x", &inverted));
+        expect![[r#"NOT i"x" AND host!=a"#]].assert_eq(&text_of("x", &inverted));
         expect!["*"].assert_eq(&text_of("", &Selection::default()));
     }
 
     #[test]
     fn mistakes_are_shown_where_they_are() {
         let mistakes = [
-            Selection { regexes: vec!["a(b".into()], ..Selection::default() },
-            Selection { fields: vec!["status".into()], ..Selection::default() },
-            Selection { filter: Some("a AND (b".into()), ..Selection::default() },
-            Selection { invert_match: true, ..Selection::default() },
+            Selection {
+                regexes: vec!["a(b".into()],
+                ..Selection::default()
+            },
+            Selection {
+                fields: vec!["status".into()],
+                ..Selection::default()
+            },
+            Selection {
+                filter: Some("a AND (b".into()),
+                ..Selection::default()
+            },
+            Selection {
+                invert_match: true,
+                ..Selection::default()
+            },
         ];
         let said: Vec<String> = mistakes.iter().map(|s| text_of("", s)).collect();
-        expect![].assert_eq(&said.join("\n"));
+        expect![[r#"
+            --regexp: regular expression: unclosed group (at character 2)
+              a(b
+               ^
+            --field: a condition needs an operator (at character 7); write FIELD=VALUE, FIELD!=VALUE, FIELD>=N, FIELD~REGEX, FIELD:TEXT or FIELD:*
+              status
+                    ^
+            --where: `(` without `)` (at character 7); close it, or quote the text
+              a AND (b
+                    ^
+            --invert-match needs a TEXT or --regexp to invert"#]].assert_eq(&said.join("\n"));
     }
 }

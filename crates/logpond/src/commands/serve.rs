@@ -6,7 +6,11 @@ use crate::settings::{Settings, Surroundings, gather};
 
 pub(super) fn run(args: &Serve) -> Result<Exit, Failure> {
     let settings = settings(args)?;
-    Err(format!("{} would be served, but this build cannot", settings.data.display()).into())
+    Err(format!(
+        "{} would be served, but this build cannot",
+        settings.data.display()
+    )
+    .into())
 }
 
 /// The settings that flags, environment and files give.

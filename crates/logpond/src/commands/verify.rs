@@ -10,5 +10,9 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
         ..Serve::default()
     };
     let settings = serve::settings(&flags)?;
-    Err(format!("{} would be checked, but this build cannot", settings.data.display()).into())
+    Err(format!(
+        "{} would be checked, but this build cannot",
+        settings.data.display()
+    )
+    .into())
 }

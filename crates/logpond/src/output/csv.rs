@@ -67,10 +67,13 @@ impl Csv {
             }
         }
         self.sample_bytes += row.message.as_ref().map_or(0, |m| m.len());
-        self.sample.push(Row {
-            line: None,
-            ..row.clone()
-        }.into_owned());
+        self.sample.push(
+            Row {
+                line: None,
+                ..row.clone()
+            }
+            .into_owned(),
+        );
     }
 
     fn write(&self, row: &Row<'_>, out: &mut Vec<u8>) {

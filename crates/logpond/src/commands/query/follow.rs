@@ -47,9 +47,10 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
                 is_lost = false;
                 listen(&mut answer, &mut newest, &mut rows, sink)
             }
-            Err(error @ (ClientError::Unreachable { .. } | ClientError::Refused { status: 503, .. })) => {
-                Err(error.into())
-            }
+            Err(
+                error
+                @ (ClientError::Unreachable { .. } | ClientError::Refused { status: 503, .. }),
+            ) => Err(error.into()),
             Err(error) => return Err(error.into()),
         };
         let is_over = question

@@ -36,6 +36,8 @@ pub(super) fn run(
 ) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let mut search = Search::new(args, question, files.len() > 1);
+    let lengths: Option<u64> = files.iter().map(|path| input::plain_length(path)).sum();
+    search.bytes_total = lengths.unwrap_or(0);
     for path in files {
         if let Err(error) = search.read(path, sink) {
             match error.downcast::<Unreadable>() {
@@ -91,6 +93,8 @@ struct Search<'a> {
     number: u64,
     rows: u64,
     bytes: u64,
+    /// Bytes of all files; 0 if that is not known.
+    bytes_total: u64,
     newest: Option<Timestamp>,
     unreadable: usize,
     is_done: bool,
@@ -120,6 +124,7 @@ impl<'a> Search<'a> {
             number: 0,
             rows: 0,
             bytes: 0,
+            bytes_total: 0,
             newest: None,
             unreadable: 0,
             is_done: false,
@@ -165,7 +170,7 @@ impl<'a> Search<'a> {
             }
             sink.progress.update(client::Progress {
                 bytes: self.bytes,
-                bytes_total: 0,
+                bytes_total: self.bytes_total,
                 rows: self.rows,
             });
         }
@@ -183,7 +188,11 @@ impl<'a> Search<'a> {
             return;
         }
         let entry = Entry {
-            id: Id::new(self.received.unix_ms().max(0) as u64, Incarnation(0), self.number),
+            id: Id::new(
+                self.received.unix_ms().max(0) as u64,
+                Incarnation(0),
+                self.number,
+            ),
             received: self.received,
             kind: EntryKind::Line,
             labels,
@@ -228,7 +237,12 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn show(&mut self, record: &Record<'_>, is_match: bool, sink: &mut Sink) -> Result<(), Failure> {
+    fn show(
+        &mut self,
+        record: &Record<'_>,
+        is_match: bool,
+        sink: &mut Sink,
+    ) -> Result<(), Failure> {
         let row = Row::from_record(record, self.with_line);
         match &mut self.tail {
             Some(tail) => tail.push(Some(row.into_owned()), is_match, self.question.limit),
@@ -282,9 +296,11 @@ impl Tail {
             self.forget_oldest();
         }
         if self.bytes > HELD_BYTES_MAX {
-            return Err("the records take more than 256 MB, too much to print them in another \
+            return Err(
+                "the records take more than 256 MB, too much to print them in another \
                         order; ask for fewer (-n) or leave out -r"
-                .into());
+                    .into(),
+            );
         }
         Ok(())
     }

@@ -75,7 +75,10 @@ fn line(progress: client::Progress, elapsed: Duration) -> String {
     let left = progress.bytes_total.saturating_sub(progress.bytes);
     if progress.bytes_total > 0 && rate > 0.0 {
         let seconds = (left as f64 / rate).min(1e9);
-        text.push_str(&format!(" · {} left", span(Duration::from_secs_f64(seconds.ceil()))));
+        text.push_str(&format!(
+            " · {} left",
+            span(Duration::from_secs_f64(seconds.ceil()))
+        ));
     }
     text.push_str(&format!(" · {} found", count(progress.rows)));
     text
@@ -97,6 +100,9 @@ mod tests {
             "3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left · 17 found"
         );
         let unknown = client::Progress::default();
-        assert_eq!(line(unknown, Duration::from_secs(1)), "0 B · 0 B/s · 0 found");
+        assert_eq!(
+            line(unknown, Duration::from_secs(1)),
+            "0 B · 0 B/s · 0 found"
+        );
     }
 }

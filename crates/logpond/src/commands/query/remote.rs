@@ -107,10 +107,12 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn push(&mut self, line: &[u8]) -> Result<(), Failure> {
         if self.bytes.len() + line.len() > HELD_BYTES_MAX {
-            return Err("the newest records take more than 256 MB, too much to turn them round; \
+            return Err(
+                "the newest records take more than 256 MB, too much to turn them round; \
                         ask for fewer (-n), for the newest first (-r), or for all of a range \
                         (-n 0 --since …)"
-                .into());
+                    .into(),
+            );
         }
         self.bytes.extend_from_slice(line);
         self.ends.push(self.bytes.len());

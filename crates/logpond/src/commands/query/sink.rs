@@ -36,12 +36,7 @@ enum Pager {
 }
 
 impl Sink {
-    pub(super) fn open(
-        format: Format,
-        style: Style,
-        only_fields: &[String],
-        paging: When,
-    ) -> Sink {
+    pub(super) fn open(format: Format, style: Style, only_fields: &[String], paging: When) -> Sink {
         let wanted = match paging {
             When::Auto => terminal::is_output() && variable("TERM").is_none_or(|t| t != "dumb"),
             When::Always => true,
@@ -147,7 +142,9 @@ fn pager_command() -> Option<String> {
     let given = ["LOGPOND_PAGER", "PAGER"]
         .iter()
         .find_map(|name| variable(name))
-        .map_or("less".to_string(), |value| value.to_string_lossy().into_owned());
+        .map_or("less".to_string(), |value| {
+            value.to_string_lossy().into_owned()
+        });
     (!given.trim().is_empty() && given.trim() != "cat").then_some(given)
 }
 
