@@ -1,1 +1,16 @@
-//! Layer 3: how it is asked.
+//! Layer 3: how the pond is asked.
+//!
+//! From the text of a query to the rows and numbers of an answer:
+//!
+//! ```text
+//! text ─▶ query (parse) ─▶ Filter ─▶ matcher      record by record
+//!                             ├────▶ literal      tokens for the index
+//!                             └────▶ prefilter    bytes of raw entries
+//! rows ─▶ order (merge, first N) ─▶ context ─▶ output
+//!     └─▶ aggregate (count, top, histogram, fields) ─▶ merge ─▶ finish
+//! ```
+//!
+//! No IO, no clock, no threads: what needs the time or a zone is given it.
+
+pub mod when;
+pub mod size;
