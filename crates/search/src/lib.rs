@@ -12,5 +12,23 @@
 //!
 //! No IO, no clock, no threads: what needs the time or a zone is given it.
 
+pub mod query;
+mod number;
+mod pattern;
+mod field;
+mod matcher;
+mod prefilter;
+mod literal;
 pub mod when;
 pub mod size;
+
+pub use field::{FieldError, FieldMatcher, Target};
+pub use literal::{TokenQuery, Tokens, is_token_byte, token_query, tokens};
+pub use matcher::{Matcher, Scratch};
+pub use number::Number;
+pub use pattern::{Finder, RegexError};
+pub use prefilter::RawPrefilter;
+pub use query::{Filter, SyntaxError};
+
+#[cfg(test)]
+mod tests;
