@@ -21,6 +21,7 @@ mod prefilter;
 mod literal;
 pub mod when;
 pub mod size;
+pub mod aggregate;
 
 pub use field::{FieldError, FieldMatcher, Target};
 pub use literal::{TokenQuery, Tokens, is_token_byte, token_query, tokens};
