@@ -22,6 +22,8 @@ mod literal;
 pub mod when;
 pub mod size;
 pub mod aggregate;
+pub mod order;
+pub mod context;
 
 pub use field::{FieldError, FieldMatcher, Target};
 pub use literal::{TokenQuery, Tokens, is_token_byte, token_query, tokens};
