@@ -30,7 +30,7 @@ pub fn plain_length(path: &Path) -> Option<u64> {
     let metadata = file.metadata().ok().filter(|m| m.is_file())?;
     let mut start = [0; ZSTD_MAGIC.len()];
     let filled = file.read(&mut start).ok()?;
-    (!is_compressed(&start[..filled])).then(|| metadata.len())
+    (!is_compressed(&start[..filled])).then_some(metadata.len())
 }
 
 /// Standard input. What is compressed is only recognised once its first bytes are there.

@@ -199,12 +199,10 @@ impl<'a> Search<'a> {
             raw: line.bytes,
         };
         self.number += 1;
-        let mut parser = std::mem::take(&mut self.parser);
-        let record = parser.parse(&entry);
+        let record = self.parser.parse(&entry);
         if let Err(failure) = self.record(record, sink) {
             self.failure = Some(failure);
         }
-        self.parser = parser;
     }
 
     fn record(&mut self, record: Record<'_>, sink: &mut Sink) -> Result<(), Failure> {
