@@ -155,27 +155,42 @@ fn check(format: &str, want: Expect) {
 
 #[test]
 fn formats() {
-    check("line", expect![[r#"
+    check(
+        "line",
+        expect![[r#"
         2026-03-02T00:00:03.000000Z three status=503 ok=2.7
         2026-03-02T00:00:04.000000Z 2026-03-02T00:00:04Z four \\xff\\x00
-    "#]]);
-    check("pretty", expect![[r#"
+    "#]],
+    );
+    check(
+        "pretty",
+        expect![[r#"
         2026-03-02 00:00:03.000+00:00 three status=503 ok=2.7
         2026-03-02 00:00:04.000+00:00 2026-03-02T00:00:04Z four \\xff\\x00
-    "#]]);
-    check("json", expect![[r#"
+    "#]],
+    );
+    check(
+        "json",
+        expect![[r#"
         {\"_time\":\"2026-03-02T00:00:03.000000000Z\",\"_id\":\"<received>0000000000000002\",\"_msg\":\"three\",\"status\":503,\"ok\":2.7}
         {\"_time\":\"2026-03-02T00:00:04.000000000Z\",\"_id\":\"<received>0000000000000003\",\"_msg\":\"2026-03-02T00:00:04Z four \xef\xbf\xbd\\u0000\",\"_msg_bin\":\"MjAyNi0wMy0wMlQwMDowMDowNFogZm91ciD/AA==\"}
-    "#]]);
-    check("logfmt", expect![[r#"
+    "#]],
+    );
+    check(
+        "logfmt",
+        expect![[r#"
         time=2026-03-02T00:00:03.000000Z id=<received>0000000000000002 msg=three status=503 ok=2.7
         time=2026-03-02T00:00:04.000000Z id=<received>0000000000000003 msg=\"2026-03-02T00:00:04Z four \\xff\\x00\"
-    "#]]);
-    check("csv", expect![[r#"
+    "#]],
+    );
+    check(
+        "csv",
+        expect![[r#"
         _time,_id,_msg,status,ok,_more\r
         2026-03-02T00:00:03.000000000Z,<received>0000000000000002,three,503,2.7,\r
         2026-03-02T00:00:04.000000000Z,<received>0000000000000003,2026-03-02T00:00:04Z four \xff\x00,,,\r
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -354,7 +369,8 @@ fn tables() {
         count    share  value
             3  150.0 %  a\nb
             1   50.0 %  7
-    "#]].assert_eq(&done.text());
+    "#]]
+    .assert_eq(&done.text());
     let buckets = format!(
         "{{\"from\":\"2026-03-02T00:00:00Z\",\"to\":\"x\",\"count\":3}}\n{}",
         trailer("")
@@ -375,7 +391,8 @@ fn tables() {
     expect![[r#"
         field  records   share  distinct  types
         n            3  50.0 %         2  int string
-    "#]].assert_eq(&done.text());
+    "#]]
+    .assert_eq(&done.text());
     let segments = format!(
         "{{\"path\":\"a.parquet\",\"state\":\"live\",\"rows\":3,\"bytes\":1000,\"raw_bytes\":9000}}\n{}",
         trailer("")
@@ -384,7 +401,8 @@ fn tables() {
     expect![[r#"
         state  rows   bytes     raw  path
         live      3  1.0 kB  9.0 kB  a.parquet
-    "#]].assert_eq(&done.text());
+    "#]]
+    .assert_eq(&done.text());
     let (done, asked) = ask(&["compact", "--wait", "--cold"], vec![ok(&trailer(""))]);
     assert_eq!((done.code, &*done.err), (Some(0), "compacted in 1 ms\n"));
     assert_eq!(asked, ["POST /api/v1/compact?cold=true"]);
