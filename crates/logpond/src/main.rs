@@ -1,2 +1,2 @@
-//! The product.
+//! The `logpond` program.
 fn main() {}
