@@ -10,5 +10,6 @@
 
 pub mod clock;
 pub mod ingest;
+pub mod net;
 pub mod shutdown;
 pub mod telemetry;

@@ -1,7 +1,7 @@
 //! Makes records durable: one journal, written by one thread.
 //!
 //! ```text
-//!  listeners ──submit──▶ queue (bounded bytes) ──▶ lp-journal: append, group sync ──▶ Visible
+//!  listeners ──submit──▶ queue (bounded bytes) ──▶ lp-journal: append, group sync ──▶ visible
 //!      ◀──────────── accepted / refused ───────────────┘                        (for queries)
 //! ```
 //!
@@ -14,7 +14,8 @@
 //!   and after [`ROOM_WAIT_MAX`] they are refused.
 //! - No async thread touches a file.
 
-mod visible;
+mod changes;
+mod journal;
 mod writer;
 #[cfg(test)]
 mod tests;
@@ -27,10 +28,12 @@ use std::{io, thread};
 
 use logpond_record::{Batch, Id, Timestamp};
 use logpond_segment::disk::Space;
+use logpond_segment::journal::{Appended, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::telemetry::Metrics;
-pub use visible::{View, Visible, VisibleFile};
+pub use changes::Changes;
+pub use journal::DiskJournal;
 
 /// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
 /// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.
@@ -49,17 +52,21 @@ const BATCH_OVERHEAD_BYTES: usize = 512;
 
 /// What the writer thread writes to: the journal, or a stand-in in tests.
 pub trait Journal: Send {
-    /// Appends one batch; it is not durable yet.
+    /// Appends one batch; it is durable once [`Journal::durable_mark`] has reached its mark.
     ///
     /// # Errors
-    /// After an error nothing that was appended since the last successful sync is kept.
-    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Accepted, WriteError>;
+    /// After an error (but one of the batch's labels) every batch above the durable mark has
+    /// failed.
+    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError>;
 
-    /// Makes everything appended durable. Cheap if nothing is unsynced.
+    /// Makes everything appended durable and visible. Cheap if nothing is unsynced.
     ///
     /// # Errors
-    /// After an error nothing that was appended since the last successful sync is kept.
+    /// After an error every batch above the durable mark has failed.
     fn sync(&mut self) -> Result<(), WriteError>;
+
+    /// Batches with marks up to this are durable.
+    fn durable_mark(&self) -> u64;
 
     /// Closes the open file if its age or size says so.
     ///
@@ -67,32 +74,20 @@ pub trait Journal: Send {
     /// As for [`Journal::sync`].
     fn rotate_if_due(&mut self, now: Timestamp) -> Result<(), WriteError>;
 
+    /// Whether a file waits to be closed, so that [`Journal::rotate_if_due`] must be called.
+    fn needs_attention(&self) -> bool;
+
     /// Closes the open file whatever its age, synced.
     ///
     /// # Errors
-    /// As for [`Journal::sync`].
+    /// When a file could not be closed; what is below the durable mark is safe all the same.
     fn close(&mut self) -> Result<(), WriteError>;
-
-    /// Files closed since the last call.
-    fn take_closed(&mut self) -> Vec<VisibleFile>;
-
-    /// The file that is being written, up to its last sync.
-    fn open_file(&self) -> Option<VisibleFile>;
 
     /// Room on the disk.
     ///
     /// # Errors
     /// When the file system does not answer.
     fn space(&self) -> io::Result<Space>;
-}
-
-/// Why the journal did not take a batch.
-#[derive(Clone, Debug)]
-pub enum WriteError {
-    /// No room on the disk.
-    Full(Arc<str>),
-    /// Any other failure, in the disk's words.
-    Failed(Arc<str>),
 }
 
 /// A batch was taken.
@@ -111,6 +106,8 @@ pub enum Refused {
     Busy,
     /// The disk is full; what is missing, in words.
     Full(Arc<str>),
+    /// The batch itself cannot be written; why, in words.
+    Invalid(Arc<str>),
     /// The journal could not be written or synced; the disk's words.
     Failed(Arc<str>),
     /// The process is stopping.
@@ -130,6 +127,7 @@ impl fmt::Display for Refused {
                 "the disk is full ({what}); free some space or lower --retain-size, \
                  then records are taken again"
             ),
+            Refused::Invalid(what) => f.write_str(what),
             Refused::Failed(what) => write!(f, "the journal could not be written: {what}"),
             Refused::Stopping => f.write_str("the server is stopping; try again later"),
         }
@@ -138,17 +136,22 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-impl From<WriteError> for Refused {
-    fn from(error: WriteError) -> Refused {
+impl From<&WriteError> for Refused {
+    fn from(error: &WriteError) -> Refused {
+        let mut text = error.to_string();
+        if let Some(source) = std::error::Error::source(error) {
+            text.push_str(&format!(" ({source})"));
+        }
         match error {
-            WriteError::Full(what) => Refused::Full(what),
-            WriteError::Failed(what) => Refused::Failed(what),
+            WriteError::Full { .. } => Refused::Full(text.into()),
+            WriteError::Labels { .. } => Refused::Invalid(text.into()),
+            _ => Refused::Failed(text.into()),
         }
     }
 }
 
 struct Submission {
-    batch: Batch,
+    batch: Arc<Batch>,
     durable: bool,
     queued_at: Instant,
     reply: oneshot::Sender<Result<Accepted, Refused>>,
@@ -167,14 +170,43 @@ pub struct Ingest {
 /// The writer thread.
 pub struct Writer(JoinHandle<Result<(), WriteError>>);
 
+/// What the writer thread could not do in order at its end.
+#[derive(Debug)]
+pub enum EndError {
+    /// A file could not be closed; the next start closes it.
+    Close(WriteError),
+    /// The thread panicked: a defect of this program.
+    Panic,
+}
+
+impl fmt::Display for EndError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndError::Close(_) => f.write_str("the journal could not be closed in order"),
+            EndError::Panic => f.write_str("the journal thread panicked"),
+        }
+    }
+}
+
+impl std::error::Error for EndError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            EndError::Close(source) => Some(source),
+            EndError::Panic => None,
+        }
+    }
+}
+
 impl Writer {
     /// Waits until the last handle is gone, the queue is written and the journal is closed.
     ///
     /// # Errors
     /// When the journal could not be closed in order; what was acknowledged as durable is safe.
-    pub fn join(self) -> Result<(), WriteError> {
-        let panicked = |_| Err(WriteError::Failed("the journal thread panicked".into()));
-        self.0.join().unwrap_or_else(panicked)
+    pub fn join(self) -> Result<(), EndError> {
+        match self.0.join() {
+            Ok(closed) => closed.map_err(EndError::Close),
+            Err(_) => Err(EndError::Panic),
+        }
     }
 }
 
@@ -184,13 +216,13 @@ impl Writer {
 /// When the system gives no thread.
 pub fn start(
     journal: impl Journal + 'static,
-    visible: Visible,
+    changes: Changes,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
 ) -> io::Result<(Ingest, Writer)> {
     // Bounded by the semaphore: nothing is sent without a permit.
     let (queue, receiver) = mpsc::channel();
-    let driver = writer::Driver::new(journal, receiver, visible, metrics.clone(), clock);
+    let driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
         .spawn(move || driver.run())?;
@@ -210,7 +242,12 @@ impl Ingest {
     ///
     /// # Errors
     /// See [`Refused`]; in every case nothing of the batch is kept.
-    pub async fn submit(&self, batch: Batch, durable: bool) -> Result<Accepted, Refused> {
+    pub async fn submit(
+        &self,
+        batch: impl Into<Arc<Batch>>,
+        durable: bool,
+    ) -> Result<Accepted, Refused> {
+        let batch = batch.into();
         if batch.is_empty() {
             let first_id = Id::MIN;
             return Ok(Accepted { first_id, count: 0 });

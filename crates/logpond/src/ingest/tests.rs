@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use logpond_record::{EntryKind, Incarnation, Labels, SourceId};
+use logpond_record::{EntryKind, Incarnation, Labels};
 
 use super::*;
 
@@ -32,18 +32,22 @@ struct FakeJournal {
     script: Arc<Script>,
     unsynced: Vec<Vec<u8>>,
     count: u64,
-    bytes: u64,
+    durable_mark: u64,
 }
 
 impl Journal for FakeJournal {
-    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Accepted, WriteError> {
+    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError> {
         drop(self.script.gate.lock());
         self.script.log("append");
         self.unsynced.extend(batch.iter().map(<[u8]>::to_vec));
         let first_id = Id::new(now.unix_ms() as u64, Incarnation(7), self.count);
         self.count += batch.len() as u64;
         let count = batch.len() as u64;
-        Ok(Accepted { first_id, count })
+        Ok(Appended {
+            first_id,
+            count,
+            mark: self.count,
+        })
     }
 
     fn sync(&mut self) -> Result<(), WriteError> {
@@ -51,9 +55,13 @@ impl Journal for FakeJournal {
         let unsynced = std::mem::take(&mut self.unsynced);
         if self.script.fail_syncs.load(SeqCst) > 0 {
             self.script.fail_syncs.fetch_sub(1, SeqCst);
-            return Err(WriteError::Failed("journal/x: input/output error".into()));
+            return Err(WriteError::Disk {
+                operation: "sync",
+                path: "journal/x".to_owned(),
+                error: io::ErrorKind::Other.into(),
+            });
         }
-        self.bytes += unsynced.iter().map(|e| e.len() as u64).sum::<u64>();
+        self.durable_mark = self.count;
         self.script.synced.lock().unwrap().extend(unsynced);
         Ok(())
     }
@@ -67,24 +75,12 @@ impl Journal for FakeJournal {
         self.sync()
     }
 
-    fn take_closed(&mut self) -> Vec<VisibleFile> {
-        Vec::new()
+    fn durable_mark(&self) -> u64 {
+        self.durable_mark
     }
 
-    fn open_file(&self) -> Option<VisibleFile> {
-        let incarnation = Incarnation(7);
-        let source = SourceId {
-            incarnation,
-            sequence: 0,
-        };
-        let path = "journal/0.open".to_owned();
-        let (bytes, is_open) = (self.bytes, true);
-        (bytes > 0).then_some(VisibleFile {
-            source,
-            path,
-            bytes,
-            is_open,
-        })
+    fn needs_attention(&self) -> bool {
+        true
     }
 
     fn space(&self) -> io::Result<Space> {
@@ -100,7 +96,7 @@ struct Stand {
     script: Arc<Script>,
     ingest: Ingest,
     writer: Writer,
-    visible: Visible,
+    changes: Changes,
     metrics: Arc<Metrics>,
 }
 
@@ -110,17 +106,17 @@ fn stand() -> Stand {
         script: script.clone(),
         unsynced: Vec::new(),
         count: 0,
-        bytes: 0,
+        durable_mark: 0,
     };
-    let visible = Visible::default();
+    let changes = Changes::default();
     let metrics = Arc::new(Metrics::default());
     let clock = || Timestamp(1_772_409_600_000_000_000);
-    let (ingest, writer) = start(journal, visible.clone(), metrics.clone(), clock).unwrap();
+    let (ingest, writer) = start(journal, changes.clone(), metrics.clone(), clock).unwrap();
     Stand {
         script,
         ingest,
         writer,
-        visible,
+        changes,
         metrics,
     }
 }
@@ -145,7 +141,7 @@ fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
     let accepted = block_on(s.ingest.submit(batch(&["a", "bc"]), true)).unwrap();
     assert_eq!(accepted.count, 2);
     assert_eq!(*s.script.calls.lock().unwrap(), ["append", "sync"]);
-    assert_eq!(s.visible.view().files[0].bytes, 3);
+    assert_eq!(s.changes.count(), 1);
     drop(s.ingest);
     s.writer.join().unwrap();
     assert_eq!(s.script.calls.lock().unwrap()[2..], ["close", "sync"]);
@@ -154,10 +150,10 @@ fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
 #[test]
 fn a_fast_batch_becomes_visible_without_further_input() {
     let s = stand();
-    let before = s.visible.view().version;
+    let before = s.changes.count();
     block_on(s.ingest.submit(batch(&["a"]), false)).unwrap();
-    let view = s.visible.wait_newer(before, Duration::from_secs(60));
-    assert_eq!(view.files[0].bytes, 1);
+    assert!(s.changes.wait(before, Duration::from_secs(60)) > before);
+    assert_eq!(*s.script.synced.lock().unwrap(), [b"a".to_vec()]);
     assert_eq!(
         block_on(s.ingest.submit(batch(&[]), true)).unwrap().count,
         0

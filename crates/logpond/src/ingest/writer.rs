@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use logpond_record::Timestamp;
 use logpond_segment::disk::Space;
+use logpond_segment::journal::WriteError;
 use tokio::sync::oneshot;
 
-use super::{Accepted, Journal, Refused, Submission, UNSYNCED_TIME_MAX, Visible, WriteError};
+use super::{Accepted, Changes, Journal, Refused, Submission, UNSYNCED_TIME_MAX};
 use crate::telemetry::Metrics;
 
 /// How much is appended before a sync although more is waiting: bounds the wait of the first.
@@ -34,17 +35,19 @@ const RESERVE_BYTES_MAX: u64 = 16 << 20;
 struct Waiting {
     reply: oneshot::Sender<Result<Accepted, Refused>>,
     accepted: Accepted,
+    mark: u64,
 }
 
 pub(super) struct Driver<J> {
     journal: J,
     receiver: Receiver<Submission>,
-    visible: Visible,
+    changes: Changes,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
     waiting: Vec<Waiting>,
     unsynced_since: Option<Instant>,
-    unsynced_fast_records: u64,
+    /// Mark and number of records of each batch that was acknowledged after its write.
+    unsynced_fast: Vec<(u64, u64)>,
     unsynced_batches: u64,
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
@@ -60,19 +63,19 @@ impl<J: Journal> Driver<J> {
     pub(super) fn new(
         journal: J,
         receiver: Receiver<Submission>,
-        visible: Visible,
+        changes: Changes,
         metrics: Arc<Metrics>,
         clock: fn() -> Timestamp,
     ) -> Driver<J> {
         Driver {
             journal,
             receiver,
-            visible,
+            changes,
             metrics,
             clock,
             waiting: Vec::new(),
             unsynced_since: None,
-            unsynced_fast_records: 0,
+            unsynced_fast: Vec::new(),
             unsynced_batches: 0,
             space_checked_at: None,
             full: None,
@@ -98,19 +101,19 @@ impl<J: Journal> Driver<J> {
         }
         self.sync();
         let closed = self.journal.close();
-        self.publish();
+        self.changes.notify();
         closed
     }
 
     fn next(&self) -> Event {
-        let received = match (self.unsynced_since, self.journal.open_file()) {
+        let received = match (self.unsynced_since, self.journal.needs_attention()) {
             (Some(since), _) => {
                 let left = UNSYNCED_TIME_MAX.saturating_sub(since.elapsed());
                 self.receiver.recv_timeout(left)
             }
-            (None, Some(_)) => self.receiver.recv_timeout(ROTATION_CHECK_INTERVAL),
+            (None, true) => self.receiver.recv_timeout(ROTATION_CHECK_INTERVAL),
             // Nothing to look after: an idle process does not wake up.
-            (None, None) => self
+            (None, false) => self
                 .receiver
                 .recv()
                 .map_err(|_| RecvTimeoutError::Disconnected),
@@ -157,24 +160,33 @@ impl<J: Journal> Driver<J> {
         let appended = self.journal.append(&batch, (self.clock)());
         self.metrics.write_ns.observe_duration(started.elapsed());
         drop(room);
-        match appended {
-            Ok(accepted) => {
-                self.metrics
-                    .batch_bytes
-                    .observe(batch.payload().len() as u64);
-                self.unsynced_since.get_or_insert(started);
-                self.unsynced_batches += 1;
-                if durable {
-                    self.waiting.push(Waiting { reply, accepted });
-                } else {
-                    self.unsynced_fast_records += accepted.count;
-                    let _ = reply.send(Ok(accepted));
-                }
-            }
+        let appended = match appended {
+            Ok(appended) => appended,
             Err(error) => {
-                let _ = reply.send(Err(error.clone().into()));
-                self.fail_unsynced(error);
+                let _ = reply.send(Err((&error).into()));
+                // Labels are the sender's mistake and touch no other batch.
+                if !matches!(error, WriteError::Labels { .. }) {
+                    self.fail_unsynced(&error);
+                }
+                return;
             }
+        };
+        let (first_id, count) = (appended.first_id, appended.count);
+        let accepted = Accepted { first_id, count };
+        self.metrics
+            .batch_bytes
+            .observe(batch.payload().len() as u64);
+        self.unsynced_since.get_or_insert(started);
+        self.unsynced_batches += 1;
+        if durable {
+            self.waiting.push(Waiting {
+                reply,
+                accepted,
+                mark: appended.mark,
+            });
+        } else {
+            self.unsynced_fast.push((appended.mark, count));
+            let _ = reply.send(Ok(accepted));
         }
     }
 
@@ -185,60 +197,59 @@ impl<J: Journal> Driver<J> {
         let started = Instant::now();
         let synced = self.journal.sync();
         self.metrics.sync_ns.observe_duration(started.elapsed());
-        if let Err(error) = synced {
-            return self.fail_unsynced(error);
-        }
-        self.metrics.group_batches.observe(self.unsynced_batches);
-        self.forget_unsynced();
-        // Before the replies: whoever learns of the sync can read what it wrote.
-        self.publish();
-        for Waiting { reply, accepted } in self.waiting.drain(..) {
-            let _ = reply.send(Ok(accepted));
+        match synced {
+            Ok(()) => self.settle(),
+            Err(error) => self.fail_unsynced(&error),
         }
     }
 
     fn rotate_if_due(&mut self) {
         match self.journal.rotate_if_due((self.clock)()) {
-            Ok(()) => {
-                let closed = self.journal.take_closed();
-                if closed.is_empty() {
-                    return;
-                }
-                // Closing synced everything that was written.
-                self.forget_unsynced();
-                self.visible.publish(closed);
-                for Waiting { reply, accepted } in self.waiting.drain(..) {
-                    let _ = reply.send(Ok(accepted));
-                }
-            }
-            Err(error) => self.fail_unsynced(error),
+            // A rotation syncs; then whoever waits has waited long enough.
+            Ok(()) if !self.is_settled() => self.settle(),
+            Ok(()) => {}
+            Err(error) => self.fail_unsynced(&error),
         }
     }
 
-    fn publish(&mut self) {
-        let mut files = self.journal.take_closed();
-        files.extend(self.journal.open_file());
-        self.visible.publish(files);
+    /// Whether nobody waits for what the journal has made durable.
+    fn is_settled(&self) -> bool {
+        let durable = self.journal.durable_mark();
+        self.waiting.iter().all(|w| w.mark > durable)
     }
 
-    fn fail_unsynced(&mut self, error: WriteError) {
-        if let WriteError::Full(what) = &error {
-            self.full = Some(what.clone());
+    /// Tells everybody whose batch is durable.
+    fn settle(&mut self) {
+        let durable = self.journal.durable_mark();
+        self.metrics.group_batches.observe(self.unsynced_batches);
+        self.changes.notify();
+        for Waiting {
+            reply, accepted, ..
+        } in self.waiting.extract_if(.., |w| w.mark <= durable)
+        {
+            let _ = reply.send(Ok(accepted));
+        }
+        self.unsynced_fast.retain(|(mark, _)| *mark > durable);
+        if self.waiting.is_empty() && self.unsynced_fast.is_empty() {
+            self.unsynced_since = None;
+        }
+        self.unsynced_batches = 0;
+    }
+
+    fn fail_unsynced(&mut self, error: &WriteError) {
+        // An earlier sync may have covered some of those that wait.
+        self.settle();
+        if error.is_full() {
+            self.full = Some(error.to_string().into());
             self.space_checked_at = Some(Instant::now());
         }
-        self.metrics.unsynced_lost.add(self.unsynced_fast_records);
-        self.forget_unsynced();
-        // The journal has given its file up: what it closed stays visible up to its last sync.
-        self.publish();
+        let lost: u64 = self.unsynced_fast.drain(..).map(|(_, count)| count).sum();
+        self.metrics.unsynced_lost.add(lost);
         for Waiting { reply, .. } in self.waiting.drain(..) {
-            let _ = reply.send(Err(error.clone().into()));
+            let _ = reply.send(Err(error.into()));
         }
-    }
-
-    fn forget_unsynced(&mut self) {
         self.unsynced_since = None;
         self.unsynced_batches = 0;
-        self.unsynced_fast_records = 0;
     }
 
     /// Notices a full disk before the journal does, and the end of it.
