@@ -17,6 +17,10 @@ use crate::ingest::ROOM_WAIT_MAX;
 /// How long a request's body may make no progress.
 const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
 
+/// The longest body of a push, as it is sent. Within the memory for all bodies, so that one of
+/// this size can be received at all.
+pub(super) const RECEIVED_BYTES_MAX: usize = 32 << 20;
+
 /// Room reserved for a body before its length is known to be true.
 const CAPACITY_BYTES_MAX: usize = 1 << 20;
 

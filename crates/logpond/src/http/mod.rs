@@ -57,7 +57,9 @@ const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
 
 /// Bytes of all request bodies held at a time, as they came in. With the decoded size of the two
 /// that are decoded at once it bounds the memory of pushes.
-const BODIES_BYTES_MAX: usize = 32 << 20;
+const BODIES_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES_BYTES_MAX);
 
 /// What the endpoints need. One per server.
 pub struct App {

@@ -1,52 +1,56 @@
 //! Bytes of a connection to records, whichever framing the intake has.
 
+use logpond_protocol::intake::frames::FrameSplitter;
+use logpond_protocol::intake::lines::LineSplitter;
 use logpond_record::EntryKind;
 
 use super::Context;
 use super::gather::Gather;
 
-pub(super) struct Framing {
-    partial: Vec<u8>,
-    cut_bytes: u64,
-    line_bytes_max: usize,
+/// A splitter and where its records go.
+pub(super) enum Framing {
+    /// A record a line.
+    Lines(LineSplitter),
+    /// Octet counting or lines, frame by frame.
+    Frames(FrameSplitter),
 }
 
 impl Framing {
-    pub(super) fn new(_kind: EntryKind, line_bytes_max: usize) -> Framing {
-        Framing {
-            partial: Vec::new(),
-            cut_bytes: 0,
-            line_bytes_max,
+    pub(super) fn new(kind: EntryKind, line_bytes_max: usize) -> Framing {
+        match kind {
+            EntryKind::Syslog => Framing::Frames(FrameSplitter::new(line_bytes_max)),
+            _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
         }
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather, context: &Context) {
-        for piece in bytes.split_inclusive(|b| *b == b'\n') {
-            let line = piece.strip_suffix(b"\n").unwrap_or(piece);
-            let room = self.line_bytes_max - self.partial.len();
-            let kept = line.len().min(room);
-            self.partial.extend_from_slice(&line[..kept]);
-            self.cut_bytes += (line.len() - kept) as u64;
-            if piece.ends_with(b"\n") {
-                self.end(gather, context);
-            }
+        match self {
+            Framing::Lines(lines) => lines.feed(bytes, |line| {
+                add(line.bytes, line.truncated_bytes, gather, context);
+            }),
+            Framing::Frames(frames) => frames.feed(bytes, |frame| {
+                add(frame.bytes, frame.truncated_bytes, gather, context);
+            }),
         }
     }
 
+    /// Takes what the stream ended with as the last record.
     pub(super) fn finish(&mut self, gather: &mut Gather, context: &Context) {
-        if !self.partial.is_empty() {
-            self.end(gather, context);
+        match self {
+            Framing::Lines(lines) => lines.finish(|line| {
+                add(line.bytes, line.truncated_bytes, gather, context);
+            }),
+            Framing::Frames(frames) => frames.finish(|frame| {
+                add(frame.bytes, frame.truncated_bytes, gather, context);
+            }),
         }
     }
+}
 
-    fn end(&mut self, gather: &mut Gather, context: &Context) {
-        if self.cut_bytes > 0 {
-            context.metrics.intake(context.intake).truncated.add(1);
-            gather.push_cut(&self.partial, self.partial.len() as u64 + self.cut_bytes);
-        } else {
-            gather.push(&self.partial);
-        }
-        self.partial.clear();
-        self.cut_bytes = 0;
+fn add(raw: &[u8], truncated_bytes: usize, gather: &mut Gather, context: &Context) {
+    if truncated_bytes == 0 {
+        return gather.push(raw);
     }
+    context.metrics.intake(context.intake).truncated.add(1);
+    gather.push_cut(raw, (raw.len() + truncated_bytes) as u64);
 }
