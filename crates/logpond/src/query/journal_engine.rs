@@ -292,8 +292,9 @@ impl Emitter {
         trailer: &mut Trailer,
     ) -> Result<bool, QueryError> {
         if self.limit == 0 && (is_match || self.rows_behind_left == 0) {
-            trailer.has_more = is_match;
-            return Ok(!is_match);
+            // Whether a further match follows is not worth reading on for.
+            trailer.has_more = true;
+            return Ok(false);
         }
         if is_match {
             self.limit -= 1;
