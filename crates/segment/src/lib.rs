@@ -3,3 +3,10 @@
 //! No sockets, no clock, no async, no direct file access: all IO goes through [`disk::Disk`].
 
 pub mod disk;
+pub mod disk_suite;
+pub mod journal;
+pub mod mem_disk;
+pub mod compact;
+pub mod retain;
+pub mod sources;
+pub mod tally;
