@@ -22,5 +22,6 @@ pub mod client;
 pub mod output;
 pub mod terminal;
 pub mod telemetry;
+pub mod disk;
 pub mod clock;
 pub mod shutdown;

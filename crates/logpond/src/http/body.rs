@@ -75,9 +75,9 @@ impl hyper::body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Body::Rows(receiver) => {
-                receiver.poll_recv(context).map(|chunk| chunk.map(|c| Ok(Frame::data(c))))
-            }
+            Body::Rows(receiver) => receiver
+                .poll_recv(context)
+                .map(|chunk| chunk.map(|c| Ok(Frame::data(c)))),
         }
     }
 
@@ -87,7 +87,9 @@ impl hyper::body::Body for Body {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Body::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
+            }
             Body::Rows(_) => SizeHint::default(),
         }
     }
@@ -134,11 +136,13 @@ pub(super) async fn receive(
 async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
     loop {
         let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-        let frame = tokio::time::timeout(BODY_IDLE_MAX, frame).await.map_err(|_| {
-            let seconds = BODY_IDLE_MAX.as_secs();
-            let message = format!("nothing of the body came for {seconds} s");
-            ApiError::new(Kind::BodyTooSlow, message)
-        })?;
+        let frame = tokio::time::timeout(BODY_IDLE_MAX, frame)
+            .await
+            .map_err(|_| {
+                let seconds = BODY_IDLE_MAX.as_secs();
+                let message = format!("nothing of the body came for {seconds} s");
+                ApiError::new(Kind::BodyTooSlow, message)
+            })?;
         match frame {
             None => return Ok(None),
             Some(Err(e)) => {
@@ -153,10 +157,7 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
     }
 }
 
-async fn room_for(
-    bytes: usize,
-    bodies: &Arc<Semaphore>,
-) -> Result<OwnedSemaphorePermit, ApiError> {
+async fn room_for(bytes: usize, bodies: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     let waiting = bodies.clone().acquire_many_owned(bytes);
     match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {

@@ -21,7 +21,6 @@ pub(super) enum Kind {
     Busy,
     TooManyQueries,
     Internal,
-    NotImplemented,
     JournalFailed,
     Stopping,
     DiskFull,
@@ -38,16 +37,19 @@ impl Kind {
             Kind::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
             Kind::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "body_too_slow", None),
             Kind::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", None),
-            Kind::UnsupportedMediaType => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", None)
-            }
-            Kind::UnsupportedEncoding => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", None)
-            }
+            Kind::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                None,
+            ),
+            Kind::UnsupportedEncoding => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_encoding",
+                None,
+            ),
             Kind::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy", Some(1)),
             Kind::TooManyQueries => (StatusCode::TOO_MANY_REQUESTS, "too_many_queries", Some(1)),
             Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
-            Kind::NotImplemented => (StatusCode::NOT_IMPLEMENTED, "not_implemented", None),
             Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
@@ -67,7 +69,12 @@ pub(super) struct ApiError {
 
 impl ApiError {
     pub(super) fn new(kind: Kind, message: impl Into<String>) -> ApiError {
-        ApiError { kind, message: message.into(), span: None, hint: None }
+        ApiError {
+            kind,
+            message: message.into(),
+            span: None,
+            hint: None,
+        }
     }
 
     /// A parameter or header that cannot be read.
@@ -88,7 +95,9 @@ impl ApiError {
         }
         let mut response = Body::json(status, &json!({ "error": error }));
         if let Some(seconds) = retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

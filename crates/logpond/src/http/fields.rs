@@ -13,5 +13,11 @@ use super::rows::{SCOPE_PARAMS, table};
 /// Lists the fields of the records that match.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&SCOPE_PARAMS)?;
-    table(app, params, |_| Ok(()), |app, scope, (), out| app.engine.fields(scope, out)).await
+    table(
+        app,
+        params,
+        |_| Ok(()),
+        |app, scope, (), out| app.engine.fields(scope, out),
+    )
+    .await
 }

@@ -38,7 +38,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-pub use rows::QueryThreads;
+pub use rows::{QUERIES_MAX, QueryThreads};
 
 use crate::ingest::Ingest;
 use crate::net;

@@ -12,7 +12,9 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
     };
     let origin = origin.as_bytes();
     let host = headers.get(HOST).map_or(&b""[..], |h| h.as_bytes());
-    let authority = origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://"));
+    let authority = origin
+        .strip_prefix(b"http://")
+        .or(origin.strip_prefix(b"https://"));
     if authority.is_some_and(|a| a.eq_ignore_ascii_case(host)) {
         return Ok(());
     }

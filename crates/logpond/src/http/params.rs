@@ -29,7 +29,11 @@ impl Params {
 
     /// Fails if there is a name that is not among `known`.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ApiError> {
-        match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        match self
+            .0
+            .iter()
+            .find(|(name, _)| !known.contains(&name.as_str()))
+        {
             None => Ok(()),
             Some((name, _)) => Err(ApiError::bad_request(format!(
                 "unknown parameter '{name}'; known here: {}",
@@ -44,13 +48,18 @@ impl Params {
         let first = values.next();
         match values.next() {
             None => Ok(first),
-            Some(_) => Err(ApiError::bad_request(format!("parameter '{name}' is given twice"))),
+            Some(_) => Err(ApiError::bad_request(format!(
+                "parameter '{name}' is given twice"
+            ))),
         }
     }
 
     /// All values of a parameter.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// `true` or `false`, or the default where the parameter is not given.
@@ -123,7 +132,12 @@ mod tests {
         assert_eq!(p.number("n", 1, 10).unwrap(), 7);
         assert_eq!(p.one("pct").unwrap(), Some("5%zz"));
         assert!(p.one("label").is_err() && p.number("q", 1, 10).is_err());
-        assert!(p.only(&["q"]).unwrap_err().message.contains("known here: q"));
+        assert!(
+            p.only(&["q"])
+                .unwrap_err()
+                .message
+                .contains("known here: q")
+        );
         assert!(Params::default().read(b"a=%ff").is_err());
     }
 }

@@ -41,7 +41,12 @@ pub(super) async fn answer(
     let work = move || decode(received, encoding, form, labels, line_bytes_max);
     let decoded = tokio::task::spawn_blocking(work).await;
     let pushed = decoded.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))??;
-    let Pushed { batch, accepted, rejected, rejected_total } = pushed;
+    let Pushed {
+        batch,
+        accepted,
+        rejected,
+        rejected_total,
+    } = pushed;
     let metrics = app.metrics.intake(Intake::Http);
     metrics.rejected.add(rejected_total as u64);
     let bytes = batch.payload().len();
@@ -125,7 +130,9 @@ fn labels(params: &Params) -> Result<Labels, ApiError> {
             return bad(format!("a name has from 1 to {FIELD_NAME_BYTES_MAX} bytes"));
         }
         if value.len() > LABEL_VALUE_BYTES_MAX {
-            return bad(format!("the value of '{name}' is longer than {LABEL_VALUE_BYTES_MAX} bytes"));
+            return bad(format!(
+                "the value of '{name}' is longer than {LABEL_VALUE_BYTES_MAX} bytes"
+            ));
         }
         if labels.len() >= LABELS_MAX {
             return bad(format!("more than {LABELS_MAX} labels"));

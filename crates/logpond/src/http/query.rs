@@ -13,8 +13,18 @@ use crate::clock;
 use crate::query::{CONTEXT_ROWS_MAX, Direction, Output, RowParts, Search, parse_cursor};
 
 const PARAMS: [&str; 12] = [
-    "q", "from", "to", "limit", "direction", "cursor", "follow", "before", "after", "count",
-    "progress", "fields",
+    "q",
+    "from",
+    "to",
+    "limit",
+    "direction",
+    "cursor",
+    "follow",
+    "before",
+    "after",
+    "count",
+    "progress",
+    "fields",
 ];
 
 /// Streams the rows that match.

@@ -10,7 +10,9 @@ use hyper::{Method, Request, Response};
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
-use super::{App, compact, fields, health, histogram, metrics, origin, page, push, query, segments, top};
+use super::{
+    App, compact, fields, health, histogram, metrics, origin, page, push, query, segments, top,
+};
 
 /// A form in a POST body: a long query.
 const FORM_BYTES_MAX: usize = 1 << 20;
@@ -58,7 +60,9 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
-    let response = route(app, request).await.unwrap_or_else(ApiError::into_response);
+    let response = route(app, request)
+        .await
+        .unwrap_or_else(ApiError::into_response);
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
     Ok(response)
@@ -103,7 +107,9 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
 fn is_form(content_type: Option<&HeaderValue>) -> bool {
     const FORM: &[u8] = b"application/x-www-form-urlencoded";
     let given = content_type.map_or(&b""[..], |value| value.as_bytes());
-    given.get(..FORM.len()).is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+    given
+        .get(..FORM.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(FORM))
 }
 
 fn wrong_method(path: &str, method: &Method, methods: &[Method]) -> Response<Body> {

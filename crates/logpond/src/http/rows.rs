@@ -46,7 +46,11 @@ struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut free = self.threads.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self
+            .threads
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         free.push(self.number);
         free.sort_unstable_by(|a, b| b.cmp(a));
     }
@@ -55,13 +59,20 @@ impl Drop for Slot {
 impl QueryThreads {
     pub(super) fn new(metrics: Arc<Metrics>, shutdown: Shutdown) -> QueryThreads {
         let free = Arc::new(Mutex::new((0..QUERIES_MAX).rev().collect()));
-        QueryThreads { free, metrics, shutdown }
+        QueryThreads {
+            free,
+            metrics,
+            shutdown,
+        }
     }
 
     fn slot(&self) -> Result<Slot, ApiError> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         match free.pop() {
-            Some(number) => Ok(Slot { number, threads: self.clone() }),
+            Some(number) => Ok(Slot {
+                number,
+                threads: self.clone(),
+            }),
             None => {
                 let message = format!("{QUERIES_MAX} queries are running; try again later");
                 Err(ApiError::new(Kind::TooManyQueries, message))
@@ -92,8 +103,11 @@ impl QueryThreads {
             let _ = prepared.send(Ok(()));
             finish(run(parts, &mut out), out, started, &metrics);
         };
-                thread::Builder::new().name(name).spawn(work).map_err(|e| {
-            ApiError::new(Kind::Busy, format!("the system gives no thread for the query: {e}"))
+        thread::Builder::new().name(name).spawn(work).map_err(|e| {
+            ApiError::new(
+                Kind::Busy,
+                format!("the system gives no thread for the query: {e}"),
+            )
         })?;
         match is_prepared.await {
             Ok(Ok(())) => Ok(Body::rows(receiver)),
@@ -124,7 +138,9 @@ fn finish(
     };
     metrics.query_bytes.add(trailer.bytes_scanned);
     // A reader that is gone needs no trailer.
-    let _ = out.json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0)).and_then(|()| out.flush());
+    let _ = out
+        .json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
+        .and_then(|()| out.flush());
 }
 
 /// Which records are meant: `q`, `from` and `to`.
@@ -175,6 +191,7 @@ pub(super) async fn table<P: Send + 'static>(
         let extra = read(&params)?;
         Ok((scope, extra))
     };
-    let run = move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
+    let run =
+        move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
     app.threads.stream(prepare, run).await
 }

@@ -29,8 +29,11 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         let n = if n == 0 { VALUES_MAX } else { n };
         Ok((field.to_owned(), n as usize))
     };
-    table(app, params, read, |app, scope, (field, n): (String, usize), out| {
-        app.engine.top(scope, &field, n, out)
-    })
+    table(
+        app,
+        params,
+        read,
+        |app, scope, (field, n): (String, usize), out| app.engine.top(scope, &field, n, out),
+    )
     .await
 }

@@ -28,7 +28,11 @@ pub struct RowParts {
 /// Appends the record as a JSON object, without a line end.
 pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
     // Writing to a vector cannot fail, here and below.
-    let _ = write!(out, "{{\"_time\":\"{}\",\"_id\":\"{}\"", record.time, record.id);
+    let _ = write!(
+        out,
+        "{{\"_time\":\"{}\",\"_id\":\"{}\"",
+        record.time, record.id
+    );
     let mut scratch = Vec::new();
     match &record.message {
         Message::Absent => {}
@@ -43,7 +47,10 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
     }
     if parts.origin {
         let (received, source) = (record.received, record.time_source.as_str());
-        let _ = write!(out, ",\"_received\":\"{received}\",\"_time_source\":\"{source}\"");
+        let _ = write!(
+            out,
+            ",\"_received\":\"{received}\",\"_time_source\":\"{source}\""
+        );
     }
     write_fields(record, parts, out);
     if parts.line {
@@ -162,7 +169,11 @@ mod tests {
 
     use super::*;
 
-    fn record(shape: &str, values: Vec<Value<'static>>, message: Message<'static>) -> Record<'static> {
+    fn record(
+        shape: &str,
+        values: Vec<Value<'static>>,
+        message: Message<'static>,
+    ) -> Record<'static> {
         Record {
             id: Id(1),
             time: Timestamp(0),
@@ -186,7 +197,11 @@ mod tests {
     #[test]
     fn rows_are_valid_json_without_repeated_names() {
         let text = Value::Str("q\"\\\n\u{1}é".into());
-        let r = record("a=⟨a:t⟩ b=⟨b:i⟩", vec![text, Value::Int(-1)], Message::Absent);
+        let r = record(
+            "a=⟨a:t⟩ b=⟨b:i⟩",
+            vec![text, Value::Int(-1)],
+            Message::Absent,
+        );
         assert_eq!(
             row(&r, RowParts::default()),
             r#"{"_time":"1970-01-01T00:00:00.000000000Z","_id":"00000000000000000000000001","a":"q\"\\\n\u0001é","b":-1}"#
@@ -197,7 +212,13 @@ mod tests {
     fn bytes_that_are_no_text_come_exactly_beside_it() {
         let bytes = Value::Bytes(b"a\xff".as_slice().into());
         let r = record("⟨_msg:t⟩", vec![Value::Null], Message::Part(bytes));
-        let json = row(&r, RowParts { line: true, origin: true });
+        let json = row(
+            &r,
+            RowParts {
+                line: true,
+                origin: true,
+            },
+        );
         let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(parsed["_msg"], "a\u{fffd}");
         assert_eq!(parsed["_msg_bin"], "Yf8=");

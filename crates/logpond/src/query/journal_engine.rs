@@ -52,7 +52,12 @@ impl JournalEngine {
     /// An engine over what `visible` shows; `changes` wakes its followers.
     pub fn new(disk: Arc<dyn Disk>, visible: Arc<Visible>, changes: Changes) -> JournalEngine {
         let newest_ns = AtomicI64::new(i64::MIN);
-        JournalEngine { disk, visible, changes, newest_ns }
+        JournalEngine {
+            disk,
+            visible,
+            changes,
+            newest_ns,
+        }
     }
 
     fn note_newest(&self, time: Timestamp) {
@@ -74,9 +79,18 @@ impl JournalEngine {
             let mut scratch = Scratch::new();
             let mut buffer = Vec::new();
             let mut pass_trailer = Trailer::default();
-            let mut pass = Pass::new(self, snapshot, out, &mut pass_trailer, search.wants_progress);
+            let mut pass = Pass::new(
+                self,
+                snapshot,
+                out,
+                &mut pass_trailer,
+                search.wants_progress,
+            );
             pass.run(|record| {
-                let key = Key { time: record.time, id: record.id };
+                let key = Key {
+                    time: record.time,
+                    id: record.id,
+                };
                 if !search.scope.range.contains(key.time) || !start.is_before(key) {
                     return;
                 }
@@ -117,10 +131,20 @@ impl JournalEngine {
     ) -> Result<(), QueryError> {
         let start = Start::of(search);
         let mut rows = 0;
-        self.each_match(&search.scope, snapshot, search.wants_progress, out, trailer, |record| {
-            let key = Key { time: record.time, id: record.id };
-            rows += u64::from(start.is_before(key));
-        })?;
+        self.each_match(
+            &search.scope,
+            snapshot,
+            search.wants_progress,
+            out,
+            trailer,
+            |record| {
+                let key = Key {
+                    time: record.time,
+                    id: record.id,
+                };
+                rows += u64::from(start.is_before(key));
+            },
+        )?;
         let limit = search.limit.unwrap_or(u64::MAX);
         trailer.rows = rows.min(limit);
         trailer.has_more = rows > limit;
@@ -161,11 +185,16 @@ impl Start {
             true => (None, search.behind.map(|cursor| cursor.id)),
             false => (search.behind, None),
         };
-        Start { direction: search.direction, behind, arrived_after }
+        Start {
+            direction: search.direction,
+            behind,
+            arrived_after,
+        }
     }
 
     fn is_before(&self, key: Key) -> bool {
-        self.behind.is_none_or(|behind| is_before(self.direction, behind, key))
+        self.behind
+            .is_none_or(|behind| is_before(self.direction, behind, key))
             && self.arrived_after.is_none_or(|id| key.id > id)
     }
 }
@@ -179,10 +208,21 @@ impl<'a> Pass<'a> {
         wants_progress: bool,
     ) -> Pass<'a> {
         let closed = snapshot.closed.iter().map(|f| f.bytes);
-        let bytes_total = closed.chain(snapshot.open.iter().map(|f| f.synced_bytes)).sum();
+        let bytes_total = closed
+            .chain(snapshot.open.iter().map(|f| f.synced_bytes))
+            .sum();
         let said_at = Instant::now();
-        let progress = wants_progress.then_some(Progress { said_at, bytes_total });
-        Pass { engine, snapshot, out, trailer, progress }
+        let progress = wants_progress.then_some(Progress {
+            said_at,
+            bytes_total,
+        });
+        Pass {
+            engine,
+            snapshot,
+            out,
+            trailer,
+            progress,
+        }
     }
 
     fn run(&mut self, mut each: impl FnMut(&Record<'_>)) -> Result<(), QueryError> {
@@ -232,8 +272,11 @@ impl<'a> Pass<'a> {
             self.between_frames()?;
         }
         let damages = frames.into_damages();
-        damages.list.iter().for_each(|damage| self.trailer.miss(damage));
-        self.trailer.missing_count += damages.count - damages.list.len() as u64;
+        damages
+            .listed
+            .iter()
+            .for_each(|damage| self.trailer.miss(damage));
+        self.trailer.missing_count += damages.count - damages.listed.len() as u64;
         Ok(())
     }
 
@@ -269,9 +312,16 @@ impl Emitter {
             Direction::Forward => (search.rows_before, search.rows_after),
             Direction::Backward => (search.rows_after, search.rows_before),
         };
-        let context = search.has_context().then(|| Context::new(ahead, rows_behind));
+        let context = search
+            .has_context()
+            .then(|| Context::new(ahead, rows_behind));
         let limit = search.limit.unwrap_or(u64::MAX);
-        Emitter { context, limit, rows_behind, rows_behind_left: 0 }
+        Emitter {
+            context,
+            limit,
+            rows_behind,
+            rows_behind_left: 0,
+        }
     }
 
     /// Rows that the next window may have.

@@ -21,11 +21,11 @@ use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
 
-pub use encode::{RowParts, write_row};
+pub use encode::{RowParts, write_row, write_string, write_value};
 pub use journal_engine::JournalEngine;
-pub use output::{Cancelled, Output};
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
+pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 
 /// Answers queries. Methods block; each call runs on a thread of its own.

@@ -28,7 +28,11 @@ impl Output {
     pub fn new(shutdown: Shutdown) -> (Output, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
         let chunk = Vec::new();
-        let output = Output { chunk, sender, shutdown };
+        let output = Output {
+            chunk,
+            sender,
+            shutdown,
+        };
         (output, receiver)
     }
 
@@ -62,7 +66,9 @@ impl Output {
             return Ok(());
         }
         let chunk = std::mem::take(&mut self.chunk);
-        self.sender.blocking_send(chunk.into()).map_err(|_| Cancelled)
+        self.sender
+            .blocking_send(chunk.into())
+            .map_err(|_| Cancelled)
     }
 
     /// Whether the work is in vain: to be asked every few milliseconds of it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use logpond_record::{Id, Timestamp, TimeRange};
+use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
@@ -28,7 +28,11 @@ impl Scope {
     pub fn new(text: &str, range: TimeRange) -> Result<Scope, SyntaxError> {
         let filter = logpond_search::query::parse(text)?;
         let matcher = Matcher::new(&filter)?;
-        Ok(Scope { filter, matcher, range })
+        Ok(Scope {
+            filter,
+            matcher,
+            range,
+        })
     }
 }
 

@@ -25,13 +25,23 @@ pub(super) struct Window<R> {
 impl<R> Window<R> {
     pub(super) fn new(direction: Direction, rows_max: usize, bytes_max: usize) -> Window<R> {
         let rows = BTreeMap::new();
-        Window { rows, direction, rows_max, bytes: 0, bytes_max, overflowed: false }
+        Window {
+            rows,
+            direction,
+            rows_max,
+            bytes: 0,
+            bytes_max,
+            overflowed: false,
+        }
     }
 
     /// Whether a row of this key would stay; if not, it is taken note of.
     pub(super) fn admits(&mut self, key: Key) -> bool {
         let is_full = self.rows.len() >= self.rows_max || self.bytes >= self.bytes_max;
-        let admitted = !is_full || self.last().is_none_or(|last| is_before(self.direction, key, last));
+        let admitted = !is_full
+            || self
+                .last()
+                .is_none_or(|last| is_before(self.direction, key, last));
         self.overflowed |= !admitted;
         admitted
     }
@@ -92,7 +102,10 @@ mod tests {
     use super::*;
 
     fn key(time: i64, id: u128) -> Key {
-        Key { time: Timestamp(time), id: Id(id) }
+        Key {
+            time: Timestamp(time),
+            id: Id(id),
+        }
     }
 
     proptest! {

@@ -84,13 +84,19 @@ impl<'a> Follower<'a> {
         for open in &snapshot.open {
             if !self.tails.iter().any(|t| t.source == open.source) {
                 let (path, file) = (open.path.clone(), open.file.clone());
-                self.tails.push(Tail { source: open.source, path, file, offset: 0 });
+                self.tails.push(Tail {
+                    source: open.source,
+                    path,
+                    file,
+                    offset: 0,
+                });
             }
         }
         for closed in snapshot.closed.iter() {
             self.find_closed(closed, trailer);
         }
-        self.done.retain(|d| snapshot.closed.iter().any(|c| c.source == *d));
+        self.done
+            .retain(|d| snapshot.closed.iter().any(|c| c.source == *d));
         self.tails.sort_by_key(|t| t.source);
         let mut tails = std::mem::take(&mut self.tails);
         for tail in &mut tails {
@@ -100,7 +106,9 @@ impl<'a> Follower<'a> {
                 Some(open) => Ok(open.synced_bytes),
                 None => tail.file.bytes(),
             };
-            let read = limit.map_err(io_error).and_then(|limit| self.read(tail, limit, out, trailer));
+            let read = limit
+                .map_err(io_error)
+                .and_then(|limit| self.read(tail, limit, out, trailer));
             match read {
                 Err(QueryError::Disk(what)) => trailer.miss(what),
                 other => other?,
@@ -122,7 +130,12 @@ impl<'a> Follower<'a> {
         }
         let (source, path) = (closed.source, closed.path.clone());
         match self.engine.disk.open(&closed.path) {
-            Ok(file) => self.tails.push(Tail { source, path, file, offset: 0 }),
+            Ok(file) => self.tails.push(Tail {
+                source,
+                path,
+                file,
+                offset: 0,
+            }),
             Err(e) => trailer.miss(e),
         }
     }

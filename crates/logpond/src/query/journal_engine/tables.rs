@@ -24,7 +24,9 @@ pub(super) fn top(
     }
     if !answer.is_exact() {
         let uncounted = answer.uncounted;
-        trailer.miss(format_args!("{uncounted} records with values that found no room"));
+        trailer.miss(format_args!(
+            "{uncounted} records with values that found no room"
+        ));
     }
     Ok(trailer)
 }
@@ -32,8 +34,12 @@ pub(super) fn top(
 /// Numbers and truth values as they are, all else as text.
 fn value_of(row: &TopRow) -> Value {
     let text = String::from_utf8_lossy(&row.value);
-    let bare = row.types.is_bare_json().then(|| serde_json::from_str(&text).ok());
-    bare.flatten().unwrap_or_else(|| Value::String(text.into_owned()))
+    let bare = row
+        .types
+        .is_bare_json()
+        .then(|| serde_json::from_str(&text).ok());
+    bare.flatten()
+        .unwrap_or_else(|| Value::String(text.into_owned()))
 }
 
 pub(super) fn histogram(
@@ -75,7 +81,9 @@ pub(super) fn fields(
     }
     if answer.unlisted > 0 {
         let unlisted = answer.unlisted;
-        trailer.miss(format_args!("{unlisted} values of fields beyond the number that is listed"));
+        trailer.miss(format_args!(
+            "{unlisted} values of fields beyond the number that is listed"
+        ));
     }
     Ok(trailer)
 }
@@ -98,11 +106,23 @@ pub(super) fn segments(engine: &JournalEngine, out: &mut Output) -> Result<Trail
     };
     for closed in snapshot.closed.iter() {
         let source = closed.source.to_string();
-        file(&closed.path, "journal", source, closed.bytes, &closed.summary)?;
+        file(
+            &closed.path,
+            "journal",
+            source,
+            closed.bytes,
+            &closed.summary,
+        )?;
     }
     for open in &snapshot.open {
         let source = open.source.to_string();
-        file(&open.path, "journal-open", source, open.synced_bytes, &open.summary)?;
+        file(
+            &open.path,
+            "journal-open",
+            source,
+            open.synced_bytes,
+            &open.summary,
+        )?;
     }
     Ok(trailer)
 }
