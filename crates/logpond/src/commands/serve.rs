@@ -1,4 +1,4 @@
-//! `logpond serve`: flags to settings.
+//! `logpond serve`: flags to settings; the work is in [`crate::serve`].
 
 use super::{Exit, Failure, variable};
 use crate::cli::Serve;
