@@ -5,12 +5,8 @@ use crate::cli::Serve;
 use crate::settings::{Settings, Surroundings, gather};
 
 pub(super) fn run(args: &Serve) -> Result<Exit, Failure> {
-    let settings = settings(args)?;
-    Err(format!(
-        "{} would be served, but this build cannot",
-        settings.data.display()
-    )
-    .into())
+    crate::serve::run(&settings(args)?)?;
+    Ok(Exit::Found)
 }
 
 /// The settings that flags, environment and files give.
