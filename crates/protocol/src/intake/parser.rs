@@ -72,13 +72,15 @@ impl Parser {
             labels: entry
                 .labels
                 .iter()
-                .map(|(name, value)| {
-                    (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value)))
-                })
+                .map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))))
                 .collect(),
             whole: parsed.whole.then_some(Cow::Borrowed(entry.raw)),
         };
-        debug_assert!(rebuilds(&record, entry.raw), "{:?}", entry.raw.escape_ascii());
+        debug_assert!(
+            rebuilds(&record, entry.raw),
+            "{:?}",
+            entry.raw.escape_ascii()
+        );
         record
     }
 

@@ -31,10 +31,12 @@ impl PushForm {
     pub fn from_header(value: &str) -> Option<PushForm> {
         let name = value.split(';').next().unwrap_or("").trim();
         match name.to_ascii_lowercase().as_str() {
-            "application/x-ndjson" | "application/ndjson" | "application/jsonl"
-            | "application/x-jsonlines" | "application/json" | "application/stream+json" => {
-                Some(PushForm::NdJson)
-            }
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/x-jsonlines"
+            | "application/json"
+            | "application/stream+json" => Some(PushForm::NdJson),
             "text/plain" => Some(PushForm::Text),
             _ => None,
         }

@@ -58,7 +58,15 @@ const EPOCH_DIGITS_MIN: usize = 9;
 
 /// Words before a timestamp that are skipped (`INFO 2026-…`, `[WARN] …`).
 const LEVELS: [&[u8]; 10] = [
-    b"TRACE", b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"FATAL", b"SEVERE",
+    b"TRACE",
+    b"DEBUG",
+    b"INFO",
+    b"NOTICE",
+    b"WARNING",
+    b"WARN",
+    b"ERROR",
+    b"FATAL",
+    b"SEVERE",
     b"CRITICAL",
 ];
 
@@ -268,7 +276,11 @@ impl TimeReader {
                     return Some(found);
                 }
                 // All rows have a letter or a separator in one of these places.
-                let digits = text.iter().take(9).take_while(|b| b.is_ascii_digit()).count();
+                let digits = text
+                    .iter()
+                    .take(9)
+                    .take_while(|b| b.is_ascii_digit())
+                    .count();
                 if !matches!(digits, 2 | 4 | 8) {
                     return None;
                 }
@@ -295,7 +307,10 @@ impl TimeReader {
         let parsed = self.rows.get(row)?.parse(text, received)?;
         let mut offset = Offset::default();
         let written = parsed.offset();
-        offset.text.get_mut(..written.len())?.copy_from_slice(written);
+        offset
+            .text
+            .get_mut(..written.len())?
+            .copy_from_slice(written);
         offset.length = written.len() as u8;
         Some(Written {
             time: parsed.time,
@@ -583,7 +598,16 @@ fn read_fraction(text: &[u8]) -> Option<(u32, u8)> {
         count += 1;
     }
     const SCALE: [u32; 10] = [
-        0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1,
+        0,
+        100_000_000,
+        10_000_000,
+        1_000_000,
+        100_000,
+        10_000,
+        1_000,
+        100,
+        10,
+        1,
     ];
     (count > 0).then(|| (nanos * SCALE[usize::from(count)], count))
 }

@@ -100,7 +100,9 @@ fn take<'a>(
         return;
     }
     if !token.canonical {
-        parts.fixes.push(fix(parts.values.len(), token.span, scanner));
+        parts
+            .fixes
+            .push(fix(parts.values.len(), token.span, scanner));
     }
     parts.values.push(token.value);
 }
