@@ -10,3 +10,8 @@ pub mod compact;
 pub mod retain;
 pub mod sources;
 pub mod tally;
+pub mod encoding;
+pub mod rows;
+pub mod file;
+pub mod build;
+pub mod tokens;

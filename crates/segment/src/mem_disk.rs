@@ -371,15 +371,17 @@ impl State {
         files.map(|file| file.data.len() as u64).sum()
     }
 
+    /// Forgets files that have no name, not even one that a crash could bring back.
     fn drop_unnamed(&mut self) {
         let directories = &self.directories;
         self.files.retain(|number, _| {
             directories.values().any(|directory| {
-                directory
-                    .names
-                    .values()
-                    .chain(directory.durable.values())
-                    .any(|n| n == number)
+                let added = directory.pending.iter().filter_map(|change| match change {
+                    NameChange::Add(_, file) => Some(file),
+                    _ => None,
+                });
+                let named = directory.names.values().chain(directory.durable.values());
+                named.chain(added).any(|named| named == number)
             })
         });
     }

@@ -19,6 +19,7 @@
 mod frame;
 mod read;
 mod visible;
+mod salvage;
 mod writer;
 mod recover;
 #[cfg(test)]

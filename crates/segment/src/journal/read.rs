@@ -200,6 +200,11 @@ impl JournalFile {
         self.created
     }
 
+    /// The bytes.
+    pub(super) fn file(&self) -> &dyn ReadAt {
+        &*self.file
+    }
+
     /// How far it is read.
     pub fn limit(&self) -> u64 {
         self.limit

@@ -11,6 +11,7 @@ use logpond_record::SourceId;
 
 use super::frame::{FILE_HEADER_BYTES, Reason};
 use super::read::{Damage, JournalFile, OpenError, Scanned};
+use super::salvage::{remove_if_there, salvage};
 use super::visible::ClosedFile;
 use super::{
     DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, SUFFIX_QUARANTINED, SUFFIX_SALVAGE, parse_name, path,
@@ -98,6 +99,7 @@ pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
         disk,
         recovered: Recovered::default(),
         names_changed: false,
+        copied: Vec::new(),
     };
     for entry in &entries {
         let at = format!("{DIRECTORY}/{}", entry.name);
@@ -118,10 +120,11 @@ pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
             None => recovery.unusable(at, entry.bytes, "it is not named like a journal file"),
         }
     }
-    if recovery.names_changed {
-        disk.sync_directory(DIRECTORY)
-            .map_err(|error| failed("sync the directory", DIRECTORY, error))?;
+    recovery.make_names_durable()?;
+    for original in std::mem::take(&mut recovery.copied) {
+        recovery.remove(&original)?;
     }
+    recovery.make_names_durable()?;
     Ok(recovery.recovered)
 }
 
@@ -129,39 +132,62 @@ struct Recovery<'d> {
     disk: &'d dyn Disk,
     recovered: Recovered,
     names_changed: bool,
+    /// Originals of copies. They are removed after the copies' names are durable, because a crash
+    /// could keep the removal and lose the rename.
+    copied: Vec<String>,
 }
 
 impl Recovery<'_> {
     /// A file that was being written when its process ended.
     fn left_open(&mut self, source: SourceId, at: &str, bytes: u64) -> Result<(), RecoverError> {
-        let Some(mut scanned) = self.scan(source, at, bytes)? else {
+        let Some((journal, mut scanned)) = self.scan(source, at, bytes)? else {
             return Ok(());
         };
         if scanned.summary.rows() == 0 {
             return self.without_rows(source, at, bytes, &scanned);
         }
         let to = path(source, SUFFIX_CLOSED);
-        // Also where nothing is cut off: after a mere process crash the last frames may be in the
-        // page cache only, and what is shown must be synced (R1).
-        self.disk
-            .truncate(at, scanned.good_end)
-            .map_err(|error| failed("truncate", at, error))?;
-        if scanned.good_end < bytes {
+        let good_end = scanned.good_end;
+        self.close(source, at, &journal, &scanned)?;
+        if good_end < bytes {
             self.recovered.cuts.push(Cut {
                 path: to.clone(),
-                from: scanned.good_end,
+                from: good_end,
                 to: bytes,
             });
             let damages = &mut scanned.damages;
             let before = damages.listed.len();
-            damages
-                .listed
-                .retain(|damage| damage.from < scanned.good_end);
+            damages.listed.retain(|damage| damage.from < good_end);
             damages.count -= (before - damages.listed.len()) as u64;
         }
-        self.rename(at, &to)?;
-        self.add(source, to, scanned.good_end, scanned);
+        self.add(source, to, good_end, scanned);
         Ok(())
+    }
+
+    /// Gives a file its final length and name, with every byte of it synced (R1).
+    ///
+    /// The last frames may be in the page cache only, or, after a failed sync that the earlier
+    /// life did not get to handle, never reach the disk through this file: hence the copy. Where
+    /// there is no room for one, the file is shortened and synced itself.
+    fn close(
+        &mut self,
+        source: SourceId,
+        at: &str,
+        journal: &JournalFile,
+        scanned: &Scanned,
+    ) -> Result<(), RecoverError> {
+        self.names_changed = true;
+        let half = path(source, SUFFIX_SALVAGE);
+        let (bytes, summary) = (scanned.good_end, &scanned.summary);
+        if at != half && salvage(self.disk, source, journal.file(), bytes, summary).is_ok() {
+            self.copied.push(at.to_owned());
+            return Ok(());
+        }
+        self.disk
+            .truncate(at, bytes)
+            .map_err(|error| failed("truncate", at, error))?;
+        self.rename(at, &path(source, SUFFIX_CLOSED))?;
+        remove_if_there(self.disk, &half).map_err(|error| failed("remove", &half, error))
     }
 
     /// A file that was being written and has no frame that checks out.
@@ -192,7 +218,7 @@ impl Recovery<'_> {
 
     /// A file that was closed by an earlier life, or already by this recovery's forerunner.
     fn closed(&mut self, source: SourceId, at: &str, bytes: u64) -> Result<(), RecoverError> {
-        let Some(scanned) = self.scan(source, at, bytes)? else {
+        let Some((_, scanned)) = self.scan(source, at, bytes)? else {
             return Ok(());
         };
         if scanned.summary.rows() > 0 {
@@ -220,7 +246,9 @@ impl Recovery<'_> {
             Err(_) => Scanned::default(),
         };
         if copy.summary.rows() > 0 && copy.damages.count == 0 {
-            return self.remove(at);
+            self.names_changed = true;
+            self.copied.push(at.to_owned());
+            return Ok(());
         }
         let to = path(source, SUFFIX_QUARANTINED);
         self.rename(at, &to)?;
@@ -238,11 +266,11 @@ impl Recovery<'_> {
         source: SourceId,
         at: &str,
         bytes: u64,
-    ) -> Result<Option<Scanned>, RecoverError> {
+    ) -> Result<Option<(JournalFile, Scanned)>, RecoverError> {
         match JournalFile::open(self.disk, at) {
             Ok(journal) => {
                 let scanned = journal.scan().map_err(|error| failed("read", at, error))?;
-                Ok(Some(scanned))
+                Ok(Some((journal, scanned)))
             }
             Err(OpenError::Disk(error)) => Err(failed("read", at, error)),
             // Left where it is, so that the newer version finds it again.
@@ -296,6 +324,15 @@ impl Recovery<'_> {
         });
     }
 
+    fn make_names_durable(&mut self) -> Result<(), RecoverError> {
+        if std::mem::take(&mut self.names_changed) {
+            self.disk
+                .sync_directory(DIRECTORY)
+                .map_err(|error| failed("sync the directory", DIRECTORY, error))?;
+        }
+        Ok(())
+    }
+
     fn rename(&mut self, from: &str, to: &str) -> Result<(), RecoverError> {
         self.names_changed = true;
         self.disk
@@ -305,9 +342,7 @@ impl Recovery<'_> {
 
     fn remove(&mut self, at: &str) -> Result<(), RecoverError> {
         self.names_changed = true;
-        self.disk
-            .remove(at)
-            .map_err(|error| failed("remove", at, error))
+        remove_if_there(self.disk, at).map_err(|error| failed("remove", at, error))
     }
 }
 

@@ -17,9 +17,10 @@ use super::frame::{
     BatchId, Codec, Encoder, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_TARGET,
     FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
 };
-use super::read::{JournalFile, entry_id};
+use super::read::entry_id;
+use super::salvage::{remove_if_there, salvage};
 use super::visible::{ClosedFile, OpenState, Summary, Visible};
-use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, SUFFIX_SALVAGE, path};
+use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
 use crate::disk::{AppendFile, Disk, ReadAt};
 
 /// The most files that may wait for being closed after errors. The disk fails at everything when
@@ -31,9 +32,6 @@ const RETRY_NS: i64 = 5_000_000_000;
 
 /// The frame buffer is given back above this: a single huge entry must not cost memory for ever.
 const BUFFER_BYTES_KEPT: usize = 2 * FRAME_PAYLOAD_BYTES_TARGET;
-
-/// How much of a file is copied at once when its good prefix is salvaged.
-const SALVAGE_BYTES: usize = 1 << 20;
 
 /// When files end, and how payloads are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -600,7 +598,11 @@ impl Writer {
                     file.fate = Fate::Name;
                 }
                 Fate::Salvage => {
-                    salvage(disk, file).map_err(failed("salvage"))?;
+                    if let Some(reader) = &file.reader {
+                        let synced = &file.synced;
+                        salvage(disk, file.source, &**reader, synced.bytes, &synced.summary)
+                            .map_err(failed("salvage"))?;
+                    }
                     file.fate = Fate::NameCopy;
                 }
                 Fate::Name | Fate::NameCopy => {
@@ -657,46 +659,10 @@ fn frame_extent(lengths: &[u32]) -> (usize, usize) {
     (lengths.len().min(FRAME_ENTRIES_MAX), bytes)
 }
 
-fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
-    match disk.remove(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
 /// Renames, unless an earlier attempt that reported an error has done it.
 fn rename_once(disk: &dyn Disk, from: &str, to: &str) -> io::Result<()> {
     match disk.rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && disk.open(to).is_ok() => Ok(()),
         other => other,
     }
-}
-
-/// Copies the synced prefix of a file to its final name, through a synced temporary file.
-fn salvage(disk: &dyn Disk, file: &Unclosed) -> io::Result<()> {
-    let copy = path(file.source, SUFFIX_SALVAGE);
-    remove_if_there(disk, &copy)?;
-    let Some(reader) = &file.reader else {
-        return Err(io::Error::other("nothing to read from"));
-    };
-    let mut out = disk.create(&copy)?;
-    let mut buffer = vec![0; SALVAGE_BYTES];
-    let mut offset = 0;
-    while offset < file.synced.bytes {
-        let length = (file.synced.bytes - offset).min(SALVAGE_BYTES as u64) as usize;
-        reader.read_at(offset, &mut buffer[..length])?;
-        out.append(&buffer[..length])?;
-        offset += length as u64;
-    }
-    out.sync()?;
-    let scanned = JournalFile::open(disk, &copy)
-        .map_err(io::Error::other)?
-        .scan()?;
-    if scanned.summary != file.synced.summary {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("{copy}: the copy does not hold what was synced"),
-        ));
-    }
-    disk.rename(&copy, &path(file.source, SUFFIX_CLOSED))
 }
