@@ -13,3 +13,4 @@ pub mod input;
 pub mod client;
 pub mod output;
 pub mod terminal;
+pub mod disk;
