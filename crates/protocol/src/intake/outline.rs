@@ -109,7 +109,13 @@ impl Outline {
 
     /// Adds a field whose name is `prefix` and `key`. Gives false, and does not take the field, if
     /// there are too many; its value must then be dropped.
-    pub(crate) fn push(&mut self, prefix: &[u8], key: &[u8], span: (usize, usize), kind: u8) -> bool {
+    pub(crate) fn push(
+        &mut self,
+        prefix: &[u8],
+        key: &[u8],
+        span: (usize, usize),
+        kind: u8,
+    ) -> bool {
         if self.slots.len() >= FIELDS_MAX {
             self.irregular = true;
             return false;
@@ -155,7 +161,11 @@ impl Outline {
         let (word, bit) = (hash / 64, 1u64 << (hash % 64));
         let maybe = self.seen[word] & bit != 0;
         self.seen[word] |= bit;
-        !maybe || !self.slots.iter().any(|slot| slot.listed && self.name(slot) == name)
+        !maybe
+            || !self
+                .slots
+                .iter()
+                .any(|slot| slot.listed && self.name(slot) == name)
     }
 
     fn name(&self, slot: &OutlineSlot) -> &[u8] {
@@ -182,7 +192,7 @@ impl Outline {
         }
         scratch.clear();
         let mut found = None;
-        if !self.irregular {
+        if !self.irregular && self.literal_bytes(raw) <= SHAPE_BYTES_MAX {
             self.draw(raw, time, message, scratch);
             found = shapes.find(scratch);
         }
@@ -270,13 +280,13 @@ impl Outline {
         // which is why the hidden one is not listed.
     }
 
-    fn draw(
-        &self,
-        raw: &[u8],
-        time: Option<ChosenTime>,
-        message: Option<u16>,
-        out: &mut Vec<u8>,
-    ) {
+    /// Bytes of the line that are in no slot.
+    fn literal_bytes(&self, raw: &[u8]) -> usize {
+        let spans = self.slots.iter().map(|slot| slot.span.1 - slot.span.0);
+        raw.len() - spans.sum::<u32>() as usize
+    }
+
+    fn draw(&self, raw: &[u8], time: Option<ChosenTime>, message: Option<u16>, out: &mut Vec<u8>) {
         let mut after = 0;
         for (index, slot) in self.slots.iter().enumerate() {
             out.extend_from_slice(&raw[after..slot.span.0 as usize]);
@@ -378,8 +388,9 @@ fn has_marks(name: &[u8]) -> bool {
     // Both marks begin with these two bytes.
     let first = "⟨".as_bytes()[0];
     !name.is_ascii()
-        && memchr::memchr_iter(first, name)
-            .any(|at| name[at..].starts_with("⟨".as_bytes()) || name[at..].starts_with("⟩".as_bytes()))
+        && memchr::memchr_iter(first, name).any(|at| {
+            name[at..].starts_with("⟨".as_bytes()) || name[at..].starts_with("⟩".as_bytes())
+        })
 }
 
 /// Spreads short names well enough for a filter.
