@@ -6,6 +6,7 @@ use std::process::Command;
 
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::frames::FrameSplitter;
+use logpond_protocol::intake::fuzz;
 use logpond_protocol::intake::json::validate;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Entry, EntryKind, Id, Labels, Record, TimeSource, Timestamp, Value};
@@ -127,6 +128,70 @@ fn every_line_of_every_fixture_is_rebuilt() {
     }
     let lines = |form| tallies[&("as line", form)].lines;
     assert!(lines("json") > 27_000 && lines("access") > 16_000 && lines("syslog") > 100);
+}
+
+/// Lines that are almost real: bytes that mean something to a parser are put in, or bytes are left
+/// out. `LOGPOND_MUTATIONS` sets how many of each line are tried.
+#[test]
+fn damaged_lines_are_rebuilt() {
+    let Some(shared) = shared("damaged_lines_are_rebuilt") else {
+        return;
+    };
+    let mutations = std::env::var("LOGPOND_MUTATIONS").ok();
+    let mutations = mutations.and_then(|m| m.parse().ok()).unwrap_or(2);
+    let mut files = Vec::new();
+    files_below(&shared.join("fixtures"), &mut files);
+    // A fixed seed: the same lines are tried each time.
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below.max(1)
+    };
+    const SPECIAL: [&[u8]; 20] = [
+        b"\"",
+        b"\\",
+        b" ",
+        b"=",
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b",",
+        b":",
+        b"\r",
+        b"\0",
+        b"-",
+        b"0",
+        b"\\u00e9",
+        b"\xff",
+        "⟨".as_bytes(),
+        "⟩".as_bytes(),
+        b"<13>",
+        b"1 ",
+    ];
+    let mut tried = 0;
+    for path in files {
+        let data = std::fs::read(&path).unwrap();
+        let lines = data
+            .split(|b| *b == b'\n')
+            .filter(|l| (1..2000).contains(&l.len()));
+        for line in lines.take(25) {
+            for _ in 0..mutations {
+                let mut raw = line.to_vec();
+                for _ in 0..1 + random(3) {
+                    let at = random(raw.len());
+                    let until = raw.len().min(at + random(3));
+                    let put = SPECIAL[random(SPECIAL.len() * 2).min(SPECIAL.len() - 1)];
+                    raw.splice(at..until, put.iter().copied());
+                }
+                fuzz::fuzz_line(&raw);
+                fuzz::fuzz_syslog(&raw);
+                fuzz::fuzz_json(&raw);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 10_000, "only {tried} lines");
 }
 
 #[test]

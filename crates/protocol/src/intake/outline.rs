@@ -276,8 +276,6 @@ impl Outline {
                 self.irregular = true;
             }
         }
-        // A message from another field must not stand beside one that is hidden: it is `_msg` too,
-        // which is why the hidden one is not listed.
     }
 
     /// Bytes of the line that are in no slot.
