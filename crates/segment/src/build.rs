@@ -131,7 +131,7 @@ pub fn from_journal(
                 builder.push(&decode(&entry), row, number as u32, entry.raw.len());
             }
         }
-        damages.add(frames.into_damages());
+        damages.merge(frames.into_damages());
         sources.push(SourceEntry {
             source: file.source,
             rows: tally.rows,
