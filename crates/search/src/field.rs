@@ -126,6 +126,11 @@ impl FieldMatcher {
         &self.target
     }
 
+    /// Whether how a number is written matters: `5` and `5.0` are the same number, not the same text.
+    pub(crate) fn looks_at_text(&self) -> bool {
+        matches!(self.test, Test::Find(_))
+    }
+
     /// Whether the condition holds for this value; never for a missing one.
     ///
     /// For targets that are no fields: instants and ids as their text, see

@@ -24,6 +24,7 @@ pub mod size;
 pub mod aggregate;
 pub mod order;
 pub mod context;
+pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};
 pub use literal::{TokenQuery, Tokens, is_token_byte, token_query, tokens};

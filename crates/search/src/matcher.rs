@@ -45,6 +45,11 @@ impl Scratch {
     pub fn new() -> Scratch {
         Scratch::default()
     }
+
+    /// Forgets the line of the record before.
+    pub(crate) fn start_record(&mut self) {
+        self.line_is_rendered = false;
+    }
 }
 
 impl Matcher {
@@ -64,7 +69,7 @@ impl Matcher {
 
     /// Whether the filter wants this record.
     pub fn matches(&self, record: &Record<'_>, scratch: &mut Scratch) -> bool {
-        scratch.line_is_rendered = false;
+        scratch.start_record();
         self.root.matches(record, scratch)
     }
 

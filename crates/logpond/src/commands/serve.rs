@@ -1,4 +1,4 @@
-//! `logpond serve`: flags to settings; the work is in [`crate::serve`].
+//! `logpond serve`: flags to settings, then the server.
 
 use super::{Exit, Failure, variable};
 use crate::cli::Serve;

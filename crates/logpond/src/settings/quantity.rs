@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use logpond_search::size::{AmountError, Size, parse_duration, parse_size};
 
-use super::Room;
-
 /// Why a text is no address, duration or size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuantityError {
@@ -17,8 +15,8 @@ pub enum QuantityError {
     Amount(AmountError),
     /// A percentage where bytes are expected.
     Percent,
-    /// Not a whole percentage below 100.
-    PartOfDisk,
+    /// All of the disk.
+    WholeDisk,
 }
 
 impl fmt::Display for QuantityError {
@@ -29,7 +27,7 @@ impl fmt::Display for QuantityError {
             ),
             QuantityError::Amount(error) => write!(f, "{error}"),
             QuantityError::Percent => f.write_str("expected bytes, such as 200MB or 10GiB"),
-            QuantityError::PartOfDisk => f.write_str("expected a whole percentage below 100%"),
+            QuantityError::WholeDisk => f.write_str("expected a percentage below 100%"),
         }
     }
 }
@@ -76,14 +74,11 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     }
 }
 
-/// Reads a size, or a whole percentage of the disk.
-pub fn parse_room(text: &str) -> Result<Room, QuantityError> {
+/// Reads a size, or a percentage of the disk.
+pub fn parse_room(text: &str) -> Result<Size, QuantityError> {
     match parse_size(text).map_err(QuantityError::Amount)? {
-        Size::Bytes(bytes) => Ok(Room::Bytes(bytes)),
-        Size::Percent(percent) if percent < 100.0 && percent.fract() == 0.0 => {
-            Ok(Room::Percent(percent as u8))
-        }
-        Size::Percent(_) => Err(QuantityError::PartOfDisk),
+        Size::Percent(percent) if percent >= 100.0 => Err(QuantityError::WholeDisk),
+        room => Ok(room),
     }
 }
 
@@ -129,8 +124,8 @@ mod tests {
         assert!(parse_age("30").is_err());
         assert_eq!(parse_bytes("200MB"), Ok(200_000_000));
         assert_eq!(parse_bytes("20%"), Err(QuantityError::Percent));
-        assert_eq!(parse_room("20%"), Ok(Room::Percent(20)));
-        assert_eq!(parse_room("10GiB"), Ok(Room::Bytes(10 << 30)));
-        assert_eq!(parse_room("100%"), Err(QuantityError::PartOfDisk));
+        assert_eq!(parse_room("20%"), Ok(Size::Percent(20.0)));
+        assert_eq!(parse_room("10GiB"), Ok(Size::Bytes(10 << 30)));
+        assert_eq!(parse_room("100%"), Err(QuantityError::WholeDisk));
     }
 }

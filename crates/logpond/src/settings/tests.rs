@@ -45,7 +45,7 @@ fn defaults() {
             ),
             retain_size_bytes: None,
             keep_free: Percent(
-                20,
+                20.0,
             ),
             line_bytes_max: 1048576,
             ready_file: None,

@@ -141,11 +141,7 @@ fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Draws what follows the number of bytes.
-fn draw_rest<'a>(
-    mut rest: &'a str,
-    mut has_host: bool,
-    sketch: &mut Sketch<'_, 'a>,
-) -> Option<()> {
+fn draw_rest<'a>(mut rest: &'a str, mut has_host: bool, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
     let mut extra = EXTRA.iter();
     let mut known = ["referer:t", "agent:t"].iter();
     // Each round takes a value, and there are only so many names.
@@ -218,7 +214,11 @@ fn word(text: &str) -> (&str, &str) {
 fn closing_quote(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr_iter(b'"', bytes).find(|&at| {
-        let backslashes = bytes[..at].iter().rev().take_while(|b| **b == b'\\').count();
+        let backslashes = bytes[..at]
+            .iter()
+            .rev()
+            .take_while(|b| **b == b'\\')
+            .count();
         backslashes % 2 == 0
     })
 }

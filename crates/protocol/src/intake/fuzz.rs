@@ -36,7 +36,12 @@ pub fn fuzz_json(data: &[u8]) {
     round_trip(EntryKind::Json, data);
     let valid = json::validate(data).is_ok();
     let flattened = std::str::from_utf8(data).is_ok_and(json::is_object);
-    assert_eq!(valid, flattened, "two readers differ about {}", data.escape_ascii());
+    assert_eq!(
+        valid,
+        flattened,
+        "two readers differ about {}",
+        data.escape_ascii()
+    );
 }
 
 /// Any bytes as the body of a push, in both forms.
@@ -88,7 +93,11 @@ fn round_trip(kind: EntryKind, raw: &[u8]) {
     };
     let mut parser = Parser::new();
     let first = parser.parse(&entry);
-    assert!(rebuilds(&first, raw), "{} is not rebuilt", raw.escape_ascii());
+    assert!(
+        rebuilds(&first, raw),
+        "{} is not rebuilt",
+        raw.escape_ascii()
+    );
     for _ in 0..2 {
         let again = parser.parse(&entry);
         assert_eq!(

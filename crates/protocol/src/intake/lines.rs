@@ -136,12 +136,17 @@ mod tests {
 
     #[test]
     fn lines_are_split() {
-        let table: [(&[u8], usize, &[(&[u8], usize)]); 7] = [
+        type Row<'a> = (&'a [u8], usize, &'a [(&'a [u8], usize)]);
+        let table: [Row<'_>; 7] = [
             (b"", 8, &[]),
             (b"\n", 8, &[(b"", 0)]),
             (b"a\n\nb", 8, &[(b"a", 0), (b"", 0), (b"b", 0)]),
             (b"a\r\n\0%\xff\n", 8, &[(b"a\r", 0), (b"\0%\xff", 0)]),
-            (b"12345678\n123456789\nx", 8, &[(b"12345678", 0), (b"12345678", 1), (b"x", 0)]),
+            (
+                b"12345678\n123456789\nx",
+                8,
+                &[(b"12345678", 0), (b"12345678", 1), (b"x", 0)],
+            ),
             // A character of two bytes at the limit is not split.
             ("1234567é\n".as_bytes(), 8, &[(b"1234567", 2)]),
             (b"123456789", 8, &[(b"12345678", 1)]),

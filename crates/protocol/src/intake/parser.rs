@@ -72,13 +72,15 @@ impl Parser {
             labels: entry
                 .labels
                 .iter()
-                .map(|(name, value)| {
-                    (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value)))
-                })
+                .map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))))
                 .collect(),
             whole: parsed.whole.then_some(Cow::Borrowed(entry.raw)),
         };
-        debug_assert!(rebuilds(&record, entry.raw), "{:?}", entry.raw.escape_ascii());
+        debug_assert!(
+            rebuilds(&record, entry.raw),
+            "{:?}",
+            entry.raw.escape_ascii()
+        );
         record
     }
 
@@ -190,7 +192,7 @@ impl Parser {
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
-        if let Some(time) = self.times.leading(entry.raw, entry.received) {
+        if let Some(time) = self.times.of_line(entry.raw, entry.received) {
             parts.time = Some(time);
             parts.time_source = TimeSource::Line;
         }

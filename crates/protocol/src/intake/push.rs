@@ -31,10 +31,12 @@ impl PushForm {
     pub fn from_header(value: &str) -> Option<PushForm> {
         let name = value.split(';').next().unwrap_or("").trim();
         match name.to_ascii_lowercase().as_str() {
-            "application/x-ndjson" | "application/ndjson" | "application/jsonl"
-            | "application/x-jsonlines" | "application/json" | "application/stream+json" => {
-                Some(PushForm::NdJson)
-            }
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/x-jsonlines"
+            | "application/json"
+            | "application/stream+json" => Some(PushForm::NdJson),
             "text/plain" => Some(PushForm::Text),
             _ => None,
         }
@@ -109,7 +111,11 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
         rejected: Vec::new(),
         rejected_total: 0,
     };
-    let mut rest = body;
+    // Editors on Windows begin files with a byte order mark, which JSON does not allow.
+    let mut rest = match form {
+        PushForm::NdJson => body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
+        PushForm::Text => body,
+    };
     let mut number = 0;
     while !rest.is_empty() {
         let line;

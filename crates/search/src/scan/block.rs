@@ -47,7 +47,14 @@ pub(super) fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
 impl Block {
     pub(super) fn new(number: usize, directory: &Directory) -> Block {
         let fields = vec![None; directory.schema.columns.len()];
-        Block { number, times: None, fields, more: None, shapes: None, all: None }
+        Block {
+            number,
+            times: None,
+            fields,
+            more: None,
+            shapes: None,
+            all: None,
+        }
     }
 
     /// Event times in nanoseconds.
@@ -62,7 +69,11 @@ impl Block {
     }
 
     /// One field's column.
-    pub(super) fn field(&mut self, column: usize, reader: &mut RowGroupReader<'_>) -> Result<&Column, ReadError> {
+    pub(super) fn field(
+        &mut self,
+        column: usize,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<&Column, ReadError> {
         if self.all.is_none() && self.fields[column].is_none() {
             self.fields[column] = Some(reader.field(column, self.number)?);
         }
@@ -74,7 +85,10 @@ impl Block {
     }
 
     /// The overflow column.
-    pub(super) fn more(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&StringColumn, ReadError> {
+    pub(super) fn more(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<&StringColumn, ReadError> {
         if let Some(all) = &self.all {
             return Ok(&all.more);
         }
@@ -86,7 +100,10 @@ impl Block {
     }
 
     /// The shapes.
-    pub(super) fn shapes(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&StringColumn, ReadError> {
+    pub(super) fn shapes(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<&StringColumn, ReadError> {
         if let Some(all) = &self.all {
             return Ok(&all.shape);
         }
@@ -109,7 +126,10 @@ impl Block {
     }
 
     /// Receive times in microseconds, sources and numbers of the rows.
-    pub(super) fn identities(&mut self, reader: &mut RowGroupReader<'_>) -> Result<Identities, ReadError> {
+    pub(super) fn identities(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<Identities, ReadError> {
         match &self.all {
             Some(all) => {
                 let sources = all.source.iter().map(|s| i64::from(*s)).collect();
@@ -126,7 +146,12 @@ impl Block {
                 Some(known) => Ok(known),
                 None => reader.field(column, self.number),
             };
-            let fields: Vec<Column> = self.fields.iter_mut().enumerate().map(read).collect::<Result<_, _>>()?;
+            let fields: Vec<Column> = self
+                .fields
+                .iter_mut()
+                .enumerate()
+                .map(read)
+                .collect::<Result<_, _>>()?;
             self.all = Some(reader.rows_with(self.number, fields)?);
         }
         // It was just put there.

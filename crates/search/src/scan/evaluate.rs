@@ -44,7 +44,11 @@ pub(super) struct Decisions {
 
 impl Decisions {
     fn of(&mut self, dictionary: &Arc<Strings>) -> &mut [u8] {
-        if !self.dictionary.as_ref().is_some_and(|known| Arc::ptr_eq(known, dictionary)) {
+        if !self
+            .dictionary
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, dictionary))
+        {
             self.dictionary = Some(Arc::clone(dictionary));
             self.by_code.clear();
             self.by_code.resize(dictionary.len(), 0);
@@ -59,8 +63,14 @@ impl Evaluator {
         // The matcher explains what is wrong with a filter.
         crate::Matcher::new(filter)?;
         let mut fields = 0;
-        let root = compile(filter, &mut fields).ok_or_else(|| SyntaxError::new("", 0..0, "the filter does not compile".into()))?;
-        Ok(Evaluator { root, fields, tokens: token_query(filter, true), range })
+        let root = compile(filter, &mut fields)
+            .ok_or_else(|| SyntaxError::new("", 0..0, "the filter does not compile".into()))?;
+        Ok(Evaluator {
+            root,
+            fields,
+            tokens: token_query(filter, true),
+            range,
+        })
     }
 
     /// The range of event times.
@@ -83,13 +93,22 @@ impl Evaluator {
     }
 
     /// The rows among `rows` that the filter wants.
-    pub(super) fn select(&self, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u32>, ReadError> {
+    pub(super) fn select(
+        &self,
+        scan: &mut GroupScan<'_>,
+        rows: Vec<u32>,
+    ) -> Result<Vec<u32>, ReadError> {
         select(&self.root, scan, rows)
     }
 }
 
 fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
-    let mut nodes = |parts: &[Filter]| parts.iter().map(|p| compile(p, fields)).collect::<Option<Vec<_>>>();
+    let mut nodes = |parts: &[Filter]| {
+        parts
+            .iter()
+            .map(|p| compile(p, fields))
+            .collect::<Option<Vec<_>>>()
+    };
     Some(match filter {
         Filter::All => Node::All,
         Filter::And(parts) => {
@@ -116,7 +135,11 @@ impl Node {
     fn cost(&self) -> u32 {
         match self {
             Node::All => 0,
-            Node::Field(matcher, ..) if matches!(matcher.target(), Target::Field(_) | Target::Time) => 1,
+            Node::Field(matcher, ..)
+                if matches!(matcher.target(), Target::Field(_) | Target::Time) =>
+            {
+                1
+            }
             Node::And(parts) | Node::Or(parts) => parts.iter().map(Node::cost).max().unwrap_or(0),
             Node::Not(inner) => inner.cost(),
             Node::Field(..) => 2,
@@ -129,7 +152,9 @@ fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, 
     let blocks = scan.blocks_count();
     match query {
         TokenQuery::Any => Ok(BlockSet::all(blocks)),
-        TokenQuery::Token(token) if logpond_segment::tokens::may_be_time_fraction(token) => Ok(BlockSet::all(blocks)),
+        TokenQuery::Token(token) if logpond_segment::tokens::may_be_time_fraction(token) => {
+            Ok(BlockSet::all(blocks))
+        }
         TokenQuery::Token(token) => scan.reader.look_up(token),
         TokenQuery::And(parts) => {
             let mut set = BlockSet::all(blocks);
@@ -157,7 +182,9 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
     }
     match node {
         Node::All => Ok(rows),
-        Node::And(parts) => parts.iter().try_fold(rows, |rows, part| select(part, scan, rows)),
+        Node::And(parts) => parts
+            .iter()
+            .try_fold(rows, |rows, part| select(part, scan, rows)),
         Node::Or(parts) => {
             let mut wanted = Vec::new();
             let mut rest = rows;
@@ -201,17 +228,29 @@ fn text_matches(finder: &Finder, view: &RowsView<'_>, row: usize, line: &mut Vec
         return true;
     }
     let rows = view.rows();
-    let Some(message) = rows.message.get(row).or_else(|| rows.message_bytes.get(row)) else { return false };
-    let seen = finder.ignores_ends() && rows.whole.codes[row] == NULL && is_shown_as_it_is(view.shape(row), message);
+    let Some(message) = rows
+        .message
+        .get(row)
+        .or_else(|| rows.message_bytes.get(row))
+    else {
+        return false;
+    };
+    let seen = finder.ignores_ends()
+        && rows.whole.codes[row] == NULL
+        && is_shown_as_it_is(view.shape(row), message);
     !seen && message != &line[..] && finder.is_match(message)
 }
 
 /// Whether a message stands in the line without escapes.
 fn is_shown_as_it_is(shape: &Shape, message: &[u8]) -> bool {
-    let Some(slot) = shape.message_slot() else { return false };
+    let Some(slot) = shape.message_slot() else {
+        return false;
+    };
     match shape.slots()[slot].kind {
         SlotKind::Text => true,
-        _ => !message.iter().any(|b| *b < 0x20 || matches!(b, b'"' | b'\\' | b']')),
+        _ => !message
+            .iter()
+            .any(|b| *b < 0x20 || matches!(b, b'"' | b'\\' | b']')),
     }
 }
 
@@ -222,25 +261,30 @@ fn select_by_field(
     mut rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
     match matcher.target() {
-        Target::Field(name) => select_by_column(name, matcher, number, scan, rows),
+        Target::Field(name) if !(matcher.looks_at_text() && scan.mixes_numbers(name)) => {
+            select_by_column(name, matcher, number, scan, rows)
+        }
         Target::Time => {
             let times = scan.times()?;
             rows.retain(|row| matcher.matches_instant(Timestamp(times[*row as usize])));
             Ok(rows)
         }
-        // Ids, receive times, messages and lines: through the record, as the matcher does it.
-        Target::Received | Target::Id | Target::TimeSource | Target::Message | Target::Line => {
-            scan.with_view(|view, ids| {
-                let mut scratch = Scratch::new();
-                rows.retain(|row| {
-                    let row = *row as usize;
-                    let id = ids.of_row(view.rows(), row);
-                    scratch.start_record();
-                    matcher.matches(&view.record(row, id), &mut scratch)
-                });
-                rows
-            })
-        }
+        // Everything else: through the record, as the matcher does it.
+        Target::Field(_)
+        | Target::Received
+        | Target::Id
+        | Target::TimeSource
+        | Target::Message
+        | Target::Line => scan.with_view(|view, ids| {
+            let mut scratch = Scratch::new();
+            rows.retain(|row| {
+                let row = *row as usize;
+                let id = ids.of_row(view.rows(), row);
+                scratch.start_record();
+                matcher.matches(&view.record(row, id), &mut scratch)
+            });
+            rows
+        }),
     }
 }
 
@@ -336,11 +380,20 @@ fn split_by_column(
 }
 
 impl GroupScan<'_> {
+    /// Whether a column holds whole numbers and fractions alike, so that it does not tell which a
+    /// row had; the row's shape does.
+    pub(super) fn mixes_numbers(&self, name: &str) -> bool {
+        let count = self.directory.counts.fields.get(name);
+        count.is_some_and(|count| count.int > 0 && count.float > 0)
+    }
+
     /// Whether a field may have values outside its column: in the overflow column, or as a null
     /// of a shape.
     pub(super) fn may_be_elsewhere(&self, name: &str) -> bool {
         let schema = &self.directory.schema;
-        let Some(count) = self.directory.counts.fields.get(name) else { return false };
+        let Some(count) = self.directory.counts.fields.get(name) else {
+            return false;
+        };
         let beside = match schema.column(name) {
             Some(column) => count.beside(schema.columns[column].kind),
             None => count.total(),
@@ -348,10 +401,18 @@ impl GroupScan<'_> {
         beside + count.shape_null > 0
     }
 
-    fn value_elsewhere_matches(&mut self, name: &str, matcher: &FieldMatcher, row: usize) -> Result<bool, ReadError> {
+    fn value_elsewhere_matches(
+        &mut self,
+        name: &str,
+        matcher: &FieldMatcher,
+        row: usize,
+    ) -> Result<bool, ReadError> {
         let (block, reader, _) = self.parts();
         let more = block.more(reader)?;
-        if let Some(value) = more.get(row).and_then(|object| Overflow::find(object, name)) {
+        if let Some(value) = more
+            .get(row)
+            .and_then(|object| Overflow::find(object, name))
+        {
             return Ok(matcher.matches_value(Some(&value)));
         }
         let is_null = self.shape_has_null(name, row)?;

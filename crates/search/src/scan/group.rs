@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
-use logpond_segment::file::{Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile};
+use logpond_segment::file::{
+    Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile,
+};
 use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
 
 use super::block::Block;
@@ -34,24 +36,38 @@ pub struct Selected {
 
 /// Makes ids of stored rows.
 #[derive(Clone, Debug)]
-pub struct Ids {
+pub(super) struct Ids {
     incarnations: Vec<Incarnation>,
 }
 
 impl Ids {
     /// For the rows of a segment.
-    pub fn new(manifest: &Manifest) -> Ids {
-        Ids { incarnations: manifest.sources.iter().map(|s| s.source.incarnation).collect() }
+    fn new(manifest: &Manifest) -> Ids {
+        Ids {
+            incarnations: manifest
+                .sources
+                .iter()
+                .map(|s| s.source.incarnation)
+                .collect(),
+        }
     }
 
     /// The id of a row.
-    pub fn of_row(&self, rows: &Rows, row: usize) -> Id {
+    pub(super) fn of_row(&self, rows: &Rows, row: usize) -> Id {
         self.of(rows.received[row], rows.source[row], rows.number[row])
     }
 
     fn of(&self, received_us: i64, source: u32, number: i64) -> Id {
-        let incarnation = self.incarnations.get(source as usize).copied().unwrap_or_default();
-        Id::new(received_us.div_euclid(1000) as u64, incarnation, number as u64)
+        let incarnation = self
+            .incarnations
+            .get(source as usize)
+            .copied()
+            .unwrap_or_default();
+        Id::new(
+            received_us.div_euclid(1000) as u64,
+            incarnation,
+            number as u64,
+        )
     }
 }
 
@@ -63,7 +79,8 @@ pub struct GroupScan<'a> {
     evaluator: &'a Evaluator,
     ids: Ids,
     plans: Plans,
-    block: Option<Block>,
+    /// The block at hand.
+    block: Block,
     decisions: Vec<Decisions>,
     shapes: HashMap<(usize, u32), Shape>,
     /// Blocks whose columns were all read, for the records of the selected rows.
@@ -86,7 +103,7 @@ impl<'a> GroupScan<'a> {
             evaluator,
             ids: Ids::new(segment.manifest()),
             plans: Plans::default(),
-            block: None,
+            block: Block::new(0, directory),
             decisions: evaluator.new_decisions(),
             shapes: HashMap::new(),
             rows: HashMap::new(),
@@ -128,10 +145,12 @@ impl<'a> GroupScan<'a> {
             }
         };
         for number in blocks.iter() {
-            match self.select_block(number).and_then(|selected| match selected {
-                Some(selected) => visit(self, selected),
-                None => Ok(true),
-            }) {
+            match self
+                .select_block(number)
+                .and_then(|selected| match selected {
+                    Some(selected) => visit(self, selected),
+                    None => Ok(true),
+                }) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => self.note(error)?,
@@ -147,7 +166,7 @@ impl<'a> GroupScan<'a> {
         if !range.overlaps(min, max) {
             return Ok(None);
         }
-        self.block = Some(Block::new(number, self.directory));
+        self.block = Block::new(number, self.directory);
         let mut rows: Vec<u32> = (0..entry.rows).collect();
         if !range.covers(min, max) {
             let times = self.times()?;
@@ -155,7 +174,10 @@ impl<'a> GroupScan<'a> {
         }
         let evaluator = self.evaluator;
         let rows = evaluator.select(self, rows)?;
-        Ok((!rows.is_empty()).then_some(Selected { block: number, rows }))
+        Ok((!rows.is_empty()).then_some(Selected {
+            block: number,
+            rows,
+        }))
     }
 
     fn note(&mut self, error: ReadError) -> Result<(), std::io::Error> {
@@ -170,9 +192,7 @@ impl<'a> GroupScan<'a> {
 
     /// The block at hand, the reader, and the memory of decisions.
     pub(super) fn parts(&mut self) -> (&mut Block, &mut RowGroupReader<'a>, &mut [Decisions]) {
-        let directory = self.directory;
-        let block = self.block.get_or_insert_with(|| Block::new(0, directory));
-        (block, &mut self.reader, &mut self.decisions)
+        (&mut self.block, &mut self.reader, &mut self.decisions)
     }
 
     /// Event times of the block at hand.
@@ -182,17 +202,18 @@ impl<'a> GroupScan<'a> {
     }
 
     /// Reads all columns of the block at hand and hands over a view of them.
-    pub(super) fn with_view<T>(&mut self, visit: impl FnOnce(&RowsView<'_>, &Ids) -> T) -> Result<T, ReadError> {
-        let (block, reader, _) = self.parts();
-        let rows = block.rows(reader)?;
+    pub(super) fn with_view<T>(
+        &mut self,
+        visit: impl FnOnce(&RowsView<'_>, &Ids) -> T,
+    ) -> Result<T, ReadError> {
+        let rows = self.block.rows(&mut self.reader)?;
         let view = RowsView::new(rows, &self.directory.schema, &mut self.plans);
         Ok(visit(&view, &self.ids))
     }
 
     /// Whether the shape of a row of the block at hand has this name in a null slot.
     pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
-        let (block, reader, _) = self.parts();
-        let shapes = block.shapes(reader)?;
+        let shapes = self.block.shapes(&mut self.reader)?;
         let code = shapes.codes[row];
         let key = (Arc::as_ptr(&shapes.values).cast::<Strings>() as usize, code);
         let text = std::str::from_utf8(shapes.values.get(code)).unwrap_or("");
@@ -202,21 +223,29 @@ impl<'a> GroupScan<'a> {
                 new.insert(Shape::new(text).unwrap_or_else(|_| Shape::text()))
             }
         };
-        Ok(shape.slots().iter().any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
+        Ok(shape
+            .slots()
+            .iter()
+            .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
     }
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
     /// block is kept for [`GroupScan::record`] if all of it was read.
     pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
-        let (block, reader, _) = self.parts();
-        let times = block.times(reader)?.to_vec();
-        let (received, sources, numbers) = block.identities(reader)?;
+        let times = self.block.times(&mut self.reader)?.to_vec();
+        let (received, sources, numbers) = self.block.identities(&mut self.reader)?;
         out.extend(selected.rows.iter().map(|&row| {
             let at = row as usize;
             let id = self.ids.of(received[at], sources[at] as u32, numbers[at]);
-            Key { time: Timestamp(times[at]), id, block: selected.block as u32, row }
+            Key {
+                time: Timestamp(times[at]),
+                id,
+                block: selected.block as u32,
+                row,
+            }
         }));
-        if let Some(rows) = self.block.take().and_then(Block::into_rows) {
+        let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
+        if let Some(rows) = block.into_rows() {
             self.rows.insert(selected.block, rows);
         }
         Ok(())
@@ -247,7 +276,10 @@ impl<'a> GroupScan<'a> {
     /// Bytes of lines in the blocks that are kept for records.
     pub fn kept_line_bytes(&self) -> u64 {
         let blocks = &self.directory.row_groups[self.number].blocks;
-        self.rows.keys().map(|number| u64::from(blocks[*number].line_bytes)).sum()
+        self.rows
+            .keys()
+            .map(|number| u64::from(blocks[*number].line_bytes))
+            .sum()
     }
 
     /// Forgets the blocks kept for records; they are read again when they are needed.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow};
+use logpond_segment::rows::{Column, ColumnSpec, ColumnType, NULL, Overflow};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
@@ -13,8 +13,13 @@ use crate::field::Target;
 
 impl GroupScan<'_> {
     /// Counts the selected rows of the block at hand by a field.
-    pub fn add_to_top(&mut self, field: &str, selected: &Selected, top: &mut Top) -> Result<(), ReadError> {
-        if !matches!(Target::new(field), Target::Field(_)) {
+    pub fn add_to_top(
+        &mut self,
+        field: &str,
+        selected: &Selected,
+        top: &mut Top,
+    ) -> Result<(), ReadError> {
+        if !matches!(Target::new(field), Target::Field(_)) || self.mixes_numbers(field) {
             return self.each_record(selected, |record| top.add(record));
         }
         let mut without = Vec::new();
@@ -47,7 +52,11 @@ impl GroupScan<'_> {
             return Ok(());
         }
         let (block, reader, _) = self.parts();
-        if let Some(value) = block.more(reader)?.get(row).and_then(|object| Overflow::find(object, name)) {
+        if let Some(value) = block
+            .more(reader)?
+            .get(row)
+            .and_then(|object| Overflow::find(object, name))
+        {
             visit(Some(&value));
             return Ok(());
         }
@@ -57,7 +66,11 @@ impl GroupScan<'_> {
     }
 
     /// Counts the selected rows of the block at hand by time.
-    pub fn add_to_histogram(&mut self, selected: &Selected, histogram: &mut Histogram) -> Result<(), ReadError> {
+    pub fn add_to_histogram(
+        &mut self,
+        selected: &Selected,
+        histogram: &mut Histogram,
+    ) -> Result<(), ReadError> {
         if histogram.split_field().is_some() {
             return self.each_record(selected, |record| histogram.add(record));
         }
@@ -69,29 +82,53 @@ impl GroupScan<'_> {
     }
 
     /// Counts the fields of the selected rows of the block at hand.
-    pub fn add_to_fields(&mut self, selected: &Selected, stats: &mut FieldStats) -> Result<(), ReadError> {
+    pub fn add_to_fields(
+        &mut self,
+        selected: &Selected,
+        stats: &mut FieldStats,
+    ) -> Result<(), ReadError> {
+        let mixed = |spec: &ColumnSpec| self.mixes_numbers(&spec.name);
+        if self.directory.schema.columns.iter().any(mixed) {
+            return self.each_record(selected, |record| stats.add(record));
+        }
         stats.add_rows(selected.rows.len() as u64);
         for number in 0..self.directory.schema.columns.len() {
             let spec = &self.directory.schema.columns[number];
             let (block, reader, _) = self.parts();
             let column = block.field(number, reader)?;
-            count_column(column, spec.kind, &selected.rows, &mut Vec::new(), |value, rows| {
-                stats.add_value(&spec.name, value, rows);
-            });
+            count_column(
+                column,
+                spec.kind,
+                &selected.rows,
+                &mut Vec::new(),
+                |value, rows| {
+                    stats.add_value(&spec.name, value, rows);
+                },
+            );
         }
         let (block, reader, _) = self.parts();
         let more = block.more(reader)?;
         for row in &selected.rows {
             let object = more.get(*row as usize).into_iter();
-            object.flat_map(Overflow::new).for_each(|(name, value)| stats.add_value(&name, &value, 1));
+            object
+                .flat_map(Overflow::new)
+                .for_each(|(name, value)| stats.add_value(&name, &value, 1));
         }
         self.add_nulls_of_shapes(selected, stats)?;
         self.add_messages(selected, stats)
     }
 
-    fn add_nulls_of_shapes(&mut self, selected: &Selected, stats: &mut FieldStats) -> Result<(), ReadError> {
+    fn add_nulls_of_shapes(
+        &mut self,
+        selected: &Selected,
+        stats: &mut FieldStats,
+    ) -> Result<(), ReadError> {
         let directory = self.directory;
-        let names = directory.counts.fields.iter().filter(|(_, count)| count.shape_null > 0);
+        let names = directory
+            .counts
+            .fields
+            .iter()
+            .filter(|(_, count)| count.shape_null > 0);
         for (name, _) in names {
             for row in &selected.rows {
                 if self.shape_has_null(name, *row as usize)? {
@@ -102,14 +139,24 @@ impl GroupScan<'_> {
         Ok(())
     }
 
-    fn add_messages(&mut self, selected: &Selected, stats: &mut FieldStats) -> Result<(), ReadError> {
+    fn add_messages(
+        &mut self,
+        selected: &Selected,
+        stats: &mut FieldStats,
+    ) -> Result<(), ReadError> {
         let (block, reader, _) = self.parts();
         let (text, bytes) = block.messages(reader)?;
         for messages in [text, bytes] {
             let column = Column::Strings(messages);
-            count_column(&column, ColumnType::Text, &selected.rows, &mut Vec::new(), |value, rows| {
-                stats.add_value("_msg", value, rows);
-            });
+            count_column(
+                &column,
+                ColumnType::Text,
+                &selected.rows,
+                &mut Vec::new(),
+                |value, rows| {
+                    stats.add_value("_msg", value, rows);
+                },
+            );
         }
         Ok(())
     }
@@ -168,7 +215,9 @@ fn count_column(
                     None => without.push(row),
                 }
             }
-            counts.iter().for_each(|(int, count)| visit(&number_value(kind, *int), *count));
+            counts
+                .iter()
+                .for_each(|(int, count)| visit(&number_value(kind, *int), *count));
         }
         Column::Floats(_) | Column::Bools(_) => {
             for &row in rows {

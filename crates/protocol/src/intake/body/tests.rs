@@ -33,10 +33,17 @@ fn bodies_come_out_as_they_went_in() {
     ] {
         for chunk in [1 << 20, 1000, 7] {
             let decoded = decode(encoding, &body, BODY_BYTES_MAX, chunk);
-            assert!(decoded.as_ref() == Ok(&text), "{encoding:?} in chunks of {chunk}");
+            assert!(
+                decoded.as_ref() == Ok(&text),
+                "{encoding:?} in chunks of {chunk}"
+            );
         }
         let too_long = decode(encoding, &body, text.len() - 1, 4096);
-        assert_eq!(too_long, Err(BodyError::TooLong(text.len() - 1)), "{encoding:?}");
+        assert_eq!(
+            too_long,
+            Err(BodyError::TooLong(text.len() - 1)),
+            "{encoding:?}"
+        );
         assert_eq!(decode(encoding, b"", 10, 1), Ok(Vec::new()), "{encoding:?}");
     }
 }
@@ -47,7 +54,11 @@ fn broken_bodies_are_errors() {
     for (encoding, body) in [(Encoding::Gzip, gzip(&text)), (Encoding::Zstd, zstd(&text))] {
         for cut in [1, 4, body.len() / 2, body.len() - 1] {
             let decoded = decode(encoding, &body[..cut], BODY_BYTES_MAX, 16);
-            assert_eq!(decoded, Err(BodyError::Corrupt(encoding)), "{encoding:?} cut at {cut}");
+            assert_eq!(
+                decoded,
+                Err(BodyError::Corrupt(encoding)),
+                "{encoding:?} cut at {cut}"
+            );
         }
         let mut flipped = body.clone();
         flipped[0] ^= 1;

@@ -53,11 +53,7 @@ enum Expect {
     /// A string that is the message.
     Message,
     /// The record's time, in a slot of this kind.
-    Time {
-        kind: u8,
-        form: Form,
-        certain: bool,
-    },
+    Time { kind: u8, form: Form, certain: bool },
     /// The end of the line.
     End(Arc<Shape>),
 }

@@ -20,7 +20,13 @@ pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
     };
     let record = Parser::new().parse(&entry);
     assert!(rebuilds(&record, raw));
-    let text = |bytes: &[u8]| bytes.escape_ascii().to_string().replace("\\\"", "\"").replace("\\'", "'");
+    let text = |bytes: &[u8]| {
+        bytes
+            .escape_ascii()
+            .to_string()
+            .replace("\\\"", "\"")
+            .replace("\\'", "'")
+    };
     let mut out = String::new();
     if record.time_source != TimeSource::Received {
         let (seconds, nanos) = record.time.seconds();
@@ -55,20 +61,34 @@ fn lines_are_told_apart() {
         (b"{not json}", "| {not json}"),
         (b"[1,2]", "| [1,2]"),
         (b"<13>no header", "| <13>no header"),
-        (b"<14>1 2026-03-02T00:00:00Z h a p m - x", "header=1772409600 facility=1 severity=6 hostname=h app=a procid=p msgid=m | x"),
+        (
+            b"<14>1 2026-03-02T00:00:00Z h a p m - x",
+            "header=1772409600 facility=1 severity=6 hostname=h app=a procid=p msgid=m | x",
+        ),
         (b"a=1 b=\"x y\"", "a=1 b=x y | line"),
-        (b"2026-03-02 00:00:06 x", "line=1772409606 | 2026-03-02 00:00:06 x"),
+        (
+            b"2026-03-02 00:00:06 x",
+            "line=1772409606 | 2026-03-02 00:00:06 x",
+        ),
         (b"\xff\xfeh\0i\0", "| \\xff\\xfeh\\x00i\\x00"),
         (b"{\"a\":\"\xff\"}", "| {\"a\":\"\\xff\"}"),
     ];
     for (line, expected) in table {
-        assert_eq!(describe(EntryKind::Line, line), expected, "{}", line.escape_ascii());
+        assert_eq!(
+            describe(EntryKind::Line, line),
+            expected,
+            "{}",
+            line.escape_ascii()
+        );
     }
 }
 
 #[test]
 fn labels_are_fields_behind_those_of_the_line() {
-    let labels: Labels = vec![("hostname".into(), "label".into()), ("file".into(), "f".into())];
+    let labels: Labels = vec![
+        ("hostname".into(), "label".into()),
+        ("file".into(), "f".into()),
+    ];
     let entry = Entry {
         id: Id::MIN,
         received: RECEIVED,

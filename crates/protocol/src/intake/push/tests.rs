@@ -13,7 +13,10 @@ fn reasons(pushed: &Pushed) -> Vec<String> {
 fn a_bad_line_takes_no_good_one_with_it() {
     let body = b"{\"a\":1}\r\n\n  \n[1]\n{\"a\":12345,\"b\":1 2}\n{\"b\":2}\n\xff\n{\"c\":3}";
     let pushed = decode_default(PushForm::NdJson, body, Labels::new());
-    assert_eq!(entries(&pushed), [r#"{\"a\":1}"#, r#"{\"b\":2}"#, r#"{\"c\":3}"#]);
+    assert_eq!(
+        entries(&pushed),
+        [r#"{\"a\":1}"#, r#"{\"b\":2}"#, r#"{\"c\":3}"#]
+    );
     assert_eq!(
         reasons(&pushed),
         [
@@ -41,7 +44,10 @@ fn limits_are_named_and_lists_are_cut() {
     let body = b"123456789\n1\n".repeat(150);
     let pushed = decode(PushForm::Text, &body, Labels::new(), 8);
     assert_eq!(pushed.accepted, 150);
-    assert_eq!((pushed.rejected.len(), pushed.rejected_total), (REJECTIONS_MAX, 150));
+    assert_eq!(
+        (pushed.rejected.len(), pushed.rejected_total),
+        (REJECTIONS_MAX, 150)
+    );
     assert_eq!(
         reasons(&pushed)[1],
         "line 3: the line has 9 bytes, more than the limit of 8 bytes a line"

@@ -96,10 +96,7 @@ fn tag(text: &[u8]) -> Option<Tag<'_>> {
     let mut rest = &text[end..];
     let mut process = None;
     if let Some(inside) = rest.strip_prefix(b"[") {
-        let end = inside
-            .iter()
-            .take(TAG_BYTES_MAX)
-            .position(|b| *b == b']')?;
+        let end = inside.iter().take(TAG_BYTES_MAX).position(|b| *b == b']')?;
         let inside_text = std::str::from_utf8(&inside[..end]).ok()?;
         if !inside_text.bytes().all(|b| b.is_ascii_graphic()) {
             return None;

@@ -29,7 +29,11 @@ pub(super) fn draw<'a>(
     _received: Timestamp,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<()> {
-    let digits = after.iter().take(4).take_while(|b| b.is_ascii_digit()).count();
+    let digits = after
+        .iter()
+        .take(4)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
     if !(1..=3).contains(&digits) || after[0] == b'0' {
         return None;
     }
@@ -145,7 +149,8 @@ fn structured_data(text: &[u8]) -> Option<StructuredData<'_>> {
         rest = rest.strip_prefix(b"]")?;
     }
     data.length = text.len() - rest.len();
-    let ends = elements > 0 && elements < PARAMETERS_MAX && matches!(rest.first(), None | Some(b' '));
+    let ends =
+        elements > 0 && elements < PARAMETERS_MAX && matches!(rest.first(), None | Some(b' '));
     (ends && no_name_twice(&data.parameters)).then_some(data)
 }
 

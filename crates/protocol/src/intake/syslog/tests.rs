@@ -26,14 +26,35 @@ fn rfc5424() {
             r#"<34>1 - h - - - [a x="c:\d"]"#,
             r#"facility=4 severity=2 hostname=h a.x=c:\\d |  fix3=c:\\d"#,
         ),
-        ("<34>1 - h - - - - \u{feff}bom", "facility=4 severity=2 hostname=h | bom"),
-        ("<34>1 - h - - - [sdid] m", "facility=4 severity=2 hostname=h | m"),
+        (
+            "<34>1 - h - - - - \u{feff}bom",
+            "facility=4 severity=2 hostname=h | bom",
+        ),
+        (
+            "<34>1 - h - - - [sdid] m",
+            "facility=4 severity=2 hostname=h | m",
+        ),
         // Structured data that is missing or wrong is content.
-        ("<34>1 - h - - ID1 text", "facility=4 severity=2 hostname=h msgid=ID1 | text"),
-        (r#"<34>1 - h - - - [a i=""ok"] m"#, r#"facility=4 severity=2 hostname=h | [a i=""ok"] m"#),
-        (r#"<34>1 - h - - - [a i="1" i="2"] m"#, r#"facility=4 severity=2 hostname=h | [a i="1" i="2"] m"#),
-        ("<34>1 - - - - - - x\ny\0", "facility=4 severity=2 | x\\ny\\x00"),
-        ("<34>1 2026-03-02T00:00:00.123456789Z - - - - -", "header=1772409600.123456789 facility=4 severity=2 | "),
+        (
+            "<34>1 - h - - ID1 text",
+            "facility=4 severity=2 hostname=h msgid=ID1 | text",
+        ),
+        (
+            r#"<34>1 - h - - - [a i=""ok"] m"#,
+            r#"facility=4 severity=2 hostname=h | [a i=""ok"] m"#,
+        ),
+        (
+            r#"<34>1 - h - - - [a i="1" i="2"] m"#,
+            r#"facility=4 severity=2 hostname=h | [a i="1" i="2"] m"#,
+        ),
+        (
+            "<34>1 - - - - - - x\ny\0",
+            "facility=4 severity=2 | x\\ny\\x00",
+        ),
+        (
+            "<34>1 2026-03-02T00:00:00.123456789Z - - - - -",
+            "header=1772409600.123456789 facility=4 severity=2 | ",
+        ),
     ]);
 }
 
@@ -56,7 +77,10 @@ fn rfc3164() {
             "<30> Mar  2 00:00:00 fe80::1 prg0: x",
             "header=1772409600 facility=3 severity=6 hostname=fe80::1 app=prg0 | x",
         ),
-        ("<30>Mar  2 00:00:00 X4711", "header=1772409600 facility=3 severity=6 hostname=X4711 | "),
+        (
+            "<30>Mar  2 00:00:00 X4711",
+            "header=1772409600 facility=3 severity=6 hostname=X4711 | ",
+        ),
         (
             "<30>2026-03-02T01:00:00+01:00 h p[1]: x\n",
             "header=1772409600 facility=3 severity=6 hostname=h app=p procid=1 | x\\n",
@@ -73,7 +97,10 @@ fn rfc3164() {
             "<34>Mar  2 00:00:60 h a: x",
             "header=1772409660 facility=4 severity=2 hostname=h app=a | x fix2=Mar  2 00:00:60",
         ),
-        ("<38>User logged in.", "facility=4 severity=6 | User logged in."),
+        (
+            "<38>User logged in.",
+            "facility=4 severity=6 | User logged in.",
+        ),
         ("<13>plain\0", "facility=1 severity=5 | plain\\x00"),
     ]);
 }
@@ -90,7 +117,10 @@ fn what_has_no_priority_is_text() {
         ("<192>x", "| <192>x"),
         ("<999>x", "| <999>x"),
         ("<13Oct", "| <13Oct"),
-        ("Mar  2 00:00:00 h a: x", "line=1772409600 | Mar  2 00:00:00 h a: x"),
+        (
+            "Mar  2 00:00:00 h a: x",
+            "line=1772409600 | Mar  2 00:00:00 h a: x",
+        ),
     ]);
 }
 
