@@ -129,10 +129,13 @@ fn measure(codec: Codec, entries: usize, lines: &[&[u8]], bytes: usize) {
 /// Files in memory, without any model of failures.
 #[derive(Default)]
 struct PlainDisk {
-    files: Mutex<Vec<(String, Arc<Mutex<Vec<u8>>>)>>,
+    files: Mutex<Vec<(String, Content)>>,
 }
 
-struct PlainFile(Arc<Mutex<Vec<u8>>>);
+struct PlainFile(Content);
+
+/// Bytes that a writer and readers share.
+type Content = Arc<Mutex<Vec<u8>>>;
 
 impl PlainDisk {
     fn find(&self, path: &str) -> io::Result<PlainFile> {
@@ -171,7 +174,7 @@ impl ReadAt for PlainFile {
 impl Disk for PlainDisk {
     fn list(&self, directory: &str) -> io::Result<Vec<DirEntry>> {
         let files = self.files.lock().expect("no panics");
-        let entry = |(path, file): &(String, Arc<Mutex<Vec<u8>>>)| DirEntry {
+        let entry = |(path, file): &(String, Content)| DirEntry {
             name: path[directory.len() + 1..].to_owned(),
             bytes: file.lock().expect("no panics").len() as u64,
         };

@@ -143,7 +143,7 @@ impl Pond {
             self.ledger.attempt(&raw);
             batch.push(&raw);
         }
-        let incarnation = (u128::from(self.random.next()) << 64) | u128::from(self.random.next());
+        let incarnation = (u128::from(self.random.draw()) << 64) | u128::from(self.random.draw());
         let durable = self.random.one_in(2);
         match self
             .writer
@@ -255,7 +255,7 @@ impl Pond {
     }
 
     fn crash(&mut self) {
-        let seed = self.random.next();
+        let seed = self.random.draw();
         self.note("power loss");
         self.report.crashes += 1;
         self.disk.crash(seed);
@@ -307,7 +307,7 @@ impl Pond {
             self.disk.fail_at(call, Fault::PowerLoss);
             let _ = recover(&self.disk);
             self.disk.clear_faults();
-            let seed = self.random.next();
+            let seed = self.random.draw();
             if self.disk.is_powered_off() {
                 self.report.crashes += 1;
                 self.disk.crash(seed);
@@ -327,7 +327,7 @@ impl Pond {
 
     /// Puts the random IO errors back after a time without.
     fn arm(&mut self) {
-        let seed = self.random.next();
+        let seed = self.random.draw();
         self.disk.fail_one_in(self.faults.error_one_in, seed);
     }
 
