@@ -4,13 +4,25 @@
 //! producers ─▶ forward ─▶ net, http ─▶ ingest ─▶ store ◀─ query ◀─ http ◀─ client ◀─ people
 //!                                      journal   segments  search          output
 //! ```
+//!
+//! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
+//! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run queries; `lp-blocking` decode request bodies.
 
 pub mod cli;
 pub mod settings;
 pub mod commands;
 pub mod forward;
 pub mod input;
+pub mod net;
+pub mod ingest;
+pub mod store;
+pub mod query;
+pub mod serve;
+pub mod http;
 pub mod client;
 pub mod output;
 pub mod terminal;
+pub mod telemetry;
 pub mod disk;
+pub mod clock;
+pub mod shutdown;

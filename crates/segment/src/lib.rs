@@ -13,4 +13,6 @@ pub mod tally;
 pub mod encoding;
 pub mod rows;
 pub mod file;
+pub mod build;
+pub mod verify;
 pub mod tokens;

@@ -295,6 +295,12 @@ impl RowGroupReader<'_> {
         tokens::look_up(self, token)
     }
 
+    /// Reads the whole token index, to check it.
+    pub fn check_tokens(&mut self) -> Result<(), ReadError> {
+        let length = self.group.tokens.bytes as usize;
+        self.bytes(0, length).map(|_| ())
+    }
+
     /// Event times of a block's rows, in nanoseconds.
     pub fn times(&mut self, block: usize) -> Result<Vec<i64>, ReadError> {
         let micros = self.ints(0, block)?;
@@ -332,6 +338,18 @@ impl RowGroupReader<'_> {
     /// The messages of a block: those that are UTF-8, and those that are not.
     pub fn messages(&mut self, block: usize) -> Result<(StringColumn, StringColumn), ReadError> {
         Ok((self.fixed_strings(7, block)?, self.fixed_strings(8, block)?))
+    }
+
+    /// Receive times in microseconds, sources and numbers of a block's rows.
+    pub fn identities(
+        &mut self,
+        block: usize,
+    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i64>), ReadError> {
+        Ok((
+            self.ints(2, block)?,
+            self.ints(4, block)?,
+            self.ints(3, block)?,
+        ))
     }
 
     /// All columns of a block.

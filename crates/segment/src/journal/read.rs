@@ -76,6 +76,14 @@ impl Damages {
             self.listed.push(damage);
         }
     }
+
+    /// Adds the damages of another file.
+    pub fn merge(&mut self, other: Damages) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        let room = DAMAGES_LISTED_MAX.saturating_sub(self.listed.len());
+        self.listed.extend(other.listed.into_iter().take(room));
+    }
 }
 
 /// Why a file cannot be read as a journal file at all.
