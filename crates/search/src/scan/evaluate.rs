@@ -5,12 +5,12 @@ use std::sync::Arc;
 use logpond_record::{Shape, SlotKind, TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, NULL, Overflow, RowsView, Strings};
-use logpond_segment::tokens::BlockSet;
+use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::GroupScan;
 use crate::field::{FieldMatcher, Target};
-use crate::literal::{TokenQuery, token_query};
+use crate::literal::{TokenPart, TokenQuery, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
 use crate::query::{Filter, SyntaxError};
@@ -152,10 +152,11 @@ fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, 
     let blocks = scan.blocks_count();
     match query {
         TokenQuery::Any => Ok(BlockSet::all(blocks)),
-        TokenQuery::Token(token) if logpond_segment::tokens::may_be_time_fraction(token) => {
+        TokenQuery::Token(token) if tokens::may_be_time_fraction(token) => {
             Ok(BlockSet::all(blocks))
         }
         TokenQuery::Token(token) => scan.reader.look_up(token),
+        TokenQuery::Part(part) => blocks_with_part(part, scan),
         TokenQuery::And(parts) => {
             let mut set = BlockSet::all(blocks);
             for part in parts {
@@ -174,6 +175,56 @@ fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, 
             Ok(set)
         }
     }
+}
+
+/// The blocks with a token that holds a part.
+fn blocks_with_part(part: &TokenPart, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
+    let blocks = scan.blocks_count();
+    let everywhere = || Ok(BlockSet::all(blocks));
+    if tokens::may_be_time_fraction(&part.text) || &*part.text == b"Z" {
+        return everywhere();
+    }
+    if tokens::is_id(&part.text) {
+        // Ids are not among the words. A long one is whole, or within one that is longer still.
+        if part.folded || part.text.len() <= tokens::ID_BYTES_SHORT_MAX {
+            return everywhere();
+        }
+        let Some(words) = scan.words()? else {
+            return everywhere();
+        };
+        let mut set = words.blocks_with_longer_ids(part.text.len());
+        let holding = words
+            .holding(&part.text, part.at_start, part.at_end, false)
+            .map(owned);
+        set.unite(&scan.reader.look_up(&part.text)?);
+        return look_up_all(holding, set, scan);
+    }
+    let Some(words) = scan.words()? else {
+        return everywhere();
+    };
+    let holding = words
+        .holding(&part.text, part.at_start, part.at_end, part.folded)
+        .map(owned);
+    look_up_all(holding, BlockSet::none(blocks), scan)
+}
+
+fn owned(words: Vec<&[u8]>) -> Vec<Box<[u8]>> {
+    words.into_iter().map(Box::from).collect()
+}
+
+/// The blocks of `set` and those with one of the words.
+fn look_up_all(
+    words: Option<Vec<Box<[u8]>>>,
+    mut set: BlockSet,
+    scan: &mut GroupScan<'_>,
+) -> Result<BlockSet, ReadError> {
+    let Some(words) = words else {
+        return Ok(BlockSet::all(scan.blocks_count()));
+    };
+    for word in words {
+        set.unite(&scan.reader.look_up(&word)?);
+    }
+    Ok(set)
 }
 
 fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u32>, ReadError> {

@@ -8,6 +8,7 @@ use logpond_segment::file::{
     Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile,
 };
 use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
+use logpond_segment::tokens::{BlockSet, Words};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
@@ -86,6 +87,7 @@ pub struct GroupScan<'a> {
     /// Blocks whose columns were all read, for the records of the selected rows.
     rows: HashMap<usize, Rows>,
     damages: Vec<Damage>,
+    words: Option<Option<Arc<Words>>>,
 }
 
 impl<'a> GroupScan<'a> {
@@ -108,6 +110,7 @@ impl<'a> GroupScan<'a> {
             shapes: HashMap::new(),
             rows: HashMap::new(),
             damages: Vec::new(),
+            words: None,
         }
     }
 
@@ -129,6 +132,14 @@ impl<'a> GroupScan<'a> {
         self.entry().blocks.len()
     }
 
+    /// The words of the row group, read once; `None` if they are not kept.
+    pub(super) fn words(&mut self) -> Result<Option<Arc<Words>>, ReadError> {
+        if self.words.is_none() {
+            self.words = Some(self.reader.words()?.map(Arc::new));
+        }
+        Ok(self.words.clone().flatten())
+    }
+
     /// The selected rows, block by block; `visit` may look at columns of the block at hand.
     /// It says whether to go on.
     pub fn for_each_block(
@@ -141,7 +152,7 @@ impl<'a> GroupScan<'a> {
             Err(error) => {
                 // Without its index the row group is searched whole.
                 self.note(error)?;
-                logpond_segment::tokens::BlockSet::all(self.blocks_count())
+                BlockSet::all(self.blocks_count())
             }
         };
         for number in blocks.iter() {

@@ -15,7 +15,7 @@ use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
 use crate::encoding::{Malformed, read_varint};
 use crate::rows::{Column, Rows, StringColumn};
-use crate::tokens::{self, BlockSet, IndexBytes};
+use crate::tokens::{self, BlockSet, IndexBytes, Words};
 
 /// Bytes read from a file's end at first; enough for the footer of most files.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -293,6 +293,27 @@ impl RowGroupReader<'_> {
     /// The blocks that may hold a token.
     pub fn look_up(&mut self, token: &[u8]) -> Result<BlockSet, ReadError> {
         tokens::look_up(self, token)
+    }
+
+    /// The words of the row group; `None` if they were too many to be kept.
+    pub fn words(&mut self) -> Result<Option<Words>, ReadError> {
+        let tokens = &self.group.tokens;
+        let plain_bytes = tokens.words_plain_bytes as usize;
+        if plain_bytes == 0 {
+            return Ok(None);
+        }
+        let wrong = damaged(
+            tokens.offset,
+            u64::from(tokens.bytes),
+            "the words are damaged",
+        );
+        let (from, to) = (tokens.fingerprint_bytes as usize, tokens.bytes as usize);
+        if plain_bytes > PAGE_BYTES_MAX || from > to {
+            return Err(wrong);
+        }
+        let packed = self.bytes(from, to - from)?;
+        let plain = zstd::bulk::decompress(&packed, plain_bytes).map_err(|_| wrong)?;
+        Ok(Some(Words::new(plain, self.group.blocks.len())?))
     }
 
     /// Reads the whole token index, to check it.
