@@ -1,7 +1,7 @@
 //! The targets: one line each, calling an entry point that stands beside the decoder.
 
 use logpond_protocol::intake;
-use logpond_search as search;
+use logpond_search::query;
 use logpond_segment::journal;
 
 /// A decoder under test.
@@ -23,12 +23,13 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 7] = [
-    target("syslog", intake::syslog::fuzz_syslog, true),
-    target("syslog_frames", intake::syslog::fuzz_frames, true),
-    target("push", intake::push::fuzz_push, true),
-    target("json", intake::json::fuzz_json, true),
-    target("access", intake::access::fuzz_access, true),
-    target("journal_frames", journal::fuzz_frames, false),
-    target("query", search::fuzz_query, true),
+pub(crate) const TARGETS: [Target; 8] = [
+    target("syslog", intake::fuzz::fuzz_syslog, true),
+    target("frames", intake::fuzz::fuzz_frames, true),
+    target("line", intake::fuzz::fuzz_line, true),
+    target("access", intake::fuzz::fuzz_access, true),
+    target("json", intake::fuzz::fuzz_json, true),
+    target("push", intake::fuzz::fuzz_push, true),
+    target("journal", journal::fuzz_frames, false),
+    target("query", query::fuzz_query, true),
 ];
