@@ -111,8 +111,14 @@ fn pure_crates_do_not_iterate_over_hash_maps() {
 fn hash_map_name(line: &str) -> Option<&str> {
     let at = line.find("HashMap").or_else(|| line.find("HashSet"))?;
     let before = line[..at].trim_end();
-    let before = before.strip_suffix("std::collections::").unwrap_or(before).trim_end();
-    let before = before.strip_suffix(':').or_else(|| before.strip_suffix('='))?.trim_end();
+    let before = before
+        .strip_suffix("std::collections::")
+        .unwrap_or(before)
+        .trim_end();
+    let before = before
+        .strip_suffix(':')
+        .or_else(|| before.strip_suffix('='))?
+        .trim_end();
     let name = before.rsplit([' ', '(', ',']).next()?;
     (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
         .then_some(name)
