@@ -33,6 +33,7 @@ impl Source {
     /// Whether the whole file exists for tests only.
     pub(super) fn is_test_only(&self) -> bool {
         self.path.ends_with("/tests.rs")
+            || self.path.ends_with("_tests.rs")
             || self.path.contains("/tests/")
             || self.path.contains("/examples/")
     }
