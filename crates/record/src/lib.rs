@@ -21,4 +21,4 @@ pub use record::{Fix, Message, Record, TimeSource};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
 pub use time_pattern::{ParsedTime, PatternError, TimePattern};
-pub use value::Value;
+pub use value::{Value, write_float, write_int};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::id::Id;
-use crate::shape::{Shape, SlotKind};
+use crate::shape::Shape;
 use crate::time::Timestamp;
 use crate::value::Value;
 
@@ -103,10 +103,7 @@ impl<'a> Record<'a> {
             .slots()
             .iter()
             .zip(&self.values)
-            .filter_map(|(slot, value)| {
-                let special = &*slot.name == "_msg" || matches!(slot.kind, SlotKind::Time(_));
-                (!special).then_some((&*slot.name, value))
-            });
+            .filter_map(|(slot, value)| slot.is_field().then_some((&*slot.name, value)));
         in_line.chain(self.labels.iter().map(|(name, value)| (&**name, value)))
     }
 

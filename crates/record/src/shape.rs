@@ -54,6 +54,18 @@ pub enum SlotKind {
     Time(TimePattern),
 }
 
+impl SlotKind {
+    /// Appends a text as this kind of slot shows it, with its escapes.
+    pub fn write_text(&self, text: &[u8], out: &mut Vec<u8>) {
+        match self {
+            SlotKind::JsonString => escape_json(text, out),
+            SlotKind::Quoted => escape_with_backslash(text, b"\"\\", out),
+            SlotKind::StructuredData => escape_with_backslash(text, b"\"\\]", out),
+            _ => out.extend_from_slice(text),
+        }
+    }
+}
+
 /// A place in a shape that a field fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -61,6 +73,23 @@ pub struct Slot {
     pub name: Box<str>,
     /// What its value becomes in the line.
     pub kind: SlotKind,
+}
+
+impl Slot {
+    /// Whether the record's message fills the slot. A field may be called `_msg` too: then it is
+    /// no text.
+    pub fn is_message(&self) -> bool {
+        &*self.name == "_msg"
+            && matches!(
+                self.kind,
+                SlotKind::Text | SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData
+            )
+    }
+
+    /// Whether a field of the record fills the slot.
+    pub fn is_field(&self) -> bool {
+        !self.is_message() && !matches!(self.kind, SlotKind::Time(_))
+    }
 }
 
 /// A part of a shape.
@@ -138,13 +167,27 @@ impl Shape {
             rest = &inside[close + CLOSE.len()..];
         }
         push_literal(rest, &mut pieces)?;
-        let message_slot = slots.iter().position(|s| &*s.name == "_msg");
+        let message_slot = slots.iter().position(Slot::is_message);
         Ok(Shape {
             text: text.into(),
             pieces: pieces.into(),
             slots: slots.into(),
             message_slot,
         })
+    }
+
+    /// The shape of a line that is its message.
+    pub fn text() -> Shape {
+        Shape {
+            text: Shape::TEXT.into(),
+            pieces: [Piece::Slot(0)].into(),
+            slots: [Slot {
+                name: "_msg".into(),
+                kind: SlotKind::Text,
+            }]
+            .into(),
+            message_slot: Some(0),
+        }
     }
 
     /// The shape as it is stored.
@@ -177,13 +220,28 @@ impl Shape {
         self.text.trim_ascii_start().starts_with('{')
     }
 
+    /// Whether a text next to a slot can run together with the slot's text into one word, so that
+    /// the words of the line are not just those of its parts.
+    ///
+    /// `is_word_byte` says which bytes words consist of.
+    pub fn is_glued(&self, is_word_byte: impl Fn(u8) -> bool) -> bool {
+        self.pieces.windows(2).any(|pair| match pair {
+            [Piece::Slot(index), Piece::Slot(_)] => self.slots[*index].kind != SlotKind::Facility,
+            [Piece::Literal(text), Piece::Slot(_)] => {
+                text.bytes().last().is_some_and(&is_word_byte)
+            }
+            [Piece::Slot(_), Piece::Literal(text)] => {
+                text.bytes().next().is_some_and(&is_word_byte)
+            }
+            _ => false,
+        })
+    }
+
     /// Appends one slot's text.
     pub fn render_slot(&self, index: usize, time: Timestamp, value: &Value<'_>, out: &mut Vec<u8>) {
-        match &self.slots[index].kind {
+        let kind = &self.slots[index].kind;
+        match kind {
             SlotKind::Time(pattern) => pattern.render(time, out),
-            SlotKind::JsonString => escape_json(&value.to_text(), out),
-            SlotKind::Quoted => escape_with_backslash(&value.to_text(), b"\"\\", out),
-            SlotKind::StructuredData => escape_with_backslash(&value.to_text(), b"\"\\]", out),
             SlotKind::Null => out.extend_from_slice(b"null"),
             SlotKind::Facility => {}
             // A column may hold whole numbers as floats and the reverse; the kind decides.
@@ -195,8 +253,9 @@ impl Shape {
                 Value::Int(i) => crate::value::write_float(*i as f64, out),
                 other => other.write_text(out),
             },
-            SlotKind::Text | SlotKind::Bool | SlotKind::Json | SlotKind::Severity => {
-                value.write_text(out);
+            SlotKind::Bool | SlotKind::Json | SlotKind::Severity => value.write_text(out),
+            SlotKind::Text | SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData => {
+                kind.write_text(&value.to_text(), out);
             }
         }
     }
@@ -265,7 +324,7 @@ fn push_literal(text: &str, pieces: &mut Vec<Piece>) -> Result<(), ShapeError> {
 /// one, except times, whose patterns hold colons too and begin at `:%`.
 fn slot(inside: &str) -> Result<Slot, ShapeError> {
     let unknown = || ShapeError::Kind(inside.to_owned());
-    if let Some(pattern) = inside.strip_prefix("_time:") {
+    if let Some(pattern) = inside.strip_prefix("_time:").filter(|p| p.contains('%')) {
         let pattern = TimePattern::new(pattern).map_err(|_| unknown())?;
         return Ok(Slot {
             name: "_time".into(),
@@ -345,19 +404,9 @@ impl Default for ShapeTable {
 impl ShapeTable {
     /// An empty table.
     pub fn new() -> ShapeTable {
-        let text = Shape {
-            text: Shape::TEXT.into(),
-            pieces: [Piece::Slot(0)].into(),
-            slots: [Slot {
-                name: "_msg".into(),
-                kind: SlotKind::Text,
-            }]
-            .into(),
-            message_slot: Some(0),
-        };
         ShapeTable {
             shapes: HashMap::new(),
-            text: Arc::new(text),
+            text: Arc::new(Shape::text()),
         }
     }
 

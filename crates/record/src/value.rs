@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
 }
 
 /// Appends a whole number in decimal.
-pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
+pub fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -105,7 +105,7 @@ pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends the shortest decimal that reads back as the same float, never with an exponent.
-pub(crate) fn write_float(value: f64, out: &mut Vec<u8>) {
+pub fn write_float(value: f64, out: &mut Vec<u8>) {
     use std::io::Write;
     let start = out.len();
     // Writing to a vector cannot fail.

@@ -3,3 +3,7 @@
 //! No sockets, no clock, no async, no direct file access: all IO goes through [`disk::Disk`].
 
 pub mod disk;
+pub mod encoding;
+pub mod rows;
+pub mod file;
+pub mod tokens;

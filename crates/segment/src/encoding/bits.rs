@@ -1,0 +1,193 @@
+//! Runs of numbers of a fixed width, packed from the least significant bit on.
+
+use super::Malformed;
+
+/// Number of bits that `value` needs.
+pub fn width(value: u64) -> u32 {
+    64 - value.leading_zeros()
+}
+
+/// Packs numbers of at most `width` bits and pads the last byte with zeros.
+pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
+    let mut pending: u128 = 0;
+    let mut pending_bits = 0;
+    for &value in values {
+        pending |= u128::from(value) << pending_bits;
+        pending_bits += width;
+        while pending_bits >= 8 {
+            out.push(pending as u8);
+            pending >>= 8;
+            pending_bits -= 8;
+        }
+    }
+    if pending_bits > 0 {
+        out.push(pending as u8);
+    }
+}
+
+/// Unpacks `count` numbers of `width` bits (64 at most) and hands them over in order.
+pub fn unpack(
+    input: &[u8],
+    width: u32,
+    count: usize,
+    mut take: impl FnMut(u64),
+) -> Result<(), Malformed> {
+    debug_assert!(width <= 64);
+    if (input.len() as u64) * 8 < count as u64 * u64::from(width) {
+        return Err(Malformed("packed numbers end early"));
+    }
+    if width == 0 {
+        (0..count).for_each(|_| take(0));
+        return Ok(());
+    }
+    let mask = u64::MAX >> (64 - width);
+    let mut bit = 0usize;
+    for _ in 0..count {
+        let (byte, shift) = (bit / 8, bit % 8);
+        let mut value = load(input, byte) >> shift;
+        if shift + width as usize > 64 {
+            value |= u64::from(input[byte + 8]) << (64 - shift);
+        }
+        take(value & mask);
+        bit += width as usize;
+    }
+    Ok(())
+}
+
+/// Eight bytes from `at` on, little-endian; zeros stand for bytes after the end.
+fn load(input: &[u8], at: usize) -> u64 {
+    match input.get(at..at + 8) {
+        Some(bytes) => u64::from_le_bytes(bytes.try_into().unwrap_or_default()),
+        None => {
+            let mut bytes = [0u8; 8];
+            let rest = &input[at.min(input.len())..];
+            bytes[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(bytes)
+        }
+    }
+}
+
+/// Reads single bits and small numbers one after another, most significant bit first.
+///
+/// Used by the token index, whose entries have different lengths.
+pub struct BitReader<'a> {
+    input: &'a [u8],
+    bit: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// Starts at bit `bit` of `input`.
+    pub fn new(input: &'a [u8], bit: usize) -> BitReader<'a> {
+        BitReader { input, bit }
+    }
+
+    /// Bits consumed since the start of the input.
+    pub fn position(&self) -> usize {
+        self.bit
+    }
+
+    /// The next `count` bits (57 at most) as a number.
+    pub fn bits(&mut self, count: u32) -> Result<u64, Malformed> {
+        if count == 0 {
+            return Ok(0);
+        }
+        if self.bit + count as usize > self.input.len() * 8 {
+            return Err(Malformed("bits end early"));
+        }
+        let word = load(self.input, self.bit / 8).swap_bytes() << (self.bit % 8);
+        self.bit += count as usize;
+        Ok(word >> (64 - count))
+    }
+
+    /// The number of one bits before the next zero bit.
+    pub fn unary(&mut self) -> Result<u64, Malformed> {
+        let mut count = 0;
+        while self.bits(1)? == 1 {
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Writes what [`BitReader`] reads.
+#[derive(Default)]
+pub struct BitWriter {
+    out: Vec<u8>,
+    pending: u64,
+    pending_bits: u32,
+}
+
+impl BitWriter {
+    /// Bits written so far.
+    pub fn position(&self) -> usize {
+        self.out.len() * 8 + self.pending_bits as usize
+    }
+
+    /// Appends the low `count` bits (56 at most) of `value`.
+    pub fn bits(&mut self, value: u64, count: u32) {
+        debug_assert!(count <= 56 && (count == 64 || value >> count == 0));
+        self.pending = (self.pending << count) | value;
+        self.pending_bits += count;
+        while self.pending_bits >= 8 {
+            self.pending_bits -= 8;
+            self.out.push((self.pending >> self.pending_bits) as u8);
+        }
+        self.pending &= (1 << self.pending_bits) - 1;
+    }
+
+    /// Appends `count` one bits and a zero bit.
+    pub fn unary(&mut self, count: u64) {
+        for _ in 0..count {
+            self.bits(1, 1);
+        }
+        self.bits(0, 1);
+    }
+
+    /// The bytes, the last one padded with zeros.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.pending_bits > 0 {
+            self.out
+                .push((self.pending << (8 - self.pending_bits)) as u8);
+        }
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_numbers_come_back(width in 0u32..=64, seed in proptest::collection::vec(any::<u64>(), 0..300)) {
+            let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            let values: Vec<u64> = seed.iter().map(|v| v & mask).collect();
+            let mut packed = Vec::new();
+            pack(&values, width, &mut packed);
+            let mut again = Vec::new();
+            unpack(&packed, width, values.len(), |v| again.push(v)).unwrap();
+            prop_assert_eq!(again, values);
+            if width > 0 {
+                prop_assert!(unpack(&packed, width, packed.len() * 8 / width as usize + 1, |_| ()).is_err());
+            }
+        }
+
+        #[test]
+        fn bit_streams_come_back(parts in proptest::collection::vec((0u32..=56, any::<u64>(), 0u64..40), 0..60)) {
+            let mut writer = BitWriter::default();
+            for &(count, value, unary) in &parts {
+                let value = if count == 0 { 0 } else { value >> (64 - count) };
+                writer.bits(value, count);
+                writer.unary(unary);
+            }
+            let bytes = writer.finish();
+            let mut reader = BitReader::new(&bytes, 0);
+            for &(count, value, unary) in &parts {
+                let value = if count == 0 { 0 } else { value >> (64 - count) };
+                prop_assert_eq!(reader.bits(count), Ok(value));
+                prop_assert_eq!(reader.unary(), Ok(unary));
+            }
+        }
+    }
+}

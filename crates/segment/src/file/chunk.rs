@@ -1,0 +1,409 @@
+//! Column chunks: the pages of one column of a row group, encoded and compressed.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::directory::{ColumnEntry, PageEntry};
+use super::page::{Layout, Physical, code_bits, write_codes, write_levels};
+use crate::encoding::{bits, delta, plain};
+use crate::rows::{Column, NULL, StringColumn};
+
+/// The largest dictionary of strings in bytes: it is read whole for every block that is scanned.
+const DICTIONARY_BYTES_MAX: usize = 1 << 20;
+
+/// The most entries of a dictionary of numbers.
+const DICTIONARY_NUMBERS_MAX: usize = 1 << 12;
+
+/// An encoded column chunk.
+pub(super) struct Chunk {
+    /// The pages, the dictionary first.
+    pub(super) bytes: Bytes,
+    /// What the Parquet footer says of it; offsets count from the start of `bytes`.
+    pub(super) close: ColumnCloseResult,
+    /// What our directory says of it; offsets count from the start of `bytes`.
+    pub(super) entry: ColumnEntry,
+}
+
+/// Encodes and compresses the chunks of a file.
+pub(super) struct ChunkEncoder {
+    compressor: zstd::bulk::Compressor<'static>,
+    level: i32,
+}
+
+/// A column on its way into the file: its values, and the order that its rows are stored in.
+pub(super) struct Input<'a> {
+    pub(super) column: &'a Column,
+    pub(super) optional: bool,
+    pub(super) physical: Physical,
+    pub(super) order: &'a [u32],
+    /// The blocks as ranges of `order`.
+    pub(super) blocks: &'a [Range<usize>],
+}
+
+/// The pages written so far.
+struct Pages {
+    sink: TrackedWrite<Vec<u8>>,
+    entry: ColumnEntry,
+    offsets: OffsetIndexBuilder,
+    plain_total: i64,
+    first_data_page: Option<i64>,
+}
+
+impl ChunkEncoder {
+    pub(super) fn new(level: i32) -> std::io::Result<ChunkEncoder> {
+        Ok(ChunkEncoder {
+            compressor: zstd::bulk::Compressor::new(level)?,
+            level,
+        })
+    }
+
+    pub(super) fn encode(
+        &mut self,
+        input: &Input<'_>,
+        descriptor: &Arc<ColumnDescriptor>,
+    ) -> Result<Chunk, ParquetError> {
+        let mut pages = Pages {
+            sink: TrackedWrite::new(Vec::new()),
+            entry: ColumnEntry::default(),
+            offsets: OffsetIndexBuilder::new(),
+            plain_total: 0,
+            first_data_page: None,
+        };
+        let dictionary = Codes::choose(input);
+        let layout = match &dictionary {
+            Some(codes) => {
+                self.dictionary_page(codes, &mut pages)?;
+                Layout::Codes {
+                    bits: code_bits(codes.size),
+                }
+            }
+            None => Layout::Values,
+        };
+        let whole = [0..input.order.len()];
+        let blocks = if is_uniform(input, dictionary.as_ref()) {
+            &whole
+        } else {
+            input.blocks
+        };
+        for block in blocks {
+            self.data_page(
+                input,
+                dictionary.as_ref(),
+                layout,
+                block.clone(),
+                &mut pages,
+            )?;
+        }
+        self.close(input, descriptor, pages)
+    }
+
+    fn dictionary_page(&mut self, codes: &Codes, pages: &mut Pages) -> Result<(), ParquetError> {
+        let page = |buf| Page::DictionaryPage {
+            buf,
+            num_values: codes.size as u32,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        let entry = self.page(&codes.dictionary, codes.size, page, pages)?;
+        pages.entry.dictionary = Some(entry);
+        Ok(())
+    }
+
+    fn data_page(
+        &mut self,
+        input: &Input<'_>,
+        codes: Option<&Codes>,
+        layout: Layout,
+        block: Range<usize>,
+        pages: &mut Pages,
+    ) -> Result<(), ParquetError> {
+        let rows = &input.order[block];
+        let mut body = Vec::new();
+        let present = present_rows(input.column, rows);
+        if input.optional {
+            let levels: Vec<u32> = rows
+                .iter()
+                .map(|r| u32::from(has_value(input.column, *r)))
+                .collect();
+            write_levels(&levels, &mut body);
+        }
+        match (layout, codes) {
+            (Layout::Codes { bits }, Some(codes)) => {
+                let block_codes: Vec<u32> = present.iter().map(|row| codes.of_row(*row)).collect();
+                write_codes(&block_codes, bits, &mut body);
+            }
+            _ => write_values(input.column, input.physical, &present, &mut body),
+        }
+        pages.entry.values += present.len() as u32;
+        let encoding = match (layout, input.physical) {
+            (Layout::Codes { .. }, _) => Encoding::RLE_DICTIONARY,
+            (Layout::Values, Physical::Ints) => Encoding::DELTA_BINARY_PACKED,
+            (Layout::Values, _) => Encoding::PLAIN,
+        };
+        let page = |buf| Page::DataPage {
+            buf,
+            num_values: rows.len() as u32,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let entry = self.page(&body, rows.len(), page, pages)?;
+        pages.first_data_page.get_or_insert(entry.offset as i64);
+        pages.offsets.append_row_count(rows.len() as i64);
+        pages
+            .offsets
+            .append_offset_and_size(entry.offset as i64, entry.bytes as i32);
+        pages.entry.pages.push(entry);
+        Ok(())
+    }
+
+    fn page(
+        &mut self,
+        body: &[u8],
+        rows: usize,
+        page: impl FnOnce(Bytes) -> Page,
+        pages: &mut Pages,
+    ) -> Result<PageEntry, ParquetError> {
+        let compressed = self.compressor.compress(body)?;
+        let body_bytes = compressed.len();
+        let compressed = CompressedPage::new(page(Bytes::from(compressed)), body.len());
+        let spec = SerializedPageWriter::new(&mut pages.sink).write_page(compressed)?;
+        // The sink buffers; the checksum needs the bytes.
+        pages.sink.flush()?;
+        pages.plain_total += spec.uncompressed_size as i64;
+        let written = &pages.sink.inner()[spec.offset as usize..];
+        Ok(PageEntry {
+            offset: spec.offset,
+            bytes: spec.bytes_written as u32,
+            header_bytes: spec.bytes_written as u32 - body_bytes as u32,
+            plain_bytes: body.len() as u32,
+            crc: crc32c::crc32c(written),
+            rows: rows as u32,
+        })
+    }
+
+    fn close(
+        &self,
+        input: &Input<'_>,
+        descriptor: &Arc<ColumnDescriptor>,
+        pages: Pages,
+    ) -> Result<Chunk, ParquetError> {
+        let bytes = Bytes::from(pages.sink.into_inner()?);
+        let values_encoding = match (&pages.entry.dictionary, input.physical) {
+            (Some(_), _) => Encoding::RLE_DICTIONARY,
+            (None, Physical::Ints) => Encoding::DELTA_BINARY_PACKED,
+            (None, _) => Encoding::PLAIN,
+        };
+        let mut builder = ColumnChunkMetaData::builder(Arc::clone(descriptor))
+            .set_encodings(vec![Encoding::RLE, Encoding::PLAIN, values_encoding])
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(self.level)?))
+            .set_num_values(input.order.len() as i64)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(pages.plain_total)
+            .set_data_page_offset(pages.first_data_page.unwrap_or(0))
+            .set_dictionary_page_offset(pages.entry.dictionary.map(|d| d.offset as i64));
+        if let Some(statistics) = statistics(input, &pages.entry) {
+            builder = builder.set_statistics(statistics);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: input.order.len() as u64,
+            metadata: builder.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: Some(pages.offsets.build()),
+        };
+        Ok(Chunk {
+            bytes,
+            close,
+            entry: pages.entry,
+        })
+    }
+}
+
+/// Whether one page for the whole row group is best: all rows are alike.
+fn is_uniform(input: &Input<'_>, codes: Option<&Codes>) -> bool {
+    let none = !input.order.iter().any(|row| has_value(input.column, *row));
+    let constant = codes.is_some_and(|c| c.size == 1)
+        && input.order.iter().all(|row| has_value(input.column, *row));
+    none || constant
+}
+
+fn has_value(column: &Column, row: u32) -> bool {
+    let row = row as usize;
+    match column {
+        Column::Strings(strings) => strings.codes[row] != NULL,
+        Column::Ints(numbers) => numbers.valid.is_empty() || numbers.valid[row],
+        Column::Floats(numbers) => numbers.valid.is_empty() || numbers.valid[row],
+        Column::Bools(numbers) => numbers.valid.is_empty() || numbers.valid[row],
+        Column::Absent => false,
+    }
+}
+
+fn present_rows(column: &Column, rows: &[u32]) -> Vec<u32> {
+    rows.iter()
+        .copied()
+        .filter(|row| has_value(column, *row))
+        .collect()
+}
+
+fn write_values(column: &Column, physical: Physical, rows: &[u32], out: &mut Vec<u8>) {
+    match column {
+        Column::Strings(strings) => {
+            plain::encode_bytes(
+                rows.iter().filter_map(|row| strings.get(*row as usize)),
+                out,
+            );
+        }
+        Column::Ints(numbers) => {
+            let values: Vec<i64> = rows
+                .iter()
+                .map(|row| numbers.values[*row as usize])
+                .collect();
+            delta::encode(&values, out);
+        }
+        Column::Floats(numbers) => {
+            let values: Vec<f64> = rows
+                .iter()
+                .map(|row| numbers.values[*row as usize])
+                .collect();
+            plain::encode_floats(&values, out);
+        }
+        Column::Bools(numbers) => {
+            let values: Vec<bool> = rows
+                .iter()
+                .map(|row| numbers.values[*row as usize])
+                .collect();
+            plain::encode_bools(&values, out);
+        }
+        // An empty list of packed integers still has a header.
+        Column::Absent if physical == Physical::Ints => delta::encode(&[], out),
+        Column::Absent => {}
+    }
+}
+
+/// A dictionary and the code of every row.
+enum RowCodes<'a> {
+    Strings(&'a StringColumn),
+    Numbers(Vec<u32>),
+}
+
+struct Codes<'a> {
+    rows: RowCodes<'a>,
+    size: usize,
+    dictionary: Vec<u8>,
+}
+
+impl<'a> Codes<'a> {
+    /// A dictionary for the column, if one makes it smaller.
+    fn choose(input: &Input<'a>) -> Option<Codes<'a>> {
+        match input.column {
+            Column::Strings(strings) => Codes::of_strings(strings),
+            Column::Ints(numbers) => {
+                let keys = numbers.values.iter().map(|v| v.to_le_bytes());
+                Codes::of_numbers(input, keys)
+            }
+            Column::Floats(numbers) => {
+                let keys = numbers.values.iter().map(|v| v.to_le_bytes());
+                Codes::of_numbers(input, keys)
+            }
+            Column::Bools(_) | Column::Absent => None,
+        }
+    }
+
+    fn of_strings(strings: &'a StringColumn) -> Option<Codes<'a>> {
+        let size = strings.values.len();
+        let bytes = strings.values.bytes().len() + size * 4;
+        if size == 0 || size * 2 > strings.codes.len() || bytes > DICTIONARY_BYTES_MAX {
+            return None;
+        }
+        let mut dictionary = Vec::with_capacity(bytes);
+        plain::encode_bytes(strings.values.iter(), &mut dictionary);
+        Some(Codes {
+            rows: RowCodes::Strings(strings),
+            size,
+            dictionary,
+        })
+    }
+
+    fn of_numbers(input: &Input<'_>, keys: impl Iterator<Item = [u8; 8]>) -> Option<Codes<'a>> {
+        let mut known = hashbrown::HashTable::<(u64, u32)>::new();
+        let mut dictionary = Vec::new();
+        let mut codes = Vec::with_capacity(input.order.len());
+        for (row, key) in keys.enumerate() {
+            if !has_value(input.column, row as u32) {
+                codes.push(NULL);
+                continue;
+            }
+            let bits = u64::from_le_bytes(key);
+            let hash = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = hash ^ (hash >> 29);
+            let found = known.find(hash, |(b, _)| *b == bits).map(|(_, code)| *code);
+            codes.push(match found {
+                Some(code) => code,
+                None => {
+                    let code = known.len() as u32;
+                    if known.len() >= DICTIONARY_NUMBERS_MAX {
+                        return None;
+                    }
+                    dictionary.extend_from_slice(&key);
+                    known.insert_unique(hash, (bits, code), |(b, _)| {
+                        let hash = b.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                        hash ^ (hash >> 29)
+                    });
+                    code
+                }
+            });
+        }
+        let size = known.len();
+        let pays = size > 0 && size * 4 <= codes.len();
+        pays.then_some(Codes {
+            rows: RowCodes::Numbers(codes),
+            size,
+            dictionary,
+        })
+    }
+
+    fn of_row(&self, row: u32) -> u32 {
+        match &self.rows {
+            RowCodes::Strings(strings) => strings.codes[row as usize],
+            RowCodes::Numbers(codes) => codes[row as usize],
+        }
+    }
+}
+
+/// Bounds for foreign readers: of whole numbers only, which is where they prune.
+fn statistics(input: &Input<'_>, entry: &ColumnEntry) -> Option<Statistics> {
+    let Column::Ints(numbers) = input.column else {
+        return None;
+    };
+    let nulls = input.order.len() as u64 - u64::from(entry.values);
+    let present = || {
+        input
+            .order
+            .iter()
+            .filter(|r| has_value(input.column, **r))
+            .map(|r| numbers.values[*r as usize])
+    };
+    let (min, max) = (present().min()?, present().max()?);
+    debug_assert!(bits::width(nulls) < 64);
+    Some(Statistics::int64(
+        Some(min),
+        Some(max),
+        None,
+        Some(nulls),
+        false,
+    ))
+}

@@ -1,0 +1,415 @@
+//! The directory of a segment file: where every page lies, and what it must look like.
+
+use crate::encoding::{Malformed, read_varint, unzigzag, write_varint, zigzag};
+use crate::rows::{ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema};
+
+/// The largest directory that is read, in bytes after decompression.
+pub(super) const DIRECTORY_BYTES_MAX: usize = 64 << 20;
+
+/// Where a page lies, and its checksum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageEntry {
+    /// First byte of the page's header in the file.
+    pub offset: u64,
+    /// Bytes of header and body together.
+    pub bytes: u32,
+    /// Bytes of the header.
+    pub header_bytes: u32,
+    /// Bytes of the body after decompression.
+    pub plain_bytes: u32,
+    /// CRC32C of header and body.
+    pub crc: u32,
+    /// Rows that the page covers; values in a dictionary.
+    pub rows: u32,
+}
+
+/// The pages of one column in one row group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnEntry {
+    /// Rows with a value.
+    pub values: u32,
+    /// The dictionary, if values are stored as codes.
+    pub dictionary: Option<PageEntry>,
+    /// The data pages in row order; each covers whole blocks.
+    pub pages: Vec<PageEntry>,
+}
+
+/// A block of rows: the unit of the token index and of scanning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockEntry {
+    /// Number of rows.
+    pub rows: u32,
+    /// Bytes of the lines, line ends included.
+    pub line_bytes: u32,
+    /// Earliest event time in nanoseconds.
+    pub time_min: i64,
+    /// Latest event time in nanoseconds.
+    pub time_max: i64,
+}
+
+/// The token index of a row group, checked in parts of [`TOKEN_PART_BYTES`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokensEntry {
+    /// First byte in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// CRC32C of each part.
+    pub crcs: Vec<u32>,
+}
+
+/// Bytes of the token index that share a checksum: what a look-up reads at least.
+pub(super) const TOKEN_PART_BYTES: usize = 4096;
+
+/// A row group: a slice of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowGroupEntry {
+    /// The blocks in row order.
+    pub blocks: Vec<BlockEntry>,
+    /// The columns in the order of the file: the fixed ones, then those of the schema.
+    pub columns: Vec<ColumnEntry>,
+    /// The token index.
+    pub tokens: TokensEntry,
+}
+
+impl RowGroupEntry {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.blocks.iter().map(|b| b.rows as usize).sum()
+    }
+
+    /// Bytes of the lines, line ends included.
+    pub fn line_bytes(&self) -> u64 {
+        self.blocks.iter().map(|b| u64::from(b.line_bytes)).sum()
+    }
+
+    /// Earliest and latest event time in nanoseconds.
+    pub fn time_bounds(&self) -> (i64, i64) {
+        self.blocks
+            .iter()
+            .fold((i64::MAX, i64::MIN), |(min, max), b| {
+                (min.min(b.time_min), max.max(b.time_max))
+            })
+    }
+}
+
+/// Everything a reader must know of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// The columns of fields.
+    pub schema: Schema,
+    /// Types and counts of all fields, those without a column included.
+    pub counts: FieldCounts,
+    /// The row groups in time order.
+    pub row_groups: Vec<RowGroupEntry>,
+}
+
+impl Directory {
+    /// The directory as it is stored, before compression.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_varint(self.counts.rows, &mut out);
+        write_varint(self.counts.fields.len() as u64, &mut out);
+        for (name, count) in &self.counts.fields {
+            write_field(name, count, &mut out);
+        }
+        write_varint(self.schema.columns.len() as u64, &mut out);
+        for column in &self.schema.columns {
+            write_text(&column.name, &mut out);
+            let (kind, scale) = kind_code(column.kind);
+            out.extend_from_slice(&[kind, scale]);
+        }
+        write_varint(self.row_groups.len() as u64, &mut out);
+        for group in &self.row_groups {
+            group.encode(&mut out);
+        }
+        out
+    }
+
+    /// Reads what [`Directory::encode`] wrote.
+    pub fn decode(mut input: &[u8]) -> Result<Directory, Malformed> {
+        let input = &mut input;
+        let mut directory = Directory::default();
+        directory.counts.rows = read_varint(input)?;
+        for _ in 0..read_count(input)? {
+            let (name, count) = read_field(input)?;
+            directory.counts.fields.insert(name, count);
+        }
+        for _ in 0..read_count(input)? {
+            let name = read_text(input)?;
+            let code = [read_byte(input)?, read_byte(input)?];
+            let kind = kind_of(code).ok_or(Malformed("a column has an unknown type"))?;
+            directory.schema.columns.push(ColumnSpec { name, kind });
+        }
+        for _ in 0..read_count(input)? {
+            directory.row_groups.push(RowGroupEntry::decode(input)?);
+        }
+        if !input.is_empty() {
+            return Err(Malformed("the directory has bytes after its end"));
+        }
+        Ok(directory)
+    }
+}
+
+impl RowGroupEntry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        write_varint(self.blocks.len() as u64, out);
+        let mut time = 0i64;
+        for block in &self.blocks {
+            write_varint(u64::from(block.rows), out);
+            write_varint(u64::from(block.line_bytes), out);
+            write_varint(zigzag(block.time_min.wrapping_sub(time)), out);
+            write_varint(zigzag(block.time_max.wrapping_sub(block.time_min)), out);
+            time = block.time_min;
+        }
+        let mut offset = 0;
+        write_varint(self.columns.len() as u64, out);
+        for column in &self.columns {
+            write_varint(u64::from(column.values), out);
+            out.push(u8::from(column.dictionary.is_some()));
+            if let Some(dictionary) = &column.dictionary {
+                write_page(dictionary, &mut offset, out);
+            }
+            write_varint(column.pages.len() as u64, out);
+            column
+                .pages
+                .iter()
+                .for_each(|p| write_page(p, &mut offset, out));
+        }
+        write_varint(self.tokens.offset, out);
+        write_varint(u64::from(self.tokens.bytes), out);
+        write_varint(self.tokens.crcs.len() as u64, out);
+        self.tokens
+            .crcs
+            .iter()
+            .for_each(|crc| out.extend_from_slice(&crc.to_le_bytes()));
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<RowGroupEntry, Malformed> {
+        let mut group = RowGroupEntry::default();
+        let mut time = 0i64;
+        for _ in 0..read_count(input)? {
+            let (rows, line_bytes) = (read_u32(input)?, read_u32(input)?);
+            let time_min = time.wrapping_add(unzigzag(read_varint(input)?));
+            let time_max = time_min.wrapping_add(unzigzag(read_varint(input)?));
+            time = time_min;
+            group.blocks.push(BlockEntry {
+                rows,
+                line_bytes,
+                time_min,
+                time_max,
+            });
+        }
+        let mut offset = 0;
+        for _ in 0..read_count(input)? {
+            let mut column = ColumnEntry {
+                values: read_u32(input)?,
+                ..ColumnEntry::default()
+            };
+            if read_byte(input)? == 1 {
+                column.dictionary = Some(read_page(&mut offset, input)?);
+            }
+            for _ in 0..read_count(input)? {
+                column.pages.push(read_page(&mut offset, input)?);
+            }
+            group.columns.push(column);
+        }
+        group.tokens.offset = read_varint(input)?;
+        group.tokens.bytes = read_u32(input)?;
+        for _ in 0..read_count(input)? {
+            group.tokens.crcs.push(read_crc(input)?);
+        }
+        Ok(group)
+    }
+}
+
+fn write_page(page: &PageEntry, offset: &mut u64, out: &mut Vec<u8>) {
+    write_varint(zigzag(page.offset.wrapping_sub(*offset) as i64), out);
+    for part in [page.bytes, page.header_bytes, page.plain_bytes, page.rows] {
+        write_varint(u64::from(part), out);
+    }
+    out.extend_from_slice(&page.crc.to_le_bytes());
+    *offset = page.offset.wrapping_add(u64::from(page.bytes));
+}
+
+fn read_page(offset: &mut u64, input: &mut &[u8]) -> Result<PageEntry, Malformed> {
+    let page = PageEntry {
+        offset: offset.wrapping_add(unzigzag(read_varint(input)?) as u64),
+        bytes: read_u32(input)?,
+        header_bytes: read_u32(input)?,
+        plain_bytes: read_u32(input)?,
+        rows: read_u32(input)?,
+        crc: read_crc(input)?,
+    };
+    *offset = page.offset.wrapping_add(u64::from(page.bytes));
+    Ok(page)
+}
+
+fn write_field(name: &str, count: &FieldCount, out: &mut Vec<u8>) {
+    write_text(name, out);
+    for part in [
+        count.text,
+        count.json,
+        count.int,
+        count.float,
+        count.bool,
+        count.null,
+        count.int_max,
+    ] {
+        write_varint(part, out);
+    }
+    out.push(count.scale);
+}
+
+fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
+    let name = read_text(input)?;
+    let count = FieldCount {
+        text: read_varint(input)?,
+        json: read_varint(input)?,
+        int: read_varint(input)?,
+        float: read_varint(input)?,
+        bool: read_varint(input)?,
+        null: read_varint(input)?,
+        int_max: read_varint(input)?,
+        scale: read_byte(input)?,
+    };
+    Ok((name, count))
+}
+
+fn kind_code(kind: ColumnType) -> (u8, u8) {
+    match kind {
+        ColumnType::Text => (0, 0),
+        ColumnType::Json => (1, 0),
+        ColumnType::Bytes => (2, 0),
+        ColumnType::Int => (3, 0),
+        ColumnType::Float => (4, 0),
+        ColumnType::Decimal(scale) => (5, scale),
+        ColumnType::Bool => (6, 0),
+    }
+}
+
+fn kind_of([kind, scale]: [u8; 2]) -> Option<ColumnType> {
+    Some(match kind {
+        0 => ColumnType::Text,
+        1 => ColumnType::Json,
+        2 => ColumnType::Bytes,
+        3 => ColumnType::Int,
+        4 => ColumnType::Float,
+        5 if scale <= 18 => ColumnType::Decimal(scale),
+        6 => ColumnType::Bool,
+        _ => return None,
+    })
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    write_varint(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn read_text(input: &mut &[u8]) -> Result<Box<str>, Malformed> {
+    let length = read_count(input)?;
+    let (text, rest) = input.split_at(length);
+    *input = rest;
+    std::str::from_utf8(text)
+        .map(Box::from)
+        .map_err(|_| Malformed("a name is not UTF-8"))
+}
+
+/// A number of things that follow, each of which takes a byte at least: so a wrong number cannot
+/// make a reader allocate more than the input is long.
+fn read_count(input: &mut &[u8]) -> Result<usize, Malformed> {
+    let count = read_varint(input)?;
+    match usize::try_from(count) {
+        Ok(count) if count <= input.len() => Ok(count),
+        _ => Err(Malformed("the directory ends early")),
+    }
+}
+
+fn read_u32(input: &mut &[u8]) -> Result<u32, Malformed> {
+    u32::try_from(read_varint(input)?)
+        .map_err(|_| Malformed("a number in the directory is too large"))
+}
+
+fn read_byte(input: &mut &[u8]) -> Result<u8, Malformed> {
+    let (&byte, rest) = input
+        .split_first()
+        .ok_or(Malformed("the directory ends early"))?;
+    *input = rest;
+    Ok(byte)
+}
+
+fn read_crc(input: &mut &[u8]) -> Result<u32, Malformed> {
+    let (crc, rest) = input
+        .split_first_chunk::<4>()
+        .ok_or(Malformed("the directory ends early"))?;
+    *input = rest;
+    Ok(u32::from_le_bytes(*crc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Directory {
+        let page = |offset| PageEntry {
+            offset,
+            bytes: 90,
+            header_bytes: 20,
+            plain_bytes: 400,
+            crc: 7,
+            rows: 10,
+        };
+        let mut directory = Directory::default();
+        directory.counts.rows = 10;
+        let count = FieldCount {
+            text: 3,
+            int_max: 9,
+            scale: 2,
+            ..FieldCount::default()
+        };
+        directory.counts.fields.insert("a.b".into(), count);
+        directory.schema.columns.push(ColumnSpec {
+            name: "a.b".into(),
+            kind: ColumnType::Decimal(2),
+        });
+        directory.row_groups.push(RowGroupEntry {
+            blocks: vec![BlockEntry {
+                rows: 10,
+                line_bytes: 1000,
+                time_min: -5,
+                time_max: i64::MAX,
+            }],
+            columns: vec![
+                ColumnEntry {
+                    values: 10,
+                    dictionary: Some(page(4)),
+                    pages: vec![page(94), page(184)],
+                },
+                ColumnEntry::default(),
+            ],
+            tokens: TokensEntry {
+                offset: 300,
+                bytes: 5000,
+                crcs: vec![1, 2],
+            },
+        });
+        directory
+    }
+
+    #[test]
+    fn a_directory_comes_back() {
+        assert_eq!(Directory::decode(&sample().encode()), Ok(sample()));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_directories_never_panic(at in 0usize..200, byte in any::<u8>(), cut in 0usize..200) {
+            let mut bytes = sample().encode();
+            let length = bytes.len();
+            bytes[at % length] = byte;
+            bytes.truncate(cut.max(1));
+            let _ = Directory::decode(&bytes);
+        }
+    }
+}

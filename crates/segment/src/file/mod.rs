@@ -1,0 +1,34 @@
+//! Segment files: Parquet with our own index and checksums inside.
+//!
+//! ```text
+//! PAR1 │ row group │ tokens │ row group │ tokens │ … │ directory │ page index, footer │ PAR1
+//! ```
+//!
+//! Invariants:
+//! - A row group is a slice of time: the rows of one come before those of the next. Within it
+//!   rows are grouped by fields, then by time.
+//! - A row group is cut into blocks of rows; every page of a column holds whole blocks.
+//! - Our reader needs the directory only; other readers need the Parquet footer only.
+//! - Every byte that our reader uses is checked: pages and index parts against the CRC32C in the
+//!   directory, the directory against the CRC32C in the footer, the footer against its own.
+//!
+//! `docs/format/segment.md` is normative.
+
+mod chunk;
+mod directory;
+mod footer;
+mod index;
+mod manifest;
+mod page;
+mod reader;
+
+mod writer;
+
+pub use directory::{BlockEntry, Directory, RowGroupEntry};
+pub use manifest::{Manifest, SourceEntry};
+pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
+
+pub use writer::{Profile, SegmentWriter, Written};
+
+#[cfg(test)]
+mod tests;

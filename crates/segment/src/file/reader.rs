@@ -1,0 +1,508 @@
+//! Reading a segment file: its manifest and directory, then page by page.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::directory::{
+    ColumnEntry, DIRECTORY_BYTES_MAX, Directory, PageEntry, RowGroupEntry, TOKEN_PART_BYTES,
+};
+use super::footer::{
+    FIELDS_FROM, FIXED, KEY_DIRECTORY, KEY_MANIFEST, MORE, physical, tail_is_whole,
+};
+use super::manifest::Manifest;
+use super::page::{self, Dictionary, Physical};
+use crate::disk::ReadAt;
+use crate::encoding::{Malformed, read_varint};
+use crate::rows::{Column, Rows, StringColumn};
+use crate::tokens::{self, BlockSet, IndexBytes};
+
+/// Bytes read from a file's end at first; enough for the footer of most files.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// The largest footer that is read.
+const TAIL_BYTES_MAX: u64 = 64 << 20;
+
+/// The largest page that is decompressed: a block holds at most one line beyond its limit.
+const PAGE_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes of a file that are not what they should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+    /// What is wrong with them.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} (bytes {} to {})",
+            self.what,
+            self.offset,
+            self.offset + self.bytes
+        )
+    }
+}
+
+/// Why a part of a file cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The disk failed.
+    Disk(io::Error),
+    /// The bytes are damaged.
+    Damaged(Damage),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Disk(_) => f.write_str("the segment cannot be read"),
+            ReadError::Damaged(damage) => write!(f, "the segment is damaged: {damage}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Disk(error) => Some(error),
+            ReadError::Damaged(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        match error.kind() {
+            // A shorter file than its footer says.
+            io::ErrorKind::UnexpectedEof => ReadError::Damaged(Damage {
+                offset: 0,
+                bytes: 0,
+                what: "the file is too short",
+            }),
+            _ => ReadError::Disk(error),
+        }
+    }
+}
+
+fn damaged(offset: u64, bytes: u64, what: &'static str) -> ReadError {
+    ReadError::Damaged(Damage {
+        offset,
+        bytes,
+        what,
+    })
+}
+
+/// A segment file that was opened: what it is, and where its directory lies.
+#[derive(Clone)]
+pub struct SegmentFile {
+    file: Arc<dyn ReadAt>,
+    manifest: Arc<Manifest>,
+    bytes: u64,
+    directory: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    offset: u64,
+    bytes: usize,
+    plain_bytes: usize,
+    crc: u32,
+}
+
+impl SegmentFile {
+    /// Reads and checks the footer.
+    pub fn open(file: Arc<dyn ReadAt>) -> Result<SegmentFile, ReadError> {
+        let bytes = file.bytes()?;
+        let tail = read_tail(&*file, bytes)?;
+        let whole = damaged(
+            bytes - tail.len() as u64,
+            tail.len() as u64,
+            "the footer is damaged",
+        );
+        let found = find_value(&tail, KEY_DIRECTORY).and_then(parse_place);
+        let Some(directory) = found.filter(|p| p.offset + p.bytes as u64 <= bytes) else {
+            return Err(whole);
+        };
+        let end = directory.offset + directory.bytes as u64;
+        let tail_bytes = bytes - end;
+        if tail_bytes > TAIL_BYTES_MAX {
+            return Err(whole);
+        }
+        let tail = match tail.len() as u64 >= tail_bytes {
+            true => tail[tail.len() - tail_bytes as usize..].to_vec(),
+            false => read(&*file, end, tail_bytes as usize)?,
+        };
+        if !tail_is_whole(&tail) {
+            return Err(damaged(end, tail_bytes, "the footer has a wrong checksum"));
+        }
+        let manifest = find_value(&tail, KEY_MANIFEST).and_then(Manifest::from_json);
+        let manifest = manifest.ok_or(damaged(
+            end,
+            tail_bytes,
+            "the manifest is of an unknown format",
+        ))?;
+        Ok(SegmentFile {
+            file,
+            manifest: Arc::new(manifest),
+            bytes,
+            directory,
+        })
+    }
+
+    /// What the segment is.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// Length of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads and checks the directory.
+    pub fn read_directory(&self) -> Result<Directory, ReadError> {
+        let Place {
+            offset,
+            bytes,
+            plain_bytes,
+            crc,
+        } = self.directory;
+        let wrong = |what| damaged(offset, bytes as u64, what);
+        let packed = read(&*self.file, offset, bytes)?;
+        if crc32c::crc32c(&packed) != crc {
+            return Err(wrong("the directory has a wrong checksum"));
+        }
+        if plain_bytes > DIRECTORY_BYTES_MAX {
+            return Err(wrong("the directory is too large"));
+        }
+        let plain = zstd::bulk::decompress(&packed, plain_bytes)
+            .map_err(|_| wrong("the directory does not decompress"))?;
+        let directory = Directory::decode(&plain).map_err(|Malformed(what)| wrong(what))?;
+        let columns = FIELDS_FROM + directory.schema.columns.len();
+        let consistent = |group: &RowGroupEntry| {
+            group.columns.len() == columns && group.columns.iter().all(|c| covers_blocks(c, group))
+        };
+        if !directory.row_groups.iter().all(consistent) {
+            return Err(wrong("the directory contradicts itself"));
+        }
+        Ok(directory)
+    }
+
+    /// A reader of one row group.
+    pub fn row_group<'a>(&'a self, directory: &'a Directory, number: usize) -> RowGroupReader<'a> {
+        let group = &directory.row_groups[number];
+        RowGroupReader {
+            file: &*self.file,
+            directory,
+            group,
+            dictionaries: vec![None; group.columns.len()],
+            bytes_read: 0,
+        }
+    }
+}
+
+/// Whether the pages of a column are one for all rows, or one per block.
+fn covers_blocks(column: &ColumnEntry, group: &RowGroupEntry) -> bool {
+    match &column.pages[..] {
+        [page] => page.rows as usize == group.rows(),
+        pages => {
+            pages.len() == group.blocks.len()
+                && pages
+                    .iter()
+                    .zip(&group.blocks)
+                    .all(|(p, b)| p.rows == b.rows)
+        }
+    }
+}
+
+fn read(file: &dyn ReadAt, offset: u64, bytes: usize) -> Result<Vec<u8>, ReadError> {
+    let mut buffer = vec![0; bytes];
+    file.read_at(offset, &mut buffer)?;
+    Ok(buffer)
+}
+
+/// The footer and what stands before it.
+fn read_tail(file: &dyn ReadAt, bytes: u64) -> Result<Vec<u8>, ReadError> {
+    let short = damaged(0, bytes, "the file is too short");
+    if bytes < 12 {
+        return Err(short);
+    }
+    let first = bytes.min(TAIL_BYTES);
+    let tail = read(file, bytes - first, first as usize)?;
+    let (rest, trailer) = tail.split_at(tail.len() - 8);
+    let length = u64::from(u32::from_le_bytes(
+        trailer[..4].try_into().unwrap_or_default(),
+    ));
+    if &trailer[4..] != b"PAR1" || length > TAIL_BYTES_MAX || length + 12 > bytes {
+        return Err(damaged(
+            bytes - 8,
+            8,
+            "the file does not end like a segment",
+        ));
+    }
+    if length <= rest.len() as u64 {
+        return Ok(tail);
+    }
+    read(file, bytes - 8 - length, length as usize + 8)
+}
+
+/// The value of a footer key: Thrift's compact protocol puts it behind the key as a string.
+fn find_value<'a>(tail: &'a [u8], key: &str) -> Option<&'a str> {
+    let at = memchr::memmem::rfind(tail, key.as_bytes())? + key.len();
+    let mut rest = tail.get(at..)?.strip_prefix(&[0x18])?;
+    let length = usize::try_from(read_varint(&mut rest).ok()?).ok()?;
+    std::str::from_utf8(rest.get(..length)?).ok()
+}
+
+fn parse_place(text: &str) -> Option<Place> {
+    let mut parts = text.split(' ');
+    let place = Place {
+        offset: parts.next()?.parse().ok().filter(|o: &u64| *o < 1 << 60)?,
+        bytes: parts
+            .next()?
+            .parse()
+            .ok()
+            .filter(|b: &usize| *b <= DIRECTORY_BYTES_MAX)?,
+        plain_bytes: parts.next()?.parse().ok()?,
+        crc: u32::from_str_radix(parts.next()?, 16).ok()?,
+    };
+    parts.next().is_none().then_some(place)
+}
+
+/// Reads the columns of one row group, block by block.
+pub struct RowGroupReader<'a> {
+    file: &'a dyn ReadAt,
+    directory: &'a Directory,
+    group: &'a RowGroupEntry,
+    dictionaries: Vec<Option<Dictionary>>,
+    bytes_read: u64,
+}
+
+impl RowGroupReader<'_> {
+    /// Bytes read from the file so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// The blocks that may hold a token.
+    pub fn look_up(&mut self, token: &[u8]) -> Result<BlockSet, ReadError> {
+        tokens::look_up(self, token)
+    }
+
+    /// Event times of a block's rows, in nanoseconds.
+    pub fn times(&mut self, block: usize) -> Result<Vec<i64>, ReadError> {
+        let micros = self.ints(0, block)?;
+        let rests = self.fixed(1, block)?;
+        Ok(micros
+            .into_iter()
+            .enumerate()
+            .map(|(row, micros)| {
+                let rest = match &rests {
+                    Column::Ints(numbers) => numbers.get(row).unwrap_or(0),
+                    _ => 0,
+                };
+                micros.saturating_mul(1000).saturating_add(rest)
+            })
+            .collect())
+    }
+
+    /// One field's column of a block, by its index in the schema.
+    pub fn field(&mut self, column: usize, block: usize) -> Result<Column, ReadError> {
+        let kind = self.directory.schema.columns[column].kind;
+        self.column(FIELDS_FROM + column, physical(kind), true, block)
+    }
+
+    /// The overflow column of a block.
+    pub fn more(&mut self, block: usize) -> Result<StringColumn, ReadError> {
+        let column = self.column(MORE, Physical::Strings, true, block)?;
+        Ok(self.strings(column, block))
+    }
+
+    /// The shapes of a block.
+    pub fn shapes(&mut self, block: usize) -> Result<StringColumn, ReadError> {
+        self.fixed_strings(6, block)
+    }
+
+    /// The messages of a block: those that are UTF-8, and those that are not.
+    pub fn messages(&mut self, block: usize) -> Result<(StringColumn, StringColumn), ReadError> {
+        Ok((self.fixed_strings(7, block)?, self.fixed_strings(8, block)?))
+    }
+
+    /// All columns of a block.
+    pub fn rows(&mut self, block: usize) -> Result<Rows, ReadError> {
+        let fields =
+            (0..self.directory.schema.columns.len()).map(|column| self.field(column, block));
+        let fields: Vec<Column> = fields.collect::<Result<_, _>>()?;
+        self.rows_with(block, fields)
+    }
+
+    /// The fixed columns of a block together with columns of fields that were read before.
+    pub fn rows_with(&mut self, block: usize, fields: Vec<Column>) -> Result<Rows, ReadError> {
+        let entry = self.group.blocks[block];
+        let (message, message_bytes) = self.messages(block)?;
+        Ok(Rows {
+            time: self.times(block)?,
+            received: self.ints(2, block)?,
+            number: self.ints(3, block)?,
+            source: self.ints(4, block)?.into_iter().map(|s| s as u32).collect(),
+            time_source: self.fixed_strings(5, block)?.codes,
+            shape: self.shapes(block)?,
+            message,
+            message_bytes,
+            whole: self.fixed_strings(9, block)?,
+            fix: self.fixed_strings(10, block)?,
+            more: self.more(block)?,
+            fields,
+            line_bytes: spread_evenly(entry.line_bytes, entry.rows),
+        })
+    }
+
+    fn fixed(&mut self, number: usize, block: usize) -> Result<Column, ReadError> {
+        let (_, kind, optional) = FIXED[number];
+        self.column(number, physical(kind), optional, block)
+    }
+
+    fn fixed_strings(&mut self, number: usize, block: usize) -> Result<StringColumn, ReadError> {
+        let column = self.fixed(number, block)?;
+        Ok(self.strings(column, block))
+    }
+
+    fn strings(&self, column: Column, block: usize) -> StringColumn {
+        match column {
+            Column::Strings(strings) => strings,
+            _ => {
+                let rows = self.group.blocks[block].rows as usize;
+                StringColumn {
+                    codes: vec![crate::rows::NULL; rows],
+                    values: Arc::default(),
+                }
+            }
+        }
+    }
+
+    fn ints(&mut self, number: usize, block: usize) -> Result<Vec<i64>, ReadError> {
+        match self.fixed(number, block)? {
+            Column::Ints(numbers) => Ok(numbers.values),
+            _ => Err(damaged(0, 0, "a column that every row has is missing")),
+        }
+    }
+
+    fn column(
+        &mut self,
+        number: usize,
+        physical: Physical,
+        optional: bool,
+        block: usize,
+    ) -> Result<Column, ReadError> {
+        let entry = &self.group.columns[number];
+        if entry.values == 0 && optional {
+            return Ok(Column::Absent);
+        }
+        let rows = self.group.blocks[block].rows as usize;
+        // A single page covers all rows only if they are alike: its first rows are any rows.
+        let page = match &entry.pages[..] {
+            [page] => page,
+            pages => &pages[block],
+        };
+        if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
+            self.dictionaries[number] = self.dictionary(entry, physical)?;
+        }
+        let body = self.page(page)?;
+        page::decode(
+            physical,
+            optional,
+            rows,
+            self.dictionaries[number].as_ref(),
+            body,
+        )
+        .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))
+    }
+
+    fn dictionary(
+        &mut self,
+        entry: &ColumnEntry,
+        physical: Physical,
+    ) -> Result<Option<Dictionary>, ReadError> {
+        let Some(page) = &entry.dictionary else {
+            return Ok(None);
+        };
+        let body = self.page(page)?;
+        Dictionary::decode(physical, page.rows as usize, body)
+            .map(Some)
+            .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))
+    }
+
+    /// A page's body, checked and decompressed.
+    fn page(&mut self, page: &PageEntry) -> Result<Vec<u8>, ReadError> {
+        let wrong = |what| damaged(page.offset, u64::from(page.bytes), what);
+        if page.plain_bytes as usize > PAGE_BYTES_MAX || page.bytes as usize > PAGE_BYTES_MAX {
+            return Err(wrong("a page is too large"));
+        }
+        let bytes = read(self.file, page.offset, page.bytes as usize)?;
+        self.bytes_read += u64::from(page.bytes);
+        if crc32c::crc32c(&bytes) != page.crc {
+            return Err(wrong("a page has a wrong checksum"));
+        }
+        let body = bytes
+            .get(page.header_bytes as usize..)
+            .ok_or(wrong("a page is too short"))?;
+        let plain = zstd::bulk::decompress(body, page.plain_bytes as usize)
+            .map_err(|_| wrong("a page does not decompress"))?;
+        if plain.len() != page.plain_bytes as usize {
+            return Err(wrong("a page has a wrong length"));
+        }
+        Ok(plain)
+    }
+}
+
+impl IndexBytes for RowGroupReader<'_> {
+    type Error = ReadError;
+
+    fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, ReadError> {
+        let index = &self.group.tokens;
+        let wrong = damaged(
+            index.offset,
+            u64::from(index.bytes),
+            "the token index is damaged",
+        );
+        let Some(to) = from
+            .checked_add(length)
+            .filter(|to| *to <= index.bytes as usize)
+        else {
+            return Err(wrong);
+        };
+        let first = from / TOKEN_PART_BYTES * TOKEN_PART_BYTES;
+        let last = to
+            .next_multiple_of(TOKEN_PART_BYTES)
+            .min(index.bytes as usize);
+        let bytes = read(self.file, index.offset + first as u64, last - first)?;
+        self.bytes_read += bytes.len() as u64;
+        let crcs = index.crcs.get(first / TOKEN_PART_BYTES..).unwrap_or(&[]);
+        let checked = bytes
+            .chunks(TOKEN_PART_BYTES)
+            .zip(crcs)
+            .filter(|(part, crc)| crc32c::crc32c(part) == **crc);
+        if checked.count() != bytes.len().div_ceil(TOKEN_PART_BYTES) {
+            return Err(wrong);
+        }
+        Ok(bytes[from - first..to - first].to_vec())
+    }
+}
+
+impl From<Malformed> for ReadError {
+    fn from(Malformed(what): Malformed) -> ReadError {
+        damaged(0, 0, what)
+    }
+}
+
+/// Shares of a total that add up to it: lengths of single lines are not stored.
+fn spread_evenly(total: u32, rows: u32) -> Vec<u32> {
+    let (share, rest) = (total / rows.max(1), total % rows.max(1));
+    (0..rows).map(|row| share + u32::from(row < rest)).collect()
+}

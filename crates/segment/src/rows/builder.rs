@@ -1,0 +1,438 @@
+//! Records in, columns out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use logpond_record::{Message, Record, Shape, SlotKind, Value};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::column::{Column, NULL, Numbers, StringColumn, Strings};
+use super::fixes::write_fix;
+use super::overflow::write_overflow;
+use super::schema::{ColumnType, FieldCount, FieldCounts, Schema, to_decimal};
+
+/// After so many values a string column decides whether equal strings are worth looking for.
+const INTERN_TRIAL: usize = 4096;
+
+/// Rows as columns. Every column has one place per row.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Event times in nanoseconds.
+    pub time: Vec<i64>,
+    /// Receive times in microseconds.
+    pub received: Vec<i64>,
+    /// Numbers of the records within their incarnations.
+    pub number: Vec<i64>,
+    /// Index of each record's source in the file's list of sources.
+    pub source: Vec<u32>,
+    /// [`logpond_record::TimeSource`] as a number.
+    pub time_source: Vec<u32>,
+    /// Texts of the shapes.
+    pub shape: StringColumn,
+    /// Messages that are a part of the line.
+    pub message: StringColumn,
+    /// Messages that are not UTF-8.
+    pub message_bytes: StringColumn,
+    /// Lines that had to be kept whole.
+    pub whole: StringColumn,
+    /// Slots that render differently: `slot:length:text`, one after another.
+    pub fix: StringColumn,
+    /// Fields without a column (see [`super::Overflow`]).
+    pub more: StringColumn,
+    /// One column per entry of the schema.
+    pub fields: Vec<Column>,
+    /// Length of each row's line, its line end included.
+    pub line_bytes: Vec<u32>,
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}
+
+/// Strings of some rows; equal strings share a code as long as that pays.
+#[derive(Default)]
+struct StringBuilder {
+    rows: Vec<u32>,
+    codes: Vec<u32>,
+    values: Strings,
+    known: HashTable<u32>,
+    gave_up: bool,
+}
+
+impl StringBuilder {
+    fn push(&mut self, row: u32, value: &[u8]) {
+        let code = self.intern(value);
+        self.rows.push(row);
+        self.codes.push(code);
+    }
+
+    fn intern(&mut self, value: &[u8]) -> u32 {
+        let next = self.values.len() as u32;
+        if self.gave_up {
+            self.values.push(value);
+            return next;
+        }
+        let values = &self.values;
+        let hash = xxh3_64(value);
+        if let Some(code) = self.known.find(hash, |code| values.get(*code) == value) {
+            return *code;
+        }
+        self.values.push(value);
+        let values = &self.values;
+        self.known
+            .insert_unique(hash, next, |code| xxh3_64(values.get(*code)));
+        if self.codes.len() >= INTERN_TRIAL && self.values.len() * 4 > self.codes.len() * 3 {
+            self.gave_up = true;
+            self.known = HashTable::new();
+        }
+        next
+    }
+
+    fn dense(self, rows: usize) -> StringColumn {
+        let mut codes = vec![NULL; rows];
+        self.rows
+            .iter()
+            .zip(&self.codes)
+            .for_each(|(row, code)| codes[*row as usize] = *code);
+        StringColumn {
+            codes,
+            values: Arc::new(self.values),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Sparse<T> {
+    rows: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Copy + Default> Sparse<T> {
+    fn push(&mut self, row: u32, value: T) {
+        self.rows.push(row);
+        self.values.push(value);
+    }
+
+    fn dense<U: Copy + Default>(&self, rows: usize, convert: impl Fn(T) -> U) -> Numbers<U> {
+        let mut numbers = Numbers {
+            values: vec![U::default(); rows],
+            valid: Vec::new(),
+        };
+        self.add_to(&mut numbers, rows, convert);
+        numbers
+    }
+
+    fn add_to<U: Copy>(&self, numbers: &mut Numbers<U>, rows: usize, convert: impl Fn(T) -> U) {
+        if self.rows.len() == rows {
+            // Rows are distinct: all have a value.
+            numbers.valid.clear();
+            numbers
+                .values
+                .iter_mut()
+                .zip(&self.values)
+                .for_each(|(to, from)| *to = convert(*from));
+            return;
+        }
+        numbers.valid.resize(rows, false);
+        for (row, value) in self.rows.iter().zip(&self.values) {
+            numbers.values[*row as usize] = convert(*value);
+            numbers.valid[*row as usize] = true;
+        }
+    }
+}
+
+/// The values of one field, by type.
+#[derive(Default)]
+struct FieldBuilder {
+    name: Box<str>,
+    count: FieldCount,
+    last_row: Option<u32>,
+    text: StringBuilder,
+    json: StringBuilder,
+    int: Sparse<i64>,
+    float: Sparse<f64>,
+    bool: Sparse<bool>,
+    null: Vec<u32>,
+}
+
+/// A value that goes to the overflow column: which row, field and type, and where it lies there.
+type Spilled = (u32, u32, ColumnType, u32);
+
+impl FieldBuilder {
+    fn push(&mut self, row: u32, value: &Value<'_>) {
+        // A name may stand twice in a line; the first one counts.
+        if self.last_row.replace(row) == Some(row) {
+            return;
+        }
+        self.count.add(value);
+        match value {
+            Value::Str(text) => self.text.push(row, text.as_bytes()),
+            Value::Bytes(bytes) => self
+                .text
+                .push(row, String::from_utf8_lossy(bytes).as_bytes()),
+            Value::Json(text) => self.json.push(row, text.as_bytes()),
+            Value::Int(int) => self.int.push(row, *int),
+            Value::Float(float) => self.float.push(row, *float),
+            Value::Bool(bool) => self.bool.push(row, *bool),
+            Value::Null => self.null.push(row),
+        }
+    }
+
+    /// The column of type `kind`; everything else stays and is to be spilled.
+    fn take_column(&mut self, kind: ColumnType, rows: usize) -> Column {
+        match kind {
+            ColumnType::Text => Column::Strings(std::mem::take(&mut self.text).dense(rows)),
+            ColumnType::Json => Column::Strings(std::mem::take(&mut self.json).dense(rows)),
+            ColumnType::Bytes => Column::Absent,
+            ColumnType::Bool => Column::Bools(std::mem::take(&mut self.bool).dense(rows, |b| b)),
+            ColumnType::Int => Column::Ints(std::mem::take(&mut self.int).dense(rows, |i| i)),
+            ColumnType::Decimal(scale) => {
+                let (int, float) = (
+                    std::mem::take(&mut self.int),
+                    std::mem::take(&mut self.float),
+                );
+                let unit = 10i64.pow(u32::from(scale));
+                let mut numbers = float.dense(rows, |f| to_decimal(f, scale).unwrap_or(0));
+                if !int.rows.is_empty() {
+                    int.add_to(&mut numbers, rows, |i| i * unit);
+                }
+                Column::Ints(numbers)
+            }
+            ColumnType::Float => {
+                let float = std::mem::take(&mut self.float);
+                let mut numbers = float.dense(rows, |f| f);
+                if self.count.int_max <= 1 << 53 && !self.int.rows.is_empty() {
+                    std::mem::take(&mut self.int).add_to(&mut numbers, rows, |i| i as f64);
+                }
+                Column::Floats(numbers)
+            }
+        }
+    }
+
+    fn spill(&self, field: u32, out: &mut Vec<Spilled>) {
+        let mut list = |rows: &[u32], kind| {
+            out.extend(
+                rows.iter()
+                    .zip(0..)
+                    .map(|(row, at)| (*row, field, kind, at)),
+            );
+        };
+        list(&self.text.rows, ColumnType::Text);
+        list(&self.json.rows, ColumnType::Json);
+        list(&self.int.rows, ColumnType::Int);
+        list(&self.float.rows, ColumnType::Float);
+        list(&self.bool.rows, ColumnType::Bool);
+        // No column holds nulls; `Bytes` marks them here.
+        list(&self.null, ColumnType::Bytes);
+    }
+
+    fn spilled_value(&self, kind: ColumnType, at: u32) -> Value<'_> {
+        let text = |builder: &'_ StringBuilder| {
+            String::from_utf8_lossy(builder.values.get(builder.codes[at as usize])).into_owned()
+        };
+        match kind {
+            ColumnType::Text => Value::Str(text(&self.text).into()),
+            ColumnType::Json => Value::Json(text(&self.json).into()),
+            ColumnType::Int => Value::Int(self.int.values[at as usize]),
+            ColumnType::Float | ColumnType::Decimal(_) => {
+                Value::Float(self.float.values[at as usize])
+            }
+            ColumnType::Bool => Value::Bool(self.bool.values[at as usize]),
+            ColumnType::Bytes => Value::Null,
+        }
+    }
+}
+
+/// What is known of a shape after its first record.
+struct KnownShape {
+    /// Keeps the address, which is the key, from being used again.
+    _shape: Arc<Shape>,
+    code: u32,
+    /// For each slot its field, or `None` for time, null and message slots.
+    slot_fields: Vec<Option<u32>>,
+}
+
+/// Collects records as columns.
+#[derive(Default)]
+pub struct RowsBuilder {
+    rows: Rows,
+    line_bytes_total: u64,
+    shape_codes: Vec<u32>,
+    shapes: StringBuilder,
+    message: StringBuilder,
+    message_bytes: StringBuilder,
+    whole: StringBuilder,
+    fix: StringBuilder,
+    fields: Vec<FieldBuilder>,
+    names: HashMap<Box<str>, u32>,
+    known_shapes: HashMap<usize, KnownShape>,
+    scratch: Vec<u8>,
+}
+
+impl RowsBuilder {
+    /// An empty builder.
+    pub fn new() -> RowsBuilder {
+        RowsBuilder::default()
+    }
+
+    /// Number of rows so far.
+    pub fn len(&self) -> usize {
+        self.rows.time.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of all lines so far, line ends included.
+    pub fn line_bytes(&self) -> u64 {
+        self.line_bytes_total
+    }
+
+    /// Appends a record: record `number` of its incarnation, from source `source` of the file's
+    /// list, with a line of `line_bytes` bytes without its end.
+    pub fn push(&mut self, record: &Record<'_>, number: u64, source: u32, line_bytes: usize) {
+        let row = self.len() as u32;
+        self.rows.time.push(record.time.0);
+        self.rows.received.push(record.received.0.div_euclid(1000));
+        self.rows.number.push(number as i64);
+        self.rows.source.push(source);
+        self.rows.time_source.push(record.time_source as u32);
+        self.rows.line_bytes.push(line_bytes as u32 + 1);
+        self.line_bytes_total += line_bytes as u64 + 1;
+        self.push_shape_and_fields(row, record);
+        self.push_message(row, &record.message);
+        if let Some(whole) = &record.whole {
+            self.whole.push(row, whole);
+        }
+        if !record.fixes.is_empty() {
+            self.scratch.clear();
+            for fix in &record.fixes {
+                write_fix(fix, &mut self.scratch);
+            }
+            self.fix.push(row, &self.scratch);
+        }
+        for (name, value) in &record.labels {
+            let field = field_of(name, &mut self.names, &mut self.fields);
+            self.fields[field as usize].push(row, value);
+        }
+    }
+
+    fn push_shape_and_fields(&mut self, row: u32, record: &Record<'_>) {
+        let key = Arc::as_ptr(&record.shape) as usize;
+        if !self.known_shapes.contains_key(&key) {
+            let known = self.learn_shape(&record.shape);
+            self.known_shapes.insert(key, known);
+        }
+        let known = &self.known_shapes[&key];
+        self.shape_codes.push(known.code);
+        for (field, value) in known.slot_fields.iter().zip(&record.values) {
+            if let Some(field) = field {
+                self.fields[*field as usize].push(row, value);
+            }
+        }
+    }
+
+    fn learn_shape(&mut self, shape: &Arc<Shape>) -> KnownShape {
+        let slot_fields = shape
+            .slots()
+            .iter()
+            .map(|slot| {
+                let field = slot.is_field() && slot.kind != SlotKind::Null;
+                field.then(|| field_of(&slot.name, &mut self.names, &mut self.fields))
+            })
+            .collect();
+        let code = self.shapes.intern(shape.as_str().as_bytes());
+        KnownShape {
+            _shape: Arc::clone(shape),
+            code,
+            slot_fields,
+        }
+    }
+
+    fn push_message(&mut self, row: u32, message: &Message<'_>) {
+        match message {
+            Message::Absent | Message::Line => {}
+            Message::Part(Value::Bytes(bytes)) => self.message_bytes.push(row, bytes),
+            Message::Part(value) => self.message.push(row, &value.to_text()),
+        }
+    }
+
+    /// Types and counts of the fields so far.
+    pub fn counts(&self) -> FieldCounts {
+        let counted = self.fields.iter().filter(|f| f.count.total() > 0);
+        FieldCounts {
+            fields: counted.map(|f| (f.name.clone(), f.count)).collect(),
+            rows: self.len() as u64,
+        }
+    }
+
+    /// The rows so far with the columns of `schema`; the builder is empty afterwards.
+    pub fn take(&mut self, schema: &Schema) -> Rows {
+        let mut builder = std::mem::take(self);
+        let count = builder.len();
+        let mut rows = builder.rows;
+        rows.fields = schema
+            .columns
+            .iter()
+            .map(|spec| match builder.names.get(&spec.name) {
+                Some(field) => builder.fields[*field as usize].take_column(spec.kind, count),
+                None => Column::Absent,
+            })
+            .collect();
+        rows.shape = StringColumn {
+            codes: builder.shape_codes,
+            values: Arc::new(builder.shapes.values),
+        };
+        rows.message = builder.message.dense(count);
+        rows.message_bytes = builder.message_bytes.dense(count);
+        rows.whole = builder.whole.dense(count);
+        rows.fix = builder.fix.dense(count);
+        rows.more = overflow_column(&builder.fields, count);
+        rows
+    }
+}
+
+fn field_of(name: &str, names: &mut HashMap<Box<str>, u32>, fields: &mut Vec<FieldBuilder>) -> u32 {
+    if let Some(field) = names.get(name) {
+        return *field;
+    }
+    let field = fields.len() as u32;
+    names.insert(name.into(), field);
+    fields.push(FieldBuilder {
+        name: name.into(),
+        ..FieldBuilder::default()
+    });
+    field
+}
+
+fn overflow_column(fields: &[FieldBuilder], rows: usize) -> StringColumn {
+    let mut spilled = Vec::new();
+    fields
+        .iter()
+        .zip(0..)
+        .for_each(|(f, number)| f.spill(number, &mut spilled));
+    spilled.sort_unstable();
+    let mut column = StringBuilder::default();
+    let mut object = Vec::new();
+    for row in spilled.chunk_by(|a, b| a.0 == b.0) {
+        object.clear();
+        for &(_, field, kind, at) in row {
+            let field = &fields[field as usize];
+            write_overflow(&field.name, &field.spilled_value(kind, at), &mut object);
+        }
+        object.push(b'}');
+        column.push(row[0].0, &object);
+    }
+    column.dense(rows)
+}

@@ -1,0 +1,26 @@
+//! Rows of records as columns, in memory.
+//!
+//! ```text
+//! Record ─▶ RowsBuilder ─▶ Rows (one column per frequent field, the rest in `more`) ─▶ file
+//! ```
+//!
+//! Invariant: what a [`RowsBuilder`] was given comes back from [`Rows`] and from the file: every
+//! value with its type, every line byte for byte.
+
+mod builder;
+mod column;
+mod fixes;
+mod overflow;
+mod schema;
+mod sort;
+mod view;
+
+pub use builder::{Rows, RowsBuilder};
+pub use column::{Column, NULL, Numbers, StringColumn, Strings};
+pub use fixes::Fixes;
+pub use overflow::{Overflow, write_overflow};
+pub use schema::{
+    ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema, from_decimal, to_decimal,
+};
+pub use sort::sorted_order;
+pub use view::{Plans, RowsView, write_number};

@@ -1,0 +1,209 @@
+//! The overflow column `_more`: fields without a column, or with a value of another type than
+//! their column, as one JSON object per row.
+
+use std::borrow::Cow;
+
+use logpond_record::Value;
+
+/// Appends one field to a row's object. The first field opens the object; the caller closes it
+/// with `}` after the last one.
+pub fn write_overflow(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+    out.push(if out.is_empty() { b'{' } else { b',' });
+    write_string(name.as_bytes(), out);
+    out.push(b':');
+    match value {
+        Value::Str(text) => write_string(text.as_bytes(), out),
+        Value::Bytes(bytes) => write_string(String::from_utf8_lossy(bytes).as_bytes(), out),
+        other => other.write_text(out),
+    }
+}
+
+fn write_string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..=0x1f => {
+                const HEX: &[u8; 16] = b"0123456789abcdef";
+                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
+            }
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
+/// Reads a row's object field by field.
+///
+/// It reads what [`write_overflow`] wrote; anything else ends the iteration.
+pub struct Overflow<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Overflow<'a> {
+    /// The fields of an object; none if the text is no object.
+    pub fn new(object: &'a [u8]) -> Overflow<'a> {
+        let text = std::str::from_utf8(object).unwrap_or("");
+        Overflow {
+            rest: text.strip_prefix('{').unwrap_or(""),
+        }
+    }
+
+    /// The value of one field.
+    pub fn find(object: &'a [u8], name: &str) -> Option<Value<'a>> {
+        Overflow::new(object)
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value)
+    }
+
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let text = self.rest.strip_prefix('"')?;
+        let end = end_of_string(text.as_bytes())?;
+        self.rest = &text[end + 1..];
+        Some(unescape(&text[..end]))
+    }
+
+    fn value(&mut self) -> Option<Value<'a>> {
+        match self.rest.as_bytes().first()? {
+            b'"' => self.string().map(Value::Str),
+            b'[' | b'{' => {
+                let end = end_of_nested(self.rest.as_bytes())?;
+                let (text, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                Some(Value::Json(Cow::Borrowed(text)))
+            }
+            _ => {
+                let end = self.rest.find([',', '}'])?;
+                let (text, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                scalar(text)
+            }
+        }
+    }
+}
+
+fn scalar(text: &str) -> Option<Value<'static>> {
+    Some(match text {
+        "null" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => match text.parse() {
+            Ok(int) => Value::Int(int),
+            Err(_) => Value::Float(text.parse().ok()?),
+        },
+    })
+}
+
+impl<'a> Iterator for Overflow<'a> {
+    type Item = (Cow<'a, str>, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = self.string()?;
+        self.rest = self.rest.strip_prefix(':')?;
+        let value = self.value()?;
+        self.rest = self.rest.strip_prefix([',', '}'])?;
+        Some((name, value))
+    }
+}
+
+/// Where the string that starts at 0 (after its quote) has its closing quote.
+fn end_of_string(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', &text[at..])?;
+        if text[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+        if at > text.len() {
+            return None;
+        }
+    }
+}
+
+/// Where the array or object at 0 ends.
+fn end_of_nested(text: &[u8]) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b'"' => at += 1 + end_of_string(&text[at + 1..])?,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('u') => {
+                let code = chars
+                    .by_ref()
+                    .take(4)
+                    .fold(0, |n, c| n * 16 + c.to_digit(16).unwrap_or(0));
+                out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            Some(c) => out.push(c),
+            None => {}
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_value() -> impl Strategy<Value = Value<'static>> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int),
+            (-1e9..1e9f64).prop_map(Value::Float),
+            any::<String>().prop_map(|s| Value::Str(s.into())),
+            Just(Value::Json(r#"[1,"]}\"",{"a":{}}]"#.into())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn fields_come_back(fields in proptest::collection::vec((any::<String>(), any_value()), 1..6)) {
+            let mut object = Vec::new();
+            fields.iter().for_each(|(name, value)| write_overflow(name, value, &mut object));
+            object.push(b'}');
+            let again: Vec<_> = Overflow::new(&object).map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
+            prop_assert_eq!(&again, &fields);
+            for (name, _) in &fields {
+                prop_assert!(Overflow::find(&object, name).is_some());
+            }
+        }
+
+        #[test]
+        fn garbage_never_panics(object in proptest::collection::vec(any::<u8>(), 0..60)) {
+            Overflow::new(&object).count();
+            let mut text = b"{\"a\":".to_vec();
+            text.extend(object);
+            Overflow::new(&text).count();
+        }
+    }
+}

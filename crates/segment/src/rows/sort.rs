@@ -1,0 +1,70 @@
+//! The order of rows in a row group: similar rows together, then by time.
+
+use super::builder::Rows;
+use super::column::{Column, StringColumn};
+
+/// The most distinct values of a field that rows are grouped by.
+const DISTINCT_MAX: usize = 1024;
+
+/// The most fields that rows are grouped by.
+const FIELDS_MAX: usize = 3;
+
+/// Rows per group below which further grouping only scatters time.
+const ROWS_PER_GROUP_MIN: usize = 64;
+
+/// The order in which the rows are stored: grouped by fields of few distinct values (measured
+/// here, on these rows), then by time, then by source and number.
+pub fn sorted_order(rows: &Rows) -> Vec<u32> {
+    let keys = sort_keys(rows);
+    let mut order: Vec<(u64, u32)> = (0..rows.len())
+        .map(|row| {
+            (
+                keys.iter()
+                    .fold(0, |key, (column, bits)| (key << bits) | rank(column, row)),
+                row as u32,
+            )
+        })
+        .collect();
+    order.sort_unstable_by_key(|&(key, row)| {
+        let at = row as usize;
+        (key, rows.time[at], rows.source[at], rows.number[at])
+    });
+    order.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The place of a row's value; rows without one come first.
+fn rank(column: &StringColumn, row: usize) -> u64 {
+    u64::from(column.codes[row].wrapping_add(1))
+}
+
+/// The columns to group by with the bits of their ranks, most telling first.
+fn sort_keys(rows: &Rows) -> Vec<(&StringColumn, u32)> {
+    let mut candidates: Vec<(usize, &StringColumn)> = rows
+        .fields
+        .iter()
+        .filter_map(|column| match column {
+            Column::Strings(strings) => Some(strings),
+            _ => None,
+        })
+        .chain([&rows.shape])
+        .map(|strings| (strings.values.len(), strings))
+        .filter(|(distinct, strings)| (2..=DISTINCT_MAX).contains(distinct) && is_frequent(strings))
+        .collect();
+    // Few values first: they split the rows into the largest groups. The order of columns breaks
+    // ties, so equal rows give equal files.
+    candidates.sort_by_key(|(distinct, _)| *distinct);
+    let mut groups = 1;
+    let mut keys = Vec::new();
+    for (distinct, strings) in candidates {
+        if keys.len() < FIELDS_MAX && rows.len() / (groups * distinct) >= ROWS_PER_GROUP_MIN {
+            groups *= distinct;
+            keys.push((strings, usize::BITS - distinct.leading_zeros()));
+        }
+    }
+    keys
+}
+
+fn is_frequent(strings: &StringColumn) -> bool {
+    let present = strings.codes.iter().filter(|c| **c != super::NULL).count();
+    present * 2 >= strings.codes.len()
+}

@@ -1,0 +1,329 @@
+//! Rows seen as records again: their lines and fields.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use logpond_record::{
+    Fix, Id, Message, Piece, Record, Shape, SlotKind, TimeSource, Timestamp, Value, write_float,
+    write_int,
+};
+
+use super::builder::Rows;
+use super::column::{Column, NULL, Strings};
+use super::fixes::Fixes;
+use super::overflow::Overflow;
+use super::schema::{ColumnType, Schema, from_decimal};
+
+/// What fills a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    /// The column of this index in the schema, or the overflow column where that has no value.
+    Column(usize),
+    /// The overflow column.
+    Overflow,
+    /// The message.
+    Message,
+    /// Nothing: the slot's kind says it all.
+    Fixed,
+}
+
+/// A shape with the places where the values of its slots are.
+struct Plan {
+    shape: Arc<Shape>,
+    fills: Vec<Fill>,
+    /// Columns whose field is no slot of the shape.
+    other_columns: Vec<usize>,
+}
+
+/// The plans of a dictionary of shapes.
+///
+/// Keep it for as long as rows of the same dictionary are looked at: compiling a shape costs as
+/// much as rendering some hundred lines.
+#[derive(Default)]
+pub struct Plans {
+    dictionary: Option<Arc<Strings>>,
+    plans: Vec<Option<Plan>>,
+}
+
+impl Plans {
+    /// Compiles the shapes that `rows` use.
+    fn prepare(&mut self, rows: &Rows, schema: &Schema) {
+        let same = self
+            .dictionary
+            .as_ref()
+            .is_some_and(|d| Arc::ptr_eq(d, &rows.shape.values));
+        if !same {
+            self.dictionary = Some(Arc::clone(&rows.shape.values));
+            self.plans.clear();
+            self.plans.resize_with(rows.shape.values.len(), || None);
+        }
+        let mut last = NULL;
+        for &code in &rows.shape.codes {
+            if code != last && code != NULL && self.plans[code as usize].is_none() {
+                self.plans[code as usize] = Some(Plan::new(rows.shape.values.get(code), schema));
+            }
+            last = code;
+        }
+    }
+}
+
+impl Plan {
+    fn new(text: &[u8], schema: &Schema) -> Plan {
+        let shape = std::str::from_utf8(text)
+            .ok()
+            .and_then(|t| Shape::new(t).ok());
+        // Only a damaged file that passed its checksum would have a shape that does not compile.
+        let shape = Arc::new(shape.unwrap_or_else(Shape::text));
+        let fills = shape
+            .slots()
+            .iter()
+            .map(|slot| match &slot.kind {
+                SlotKind::Time(_) | SlotKind::Null => Fill::Fixed,
+                _ if slot.is_message() => Fill::Message,
+                _ => schema
+                    .column(&slot.name)
+                    .map_or(Fill::Overflow, Fill::Column),
+            })
+            .collect();
+        let is_slot = |name: &str| shape.slots().iter().any(|slot| &*slot.name == name);
+        let others = schema
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !is_slot(&c.name));
+        let other_columns = others.map(|(column, _)| column).collect();
+        Plan {
+            shape,
+            fills,
+            other_columns,
+        }
+    }
+}
+
+/// Rows together with what is needed to see them as records.
+pub struct RowsView<'a> {
+    rows: &'a Rows,
+    schema: &'a Schema,
+    plans: &'a Plans,
+}
+
+impl<'a> RowsView<'a> {
+    /// A view of `rows`, all of whose columns must be there.
+    pub fn new(rows: &'a Rows, schema: &'a Schema, plans: &'a mut Plans) -> RowsView<'a> {
+        plans.prepare(rows, schema);
+        RowsView {
+            rows,
+            schema,
+            plans,
+        }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &'a Rows {
+        self.rows
+    }
+
+    /// The shape of a row.
+    pub fn shape(&self, row: usize) -> &Arc<Shape> {
+        &self.plan(row).shape
+    }
+
+    fn plan(&self, row: usize) -> &Plan {
+        // `prepare` has compiled every shape that a row uses, and every row has one.
+        self.plans.plans[self.rows.shape.codes[row] as usize]
+            .as_ref()
+            .unwrap_or_else(|| unreachable!())
+    }
+
+    /// Appends a row's line, without a line end.
+    pub fn write_line(&self, row: usize, out: &mut Vec<u8>) {
+        if let Some(whole) = self.rows.whole.get(row) {
+            out.extend_from_slice(whole);
+            return;
+        }
+        let plan = self.plan(row);
+        let mut fixes = Fixes::new(self.rows.fix.get(row)).peekable();
+        let mut facility = 0;
+        for piece in plan.shape.pieces() {
+            let index = match piece {
+                Piece::Literal(text) => {
+                    out.extend_from_slice(text.as_bytes());
+                    continue;
+                }
+                Piece::Slot(index) => *index,
+            };
+            if let Some((_, text)) = fixes.next_if(|(slot, _)| *slot == index) {
+                out.extend_from_slice(text);
+                continue;
+            }
+            let kind = &plan.shape.slots()[index].kind;
+            match kind {
+                SlotKind::Facility => facility = self.int(plan, index, row),
+                SlotKind::Severity => {
+                    write_int(
+                        facility
+                            .wrapping_mul(8)
+                            .wrapping_add(self.int(plan, index, row)),
+                        out,
+                    );
+                }
+                _ => self.write_slot(plan, index, kind, row, out),
+            }
+        }
+    }
+
+    fn int(&self, plan: &Plan, index: usize, row: usize) -> i64 {
+        self.slot_value(plan, index, row)
+            .and_then(|v| v.as_number())
+            .unwrap_or(0.0) as i64
+    }
+
+    /// Appends a slot's text; the common cases without going through [`Value`].
+    fn write_slot(
+        &self,
+        plan: &Plan,
+        index: usize,
+        kind: &SlotKind,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) {
+        match (plan.fills[index], kind) {
+            (Fill::Fixed, SlotKind::Time(pattern)) => {
+                pattern.render(Timestamp(self.rows.time[row]), out)
+            }
+            (Fill::Message, _) => {
+                let message = self
+                    .rows
+                    .message
+                    .get(row)
+                    .or_else(|| self.rows.message_bytes.get(row));
+                kind.write_text(message.unwrap_or(b""), out);
+            }
+            (Fill::Column(column), _) => match (&self.rows.fields[column], kind) {
+                (Column::Strings(strings), _) if strings.codes[row] != NULL => {
+                    kind.write_text(strings.values.get(strings.codes[row]), out);
+                }
+                (Column::Ints(numbers), SlotKind::Int)
+                    if self.schema.columns[column].kind == ColumnType::Int
+                        && numbers.get(row).is_some() =>
+                {
+                    write_int(numbers.values[row], out);
+                }
+                _ => self.write_slot_value(plan, index, row, out),
+            },
+            _ => self.write_slot_value(plan, index, row, out),
+        }
+    }
+
+    fn write_slot_value(&self, plan: &Plan, index: usize, row: usize, out: &mut Vec<u8>) {
+        let value = self.slot_value(plan, index, row).unwrap_or(Value::Null);
+        plan.shape
+            .render_slot(index, Timestamp(self.rows.time[row]), &value, out);
+    }
+
+    fn slot_value(&self, plan: &Plan, index: usize, row: usize) -> Option<Value<'a>> {
+        let slot = &plan.shape.slots()[index];
+        let value = match plan.fills[index] {
+            Fill::Column(column) => self.column_value(column, row),
+            Fill::Overflow | Fill::Message | Fill::Fixed => None,
+        };
+        let value = match value {
+            Some(value) => value,
+            None if plan.fills[index] == Fill::Fixed => return None,
+            None => Overflow::find(self.rows.more.get(row)?, &slot.name)?,
+        };
+        Some(match (&slot.kind, value) {
+            // Columns of fractions hold whole numbers too; the slot knows which it was.
+            (SlotKind::Int, Value::Float(f)) => Value::Int(f as i64),
+            (_, value) => value,
+        })
+    }
+
+    /// The value of a row in the column of the schema with this index.
+    pub fn column_value(&self, column: usize, row: usize) -> Option<Value<'a>> {
+        let kind = self.schema.columns[column].kind;
+        match &self.rows.fields[column] {
+            Column::Strings(strings) => strings.get(row).map(|bytes| string_value(kind, bytes)),
+            Column::Ints(numbers) => numbers.get(row).map(|int| match kind {
+                ColumnType::Decimal(scale) => Value::Float(from_decimal(int, scale)),
+                _ => Value::Int(int),
+            }),
+            Column::Floats(numbers) => numbers.get(row).map(Value::Float),
+            Column::Bools(numbers) => numbers.get(row).map(Value::Bool),
+            Column::Absent => None,
+        }
+    }
+
+    /// A row as a record. `id_of` makes the id from the row's source and number.
+    pub fn record(&self, row: usize, id: Id) -> Record<'a> {
+        let plan = self.plan(row);
+        let slots = plan.shape.slots();
+        let values: Vec<Value<'a>> = (0..slots.len())
+            .map(|slot| self.slot_value(plan, slot, row).unwrap_or(Value::Null))
+            .collect();
+        Record {
+            id,
+            time: Timestamp(self.rows.time[row]),
+            time_source: time_source(self.rows.time_source[row]),
+            received: Timestamp(self.rows.received[row].saturating_mul(1000)),
+            message: self.message(row, &plan.shape),
+            labels: self.labels(row, plan),
+            fixes: Fixes::new(self.rows.fix.get(row))
+                .map(|(slot, text)| Fix {
+                    slot: slot as u16,
+                    text: Cow::Borrowed(text),
+                })
+                .collect(),
+            whole: self.rows.whole.get(row).map(Cow::Borrowed),
+            shape: Arc::clone(&plan.shape),
+            values,
+        }
+    }
+
+    fn message(&self, row: usize, shape: &Shape) -> Message<'a> {
+        if let Some(text) = self.rows.message.get(row) {
+            return Message::Part(string_value(ColumnType::Text, text));
+        }
+        match self.rows.message_bytes.get(row) {
+            Some(bytes) => Message::Part(Value::Bytes(Cow::Borrowed(bytes))),
+            None if shape.message_is_line() => Message::Line,
+            None => Message::Absent,
+        }
+    }
+
+    /// Fields that are not slots of the row's shape.
+    fn labels(&self, row: usize, plan: &Plan) -> Vec<(Cow<'a, str>, Value<'a>)> {
+        let columns = plan.other_columns.iter().filter_map(|&column| {
+            let value = self.column_value(column, row)?;
+            Some((Cow::Borrowed(&*self.schema.columns[column].name), value))
+        });
+        let overflow = self.rows.more.get(row).into_iter().flat_map(Overflow::new);
+        let is_slot = |name: &str| plan.shape.slots().iter().any(|slot| &*slot.name == name);
+        columns
+            .chain(overflow.filter(|(name, _)| !is_slot(name)))
+            .collect()
+    }
+}
+
+fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
+    match (kind, std::str::from_utf8(bytes)) {
+        (ColumnType::Json, Ok(text)) => Value::Json(Cow::Borrowed(text)),
+        (_, Ok(text)) => Value::Str(Cow::Borrowed(text)),
+        (_, Err(_)) => Value::Bytes(Cow::Borrowed(bytes)),
+    }
+}
+
+fn time_source(code: u32) -> TimeSource {
+    u8::try_from(code)
+        .ok()
+        .and_then(TimeSource::from_u8)
+        .unwrap_or(TimeSource::Received)
+}
+
+/// Appends the text of a number as a field shows it.
+pub fn write_number(kind: ColumnType, value: i64, out: &mut Vec<u8>) {
+    match kind {
+        ColumnType::Decimal(scale) => write_float(from_decimal(value, scale), out),
+        _ => write_int(value, out),
+    }
+}

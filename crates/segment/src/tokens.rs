@@ -1,0 +1,486 @@
+//! The token index: which blocks of a row group can hold a token.
+//!
+//! A token is a maximal run of `[A-Za-z0-9_]` and bytes from 0x80 on. The index of a row group
+//! maps 32-bit fingerprints of its tokens to the blocks they occur in; two tokens with the same
+//! fingerprint share an entry, so an answer may name blocks too many but never too few.
+//!
+//! Layout (normative: `docs/format/segment.md`): a header, a table of bit offsets with one entry
+//! per bucket, and the buckets. A bucket holds the fingerprints with the same leading bits, in
+//! order: the gap to the one before (Rice code), then either one block number or a bitmap.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::encoding::Malformed;
+use crate::encoding::bits::{BitReader, BitWriter, width};
+
+/// Fingerprints per bucket aimed at: a look-up reads about 60 bytes.
+const BUCKET_ENTRIES: usize = 32;
+
+/// Bits of a fingerprint beyond those that number the entries: one absent token in 2^9 seems to
+/// be there.
+const SPARE_BITS: u32 = 9;
+
+/// The most blocks of a row group; a bitmap in the index is never longer.
+pub const BLOCKS_MAX: usize = 1 << 12;
+
+/// Length of the header in bytes: entries (4), blocks (2), fingerprint bits (1), bucket bits (1).
+const HEADER_BYTES: usize = 8;
+
+/// Tokens longer than this are cut for the index, in writing and in looking up.
+const TOKEN_BYTES_MAX: usize = 256;
+
+const IS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+        byte += 1;
+    }
+    table
+};
+
+/// Whether a byte is part of a token.
+pub fn is_token_byte(byte: u8) -> bool {
+    IS_TOKEN[usize::from(byte)]
+}
+
+/// The tokens of a text, in order.
+pub fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() && !IS_TOKEN[usize::from(text[at])] {
+            at += 1;
+        }
+        let from = at;
+        while at < text.len() && IS_TOKEN[usize::from(text[at])] {
+            at += 1;
+        }
+        (from < at).then(|| &text[from..at])
+    })
+}
+
+/// The fingerprint that stands for a token.
+pub fn fingerprint(token: &[u8]) -> u32 {
+    (xxh3_64(&token[..token.len().min(TOKEN_BYTES_MAX)]) >> 32) as u32
+}
+
+/// Whether a token may be the fraction of a rendered time (`465922Z`). Such tokens are not
+/// indexed where they come from the time, so their absence from the index proves nothing.
+pub fn may_be_time_fraction(token: &[u8]) -> bool {
+    match token.split_last() {
+        Some((b'Z', digits)) => {
+            (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
+/// A set of blocks of one row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSet {
+    words: Vec<u64>,
+    blocks: usize,
+}
+
+impl BlockSet {
+    /// No block of `blocks`.
+    pub fn none(blocks: usize) -> BlockSet {
+        BlockSet {
+            words: vec![0; blocks.div_ceil(64)],
+            blocks,
+        }
+    }
+
+    /// All of `blocks`.
+    pub fn all(blocks: usize) -> BlockSet {
+        let mut set = BlockSet::none(blocks);
+        (0..blocks).for_each(|b| set.insert(b));
+        set
+    }
+
+    /// Adds a block.
+    pub fn insert(&mut self, block: usize) {
+        self.words[block / 64] |= 1 << (block % 64);
+    }
+
+    /// Whether the block is in the set.
+    pub fn contains(&self, block: usize) -> bool {
+        self.words
+            .get(block / 64)
+            .is_some_and(|w| w >> (block % 64) & 1 == 1)
+    }
+
+    /// Keeps the blocks that are in `other` too.
+    pub fn intersect(&mut self, other: &BlockSet) {
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= b);
+    }
+
+    /// Adds the blocks of `other`.
+    pub fn unite(&mut self, other: &BlockSet) {
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a |= b);
+    }
+
+    /// The blocks in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.blocks).filter(|b| self.contains(*b))
+    }
+
+    /// Whether there is no block.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|w| *w == 0)
+    }
+}
+
+/// Collects the distinct tokens of one block after another.
+pub struct TokenCollector {
+    /// Open addressing; 0 marks a free place, and fingerprint 0 is kept as 1.
+    table: Vec<u32>,
+    used: usize,
+    block: u32,
+    /// (fingerprint, block) of all blocks so far, fingerprints distinct per block.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Default for TokenCollector {
+    fn default() -> TokenCollector {
+        TokenCollector {
+            table: vec![0; 1 << 12],
+            used: 0,
+            block: 0,
+            pairs: Vec::new(),
+        }
+    }
+}
+
+impl TokenCollector {
+    /// Adds all tokens of a text to the current block.
+    pub fn add_text(&mut self, text: &[u8]) {
+        for token in tokens(text) {
+            self.add(fingerprint(token));
+        }
+    }
+
+    /// Adds one token to the current block.
+    pub fn add_token(&mut self, token: &[u8]) {
+        self.add(fingerprint(token));
+    }
+
+    fn add(&mut self, fingerprint: u32) {
+        let fingerprint = fingerprint.max(1);
+        if place(&mut self.table, fingerprint) {
+            self.pairs.push((fingerprint, self.block));
+            self.used += 1;
+            if self.used * 2 > self.table.len() {
+                self.grow();
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let mut larger = vec![0; self.table.len() * 2];
+        for &fingerprint in self.table.iter().filter(|f| **f != 0) {
+            place(&mut larger, fingerprint);
+        }
+        self.table = larger;
+    }
+
+    /// Ends the current block; tokens added from here on belong to the next one.
+    pub fn end_block(&mut self) {
+        self.block += 1;
+        self.table.fill(0);
+        self.used = 0;
+    }
+
+    /// The index of all blocks, as it is stored, and an empty collector for the next row group.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let blocks = self.block as usize;
+        debug_assert!(blocks <= BLOCKS_MAX);
+        self.block = 0;
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.sort_unstable();
+        encode(&pairs, blocks)
+    }
+}
+
+/// Puts a fingerprint into a table; `false` if it was there.
+fn place(table: &mut [u32], fingerprint: u32) -> bool {
+    let mask = table.len() - 1;
+    let mut at = (fingerprint.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
+    loop {
+        match table[at] {
+            0 => {
+                table[at] = fingerprint;
+                return true;
+            }
+            found if found == fingerprint => return false,
+            _ => at = (at + 1) & mask,
+        }
+    }
+}
+
+/// How the numbers of an index are laid out; derived from its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Geometry {
+    entries: u32,
+    blocks: u32,
+    fingerprint_bits: u32,
+    bucket_bits: u32,
+}
+
+impl Geometry {
+    fn of(entries: usize, blocks: usize) -> Geometry {
+        let number_bits = width((entries.max(1) - 1) as u64);
+        let bucket_bits = width(((entries / BUCKET_ENTRIES).max(1) - 1) as u64);
+        Geometry {
+            entries: entries as u32,
+            blocks: blocks as u32,
+            fingerprint_bits: (number_bits + SPARE_BITS).min(32),
+            bucket_bits,
+        }
+    }
+
+    fn block_bits(self) -> u32 {
+        width(u64::from(self.blocks.max(1)) - 1)
+    }
+
+    /// Bits of a gap that are stored as they are.
+    fn rice_bits(self) -> u32 {
+        let number_bits = width(u64::from(self.entries.max(1)) - 1);
+        self.fingerprint_bits.saturating_sub(number_bits)
+    }
+
+    fn bucket(self, fingerprint: u32) -> u32 {
+        let short = fingerprint >> (32 - self.fingerprint_bits);
+        short >> (self.fingerprint_bits - self.bucket_bits)
+    }
+
+    /// Position of a fingerprint within its bucket.
+    fn in_bucket(self, fingerprint: u32) -> u32 {
+        let short = fingerprint >> (32 - self.fingerprint_bits);
+        short & ((1u64 << (self.fingerprint_bits - self.bucket_bits)) - 1) as u32
+    }
+
+    fn table_bytes(self) -> usize {
+        ((1usize << self.bucket_bits) + 1) * 4
+    }
+}
+
+fn encode(pairs: &[(u32, u32)], blocks: usize) -> Vec<u8> {
+    let short_of = |bits: u32, f: u32| f >> (32 - bits);
+    // The width depends on the number of entries and merges some of them; one step settles it.
+    let distinct = pairs.chunk_by(|a, b| a.0 == b.0).count();
+    let geometry = Geometry::of(distinct, blocks);
+    let bits = geometry.fingerprint_bits;
+    let mut offsets = Vec::with_capacity((1 << geometry.bucket_bits) + 1);
+    let mut writer = BitWriter::default();
+    let mut last = 0;
+    for group in pairs.chunk_by(|a, b| short_of(bits, a.0) == short_of(bits, b.0)) {
+        let fingerprint = group[0].0;
+        let bucket = geometry.bucket(fingerprint) as usize;
+        while offsets.len() <= bucket {
+            offsets.push(writer.position() as u32);
+            last = 0;
+        }
+        let position = geometry.in_bucket(fingerprint);
+        let gap = u64::from(position - last);
+        writer.unary(gap >> geometry.rice_bits());
+        writer.bits(
+            gap & ((1 << geometry.rice_bits()) - 1),
+            geometry.rice_bits(),
+        );
+        last = position;
+        write_blocks(group, geometry, &mut writer);
+    }
+    let end = writer.position() as u32;
+    offsets.resize((1 << geometry.bucket_bits) + 1, end);
+    let mut out = Vec::with_capacity(HEADER_BYTES + offsets.len() * 4 + end as usize / 8 + 1);
+    out.extend_from_slice(&geometry.entries.to_le_bytes());
+    out.extend_from_slice(&(blocks as u16).to_le_bytes());
+    out.extend_from_slice(&[geometry.fingerprint_bits as u8, geometry.bucket_bits as u8]);
+    offsets
+        .iter()
+        .for_each(|o| out.extend_from_slice(&o.to_le_bytes()));
+    out.extend_from_slice(&writer.finish());
+    out
+}
+
+fn write_blocks(group: &[(u32, u32)], geometry: Geometry, writer: &mut BitWriter) {
+    let first = group[0].1;
+    if group.iter().all(|(_, block)| *block == first) {
+        writer.bits(1, 1);
+        writer.bits(u64::from(first), geometry.block_bits());
+        return;
+    }
+    writer.bits(0, 1);
+    let mut set = BlockSet::none(geometry.blocks as usize);
+    group
+        .iter()
+        .for_each(|(_, block)| set.insert(*block as usize));
+    for block in 0..geometry.blocks as usize {
+        writer.bits(u64::from(set.contains(block)), 1);
+    }
+}
+
+/// Reads parts of a stored index. The bytes it returns have been checked against their checksum.
+pub trait IndexBytes {
+    /// What goes wrong in reading.
+    type Error: From<Malformed>;
+    /// The bytes from `from` on, `length` of them, of the stored index.
+    fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, Self::Error>;
+}
+
+/// The blocks that may hold a token, found with two small reads.
+pub fn look_up<B: IndexBytes>(index: &mut B, token: &[u8]) -> Result<BlockSet, B::Error> {
+    let header = index.bytes(0, HEADER_BYTES)?;
+    let geometry = read_header(&header)?;
+    let fingerprint = fingerprint(token).max(1);
+    let bucket = geometry.bucket(fingerprint) as usize;
+    let offsets = index.bytes(HEADER_BYTES + bucket * 4, 8)?;
+    let offset =
+        |at: usize| u32::from_le_bytes(offsets[at..at + 4].try_into().unwrap_or_default()) as usize;
+    let (from, to) = (offset(0), offset(4));
+    if from > to {
+        return Err(Malformed("token buckets overlap").into());
+    }
+    let entries_from = HEADER_BYTES + geometry.table_bytes();
+    let bytes = index.bytes(entries_from + from / 8, to.div_ceil(8) - from / 8)?;
+    Ok(scan_bucket(
+        &bytes,
+        from % 8,
+        to - from / 8 * 8,
+        geometry,
+        fingerprint,
+    )?)
+}
+
+fn read_header(header: &[u8]) -> Result<Geometry, Malformed> {
+    let bytes: [u8; HEADER_BYTES] = header
+        .try_into()
+        .map_err(|_| Malformed("the token index ends early"))?;
+    let entries = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let blocks = usize::from(u16::from_le_bytes([bytes[4], bytes[5]]));
+    let geometry = Geometry::of(entries as usize, blocks);
+    let stored = (u32::from(bytes[6]), u32::from(bytes[7]));
+    if blocks > BLOCKS_MAX || stored != (geometry.fingerprint_bits, geometry.bucket_bits) {
+        return Err(Malformed("the header of the token index is wrong"));
+    }
+    Ok(geometry)
+}
+
+fn scan_bucket(
+    bytes: &[u8],
+    from: usize,
+    to: usize,
+    geometry: Geometry,
+    fingerprint: u32,
+) -> Result<BlockSet, Malformed> {
+    let mut found = BlockSet::none(geometry.blocks as usize);
+    let wanted = u64::from(geometry.in_bucket(fingerprint));
+    let mut reader = BitReader::new(bytes, from);
+    let mut position = 0;
+    while reader.position() < to {
+        let high = reader.unary()?;
+        let low = reader.bits(geometry.rice_bits())?;
+        position += (high << geometry.rice_bits()) | low;
+        let here = position == wanted;
+        if reader.bits(1)? == 1 {
+            let block = reader.bits(geometry.block_bits())? as usize;
+            if here && block < geometry.blocks as usize {
+                found.insert(block);
+            }
+        } else {
+            for block in 0..geometry.blocks as usize {
+                if reader.bits(1)? == 1 && here {
+                    found.insert(block);
+                }
+            }
+        }
+        if position >= wanted {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Slice<'a>(&'a [u8]);
+
+    impl IndexBytes for Slice<'_> {
+        type Error = Malformed;
+        fn bytes(&mut self, from: usize, length: usize) -> Result<Vec<u8>, Malformed> {
+            let to = from.saturating_add(length);
+            self.0
+                .get(from..to)
+                .map(<[u8]>::to_vec)
+                .ok_or(Malformed("short"))
+        }
+    }
+
+    #[test]
+    fn words_are_cut_at_everything_else() {
+        let text = "GET /a_b?c=1 \"Zoë-2\" \0x";
+        let expected: [&[u8]; 7] = [b"GET", b"a_b", b"c", b"1", "Zoë".as_bytes(), b"2", b"x"];
+        assert!(tokens(text.as_bytes()).eq(expected));
+    }
+
+    fn build(blocks: &[Vec<String>]) -> Vec<u8> {
+        let mut collector = TokenCollector::default();
+        for block in blocks {
+            block.iter().for_each(|t| collector.add_text(t.as_bytes()));
+            collector.end_block();
+        }
+        collector.finish()
+    }
+
+    #[test]
+    fn rare_tokens_name_one_block_and_absent_ones_almost_none() {
+        let blocks: Vec<Vec<String>> = (0..40)
+            .map(|b| (0..3000).map(|i| format!("id{b}x{i} common")).collect())
+            .collect();
+        let index = build(&blocks);
+        assert!(index.len() < 120_000 * 20 / 8, "{} bytes", index.len());
+        let mut wrong = 0;
+        for i in 0..2000 {
+            let set = look_up(&mut Slice(&index), format!("id{}x{i}", i % 40).as_bytes()).unwrap();
+            assert!(set.contains(i % 40));
+            wrong += set.iter().count() - 1;
+            wrong += look_up(&mut Slice(&index), format!("no{i}").as_bytes())
+                .unwrap()
+                .iter()
+                .count();
+        }
+        assert!(wrong < 60, "{wrong} blocks too many in 4000 look-ups");
+        assert_eq!(
+            look_up(&mut Slice(&index), b"common").unwrap(),
+            BlockSet::all(40)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_block_is_missed(blocks in proptest::collection::vec(proptest::collection::vec("[a-c0-2]{1,3}", 0..20), 0..12)) {
+            let index = build(&blocks);
+            for (number, block) in blocks.iter().enumerate() {
+                for token in block {
+                    prop_assert!(look_up(&mut Slice(&index), token.as_bytes()).unwrap().contains(number));
+                }
+            }
+        }
+
+        #[test]
+        fn garbage_never_panics(index in proptest::collection::vec(any::<u8>(), 0..200), token in "[a-z]{1,4}") {
+            let _ = look_up(&mut Slice(&index), token.as_bytes());
+        }
+    }
+}
