@@ -10,7 +10,7 @@ use crate::pond::{self, Pond, Scratch, wait_until};
 use crate::surroundings::{program, say};
 
 /// How often the server is killed.
-const ROUNDS: u64 = 6;
+const ROUNDS: u64 = 12;
 
 /// Clients of each protocol.
 const CLIENTS: u64 = 2;
@@ -43,7 +43,7 @@ fn acknowledged_records_survive_kill_9() {
         let pond = Pond::start(program(), &data, &[]).unwrap();
         checks += check(&pond, &ledger);
         // Every round dies at another point: after some acknowledgements, in the middle of load.
-        load_until(pond, round, 400 + 700 * round, &mut ledger);
+        load_until(pond, round, 500 + 900 * round, &mut ledger);
     }
     let pond = Pond::start(program(), &data, &[]).unwrap();
     checks += check(&pond, &ledger);
@@ -51,8 +51,8 @@ fn acknowledged_records_survive_kill_9() {
     say(&format!(
         "crash: {acknowledged} records acknowledged, {ROUNDS} kills, {checks} records checked"
     ));
-    assert!(acknowledged >= 5_000, "too little load: {acknowledged}");
-    assert!(checks >= 15_000, "too few checks: {checks}");
+    assert!(acknowledged >= 50_000, "too little load: {acknowledged}");
+    assert!(checks >= 200_000, "too few checks: {checks}");
 }
 
 /// Sends from several clients until so many records are acknowledged, and kills the server.

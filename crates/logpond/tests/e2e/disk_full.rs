@@ -72,7 +72,8 @@ fn a_full_disk_refuses_and_recovers() {
         "{}",
         refusal.body
     );
-    let (rows, _) = pond.query("noise").unwrap();
+    let (rows, trailer) = pond.query("noise").unwrap();
+    assert_eq!(trailer["complete"], true, "{trailer}");
     assert_eq!(
         rows.len() as u64,
         accepted,
@@ -88,7 +89,10 @@ fn a_full_disk_refuses_and_recovers() {
     assert_eq!(rows.len(), 1, "exactly the accepted one");
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
     let pond = Pond::start(program(), &data, &["--keep-free", "0%"]).unwrap();
-    assert_eq!(pond.query("noise").unwrap().0.len() as u64, accepted + 1);
+    let (rows, trailer) = pond.query("noise").unwrap();
+    let files = crate::pond::files_below(&data, "");
+    let found = rows.len() as u64;
+    assert_eq!(found, accepted + 1, "after a restart: {trailer} {files:?}");
 }
 
 /// Lines of about 1 KiB of letters drawn from a seed.

@@ -224,7 +224,7 @@ impl Checked {
             .iter()
             .map(|n| n.as_u64().unwrap())
             .collect();
-        let target = format!("/api/v1/histogram?from={start}&to=2026-03-10T00:00:00Z&step=60s");
+        let target = format!("/api/v1/histogram?from={start}&to=2026-03-09T00:00:00Z&step=60s");
         let text = self.pond.get(&target).unwrap();
         let mut found = vec![0; wanted.len()];
         for line in text.lines() {
@@ -232,7 +232,7 @@ impl Checked {
             let Some(count) = row["count"].as_u64() else {
                 continue;
             };
-            let minute = minute_of(row["time"].as_str().unwrap());
+            let minute = minute_of(row["from"].as_str().unwrap());
             if count > 0 {
                 found[minute] = count;
             }
