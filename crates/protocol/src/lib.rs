@@ -1,1 +1,6 @@
-//! Layer 2: bytes of others in, as records.
+//! Layer 2: what other programs say, as bytes and state machines.
+//!
+//! No sockets, files, clock, randomness or threads: bytes and the receive time go in, values come
+//! out. Everything here may be fed by a stranger, so every loop and buffer has a named bound.
+
+pub mod intake;

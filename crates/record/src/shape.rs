@@ -415,6 +415,16 @@ impl ShapeTable {
         Arc::clone(&self.text)
     }
 
+    /// How many distinct texts the table has seen.
+    pub fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// Whether the table has seen no text yet.
+    pub fn is_empty(&self) -> bool {
+        self.shapes.is_empty()
+    }
+
     /// The shape with this text, or `None` if it does not compile or the table is full.
     pub fn intern(&mut self, text: &[u8]) -> Option<Arc<Shape>> {
         if let Some(known) = self.shapes.get(text) {

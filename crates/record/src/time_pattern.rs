@@ -106,6 +106,18 @@ pub struct ParsedTime<'a> {
     offset: &'a [u8],
 }
 
+impl<'a> ParsedTime<'a> {
+    /// How many digits the fraction of the second has; 0 if there is none.
+    pub fn fraction_digits(&self) -> u8 {
+        self.fraction_digits
+    }
+
+    /// The offset from UTC as it is written; empty if there is none. At most six bytes.
+    pub fn offset(&self) -> &'a [u8] {
+        self.offset
+    }
+}
+
 impl TimePattern {
     /// Compiles a pattern.
     pub fn new(text: &str) -> Result<TimePattern, PatternError> {

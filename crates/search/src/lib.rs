@@ -1,1 +1,38 @@
-//! Layer 3: how it is asked.
+//! Layer 3: how the pond is asked.
+//!
+//! From the text of a query to the rows and numbers of an answer:
+//!
+//! ```text
+//! text ─▶ query (parse) ─▶ Filter ─▶ matcher      record by record
+//!                             ├────▶ literal      tokens for the index
+//!                             └────▶ prefilter    bytes of raw entries
+//! rows ─▶ order (merge, first N) ─▶ context ─▶ output
+//!     └─▶ aggregate (count, top, histogram, fields) ─▶ merge ─▶ finish
+//! ```
+//!
+//! No IO, no clock, no threads: what needs the time or a zone is given it.
+
+pub mod query;
+mod number;
+mod pattern;
+mod field;
+mod matcher;
+mod prefilter;
+mod literal;
+pub mod when;
+pub mod size;
+pub mod aggregate;
+pub mod order;
+pub mod context;
+pub mod scan;
+
+pub use field::{FieldError, FieldMatcher, Target};
+pub use literal::{TokenQuery, Tokens, is_token_byte, token_query, tokens};
+pub use matcher::{Matcher, Scratch};
+pub use number::Number;
+pub use pattern::{Finder, RegexError};
+pub use prefilter::RawPrefilter;
+pub use query::{Filter, SyntaxError};
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,15 @@
 //! No sockets, no clock, no async, no direct file access: all IO goes through [`disk::Disk`].
 
 pub mod disk;
+pub mod disk_suite;
+pub mod journal;
+pub mod mem_disk;
+pub mod compact;
+pub mod retain;
+pub mod sources;
+pub mod tally;
 pub mod encoding;
 pub mod rows;
 pub mod file;
+pub mod build;
 pub mod tokens;

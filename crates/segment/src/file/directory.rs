@@ -254,6 +254,7 @@ fn write_field(name: &str, count: &FieldCount, out: &mut Vec<u8>) {
         count.float,
         count.bool,
         count.null,
+        count.shape_null,
         count.int_max,
     ] {
         write_varint(part, out);
@@ -270,6 +271,7 @@ fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
         float: read_varint(input)?,
         bool: read_varint(input)?,
         null: read_varint(input)?,
+        shape_null: read_varint(input)?,
         int_max: read_varint(input)?,
         scale: read_byte(input)?,
     };

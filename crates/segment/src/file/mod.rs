@@ -28,7 +28,7 @@ pub use directory::{BlockEntry, Directory, RowGroupEntry};
 pub use manifest::{Manifest, SourceEntry};
 pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 
-pub use writer::{Profile, SegmentWriter, Written};
+pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};
 
 #[cfg(test)]
 mod tests;

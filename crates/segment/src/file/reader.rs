@@ -334,6 +334,18 @@ impl RowGroupReader<'_> {
         Ok((self.fixed_strings(7, block)?, self.fixed_strings(8, block)?))
     }
 
+    /// Receive times in microseconds, sources and numbers of a block's rows.
+    pub fn identities(
+        &mut self,
+        block: usize,
+    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i64>), ReadError> {
+        Ok((
+            self.ints(2, block)?,
+            self.ints(4, block)?,
+            self.ints(3, block)?,
+        ))
+    }
+
     /// All columns of a block.
     pub fn rows(&mut self, block: usize) -> Result<Rows, ReadError> {
         let fields =

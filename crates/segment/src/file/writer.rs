@@ -20,7 +20,7 @@ use super::manifest::{Manifest, SourceEntry};
 use crate::disk::AppendFile;
 use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
-    sorted_order,
+    sorted_order, time_slices,
 };
 use crate::tokens::TokenCollector;
 
@@ -58,17 +58,13 @@ impl Profile {
             Profile::Cold => 32_768,
         }
     }
-
-    /// Bytes of lines in a row group: what a reader or a merge holds at once.
-    pub fn row_group_bytes(self) -> u64 {
-        32 << 20
-    }
-
-    /// Rows in a row group.
-    pub fn row_group_rows(self) -> usize {
-        1 << 17
-    }
 }
+
+/// Bytes of lines in a row group at most: what a reader or a merge holds decoded at once.
+pub const ROW_GROUP_BYTES_MAX: u64 = 24 << 20;
+
+/// Rows in a row group at most.
+pub const ROW_GROUP_ROWS_MAX: usize = 1 << 17;
 
 /// A finished file.
 #[derive(Clone, Debug)]
@@ -138,12 +134,21 @@ impl SegmentWriter {
         &self.directory.schema
     }
 
-    /// Writes a row group; an empty one is skipped.
+    /// Writes rows as one row group, or as several where they are too many for one. All of them
+    /// must come after those written before, in time.
     pub fn write(&mut self, rows: &Rows) -> Result<(), ParquetError> {
         if rows.is_empty() {
             return Ok(());
         }
-        let order = sorted_order(rows);
+        for slice in time_slices(rows, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX) {
+            self.write_row_group(rows, &slice)?;
+        }
+        self.count(rows);
+        Ok(())
+    }
+
+    fn write_row_group(&mut self, rows: &Rows, slice: &[u32]) -> Result<(), ParquetError> {
+        let order = sorted_order(rows, slice);
         let blocks = self.cut_blocks(rows, &order);
         let mut entry = RowGroupEntry {
             blocks: blocks
@@ -155,7 +160,6 @@ impl SegmentWriter {
         self.write_columns(rows, &order, &blocks, &mut entry)?;
         entry.tokens = self.write_tokens(rows, &order, &blocks)?;
         self.directory.row_groups.push(entry);
-        self.count(rows);
         Ok(())
     }
 

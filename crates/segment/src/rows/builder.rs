@@ -259,6 +259,8 @@ struct KnownShape {
     code: u32,
     /// For each slot its field, or `None` for time, null and message slots.
     slot_fields: Vec<Option<u32>>,
+    /// Fields of the null slots.
+    null_fields: Vec<u32>,
 }
 
 /// Collects records as columns.
@@ -341,6 +343,9 @@ impl RowsBuilder {
                 self.fields[*field as usize].push(row, value);
             }
         }
+        for field in &known.null_fields {
+            self.fields[*field as usize].count.shape_null += 1;
+        }
     }
 
     fn learn_shape(&mut self, shape: &Arc<Shape>) -> KnownShape {
@@ -352,11 +357,19 @@ impl RowsBuilder {
                 field.then(|| field_of(&slot.name, &mut self.names, &mut self.fields))
             })
             .collect();
+        let nulls = shape
+            .slots()
+            .iter()
+            .filter(|slot| slot.kind == SlotKind::Null);
+        let null_fields = nulls
+            .map(|slot| field_of(&slot.name, &mut self.names, &mut self.fields))
+            .collect();
         let code = self.shapes.intern(shape.as_str().as_bytes());
         KnownShape {
             _shape: Arc::clone(shape),
             code,
             slot_fields,
+            null_fields,
         }
     }
 
@@ -370,7 +383,10 @@ impl RowsBuilder {
 
     /// Types and counts of the fields so far.
     pub fn counts(&self) -> FieldCounts {
-        let counted = self.fields.iter().filter(|f| f.count.total() > 0);
+        let counted = self
+            .fields
+            .iter()
+            .filter(|f| f.count != FieldCount::default());
         FieldCounts {
             fields: counted.map(|f| (f.name.clone(), f.count)).collect(),
             rows: self.len() as u64,

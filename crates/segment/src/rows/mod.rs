@@ -22,5 +22,5 @@ pub use overflow::{Overflow, write_overflow};
 pub use schema::{
     ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema, from_decimal, to_decimal,
 };
-pub use sort::sorted_order;
+pub use sort::{sorted_order, time_slices};
 pub use view::{Plans, RowsView, write_number};

@@ -62,6 +62,8 @@ pub struct FieldCount {
     pub bool: u64,
     /// Nulls that are not part of a shape.
     pub null: u64,
+    /// Nulls that a shape has in a slot; they are stored nowhere else.
+    pub shape_null: u64,
     /// The largest magnitude among the whole numbers.
     pub int_max: u64,
     /// The most decimals among the floats; above [`SCALE_MAX`] they are no decimals.
@@ -97,6 +99,7 @@ impl FieldCount {
         self.float += other.float;
         self.bool += other.bool;
         self.null += other.null;
+        self.shape_null += other.shape_null;
         self.int_max = self.int_max.max(other.int_max);
         self.scale = self.scale.max(other.scale);
     }
@@ -111,6 +114,19 @@ impl FieldCount {
         self.scale <= SCALE_MAX
             && u128::from(self.int_max) * 10u128.pow(u32::from(self.scale))
                 < u128::from(EXACT_INT_MAX)
+    }
+
+    /// Values that a column of this type does not hold.
+    pub fn beside(&self, kind: ColumnType) -> u64 {
+        let inside = match kind {
+            ColumnType::Text | ColumnType::Bytes => self.text,
+            ColumnType::Json => self.json,
+            ColumnType::Int => self.int,
+            ColumnType::Float if self.int_max > EXACT_INT_MAX => self.float,
+            ColumnType::Float | ColumnType::Decimal(_) => self.float + self.int,
+            ColumnType::Bool => self.bool,
+        };
+        self.total() - inside
     }
 
     /// The type that most values have, and how many a column of it holds.

@@ -12,23 +12,45 @@ const FIELDS_MAX: usize = 3;
 /// Rows per group below which further grouping only scatters time.
 const ROWS_PER_GROUP_MIN: usize = 64;
 
-/// The order in which the rows are stored: grouped by fields of few distinct values (measured
-/// here, on these rows), then by time, then by source and number.
-pub fn sorted_order(rows: &Rows) -> Vec<u32> {
+/// Cuts rows into slices of time, none of which has more lines than `bytes_max` and `rows_max`
+/// allow, except that a slice has a row at least. Rows of a slice are in time order.
+pub fn time_slices(rows: &Rows, bytes_max: u64, rows_max: usize) -> Vec<Vec<u32>> {
+    let mut all: Vec<u32> = (0..rows.len() as u32).collect();
+    all.sort_unstable_by_key(|row| by_time(rows, *row));
+    let total: u64 = rows.line_bytes.iter().map(|b| u64::from(*b)).sum();
+    if total <= bytes_max && all.len() <= rows_max {
+        return vec![all];
+    }
+    let mut slices = Vec::new();
+    let (mut from, mut bytes) = (0, 0);
+    for (at, row) in all.iter().enumerate() {
+        let line = u64::from(rows.line_bytes[*row as usize]);
+        if at > from && (bytes + line > bytes_max || at - from >= rows_max) {
+            slices.push(all[from..at].to_vec());
+            (from, bytes) = (at, 0);
+        }
+        bytes += line;
+    }
+    slices.push(all[from..].to_vec());
+    slices
+}
+
+fn by_time(rows: &Rows, row: u32) -> (i64, u32, i64) {
+    let at = row as usize;
+    (rows.time[at], rows.source[at], rows.number[at])
+}
+
+/// The order in which the rows of a slice are stored: grouped by fields of few distinct values
+/// (measured here, on these rows), then by time, then by source and number.
+pub fn sorted_order(rows: &Rows, slice: &[u32]) -> Vec<u32> {
     let keys = sort_keys(rows);
-    let mut order: Vec<(u64, u32)> = (0..rows.len())
-        .map(|row| {
-            (
-                keys.iter()
-                    .fold(0, |key, (column, bits)| (key << bits) | rank(column, row)),
-                row as u32,
-            )
+    let group = |row: u32| {
+        keys.iter().fold(0, |key, (column, bits)| {
+            (key << bits) | rank(column, row as usize)
         })
-        .collect();
-    order.sort_unstable_by_key(|&(key, row)| {
-        let at = row as usize;
-        (key, rows.time[at], rows.source[at], rows.number[at])
-    });
+    };
+    let mut order: Vec<(u64, u32)> = slice.iter().map(|row| (group(*row), *row)).collect();
+    order.sort_unstable_by_key(|&(key, row)| (key, by_time(rows, row)));
     order.into_iter().map(|(_, row)| row).collect()
 }
 

@@ -1,0 +1,517 @@
+//! The command line as it is typed: one struct a subcommand, no work and no defaults that depend
+//! on anything outside. `commands` gives it its meaning.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+/// Takes logs in, keeps them, answers questions about them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "logpond",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Try:  logpond serve &  tail -F access.log | logpond forward\n      \
+                        logpond query 'timeout' --since 1h\n\n\
+                        Exit status of questions: 0 found, 1 none in a complete answer, \
+                        2 error, 3 answer incomplete."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Take logs in and answer queries, on this machine.
+    Serve(Serve),
+    /// Send lines from standard input or files to a server.
+    Forward(Forward),
+    /// Print the records that match.
+    Query(Box<Query>),
+    /// Count the most frequent values of a field.
+    Top(Top),
+    /// List the fields of the records that match.
+    Fields(Fields),
+    /// Count the records that match over time.
+    Histogram(Histogram),
+    /// List the segments of a server.
+    Segments(Segments),
+    /// Merge and recompress the segments of a server.
+    Compact(Compact),
+    /// Check every checksum of a data directory.
+    Verify(Verify),
+    /// Print a completion script.
+    Completion(Completion),
+    /// Print the manual pages.
+    Man(Man),
+    /// Print the version.
+    Version(Version),
+}
+
+/// Flags of `logpond serve`. Their meaning is in `settings`; they have the same names there.
+#[derive(Debug, Default, Args)]
+#[command(
+    after_help = "Each setting is also a key of logpond.toml and, as LOGPOND_<NAME>, an \
+                        environment variable. Flags win over the environment, the environment \
+                        over the file.\nADDR is IP:PORT, IP, PORT or :PORT; port 0 is any free \
+                        one; 'off' turns a listener off."
+)]
+pub struct Serve {
+    /// Settings file [default: /etc/logpond/logpond.toml, then ~/.config/logpond/logpond.toml].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Data directory [default: ~/.local/share/logpond; for root: /var/lib/logpond].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<String>,
+    /// Page, API and metrics [default: 127.0.0.1:7650].
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    /// Raw lines over TCP, not acknowledged [default: 127.0.0.1:7651].
+    #[arg(long, value_name = "ADDR")]
+    pub fast: Option<String>,
+    /// Raw lines over TCP, acknowledged once on disk [default: 127.0.0.1:7652].
+    #[arg(long, value_name = "ADDR")]
+    pub durable: Option<String>,
+    /// Syslog over UDP [default: 127.0.0.1:5514].
+    #[arg(long, value_name = "ADDR")]
+    pub syslog_udp: Option<String>,
+    /// Syslog over TCP [default: 127.0.0.1:5514].
+    #[arg(long, value_name = "ADDR")]
+    pub syslog_tcp: Option<String>,
+    /// Keep records this long after their arrival [default: 30d].
+    #[arg(long, value_name = "DURATION")]
+    pub retain_age: Option<String>,
+    /// Keep at most this many bytes of segments [default: off].
+    #[arg(long, value_name = "SIZE")]
+    pub retain_size: Option<String>,
+    /// Leave this much of the disk free [default: 20%].
+    #[arg(long, value_name = "SIZE|PERCENT")]
+    pub keep_free: Option<String>,
+    /// The longest line that is taken whole [default: 1MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub line_bytes_max: Option<String>,
+    /// Write the bound addresses to this file, as JSON, once ready.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ready_file: Option<String>,
+    /// Allow addresses that other machines can reach.
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+/// Flags of `logpond forward`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Ends once everything is acknowledged as durable. A record is sent again \
+                        when an answer is lost, so it may then be stored twice.\n\
+                        Exit status: 0 everything was taken, 2 something was not."
+)]
+pub struct Forward {
+    /// Files to send; '-' or none is standard input. Files may be gzip or zstd compressed.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Servers; the first that answers takes each batch.
+    #[arg(
+        long,
+        value_name = "URL[,URL...]",
+        env = "LOGPOND_ADDR",
+        hide_env_values = true,
+        default_value = crate::client::ADDRESS_DEFAULT,
+        value_delimiter = ','
+    )]
+    pub addr: Vec<String>,
+    /// Keep following the files across rotation and truncation. FILE may be a quoted glob.
+    #[arg(long)]
+    pub tail: bool,
+    /// Where --tail remembers positions [default: ~/.local/state/logpond/forward.json].
+    #[arg(long, value_name = "FILE", requires = "tail", value_hint = ValueHint::FilePath)]
+    pub state: Option<PathBuf>,
+    /// A field for all records; hostname and file are set anyway.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub label: Vec<String>,
+    /// Give up when no server took a batch for this long [default: 5m; with --tail: never].
+    #[arg(long, value_name = "DURATION")]
+    pub give_up_after: Option<String>,
+    /// Do not print totals.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Which server is asked.
+#[derive(Clone, Debug, Args)]
+pub struct Server {
+    /// The server.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "LOGPOND_ADDR",
+        hide_env_values = true,
+        default_value = crate::client::ADDRESS_DEFAULT
+    )]
+    pub addr: String,
+}
+
+/// Which records are meant. All conditions must hold.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Selection {
+    /// Records whose line or message matches this regular expression.
+    #[arg(short = 'e', long = "regexp", value_name = "REGEX")]
+    pub regexes: Vec<OsString>,
+    /// Ignore case in TEXT and REGEX.
+    #[arg(short = 'i', long)]
+    pub ignore_case: bool,
+    /// Records that TEXT and REGEX do not match; -f and --where hold as they are.
+    #[arg(short = 'v', long)]
+    pub invert_match: bool,
+    /// Records whose field compares so: FIELD=VALUE, !=, >, >=, <, <=, ~REGEX, !~REGEX, :TEXT, :*.
+    #[arg(short = 'f', long = "field", value_name = "FIELD=VALUE")]
+    pub fields: Vec<String>,
+    /// A filter of the query language: AND, OR, NOT, (), field=value, "text", /regex/.
+    #[arg(long = "where", value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Earliest time: 1h, yesterday, 09:00, 2026-11-21 10:00, RFC 3339, @epoch [default: 1h].
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        alias = "from",
+        allow_hyphen_values = true
+    )]
+    pub since: Option<String>,
+    /// Latest time, excluded [default: now].
+    #[arg(
+        short = 'U',
+        long,
+        value_name = "TIME",
+        alias = "to",
+        allow_hyphen_values = true
+    )]
+    pub until: Option<String>,
+}
+
+/// When something is done that suits terminals only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How records are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Local time, level, message, fields; for people.
+    Pretty,
+    /// UTC time, hostname, app, message, fields; one line a record.
+    Line,
+    /// The original bytes of the line.
+    #[value(alias = "cat")]
+    Raw,
+    /// One JSON object a line.
+    Json,
+    /// key=value pairs.
+    Logfmt,
+    /// Comma separated values with a header.
+    Csv,
+}
+
+/// Flags of `logpond query`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 found, 1 none in a complete answer, 2 error, 3 none in \
+                        an incomplete answer (with --strict: any incomplete answer)."
+)]
+pub struct Query {
+    /// Text to search for, as it is; '' matches everything. '-' reads records from standard input.
+    #[arg(value_name = "TEXT")]
+    pub words: Vec<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Only count.
+    #[arg(short = 'c', long, conflicts_with_all = ["follow", "output"])]
+    pub count: bool,
+    /// The newest N only; 0 is no limit [default: 1000 on a terminal, else 0].
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub limit: Option<u64>,
+    /// Newest first.
+    #[arg(short = 'r', long, conflicts_with = "follow")]
+    pub reverse: bool,
+    /// Also N records after each match.
+    #[arg(short = 'A', long, value_name = "N")]
+    pub after_context: Option<u32>,
+    /// Also N records before each match.
+    #[arg(short = 'B', long, value_name = "N")]
+    pub before_context: Option<u32>,
+    /// Also N records before and after each match.
+    #[arg(short = 'C', long, value_name = "N")]
+    pub context: Option<u32>,
+    /// Print the newest 10 (or -n N), then new records as they arrive.
+    #[arg(long, conflicts_with = "files")]
+    pub follow: bool,
+    /// How to print [default: pretty on a terminal, else line].
+    #[arg(short = 'o', long, value_enum, value_name = "FORMAT")]
+    pub output: Option<Format>,
+    /// Only these fields.
+    #[arg(long = "fields", value_name = "NAME,...", value_delimiter = ',')]
+    pub only_fields: Vec<String>,
+    /// Search these files instead of a server; gzip and zstd are recognised.
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+    /// Print nothing; stop at the first match.
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Exit with 3 when the answer is incomplete, even if there were matches.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// Print times of -o pretty in UTC.
+    #[arg(long)]
+    pub utc: bool,
+    /// Colours.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+    /// Pager (LOGPOND_PAGER, PAGER or less).
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub paging: When,
+}
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Columns, for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Flags of `logpond top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// The field whose values are counted.
+    #[arg(value_name = "FIELD")]
+    pub field: String,
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How many values.
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
+    pub limit: u64,
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond fields`.
+#[derive(Debug, Args)]
+pub struct Fields {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond histogram`.
+#[derive(Debug, Args)]
+pub struct Histogram {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Width of a bucket [default: one that gives about 60].
+    #[arg(long, value_name = "DURATION")]
+    pub step: Option<String>,
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond segments`.
+#[derive(Debug, Args)]
+pub struct Segments {
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond compact`.
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// Wait until it is done; without it the server is only told to begin.
+    #[arg(long)]
+    pub wait: bool,
+    /// Compress as hard as cold data is.
+    #[arg(long)]
+    pub cold: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 no damage, 1 damage, 2 error.")]
+pub struct Verify {
+    /// Data directory [default: as for serve].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<String>,
+    /// Settings file [default: as for serve].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+}
+
+/// Flags of `logpond completion`.
+#[derive(Debug, Args)]
+pub struct Completion {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Flags of `logpond man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write one page a command into this directory instead of printing the first.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+}
+
+/// Flags of `logpond version`.
+#[derive(Debug, Args)]
+pub struct Version {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Serve {
+    /// The flags that were given, by their names in the settings' table.
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        let texts = [
+            ("data", &self.data),
+            ("http", &self.http),
+            ("fast", &self.fast),
+            ("durable", &self.durable),
+            ("syslog-udp", &self.syslog_udp),
+            ("syslog-tcp", &self.syslog_tcp),
+            ("retain-age", &self.retain_age),
+            ("retain-size", &self.retain_size),
+            ("keep-free", &self.keep_free),
+            ("line-bytes-max", &self.line_bytes_max),
+            ("ready-file", &self.ready_file),
+        ];
+        let mut given: Vec<_> = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text.clone()?)))
+            .collect();
+        if self.insecure {
+            given.push(("insecure", "true".to_string()));
+        }
+        given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound_and_short_help_fits_a_screen() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands_mut() {
+            let lines = sub.render_help().to_string().lines().count();
+            assert!(lines <= 50, "{} -h has {lines} lines", sub.get_name());
+        }
+    }
+
+    #[test]
+    fn every_setting_is_a_flag_of_serve() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        for row in &crate::settings::TABLE {
+            assert!(
+                serve
+                    .get_arguments()
+                    .any(|a| a.get_long() == Some(row.name)),
+                "--{} is missing",
+                row.name
+            );
+        }
+    }
+
+    #[test]
+    fn times_before_now_are_taken() {
+        let cli = Cli::try_parse_from(["logpond", "query", "x", "-S", "-1h", "-n0"]).unwrap();
+        let Command::Query(query) = cli.command else {
+            panic!("not a query");
+        };
+        assert_eq!(query.selection.since.as_deref(), Some("-1h"));
+        assert_eq!((query.limit, query.words.len()), (Some(0), 1));
+    }
+}

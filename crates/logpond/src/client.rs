@@ -1,0 +1,106 @@
+//! How the commands ask a server: HTTP, one request at a time, answers as lines of JSON.
+//!
+//! Invariants: an answer is read as it arrives and never held as a whole; closing it early closes
+//! the connection, which cancels the work at the server; an answer without its trailer is broken
+//! off and never taken for a complete one.
+
+mod address;
+mod answer;
+mod error;
+
+use std::time::Duration;
+
+pub use address::{Address, encode};
+pub use answer::{Answer, Item, Progress, Trailer};
+pub use error::ClientError;
+
+/// The server that is asked when none is named.
+pub const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7650";
+
+/// How long a server may take to accept a connection; one that needs longer is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest error message that is read from a server.
+const ERROR_BYTES_MAX: u64 = 64 << 10;
+
+/// Parameters of a request.
+pub type Parameters = Vec<(&'static str, String)>;
+
+/// The agent that requests go through; `answer_timeout` bounds the wait for the head of an answer.
+pub fn agent(answer_timeout: Option<Duration>) -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_recv_response(answer_timeout)
+        .timeout_recv_body(answer_timeout)
+        .timeout_send_body(answer_timeout)
+        .max_redirects(0)
+        // The server is this machine or a neighbour: a proxy for the web must not get the logs.
+        .proxy(None)
+        .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .new_agent()
+}
+
+/// A server to ask.
+pub struct Client {
+    agent: ureq::Agent,
+    address: Address,
+}
+
+impl Client {
+    /// A client of the server at this address.
+    pub fn new(address: &str) -> Result<Client, ClientError> {
+        Ok(Client {
+            agent: agent(None),
+            address: Address::parse(address)?,
+        })
+    }
+
+    /// The address it asks.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Asks; fails unless the server answers with success.
+    pub fn get(&self, path: &str, parameters: &Parameters) -> Result<Answer, ClientError> {
+        let url = self.address.url(path, parameters);
+        self.answer(self.agent.get(url).call())
+    }
+
+    /// Tells the server to do something; fails unless the server answers with success.
+    pub fn post(&self, path: &str, parameters: &Parameters) -> Result<Answer, ClientError> {
+        let url = self.address.url(path, parameters);
+        self.answer(self.agent.post(url).send_empty())
+    }
+
+    fn answer(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Answer, ClientError> {
+        let response = response.map_err(|source| ClientError::Unreachable {
+            address: self.address.to_string(),
+            source: Box::new(source),
+        })?;
+        let status = response.status().as_u16();
+        let body = response.into_body();
+        if status == 200 {
+            return Ok(Answer::new(Box::new(body.into_reader())));
+        }
+        Err(ClientError::refused(status, &read_error(body)))
+    }
+}
+
+/// Reads the text of a refusal, as far as it is short; what cannot be read is left out.
+pub fn read_error(body: ureq::Body) -> Vec<u8> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    let _ = body
+        .into_reader()
+        .take(ERROR_BYTES_MAX)
+        .read_to_end(&mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests;

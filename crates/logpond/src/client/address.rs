@@ -1,0 +1,86 @@
+//! Addresses of servers.
+
+use std::fmt;
+
+use super::{ClientError, Parameters};
+
+/// The base URL of a server, without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    base: String,
+}
+
+impl Address {
+    /// Reads `http://HOST:PORT[/PREFIX]`, `HOST:PORT`, `HOST` or `:PORT`.
+    pub fn parse(text: &str) -> Result<Address, ClientError> {
+        let refuse = |reason| ClientError::Address {
+            text: text.to_string(),
+            reason,
+        };
+        let rest = match text.trim().split_once("://") {
+            Some(("http", rest)) => rest,
+            Some(("https", _)) => {
+                return Err(refuse(
+                    "https is not spoken yet; use http, or a local TLS proxy",
+                ));
+            }
+            Some(_) => return Err(refuse("expected http://HOST:PORT")),
+            None => text.trim(),
+        };
+        let rest = rest.trim_end_matches('/');
+        let (authority, prefix) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
+            is_port(port) && !(host.contains(':') && !host.ends_with(']'))
+        });
+        let mut authority = authority.to_string();
+        if authority.starts_with(':') {
+            authority.insert_str(0, "127.0.0.1");
+        }
+        if !has_port {
+            authority.push_str(":7650");
+        }
+        let base = format!("http://{authority}{prefix}");
+        match base.parse::<ureq::http::Uri>() {
+            Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none() => {
+                Ok(Address { base })
+            }
+            _ => Err(refuse("expected http://HOST:PORT")),
+        }
+    }
+
+    /// The URL of a path below the address.
+    pub fn url(&self, path: &str, parameters: &Parameters) -> String {
+        let mut url = format!("{}{path}", self.base);
+        for (at, (name, value)) in parameters.iter().enumerate() {
+            url.push(if at == 0 { '?' } else { '&' });
+            url.push_str(name);
+            url.push('=');
+            encode(value.as_bytes(), &mut url);
+        }
+        url
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base)
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok()
+}
+
+/// Appends bytes with everything but RFC 3986's unreserved characters as `%NN`.
+pub fn encode(bytes: &[u8], out: &mut String) {
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}

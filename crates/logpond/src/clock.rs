@@ -1,0 +1,26 @@
+//! The real clock and the real randomness. The lower crates get both as arguments.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use logpond_record::{Incarnation, Timestamp};
+
+/// The wall clock now. Clamped to the range of [`Timestamp`], whatever the machine's clock says.
+pub fn now() -> Timestamp {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+        Err(before) => {
+            Timestamp(i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns))
+        }
+    }
+}
+
+/// A new random incarnation.
+///
+/// # Errors
+/// When the system has no randomness to give. The caller must not append without one: a
+/// predictable incarnation could be used twice.
+pub fn mint_incarnation() -> Result<Incarnation, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(Incarnation(u128::from_le_bytes(bytes)))
+}

@@ -1,0 +1,288 @@
+//! The real disk: files of a data directory.
+//!
+//! Invariants: no path leaves the data directory; every error's text carries the path; a call may
+//! block, so none is made from the async thread.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
+
+/// Logs may hold secrets: directories are for the owner and its group only.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// As for directories.
+const FILE_MODE: u32 = 0o640;
+
+/// Name of the file whose lock says that a server uses the directory.
+const LOCK_NAME: &str = "lock";
+
+/// A data directory.
+#[derive(Clone, Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+/// The right to change a data directory; given back when dropped or when the process ends.
+#[derive(Debug)]
+pub struct DataLock {
+    _file: File,
+}
+
+impl RealDisk {
+    /// The data directory at `root`, which is made if it does not exist.
+    pub fn create(root: &Path) -> io::Result<RealDisk> {
+        if !root.is_dir() {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true).mode(DIRECTORY_MODE);
+            builder.create(root).map_err(named(root))?;
+            if let Some(parent) = root
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+            {
+                sync_directory(parent)?;
+            }
+        }
+        RealDisk::open(root)
+    }
+
+    /// The data directory at `root`, which must exist.
+    pub fn open(root: &Path) -> io::Result<RealDisk> {
+        let root = root.canonicalize().map_err(named(root))?;
+        if !root.is_dir() {
+            let text = format!("{}: not a directory", root.display());
+            return Err(io::Error::new(ErrorKind::NotADirectory, text));
+        }
+        Ok(RealDisk { root })
+    }
+
+    /// The data directory's path, absolute.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Takes the right to change the directory; fails at once if another process has it.
+    pub fn lock(&self) -> io::Result<DataLock> {
+        let path = self.root.join(LOCK_NAME);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(named(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(DataLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(io::Error::new(
+                ErrorKind::ResourceBusy,
+                format!(
+                    "{}: another logpond uses this directory; stop it or choose another one",
+                    self.root.display()
+                ),
+            )),
+            Err(TryLockError::Error(error)) => Err(named(&path)(error)),
+        }
+    }
+
+    /// The path of a file, which must be a plain relative one.
+    fn path(&self, path: &str) -> io::Result<PathBuf> {
+        let plain = |part| matches!(part, Component::Normal(_));
+        if !Path::new(path).components().all(plain) {
+            let text = format!("{path}: not a path below the data directory");
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        Ok(self.root.join(path))
+    }
+}
+
+impl Disk for RealDisk {
+    fn list(&self, directory: &str) -> io::Result<Vec<DirEntry>> {
+        let path = self.path(directory)?;
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(named(&path))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(named(&path))?;
+            let metadata = match entry.metadata() {
+                // Removed since the directory was read.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                other => other.map_err(named(&entry.path()))?,
+            };
+            // Names that are not UTF-8 are none of ours.
+            if let (true, Ok(name)) = (metadata.is_file(), entry.file_name().into_string()) {
+                found.push(DirEntry {
+                    name,
+                    bytes: metadata.len(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    fn create_directory(&self, directory: &str) -> io::Result<()> {
+        let mut path = self.path("")?;
+        self.path(directory)?;
+        for part in Path::new(directory).components() {
+            let parent = path.clone();
+            path.push(part);
+            match fs::DirBuilder::new().mode(DIRECTORY_MODE).create(&path) {
+                Ok(()) => sync_directory(&parent)?,
+                Err(_) if path.is_dir() => {}
+                Err(error) => return Err(named(&path)(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&self, path: &str) -> io::Result<Box<dyn AppendFile>> {
+        let path = self.path(path)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(named(&path))?;
+        Ok(Box::new(RealFile { file, path }))
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn ReadAt>> {
+        let path = self.path(path)?;
+        let file = File::open(&path).map_err(named(&path))?;
+        Ok(Arc::new(RealFile { file, path }))
+    }
+
+    fn truncate(&self, path: &str, bytes: u64) -> io::Result<()> {
+        let path = self.path(path)?;
+        let shorten = || {
+            let file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(bytes)?;
+            file.sync_all()
+        };
+        shorten().map_err(named(&path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let from = self.path(from)?;
+        fs::rename(&from, self.path(to)?).map_err(named(&from))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let path = self.path(path)?;
+        fs::remove_file(&path).map_err(named(&path))
+    }
+
+    fn sync_directory(&self, directory: &str) -> io::Result<()> {
+        sync_directory(&self.path(directory)?)
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        let found = rustix::fs::statvfs(&self.root)
+            .map_err(|error| named(&self.root)(io::Error::from(error)))?;
+        Ok(Space {
+            free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+            total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+        })
+    }
+}
+
+/// An open file with its path, for the text of errors.
+struct RealFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl AppendFile for RealFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes).map_err(named(&self.path))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data().map_err(named(&self.path))
+    }
+}
+
+impl ReadAt for RealFile {
+    fn bytes(&self) -> io::Result<u64> {
+        let metadata = self.file.metadata().map_err(named(&self.path))?;
+        Ok(metadata.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file
+            .read_exact_at(buffer, offset)
+            .map_err(named(&self.path))
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(named(path))
+}
+
+/// Puts the path into an error's text; the kind stays.
+fn named(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_the_suite() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(&directory.path().join("a/b")).unwrap();
+        logpond_segment::disk_suite::check(&disk);
+    }
+
+    #[test]
+    fn paths_stay_below_the_data_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(directory.path()).unwrap();
+        for path in ["../x", "/etc/passwd", "a/../../x", "./x"] {
+            let error = disk.open(path).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}");
+        }
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(directory.path()).unwrap();
+        let lock = disk.lock().unwrap();
+        let error = disk.clone().lock().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        drop(lock);
+        disk.lock().unwrap();
+    }
+
+    #[test]
+    fn a_journal_is_written_and_recovered() {
+        use logpond_record::{Batch, EntryKind, Incarnation, Timestamp};
+        use logpond_segment::journal::{JournalFile, Settings, Writer, recover};
+
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(directory.path()).unwrap();
+        let mut writer = Writer::new(Arc::new(disk.clone()), Settings::default());
+        let mut batch = Batch::new(EntryKind::Line, Vec::new());
+        batch.push(b"one");
+        batch.push(b"two");
+        let now = Timestamp(1_700_000_000_000_000_000);
+        writer.append(&batch, now, || Incarnation(1)).unwrap();
+        writer.sync().unwrap();
+        drop(writer);
+        let recovered = recover(&disk).unwrap();
+        assert_eq!(recovered.closed.len(), 1);
+        assert_eq!(recovered.closed[0].summary.rows(), 2);
+        let journal = JournalFile::from_closed(&disk, &recovered.closed[0]).unwrap();
+        let mut frames = journal.frames();
+        assert_eq!(frames.next().unwrap().unwrap().payload(), b"onetwo");
+        assert_eq!(recover(&disk).unwrap(), recovered);
+    }
+}

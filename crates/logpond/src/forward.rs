@@ -1,0 +1,209 @@
+//! `logpond forward`: lines from standard input or files to a server, acknowledged.
+//!
+//! Invariants: bytes leave memory, and a position is remembered, only after a server has said that
+//! it holds them durably or that it will never take them; what was not taken is named, counted and
+//! makes the exit status 2; every buffer is bounded, so an input is read no faster than it is
+//! taken. Because an answer can be lost after its batch was stored, a batch may be stored twice:
+//! never zero times.
+//!
+//! ```text
+//! input ─▶ reader thread ─▶ 4 chunks ─▶ cutter: whole lines ─▶ sender ─▶ first server that answers
+//! files ─▶ tail: polls, positions ────────────────────────────▶ sender
+//! ```
+
+mod cutter;
+mod sender;
+mod stream;
+mod position;
+mod watched;
+mod tail;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::client::{Address, ClientError};
+use crate::output::quantity;
+use crate::terminal::note;
+
+pub use sender::{Backoff, SendError, Sender, Taken};
+
+/// Most rejected lines that are named one by one; all are counted.
+const REJECTIONS_NAMED: u64 = 20;
+
+/// What is forwarded where.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Servers; the first that answers takes a batch.
+    pub addresses: Vec<Address>,
+    /// Files; empty is standard input.
+    pub inputs: Vec<PathBuf>,
+    /// Whether files are followed, and where positions are remembered.
+    pub tail: Option<PathBuf>,
+    /// Fields for all records.
+    pub labels: Vec<(String, String)>,
+    /// How long to wait between attempts, and when to stop making them.
+    pub backoff: Backoff,
+    /// Whether totals are left unsaid.
+    pub quiet: bool,
+}
+
+/// Why forwarding ended before everything was dealt with.
+#[derive(Debug)]
+pub enum ForwardError {
+    /// An input cannot be read.
+    Input {
+        /// The input.
+        name: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file of positions cannot be used.
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another process uses the file of positions.
+    StateInUse(PathBuf),
+    /// A pattern for files cannot be understood.
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// There are no files to follow.
+    NothingToTail,
+    /// A batch was not taken.
+    Send(SendError),
+    /// An address cannot be used.
+    Address(ClientError),
+}
+
+impl fmt::Display for ForwardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ForwardError::Input { name, .. } => write!(f, "{name} cannot be read"),
+            ForwardError::State { path, .. } => write!(
+                f,
+                "the file of positions {} cannot be used; name another by --state",
+                path.display()
+            ),
+            ForwardError::StateInUse(path) => write!(
+                f,
+                "another 'logpond forward --tail' uses {}; give this one its own by --state",
+                path.display()
+            ),
+            ForwardError::Pattern { pattern, reason } => {
+                write!(f, "'{pattern}' is no pattern for files: {reason}")
+            }
+            ForwardError::NothingToTail => f.write_str(
+                "--tail follows files: name them (standard input is read to its end anyway)",
+            ),
+            ForwardError::Send(error) => write!(f, "{error}"),
+            ForwardError::Address(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ForwardError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ForwardError::Input { source, .. } | ForwardError::State { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Lines that servers hold durably.
+    pub accepted: u64,
+    /// Lines that no server will take.
+    pub rejected: u64,
+    /// Bytes that were sent and acknowledged.
+    pub bytes: u64,
+}
+
+impl Totals {
+    /// Counts the answer to a batch; `first_line` is the number of its first line in its input.
+    fn add(&mut self, taken: &Taken, bytes: usize, input: &str, first_line: u64) {
+        self.accepted += taken.accepted;
+        self.bytes += bytes as u64;
+        for (line, reason) in &taken.rejected {
+            self.reject(input, first_line + line.saturating_sub(1), reason);
+        }
+        self.rejected += taken.rejected_total - taken.rejected.len() as u64;
+    }
+
+    fn reject(&mut self, input: &str, line: u64, reason: &str) {
+        self.rejected += 1;
+        if self.rejected <= REJECTIONS_NAMED {
+            note(&format!(
+                "logpond: {input}: line {line} was not taken: {reason}"
+            ));
+        } else if self.rejected == REJECTIONS_NAMED + 1 {
+            note("logpond: further lines that are not taken are only counted");
+        }
+    }
+}
+
+/// Forwards until the input ends, or with `tail` until `stop` is set.
+pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, ForwardError> {
+    let started = Instant::now();
+    let mut sender = Sender::new(settings, Pause(Arc::clone(stop)));
+    let mut totals = Totals::default();
+    let outcome = match &settings.tail {
+        Some(state) => tail::run(settings, state, &mut sender, &mut totals),
+        None => stream::run(settings, &mut sender, &mut totals),
+    };
+    if !settings.quiet {
+        let rejected = match totals.rejected {
+            0 => String::new(),
+            n => format!(", {} not taken", quantity::count(n)),
+        };
+        note(&format!(
+            "{} records ({}) durable at {} after {}{rejected}",
+            quantity::count(totals.accepted),
+            quantity::bytes(totals.bytes),
+            sender.address(),
+            quantity::span(started.elapsed()),
+        ));
+    }
+    outcome.map(|()| totals)
+}
+
+/// Waits that end early when the process is told to stop.
+#[derive(Clone)]
+pub struct Pause(pub Arc<AtomicBool>);
+
+impl Pause {
+    /// How long a wait goes on after the stop at the most.
+    const SLICE: Duration = Duration::from_millis(50);
+
+    /// Whether the process was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits; false if it was cut short.
+    pub fn wait(&self, duration: Duration) -> bool {
+        let end = Instant::now() + duration;
+        while !self.is_stopped() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(Self::SLICE));
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

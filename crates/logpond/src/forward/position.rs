@@ -1,0 +1,188 @@
+//! Positions in files that are followed, and the file that remembers them.
+//!
+//! Invariants: a position is behind what was acknowledged, never before it; the file is replaced
+//! as a whole, so that it is never half written; one process at a time uses it.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::ForwardError;
+use crate::terminal::note;
+
+/// Bytes at the start of a file that tell it from another one with the same inode number.
+const FINGERPRINT_BYTES_MAX: u64 = 1 << 10;
+
+/// Most positions that are remembered: far more files than one machine's services write.
+const POSITIONS_MAX: usize = 10_000;
+
+/// The longest file of positions that is read: it has room for all of them with long paths.
+const STATE_BYTES_MAX: u64 = 64 << 20;
+
+/// Version of the file of positions.
+const STATE_VERSION: u32 = 1;
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    /// The identity of an open file or a path's target.
+    pub(super) fn of(metadata: &std::fs::Metadata) -> Identity {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// The hash of a file's first bytes: of as many as were acknowledged, up to a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Fingerprint {
+    hash: u64,
+    bytes: u64,
+}
+
+impl Fingerprint {
+    /// The fingerprint of what was acknowledged up to `offset`.
+    pub(super) fn of(file: &File, offset: u64) -> io::Result<Fingerprint> {
+        let bytes = offset.min(FINGERPRINT_BYTES_MAX);
+        let mut start = vec![0; bytes as usize];
+        file.read_exact_at(&mut start, 0)?;
+        Ok(Fingerprint {
+            hash: xxh3_64(&start),
+            bytes,
+        })
+    }
+
+    /// Whether it already covers as much as it can.
+    pub(super) fn is_whole(&self) -> bool {
+        self.bytes == FINGERPRINT_BYTES_MAX
+    }
+
+    /// Whether the file starts with the bytes of this fingerprint.
+    pub(super) fn matches(&self, file: &File) -> io::Result<bool> {
+        if file.metadata()?.len() < self.bytes {
+            return Ok(false);
+        }
+        Ok(Fingerprint::of(file, self.bytes)? == *self)
+    }
+}
+
+/// How far a file was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Position {
+    /// The name it had when it was opened.
+    pub(super) path: PathBuf,
+    /// Which file it is.
+    #[serde(flatten)]
+    pub(super) identity: Identity,
+    /// What it starts with.
+    #[serde(flatten)]
+    pub(super) fingerprint: Fingerprint,
+    /// Bytes that were acknowledged.
+    pub(super) offset: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    version: u32,
+    files: Vec<Position>,
+}
+
+/// The file of positions.
+pub(super) struct StateFile {
+    path: PathBuf,
+    /// Held as long as this process uses the file.
+    _lock: File,
+}
+
+impl StateFile {
+    /// Opens and reads it. A file that makes no sense is kept under another name and reading
+    /// starts anew: records twice are better than records lost.
+    pub(super) fn open(path: &Path) -> Result<(StateFile, Vec<Position>), ForwardError> {
+        let failed = |source| ForwardError::State {
+            path: path.to_path_buf(),
+            source,
+        };
+        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(failed)?;
+        }
+        let lock = File::create(path.with_added_extension("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(ForwardError::StateInUse(path.to_path_buf()));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let positions = match read(path) {
+            Ok(positions) => positions,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let kept = path.with_added_extension("bad");
+                std::fs::rename(path, &kept).map_err(failed)?;
+                note(&format!(
+                    "logpond: {} makes no sense ({error}), kept as {}; files are read from their \
+                     beginning",
+                    path.display(),
+                    kept.display()
+                ));
+                Vec::new()
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let state = StateFile {
+            path: path.to_path_buf(),
+            _lock: lock,
+        };
+        Ok((state, positions))
+    }
+
+    /// Replaces the file.
+    pub(super) fn save(&self, positions: Vec<Position>) -> Result<(), ForwardError> {
+        self.replace(positions)
+            .map_err(|source| ForwardError::State {
+                path: self.path.clone(),
+                source,
+            })
+    }
+
+    fn replace(&self, mut positions: Vec<Position>) -> io::Result<()> {
+        positions.truncate(POSITIONS_MAX);
+        let state = State {
+            version: STATE_VERSION,
+            files: positions,
+        };
+        let mut text = serde_json::to_vec_pretty(&state).map_err(io::Error::other)?;
+        text.push(b'\n');
+        let new = self.path.with_added_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&new, &self.path)
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<Position>> {
+    let bytes = match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        metadata => metadata?.len(),
+    };
+    let nonsense = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+    if bytes > STATE_BYTES_MAX {
+        return Err(nonsense(format!("it has {bytes} bytes")));
+    }
+    let state: State = serde_json::from_slice(&std::fs::read(path)?)
+        .map_err(|error| nonsense(error.to_string()))?;
+    match state.version {
+        STATE_VERSION => Ok(state.files),
+        other => Err(nonsense(format!("it is of version {other}"))),
+    }
+}

@@ -1,0 +1,258 @@
+//! Sends batches: to the first server that answers, again and again until one does.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::{Pause, Settings};
+use crate::client::{Address, ClientError, agent, encode, read_error};
+use crate::terminal::note;
+
+/// How long a server may take to answer a batch: a disk that syncs slower than this is broken.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest wait that a server may ask for by `Retry-After`.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+/// How often trouble that goes on is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// The longest answer that is read: a list of 100 rejections with their reasons fits many times.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// Waits between attempts. They double from the first to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The wait after all servers failed once.
+    pub first: Duration,
+    /// The longest wait.
+    pub longest: Duration,
+    /// After so long without success it is over; `None` is never.
+    pub give_up_after: Option<Duration>,
+}
+
+/// A server's answer to a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Records it holds durably.
+    pub accepted: u64,
+    /// Lines it will never take, as far as it named them: number in the batch from 1, and reason.
+    pub rejected: Vec<(u64, String)>,
+    /// How many it will never take. Invariant: at least as many as are named.
+    pub rejected_total: u64,
+}
+
+/// Why a batch was not taken.
+#[derive(Debug)]
+pub enum SendError {
+    /// A server refuses it, and would again.
+    Refused {
+        /// The server.
+        address: String,
+        /// Its answer.
+        error: ClientError,
+    },
+    /// No server took it for too long.
+    GaveUp {
+        /// How long.
+        after: Duration,
+        /// What the last one said.
+        last: String,
+    },
+    /// The process was told to stop.
+    Stopped,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::Refused { address, error } => write!(f, "{address} refuses: {error}"),
+            SendError::GaveUp { after, last } => write!(
+                f,
+                "gave up after {} without a server that takes records: {last}",
+                crate::output::quantity::span(*after)
+            ),
+            SendError::Stopped => f.write_str("stopped before everything was sent"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+/// How one attempt ended.
+enum Attempt {
+    Taken(Taken),
+    /// Another attempt may succeed, not before this wait.
+    Failed(String, Option<Duration>),
+    Refused(ClientError),
+}
+
+/// Sends batches to servers.
+pub struct Sender {
+    agent: ureq::Agent,
+    addresses: Vec<Address>,
+    /// The server that took the last batch.
+    current: usize,
+    labels: Vec<(String, String)>,
+    backoff: Backoff,
+    pause: Pause,
+}
+
+impl Sender {
+    /// A sender to the servers of the settings; there is at least one.
+    pub fn new(settings: &Settings, pause: Pause) -> Sender {
+        Sender {
+            agent: agent(Some(ANSWER_TIMEOUT)),
+            addresses: settings.addresses.clone(),
+            current: 0,
+            labels: settings.labels.clone(),
+            backoff: settings.backoff,
+            pause,
+        }
+    }
+
+    /// The server that took the last batch.
+    pub fn address(&self) -> &Address {
+        &self.addresses[self.current]
+    }
+
+    /// Waits and stops as the sender does.
+    pub fn pause(&self) -> &Pause {
+        &self.pause
+    }
+
+    /// Sends lines until a server has them durably, or has refused them for good.
+    pub fn send(&mut self, batch: &[u8], file: Option<&str>) -> Result<Taken, SendError> {
+        let started = Instant::now();
+        let mut wait = self.backoff.first;
+        let mut reported: Option<Instant> = None;
+        loop {
+            let mut asked_wait = Duration::ZERO;
+            let mut last = String::new();
+            for turn in 0..self.addresses.len() {
+                let at = (self.current + turn) % self.addresses.len();
+                match self.attempt(at, batch, file) {
+                    Attempt::Taken(taken) => {
+                        self.current = at;
+                        if reported.is_some() {
+                            note(&format!(
+                                "logpond: {} takes records again",
+                                self.addresses[at]
+                            ));
+                        }
+                        return Ok(taken);
+                    }
+                    Attempt::Refused(error) => {
+                        let address = self.addresses[at].to_string();
+                        return Err(SendError::Refused { address, error });
+                    }
+                    Attempt::Failed(reason, retry_after) => {
+                        last = format!("{}: {reason}", self.addresses[at]);
+                        asked_wait = asked_wait.max(retry_after.unwrap_or_default());
+                    }
+                }
+                if self.pause.is_stopped() {
+                    return Err(SendError::Stopped);
+                }
+            }
+            if let Some(after) = self
+                .backoff
+                .give_up_after
+                .filter(|&g| started.elapsed() >= g)
+            {
+                return Err(SendError::GaveUp { after, last });
+            }
+            if reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+                note(&format!("logpond: {last}; trying again"));
+                reported = Some(Instant::now());
+            }
+            if !self.pause.wait(wait.max(asked_wait)) {
+                return Err(SendError::Stopped);
+            }
+            wait = (wait * 2).min(self.backoff.longest);
+        }
+    }
+
+    fn url(&self, at: usize, file: Option<&str>) -> String {
+        let mut url = self.addresses[at].url("/api/v1/push", &vec![("durable", "true".into())]);
+        let file = file.map(|file| ("file", file));
+        let labels = self.labels.iter().map(|(name, value)| (&**name, &**value));
+        for (name, value) in labels.chain(file) {
+            url.push_str("&label=");
+            encode(format!("{name}={value}").as_bytes(), &mut url);
+        }
+        url
+    }
+
+    fn attempt(&self, at: usize, batch: &[u8], file: Option<&str>) -> Attempt {
+        let request = self
+            .agent
+            .post(self.url(at, file))
+            .content_type("text/plain");
+        let response = match request.send(batch) {
+            Ok(response) => response,
+            Err(error) => return Attempt::Failed(error.to_string(), None),
+        };
+        let status = response.status().as_u16();
+        let retry_after = response
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
+            .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
+        match status {
+            200 | 400 => match read_answer(response.into_body()) {
+                Ok(text) => judge(status, &text),
+                Err(error) => Attempt::Failed(error.to_string(), None),
+            },
+            408 | 425 | 429 | 500.. => {
+                let error = ClientError::refused(status, &read_error(response.into_body()));
+                Attempt::Failed(error.to_string(), retry_after)
+            }
+            _ => Attempt::Refused(ClientError::refused(
+                status,
+                &read_error(response.into_body()),
+            )),
+        }
+    }
+}
+
+fn read_answer(body: ureq::Body) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    body.into_reader()
+        .take(ANSWER_BYTES_MAX)
+        .read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Reads the answer to a push: also a refusal names the lines where they are its reason.
+fn judge(status: u16, text: &[u8]) -> Attempt {
+    #[derive(Deserialize)]
+    struct Answer {
+        accepted: u64,
+        #[serde(default)]
+        rejected: Vec<Rejected>,
+        rejected_total: Option<u64>,
+    }
+    #[derive(Deserialize)]
+    struct Rejected {
+        line: u64,
+        #[serde(default)]
+        reason: String,
+    }
+    match serde_json::from_slice::<Answer>(text) {
+        Ok(answer) => {
+            let named = answer.rejected.len() as u64;
+            let rejected = answer.rejected.into_iter().map(|r| (r.line, r.reason));
+            Attempt::Taken(Taken {
+                accepted: answer.accepted,
+                rejected: rejected.collect(),
+                rejected_total: answer.rejected_total.unwrap_or(named).max(named),
+            })
+        }
+        Err(_) if status == 400 => Attempt::Refused(ClientError::refused(status, text)),
+        // A success without a count acknowledges nothing.
+        Err(error) => Attempt::Refused(ClientError::Nonsense(Box::new(error))),
+    }
+}

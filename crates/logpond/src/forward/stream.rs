@@ -1,0 +1,192 @@
+//! Inputs that end: standard input and files, one after the other.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::cutter::{Cutter, count_lines};
+use super::{ForwardError, Sender, Settings, Totals};
+use crate::input;
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Chunks between reader and sender: enough to read on while a batch is on its way, and few, since
+/// they are all memory there is.
+const CHUNKS_QUEUED: usize = 4;
+
+/// How long a line waits for others to share its batch.
+const BATCH_WAIT: Duration = Duration::from_millis(200);
+
+/// How long to wait for a chunk when no line waits; nothing happens when it is over.
+const IDLE_WAIT: Duration = Duration::from_secs(3600);
+
+/// Forwards all inputs to their ends.
+pub(super) fn run(
+    settings: &Settings,
+    sender: &mut Sender,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let standard_input = [Path::new("-").to_path_buf()];
+    let inputs = match settings.inputs.as_slice() {
+        [] => &standard_input[..],
+        inputs => inputs,
+    };
+    for path in inputs {
+        let is_standard = path.as_os_str() == "-";
+        let name = if is_standard {
+            "standard input".to_string()
+        } else {
+            path.display().to_string()
+        };
+        let unreadable = |source| ForwardError::Input {
+            name: name.clone(),
+            source,
+        };
+        let (reader, file) = if is_standard {
+            (input::standard(), None)
+        } else {
+            let absolute = std::path::absolute(path).map_err(unreadable)?;
+            let label = absolute.to_string_lossy().into_owned();
+            (input::open(path).map_err(unreadable)?, Some(label))
+        };
+        forward(reader, &name, file.as_deref(), sender, totals)?;
+    }
+    Ok(())
+}
+
+/// Forwards one input to its end. An input that fails is forwarded up to where it does.
+pub(super) fn forward(
+    reader: Box<dyn Read + Send>,
+    name: &str,
+    file: Option<&str>,
+    sender: &mut Sender,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let (chunks, received) = sync_channel(CHUNKS_QUEUED);
+    std::thread::Builder::new()
+        .name("lp-reader".to_string())
+        .spawn(move || read(reader, &chunks))
+        .map_err(|source| ForwardError::Input {
+            name: name.to_string(),
+            source,
+        })?;
+    let mut batches = Batches {
+        cutter: Cutter::default(),
+        waiting_since: None,
+        lines: 0,
+        name,
+        file,
+        sender,
+        totals,
+    };
+    match batches.take_in(&received)? {
+        None => Ok(()),
+        Some(source) => Err(ForwardError::Input {
+            name: name.to_string(),
+            source,
+        }),
+    }
+}
+
+/// The reader thread: ends with the input, or when nobody wants more.
+fn read(mut reader: Box<dyn Read + Send>, chunks: &SyncSender<std::io::Result<Vec<u8>>>) {
+    loop {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        match reader.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(bytes) => {
+                chunk.truncate(bytes);
+                if chunks.send(Ok(chunk)).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let _ = chunks.send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+/// Chunks on their way to become batches.
+struct Batches<'a> {
+    cutter: Cutter,
+    /// When the oldest whole line that was not sent came.
+    waiting_since: Option<Instant>,
+    /// Lines of the input before those in the cutter.
+    lines: u64,
+    name: &'a str,
+    file: Option<&'a str>,
+    sender: &'a mut Sender,
+    totals: &'a mut Totals,
+}
+
+impl Batches<'_> {
+    /// Sends everything up to the end of the input; gives the error that ended it, if one did.
+    fn take_in(
+        &mut self,
+        chunks: &Receiver<std::io::Result<Vec<u8>>>,
+    ) -> Result<Option<std::io::Error>, ForwardError> {
+        loop {
+            let wait = match self.waiting_since {
+                Some(since) => BATCH_WAIT.saturating_sub(since.elapsed()),
+                None => IDLE_WAIT,
+            };
+            let failure = match chunks.recv_timeout(wait) {
+                Ok(Ok(chunk)) => {
+                    self.add(&chunk)?;
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let batch = self.cutter.take();
+                    self.send(&batch)?;
+                    continue;
+                }
+                Ok(Err(error)) => Some(error),
+                Err(RecvTimeoutError::Disconnected) => None,
+            };
+            let rest = self.cutter.take_rest();
+            self.send(&rest)?;
+            return Ok(failure);
+        }
+    }
+
+    fn add(&mut self, chunk: &[u8]) -> Result<(), ForwardError> {
+        if let Some(over_long) = self.cutter.push(chunk) {
+            let line = self.lines + over_long.lines_before + 1;
+            self.totals.reject(
+                self.name,
+                line,
+                "it is longer than 32 MiB, the hard limit for lines",
+            );
+            let batch = self.cutter.take();
+            self.send(&batch)?;
+            self.lines += 1;
+        }
+        if self.cutter.is_full() {
+            let batch = self.cutter.take();
+            self.send(&batch)?;
+        } else if self.cutter.has_lines() {
+            self.waiting_since.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
+        self.waiting_since = None;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let taken = self
+            .sender
+            .send(batch, self.file)
+            .map_err(ForwardError::Send)?;
+        self.totals
+            .add(&taken, batch.len(), self.name, self.lines + 1);
+        self.lines += count_lines(batch);
+        Ok(())
+    }
+}

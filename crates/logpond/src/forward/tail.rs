@@ -1,0 +1,257 @@
+//! `forward --tail`: follows files across rotation and truncation.
+//!
+//! A file is known by device, inode and the hash of its start, never by its name. One that lost
+//! its name (rotation by rename) is read on by its handle until it has been quiet for a while,
+//! beside the new one of that name. One that shrank or starts differently was emptied
+//! (`copytruncate`) and is read anew; what was written between our last look and the emptying is
+//! in the copy only.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::position::{Identity, Position, StateFile};
+use super::watched::Watched;
+use super::{ForwardError, SendError, Sender, Settings, Totals};
+use crate::input;
+use crate::terminal::note;
+
+/// How often files are looked at.
+const POLL_EVERY: Duration = Duration::from_millis(250);
+
+/// How often patterns are expanded: that reads directories, so less often than files.
+const DISCOVER_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a file without its name is still read: daemons reopen their logs some time after the
+/// rename.
+const NAMELESS_FOR: Duration = Duration::from_secs(60);
+
+/// Most files followed at once; each holds a handle.
+const FILES_MAX: usize = 4096;
+
+/// Follows the files of the settings until the process is told to stop.
+pub(super) fn run(
+    settings: &Settings,
+    state: &Path,
+    sender: &mut Sender,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let mut tail = Tail::open(&settings.inputs, state, Instant::now())?;
+    let pause = sender.pause().clone();
+    while !pause.is_stopped() {
+        match tail.poll(Instant::now(), sender, totals) {
+            Ok(true) => {}
+            Ok(false) => {
+                pause.wait(POLL_EVERY);
+            }
+            Err(ForwardError::Send(SendError::Stopped)) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The files that are followed.
+pub(super) struct Tail {
+    patterns: Vec<String>,
+    state: StateFile,
+    /// What was remembered at the start; files that come later may be among them.
+    remembered: Vec<Position>,
+    files: Vec<Watched>,
+    discovered: Option<Instant>,
+    /// Paths that were complained about.
+    complained: HashSet<PathBuf>,
+}
+
+impl Tail {
+    /// Reads the positions; files are opened by the first poll.
+    pub(super) fn open(
+        inputs: &[PathBuf],
+        state: &Path,
+        now: Instant,
+    ) -> Result<Tail, ForwardError> {
+        if inputs.is_empty() || inputs.iter().any(|input| input.as_os_str() == "-") {
+            return Err(ForwardError::NothingToTail);
+        }
+        let patterns = inputs
+            .iter()
+            .map(|input| pattern(input))
+            .collect::<Result<_, _>>()?;
+        let (state, remembered) = StateFile::open(state)?;
+        let mut tail = Tail {
+            patterns,
+            state,
+            remembered,
+            files: Vec::new(),
+            discovered: None,
+            complained: HashSet::new(),
+        };
+        tail.find_renamed(now);
+        Ok(tail)
+    }
+
+    /// Looks at every file once and sends what is new. True if anything was sent.
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        sender: &mut Sender,
+        totals: &mut Totals,
+    ) -> Result<bool, ForwardError> {
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= DISCOVER_EVERY;
+        if self.discovered.is_none_or(is_due) {
+            self.discover(now);
+            self.discovered = Some(now);
+        }
+        let mut moved = false;
+        let outcome = self.follow_all(now, sender, totals, &mut moved);
+        // Also when a later file failed: what was acknowledged is remembered.
+        if moved {
+            self.save()?;
+        }
+        outcome.map(|()| moved)
+    }
+
+    fn follow_all(
+        &mut self,
+        now: Instant,
+        sender: &mut Sender,
+        totals: &mut Totals,
+        moved: &mut bool,
+    ) -> Result<(), ForwardError> {
+        let mut ended = Vec::new();
+        for (at, file) in self.files.iter_mut().enumerate() {
+            let is_nameless = identity_at(&file.path) != Some(file.identity);
+            let is_quiet = now.saturating_duration_since(file.changed) >= NAMELESS_FOR;
+            let is_over = is_nameless && is_quiet;
+            match file.follow(is_over, now, sender, totals) {
+                Ok(sent) => {
+                    *moved |= sent;
+                    if is_over && !sent {
+                        ended.push(at);
+                    }
+                }
+                Err(ForwardError::Input { name, source }) => {
+                    if self.complained.insert(file.path.clone()) {
+                        note(&format!("logpond: {name} cannot be read: {source}"));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for at in ended.into_iter().rev() {
+            let file = self.files.remove(at);
+            self.remembered.retain(|p| p.identity != file.identity);
+            *moved = true;
+        }
+        Ok(())
+    }
+
+    /// Opens what the patterns name and is not open yet.
+    fn discover(&mut self, now: Instant) {
+        let mut found = Vec::new();
+        for pattern in &self.patterns {
+            // The pattern was checked when it was taken.
+            let Ok(paths) = glob::glob(pattern) else {
+                continue;
+            };
+            found.extend(paths.filter_map(Result::ok));
+        }
+        for path in found {
+            let identity = identity_at(&path);
+            if identity.is_none() || self.files.iter().any(|f| Some(f.identity) == identity) {
+                continue;
+            }
+            if self.files.len() >= FILES_MAX {
+                self.complain_once(&path, "it is not followed: there are 4096 files already");
+                continue;
+            }
+            match Watched::open(&path, &self.remembered, now) {
+                Ok(file) => match file.start() {
+                    Ok(start) if input::is_compressed(&start) => {
+                        self.complain_once(&path, "it is not followed: it is compressed");
+                    }
+                    _ => self.files.push(file),
+                },
+                Err(error) => self.complain_once(&path, &format!("it cannot be read: {error}")),
+            }
+        }
+    }
+
+    /// Opens files that were renamed while nobody followed them: their rest is still to be sent.
+    fn find_renamed(&mut self, now: Instant) {
+        let lost: Vec<Position> = self
+            .remembered
+            .iter()
+            .filter(|p| identity_at(&p.path) != Some(p.identity))
+            .filter(|p| {
+                self.patterns
+                    .iter()
+                    .any(|pattern| is_match(pattern, &p.path))
+            })
+            .cloned()
+            .collect();
+        for position in lost {
+            let Some(directory) = position.path.parent() else {
+                continue;
+            };
+            let Ok(entries) = std::fs::read_dir(directory) else {
+                continue;
+            };
+            let renamed = entries
+                .filter_map(Result::ok)
+                .map(|entry| entry.path())
+                .find(|path| identity_at(path) == Some(position.identity));
+            let Some(renamed) = renamed else { continue };
+            let same = [position.clone()];
+            if let Ok(mut file) = Watched::open(&renamed, &same, now)
+                && file.position().offset == position.offset
+                && position.offset > 0
+            {
+                file.path = position.path;
+                self.files.push(file);
+            }
+        }
+    }
+
+    fn complain_once(&mut self, path: &Path, reason: &str) {
+        if self.complained.insert(path.to_path_buf()) {
+            note(&format!("logpond: {}: {reason}", path.display()));
+        }
+    }
+
+    /// Remembers where the files are now, and files of earlier runs as long as they exist.
+    fn save(&self) -> Result<(), ForwardError> {
+        let mut positions: Vec<Position> = self.files.iter().map(Watched::position).collect();
+        let is_open = |p: &Position| self.files.iter().any(|f| f.identity == p.identity);
+        let others = self.remembered.iter();
+        positions.extend(others.filter(|p| !is_open(p) && p.path.exists()).cloned());
+        self.state.save(positions)
+    }
+}
+
+/// The absolute pattern of an input: an existing file is meant as it is, whatever its name.
+fn pattern(input: &Path) -> Result<String, ForwardError> {
+    let refuse = |reason| ForwardError::Pattern {
+        pattern: input.display().to_string(),
+        reason,
+    };
+    let absolute = std::path::absolute(input).map_err(|_| refuse("it is no path"))?;
+    let text = absolute.to_str().ok_or_else(|| refuse("it is not UTF-8"))?;
+    if absolute.exists() {
+        return Ok(glob::Pattern::escape(text));
+    }
+    match glob::Pattern::new(text) {
+        Ok(_) => Ok(text.to_string()),
+        Err(error) => Err(refuse(error.msg)),
+    }
+}
+
+fn is_match(pattern: &str, path: &Path) -> bool {
+    glob::Pattern::new(pattern).is_ok_and(|pattern| pattern.matches_path(path))
+}
+
+/// The regular file that has this name now.
+fn identity_at(path: &Path) -> Option<Identity> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.is_file().then(|| Identity::of(&metadata))
+}

@@ -1,0 +1,469 @@
+//! Against a server of a few lines that says what each test wants it to say.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::tail::Tail;
+use super::*;
+
+/// How the server behaves towards one request.
+#[derive(Clone, Copy)]
+enum Say {
+    /// Accepts all lines.
+    Yes,
+    /// Accepts all lines but the first.
+    Partly,
+    /// Refuses all lines, as bad lines.
+    NoLine,
+    /// Answers with a status.
+    Status(u16),
+    /// Asks for patience, with a header.
+    Busy,
+    /// Takes the body and closes the connection without an answer.
+    Vanish,
+    /// Sends half of an answer.
+    Half,
+}
+
+/// What a server got: query and body of each request that it answered with success.
+type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+struct Server {
+    address: SocketAddr,
+    received: Received,
+    requests: Arc<Mutex<u32>>,
+}
+
+impl Server {
+    /// A server that says these things in turn, and yes from then on.
+    fn start(script: &[Say]) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server {
+            address: listener.local_addr().unwrap(),
+            received: Arc::default(),
+            requests: Arc::default(),
+        };
+        let script = Arc::new(Mutex::new(VecDeque::from(script.to_vec())));
+        let (received, requests) = (Arc::clone(&server.received), Arc::clone(&server.requests));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let shared = (
+                    Arc::clone(&script),
+                    Arc::clone(&received),
+                    Arc::clone(&requests),
+                );
+                std::thread::spawn(move || while serve(stream.as_ref().unwrap(), &shared) {});
+            }
+        });
+        server
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let received = self.received.lock().unwrap();
+        received.iter().flat_map(|(_, body)| body.clone()).collect()
+    }
+
+    fn queries(&self) -> Vec<String> {
+        let received = self.received.lock().unwrap();
+        received.iter().map(|(query, _)| query.clone()).collect()
+    }
+}
+
+type Shared = (Arc<Mutex<VecDeque<Say>>>, Received, Arc<Mutex<u32>>);
+
+/// Serves one request; false if the connection is over.
+fn serve(mut stream: &TcpStream, (script, received, requests): &Shared) -> bool {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return false;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    if reader.read_exact(&mut body).is_err() {
+        return false;
+    }
+    *requests.lock().unwrap() += 1;
+    let lines = cutter::count_lines(&body);
+    let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
+    let (status, extra, answer) = match say {
+        Say::Yes => (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}")),
+        Say::Partly => {
+            let rejected = "[{\"line\":1,\"reason\":\"too long\"}]";
+            let accepted = lines - 1;
+            (
+                200,
+                "",
+                format!("{{\"accepted\":{accepted},\"rejected\":{rejected},\"rejected_total\":1}}"),
+            )
+        }
+        Say::NoLine => {
+            let rejected = "[{\"line\":1,\"reason\":\"bad\"}]";
+            (
+                400,
+                "",
+                format!("{{\"accepted\":0,\"rejected\":{rejected},\"rejected_total\":{lines}}}"),
+            )
+        }
+        Say::Status(status) => (status, "", "{\"error\":{\"message\":\"no\"}}".to_string()),
+        Say::Busy => (429, "Retry-After: 0\r\n", String::new()),
+        Say::Vanish => return false,
+        Say::Half => (200, "Content-Length: 99\r\n", "{\"acc".to_string()),
+    };
+    if status == 200 && !matches!(say, Say::Half) {
+        let query = head.split_whitespace().nth(1).unwrap().to_string();
+        received.lock().unwrap().push((query, body));
+    }
+    let length = match say {
+        Say::Half => String::new(),
+        _ => format!("Content-Length: {}\r\n", answer.len()),
+    };
+    let text = format!("HTTP/1.1 {status} X\r\n{extra}{length}\r\n{answer}");
+    stream.write_all(text.as_bytes()).is_ok() && !matches!(say, Say::Half)
+}
+
+fn settings(servers: &[&Server]) -> Settings {
+    Settings {
+        addresses: servers
+            .iter()
+            .map(|s| Address::parse(&s.url()).unwrap())
+            .collect(),
+        inputs: Vec::new(),
+        tail: None,
+        labels: vec![("hostname".into(), "web 1".into())],
+        backoff: Backoff {
+            first: Duration::from_millis(1),
+            longest: Duration::from_millis(4),
+            give_up_after: Some(Duration::from_secs(30)),
+        },
+        quiet: true,
+    }
+}
+
+fn pause() -> Pause {
+    Pause(Arc::default())
+}
+
+fn forward(settings: &Settings, input: &[u8]) -> (Result<(), ForwardError>, Totals) {
+    let mut sender = Sender::new(settings, pause());
+    let mut totals = Totals::default();
+    let reader = Box::new(std::io::Cursor::new(input.to_vec()));
+    let outcome = stream::forward(reader, "input", None, &mut sender, &mut totals);
+    (outcome, totals)
+}
+
+#[test]
+fn every_byte_arrives() {
+    let server = Server::start(&[]);
+    let input = b"cpu 100%d done 50% x\n\0\xff\xfe\r\n\nlast without end";
+    let (outcome, totals) = forward(&settings(&[&server]), input);
+    outcome.unwrap();
+    assert_eq!(server.text(), input);
+    assert_eq!((totals.accepted, totals.rejected), (4, 0));
+    assert_eq!(totals.bytes, input.len() as u64);
+    assert_eq!(
+        server.queries(),
+        ["/api/v1/push?durable=true&label=hostname%3Dweb%201"]
+    );
+}
+
+#[test]
+fn failures_are_tried_again() {
+    let failures = [
+        Say::Status(500),
+        Say::Busy,
+        Say::Vanish,
+        Say::Half,
+        Say::Status(507),
+        Say::Status(503),
+    ];
+    let server = Server::start(&failures);
+    let (outcome, totals) = forward(&settings(&[&server]), b"a\nb\n");
+    outcome.unwrap();
+    assert_eq!((server.text(), totals.accepted), (b"a\nb\n".to_vec(), 2));
+    assert_eq!(*server.requests.lock().unwrap(), 7);
+}
+
+#[test]
+fn the_next_server_takes_over() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (tired, awake) = (Server::start(&[Say::Status(503); 100]), Server::start(&[]));
+    let mut settings = settings(&[&tired, &awake]);
+    settings
+        .addresses
+        .insert(0, Address::parse(&closed.to_string()).unwrap());
+    let input = "x".repeat(700_000) + "\n";
+    let (outcome, totals) = forward(&settings, input.repeat(4).as_bytes());
+    outcome.unwrap();
+    assert_eq!(totals.accepted, 4);
+    assert_eq!(awake.text(), input.repeat(4).as_bytes());
+    // The server that answered is asked first from then on.
+    assert_eq!(*tired.requests.lock().unwrap(), 1);
+}
+
+#[test]
+fn refusals_are_final_and_named() {
+    let server = Server::start(&[Say::Status(413)]);
+    let (outcome, totals) = forward(&settings(&[&server]), b"a\n");
+    let error = outcome.unwrap_err().to_string();
+    assert_eq!(error, format!("{} refuses: no", server.url()));
+    assert_eq!(totals, Totals::default());
+    assert_eq!(*server.requests.lock().unwrap(), 1);
+}
+
+#[test]
+fn rejected_lines_are_counted_and_the_rest_goes_on() {
+    let server = Server::start(&[Say::Partly, Say::NoLine]);
+    let line = "x".repeat(1 << 20) + "\n";
+    let (outcome, totals) = forward(&settings(&[&server]), line.repeat(3).as_bytes());
+    outcome.unwrap();
+    assert_eq!(totals.accepted + totals.rejected, 3);
+    assert_eq!(totals.rejected, 2);
+}
+
+#[test]
+fn it_gives_up_when_it_may() {
+    let server = Server::start(&[Say::Status(503); 1000]);
+    let mut settings = settings(&[&server]);
+    settings.backoff.give_up_after = Some(Duration::ZERO);
+    let (outcome, _) = forward(&settings, b"a\n");
+    assert!(matches!(
+        outcome,
+        Err(ForwardError::Send(SendError::GaveUp { .. }))
+    ));
+    assert!(server.received.lock().unwrap().is_empty());
+}
+
+#[test]
+fn files_carry_their_path_and_may_be_compressed() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&[]);
+    let path = directory.path().join("a.log.zst");
+    fs::write(&path, zstd::encode_all(&b"a\nb"[..], 1).unwrap()).unwrap();
+    let mut settings = settings(&[&server]);
+    settings.inputs = vec![path.clone()];
+    let totals = run(&settings, &Arc::default()).unwrap();
+    assert_eq!((totals.accepted, server.text()), (2, b"a\nb".to_vec()));
+    assert!(server.queries()[0].ends_with("a.log.zst"));
+    settings.inputs = vec![directory.path().join("missing")];
+    assert!(matches!(
+        run(&settings, &Arc::default()),
+        Err(ForwardError::Input { .. })
+    ));
+}
+
+/// A directory with logs, a server, and a forwarder that is started and stopped.
+struct Bench {
+    directory: tempfile::TempDir,
+    server: Server,
+    sender: Sender,
+    totals: Totals,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let server = Server::start(&[]);
+        Bench {
+            directory: tempfile::tempdir().unwrap(),
+            sender: Sender::new(&settings(&[&server]), pause()),
+            server,
+            totals: Totals::default(),
+            now: Instant::now(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .append(true)
+            .create(true)
+            .open(self.path(name))
+            .unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn start(&self, pattern: &str) -> Tail {
+        Tail::open(
+            &[self.path(pattern)],
+            &self.path("state/positions.json"),
+            self.now,
+        )
+        .unwrap()
+    }
+
+    /// Polls, a second later each time, until nothing moves; gives what arrived since.
+    fn poll(&mut self, tail: &mut Tail) -> String {
+        loop {
+            self.now += Duration::from_secs(1);
+            if !tail
+                .poll(self.now, &mut self.sender, &mut self.totals)
+                .unwrap()
+            {
+                break;
+            }
+        }
+        let text = String::from_utf8(self.server.text()).unwrap();
+        self.server.received.lock().unwrap().clear();
+        text
+    }
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n2\npart");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n2\n");
+    assert_eq!(bench.poll(&mut tail), "");
+    bench.append("a.log", "ial\n3\n");
+    assert_eq!(bench.poll(&mut tail), "partial\n3\n");
+    drop(tail);
+    bench.append("a.log", "4\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "4\n");
+}
+
+#[test]
+fn rotation_by_rename_loses_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    bench.append("a.log", "2\n");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    // The daemon writes on into the old file, then opens the new one.
+    bench.append("a.log.1", "3\nwithout end");
+    bench.append("a.log", "4\n");
+    assert_eq!(bench.poll(&mut tail), "2\n3\n4\n");
+    bench.now += Duration::from_secs(61);
+    assert_eq!(bench.poll(&mut tail), "without end");
+    bench.append("a.log", "5\n");
+    assert_eq!(bench.poll(&mut tail), "5\n");
+}
+
+#[test]
+fn rotation_while_nobody_looks_loses_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    drop(tail);
+    bench.append("a.log", "2\n");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log", "3\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "2\n3\n");
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
+#[test]
+fn truncation_starts_anew() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n2\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n2\n");
+    File::create(bench.path("a.log")).unwrap();
+    bench.append("a.log", "3\n");
+    assert_eq!(bench.poll(&mut tail), "3\n");
+    // Emptied and grown beyond where it was, between two looks.
+    File::create(bench.path("a.log")).unwrap();
+    bench.append("a.log", "4\n5\n6\n");
+    assert_eq!(bench.poll(&mut tail), "4\n5\n6\n");
+    drop(tail);
+    File::create(bench.path("a.log")).unwrap();
+    bench.append("a.log", "7\n8\n9\n10\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "7\n8\n9\n10\n");
+}
+
+#[test]
+fn globs_find_new_files_and_know_renamed_ones() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    bench.append("b.log", "2\n");
+    assert_eq!(bench.poll(&mut tail), "2\n");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log", "3\n");
+    let gzip = [0x1f, 0x8b, 8, 0, 0, b'\n'];
+    fs::write(bench.path("c.log.gz"), gzip).unwrap();
+    assert_eq!(bench.poll(&mut tail), "3\n");
+    drop(tail);
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
+#[test]
+fn what_is_not_acknowledged_is_not_remembered() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("a.log");
+    let refusing = Server::start(&[Say::Status(403)]);
+    let mut sender = Sender::new(&settings(&[&refusing]), pause());
+    assert!(
+        tail.poll(bench.now, &mut sender, &mut bench.totals)
+            .is_err()
+    );
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+}
+
+#[test]
+fn positions_that_make_no_sense_cost_repetition_only() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    fs::create_dir(bench.path("state")).unwrap();
+    fs::write(bench.path("state/positions.json"), b"{\"version\":1,\"fil").unwrap();
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    assert!(bench.path("state/positions.json.bad").exists());
+    let second = Tail::open(
+        &[bench.path("a.log")],
+        &bench.path("state/positions.json"),
+        bench.now,
+    );
+    assert!(matches!(second, Err(ForwardError::StateInUse(_))));
+}
+
+#[test]
+fn tail_needs_files() {
+    let state = Path::new("/nowhere/state");
+    for inputs in [vec![], vec![PathBuf::from("-")]] {
+        let tail = Tail::open(&inputs, state, Instant::now());
+        assert!(matches!(tail, Err(ForwardError::NothingToTail)));
+    }
+    let tail = Tail::open(&["/tmp/a[".into()], state, Instant::now());
+    assert!(matches!(tail, Err(ForwardError::Pattern { .. })));
+}

@@ -1,0 +1,170 @@
+//! Bodies of answers, and the bounded reading of bodies of requests.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{self, HeaderValue};
+use hyper::{Response, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::error::{ApiError, Kind};
+use crate::ingest::ROOM_WAIT_MAX;
+
+/// How long a request's body may make no progress.
+const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// The longest body of a push, as it is sent. Within the memory for all bodies, so that one of
+/// this size can be received at all.
+pub(super) const RECEIVED_BYTES_MAX: usize = 32 << 20;
+
+/// Room reserved for a body before its length is known to be true.
+const CAPACITY_BYTES_MAX: usize = 1 << 20;
+
+/// The body of an answer.
+pub(super) enum Body {
+    /// All of it; `None` once it is taken.
+    Whole(Option<Bytes>),
+    /// Chunks as they come, until the sender is gone.
+    Rows(mpsc::Receiver<Bytes>),
+}
+
+impl Body {
+    /// An answer of one piece.
+    pub(super) fn whole(
+        status: StatusCode,
+        content_type: &'static str,
+        bytes: impl Into<Bytes>,
+    ) -> Response<Body> {
+        Body::respond(status, content_type, Body::Whole(Some(bytes.into())))
+    }
+
+    /// An answer of one JSON value.
+    pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+        Body::whole(status, "application/json", format!("{value}\n"))
+    }
+
+    /// A stream of JSON lines.
+    pub(super) fn rows(receiver: mpsc::Receiver<Bytes>) -> Response<Body> {
+        Body::respond(StatusCode::OK, "application/x-ndjson", Body::Rows(receiver))
+    }
+
+    fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        let nosniff = HeaderValue::from_static("nosniff");
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        let no_store = HeaderValue::from_static("no-store");
+        headers.insert(header::CACHE_CONTROL, no_store);
+        response
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Body::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
+            Body::Rows(receiver) => receiver
+                .poll_recv(context)
+                .map(|chunk| chunk.map(|c| Ok(Frame::data(c)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Body::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
+            }
+            Body::Rows(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// The body of a request, with its share of the memory for bodies.
+pub(super) struct Received {
+    pub(super) bytes: Vec<u8>,
+    /// Held while `bytes` is.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Reads a body of at most `bytes_max`, within the memory for all bodies.
+pub(super) async fn receive(
+    mut body: Incoming,
+    bytes_max: usize,
+    bodies: &Arc<Semaphore>,
+) -> Result<Received, ApiError> {
+    let too_large = || {
+        let message = format!("the body is longer than {bytes_max} bytes; send smaller batches");
+        ApiError::new(Kind::BodyTooLarge, message)
+    };
+    let announced = body.size_hint().exact();
+    if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
+        return Err(too_large());
+    }
+    let capacity = announced.map_or(0, |bytes| (bytes as usize).min(CAPACITY_BYTES_MAX));
+    let mut bytes = Vec::with_capacity(capacity);
+    let mut room: Option<OwnedSemaphorePermit> = None;
+    while let Some(chunk) = next_chunk(&mut body).await? {
+        if bytes.len() + chunk.len() > bytes_max {
+            return Err(too_large());
+        }
+        let more = room_for(chunk.len(), bodies).await?;
+        match &mut room {
+            Some(room) => room.merge(more),
+            None => room = Some(more),
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Received { bytes, _room: room })
+}
+
+async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    loop {
+        let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+        let frame = tokio::time::timeout(BODY_IDLE_MAX, frame)
+            .await
+            .map_err(|_| {
+                let seconds = BODY_IDLE_MAX.as_secs();
+                let message = format!("nothing of the body came for {seconds} s");
+                ApiError::new(Kind::BodyTooSlow, message)
+            })?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(e)) => {
+                return Err(ApiError::bad_request(format!("the body broke off: {e}")));
+            }
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+async fn room_for(bytes: usize, bodies: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let waiting = bodies.clone().acquire_many_owned(bytes);
+    match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
+        Ok(Ok(room)) => Ok(room),
+        _ => Err(ApiError::new(
+            Kind::Busy,
+            "too many request bodies are in flight; send smaller ones or try again",
+        )),
+    }
+}

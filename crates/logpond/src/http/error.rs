@@ -1,0 +1,117 @@
+//! Errors of the HTTP face, and the one table of their statuses.
+
+use hyper::{Response, StatusCode, header};
+use serde_json::json;
+
+use super::body::Body;
+use crate::ingest::Refused;
+
+/// What went wrong, by culprit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    BadRequest,
+    BadQuery,
+    ForeignOrigin,
+    NotFound,
+    MethodNotAllowed,
+    BodyTooSlow,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    UnsupportedEncoding,
+    Busy,
+    TooManyQueries,
+    Internal,
+    JournalFailed,
+    Stopping,
+    DiskFull,
+}
+
+impl Kind {
+    /// The status, the code that programs compare, and the seconds after which to try again.
+    fn row(self) -> (StatusCode, &'static str, Option<u32>) {
+        match self {
+            Kind::BadRequest => (StatusCode::BAD_REQUEST, "bad_request", None),
+            Kind::BadQuery => (StatusCode::BAD_REQUEST, "bad_query", None),
+            Kind::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign_origin", None),
+            Kind::NotFound => (StatusCode::NOT_FOUND, "not_found", None),
+            Kind::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
+            Kind::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "body_too_slow", None),
+            Kind::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", None),
+            Kind::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                None,
+            ),
+            Kind::UnsupportedEncoding => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_encoding",
+                None,
+            ),
+            Kind::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy", Some(1)),
+            Kind::TooManyQueries => (StatusCode::TOO_MANY_REQUESTS, "too_many_queries", Some(1)),
+            Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
+            Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
+            Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
+            Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
+        }
+    }
+}
+
+/// An answer that is an error.
+#[derive(Clone, Debug)]
+pub(super) struct ApiError {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+    /// Characters of the query that are wrong.
+    pub(super) span: Option<(usize, usize)>,
+    pub(super) hint: Option<String>,
+}
+
+impl ApiError {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> ApiError {
+        ApiError {
+            kind,
+            message: message.into(),
+            span: None,
+            hint: None,
+        }
+    }
+
+    /// A parameter or header that cannot be read.
+    pub(super) fn bad_request(message: impl Into<String>) -> ApiError {
+        ApiError::new(Kind::BadRequest, message)
+    }
+
+    /// The answer to send.
+    pub(super) fn into_response(self) -> Response<Body> {
+        let (status, code, retry_after) = self.kind.row();
+        let mut error = json!({ "code": code, "message": self.message });
+        if let Some((start, end)) = self.span {
+            error["start"] = start.into();
+            error["end"] = end.into();
+        }
+        if let Some(hint) = self.hint {
+            error["hint"] = hint.into();
+        }
+        let mut response = Body::json(status, &json!({ "error": error }));
+        if let Some(seconds) = retry_after {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> ApiError {
+        let kind = match &refused {
+            Refused::Busy => Kind::Busy,
+            Refused::Full(_) => Kind::DiskFull,
+            Refused::Failed(_) => Kind::JournalFailed,
+            Refused::Invalid(_) => Kind::BadRequest,
+            Refused::Stopping => Kind::Stopping,
+        };
+        ApiError::new(kind, refused.to_string())
+    }
+}

@@ -1,0 +1,21 @@
+//! `GET /-/healthy` and `GET /-/ready`.
+
+use hyper::{Response, StatusCode};
+
+use super::App;
+use super::body::Body;
+
+const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
+
+/// The process answers, so it is healthy.
+pub(super) fn healthy() -> Response<Body> {
+    Body::whole(StatusCode::OK, CONTENT_TYPE, "healthy\n")
+}
+
+/// Listeners open only once everything else is ready, so only the stop makes it unready.
+pub(super) fn ready(app: &App) -> Response<Body> {
+    if app.shutdown.is_stopping() {
+        return Body::whole(StatusCode::SERVICE_UNAVAILABLE, CONTENT_TYPE, "stopping\n");
+    }
+    Body::whole(StatusCode::OK, CONTENT_TYPE, "ready\n")
+}

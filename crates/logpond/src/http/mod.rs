@@ -1,0 +1,125 @@
+//! The HTTP face: records in, answers out, the page, the metrics.
+//!
+//! Invariants:
+//! - Connections, headers, bodies, the bytes of all bodies in flight and the queries running are
+//!   bounded; beyond a bound the answer names it.
+//! - Decoding and validating happen on `lp-blocking` threads, queries on `lp-query-N` threads,
+//!   never on the async thread.
+//! - Nothing is dropped with a success status.
+//! - A query whose reader goes away ends; one whose reader is slow waits with a bounded number of
+//!   chunks in memory.
+
+mod error;
+mod params;
+mod body;
+mod origin;
+mod router;
+mod rows;
+mod push;
+mod query;
+mod top;
+mod histogram;
+mod fields;
+mod segments;
+mod compact;
+mod metrics;
+mod health;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+pub use rows::{QUERIES_MAX, QueryThreads};
+
+use crate::ingest::Ingest;
+use crate::net;
+use crate::query::Engine;
+use crate::shutdown::Shutdown;
+use crate::telemetry::Metrics;
+
+/// Time for the headers of a request, also of the next one on an open connection.
+const HEADER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Headers of a request. Browsers and proxies send some thirty.
+const HEADERS_MAX: usize = 100;
+
+/// Read and write buffer of a connection; also bounds the size of all headers together.
+const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
+
+/// Bytes of all request bodies held at a time, as they came in. With the decoded size of the two
+/// that are decoded at once it bounds the memory of pushes.
+const BODIES_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(body::RECEIVED_BYTES_MAX <= BODIES_BYTES_MAX);
+
+/// What the endpoints need. One per server.
+pub struct App {
+    /// Where pushed records go.
+    pub ingest: Ingest,
+    /// What answers queries.
+    pub engine: Arc<dyn Engine>,
+    /// Where queries run.
+    pub threads: QueryThreads,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Longer lines of a push are rejected.
+    pub line_bytes_max: usize,
+    bodies: Arc<Semaphore>,
+}
+
+impl App {
+    /// Puts the parts together.
+    pub fn new(
+        ingest: Ingest,
+        engine: Arc<dyn Engine>,
+        metrics: Arc<Metrics>,
+        shutdown: Shutdown,
+        line_bytes_max: usize,
+    ) -> App {
+        App {
+            ingest,
+            engine,
+            threads: QueryThreads::new(metrics.clone(), shutdown.clone()),
+            metrics,
+            shutdown,
+            line_bytes_max,
+            bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+        }
+    }
+}
+
+/// Serves one connection to its end; after a stop was asked for, to the end of its request.
+pub async fn serve_connection(
+    stream: TcpStream,
+    _peer: IpAddr,
+    context: net::Context,
+    app: Arc<App>,
+) {
+    let service = service_fn(move |request| router::answer(app.clone(), request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME_MAX)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(CONNECTION_BUFFER_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut shutdown = context.shutdown;
+    tokio::select! {
+        // An error here is the peer's: it went away or does not speak HTTP and was told so.
+        _ = connection.as_mut() => return,
+        () = shutdown.stopping() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}

@@ -1,0 +1,143 @@
+//! `POST /api/v1/push`: newline-delimited JSON objects or lines of text.
+//!
+//! Invariants: a bad line never takes a good one with it; an answer of success says how many
+//! records were kept and lists what was not.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
+use logpond_protocol::intake::push::{self, PushForm, Pushed};
+use logpond_record::{Labels, limits::FIELD_NAME_BYTES_MAX};
+use serde_json::json;
+
+use super::App;
+use super::body::{self, Body, RECEIVED_BYTES_MAX, Received};
+use super::error::{ApiError, Kind};
+use super::params::Params;
+use crate::telemetry::Intake;
+
+/// Labels of one push; senders declare a handful.
+const LABELS_MAX: usize = 32;
+
+/// Longest value of a label.
+const LABEL_VALUE_BYTES_MAX: usize = 4096;
+
+/// Takes the records of one body.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    params: Params,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    params.only(&["durable", "label"])?;
+    let durable = params.flag("durable", true)?;
+    let labels = labels(&params)?;
+    let form = form(request.headers())?;
+    let encoding = encoding(request.headers())?;
+    let received = body::receive(request.into_body(), RECEIVED_BYTES_MAX, &app.bodies).await?;
+    let line_bytes_max = app.line_bytes_max;
+    let work = move || decode(received, encoding, form, labels, line_bytes_max);
+    let decoded = tokio::task::spawn_blocking(work).await;
+    let pushed = decoded.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))??;
+    let Pushed {
+        batch,
+        accepted,
+        rejected,
+        rejected_total,
+    } = pushed;
+    let metrics = app.metrics.intake(Intake::Http);
+    metrics.rejected.add(rejected_total as u64);
+    let bytes = batch.payload().len();
+    app.ingest.submit(batch, durable).await?;
+    metrics.records.add(accepted as u64);
+    metrics.bytes.add(bytes as u64);
+    let rejected: Vec<_> = rejected
+        .iter()
+        .map(|r| json!({ "line": r.line, "reason": r.reason.to_string() }))
+        .collect();
+    let status = match (accepted, rejected_total) {
+        (0, 1..) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    };
+    let answer = json!({
+        "accepted": accepted,
+        "rejected": rejected,
+        "rejected_total": rejected_total,
+    });
+    Ok(Body::json(status, &answer))
+}
+
+fn decode(
+    received: Received,
+    encoding: Encoding,
+    form: PushForm,
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<Pushed, ApiError> {
+    if encoding == Encoding::Identity {
+        return Ok(push::decode(form, &received.bytes, labels, line_bytes_max));
+    }
+    let mut decoder = Decoder::new(encoding, BODY_BYTES_MAX).map_err(body_error)?;
+    decoder.write(&received.bytes).map_err(body_error)?;
+    drop(received);
+    let bytes = decoder.finish().map_err(body_error)?;
+    Ok(push::decode(form, &bytes, labels, line_bytes_max))
+}
+
+fn body_error(error: BodyError) -> ApiError {
+    let kind = match error {
+        BodyError::TooLong(_) | BodyError::TooDense => Kind::BodyTooLarge,
+        BodyError::Corrupt(_) => Kind::BadRequest,
+    };
+    ApiError::new(kind, error.to_string())
+}
+
+fn form(headers: &HeaderMap) -> Result<PushForm, ApiError> {
+    let given = text_of(headers, CONTENT_TYPE)?;
+    PushForm::from_header(given).ok_or_else(|| {
+        let given = if given.is_empty() { "none" } else { given };
+        let message = format!(
+            "content type {given} is not taken; send `Content-Type: application/x-ndjson` for a \
+             JSON object a line, or `Content-Type: text/plain` for a record a line"
+        );
+        ApiError::new(Kind::UnsupportedMediaType, message)
+    })
+}
+
+fn encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
+    let given = text_of(headers, CONTENT_ENCODING)?;
+    Encoding::from_header(given).ok_or_else(|| {
+        let message = format!("content encoding {given} is not taken; send gzip, zstd or none");
+        ApiError::new(Kind::UnsupportedEncoding, message)
+    })
+}
+
+fn text_of(headers: &HeaderMap, name: HeaderName) -> Result<&str, ApiError> {
+    let text = headers.get(&name).map_or(Ok(""), |value| value.to_str());
+    text.map_err(|_| ApiError::bad_request(format!("header {name} is not ASCII text")))
+}
+
+fn labels(params: &Params) -> Result<Labels, ApiError> {
+    let mut labels = Labels::new();
+    for text in params.all("label") {
+        let bad = |what: String| Err(ApiError::bad_request(format!("parameter 'label': {what}")));
+        let Some((name, value)) = text.split_once('=') else {
+            return bad(format!("'{text}' is not NAME=VALUE"));
+        };
+        if name.is_empty() || name.len() > FIELD_NAME_BYTES_MAX {
+            return bad(format!("a name has from 1 to {FIELD_NAME_BYTES_MAX} bytes"));
+        }
+        if value.len() > LABEL_VALUE_BYTES_MAX {
+            return bad(format!(
+                "the value of '{name}' is longer than {LABEL_VALUE_BYTES_MAX} bytes"
+            ));
+        }
+        if labels.len() >= LABELS_MAX {
+            return bad(format!("more than {LABELS_MAX} labels"));
+        }
+        labels.push((name.into(), value.into()));
+    }
+    Ok(labels)
+}

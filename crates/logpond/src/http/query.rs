@@ -1,0 +1,85 @@
+//! `GET|POST /api/v1/query`: rows as they are found.
+
+use std::sync::Arc;
+
+use hyper::Response;
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::params::Params;
+use super::rows;
+use crate::clock;
+use crate::query::{CONTEXT_ROWS_MAX, Direction, Output, RowParts, Search, parse_cursor};
+
+const PARAMS: [&str; 12] = [
+    "q",
+    "from",
+    "to",
+    "limit",
+    "direction",
+    "cursor",
+    "follow",
+    "before",
+    "after",
+    "count",
+    "progress",
+    "fields",
+];
+
+/// Streams the rows that match.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&PARAMS)?;
+    let engine = app.engine.clone();
+    let prepare = move || search(&params);
+    let run = move |search: Search, out: &mut Output| engine.search(&search, out);
+    app.threads.stream(prepare, run).await
+}
+
+fn search(params: &Params) -> Result<Search, ApiError> {
+    let scope = rows::scope(params, clock::now())?;
+    let limit = params.number("limit", 0, u64::MAX)?;
+    let before = params.number("before", 0, CONTEXT_ROWS_MAX as u64)?;
+    let after = params.number("after", 0, CONTEXT_ROWS_MAX as u64)?;
+    let cursor = params.one("cursor")?.filter(|text| !text.is_empty());
+    let behind = cursor.map(parse_cursor).transpose();
+    Ok(Search {
+        scope,
+        limit: (limit > 0).then_some(limit),
+        direction: direction(params)?,
+        behind: behind.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?,
+        is_followed: params.flag("follow", false)?,
+        rows_before: before as usize,
+        rows_after: after as usize,
+        is_count: params.flag("count", false)?,
+        wants_progress: params.flag("progress", false)?,
+        parts: parts(params)?,
+    })
+}
+
+fn direction(params: &Params) -> Result<Direction, ApiError> {
+    match params.one("direction")? {
+        None | Some("forward") => Ok(Direction::Forward),
+        Some("backward") => Ok(Direction::Backward),
+        Some(other) => Err(ApiError::bad_request(format!(
+            "parameter 'direction' is forward or backward, not '{other}'"
+        ))),
+    }
+}
+
+fn parts(params: &Params) -> Result<RowParts, ApiError> {
+    let mut parts = RowParts::default();
+    let named = params.one("fields")?.unwrap_or_default();
+    for part in named.split(',').filter(|part| !part.is_empty()) {
+        match part {
+            "raw" => parts.line = true,
+            "origin" => parts.origin = true,
+            other => {
+                return Err(ApiError::bad_request(format!(
+                    "parameter 'fields' lists raw and origin, not '{other}'"
+                )));
+            }
+        }
+    }
+    Ok(parts)
+}

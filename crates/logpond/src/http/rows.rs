@@ -1,0 +1,197 @@
+//! Runs a query on a thread of its own and streams what it emits.
+//!
+//! Invariants: at most [`QUERIES_MAX`] threads; an error that is found before the first row
+//! decides the status; a later one is named in the trailer, and the answer is not complete then.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use hyper::Response;
+use tokio::sync::oneshot;
+
+use super::App;
+use super::body::Body;
+use super::error::{ApiError, Kind};
+use super::params::Params;
+use crate::clock;
+use crate::query::{Output, QueryError, Scope, Trailer};
+use crate::shutdown::Shutdown;
+use crate::telemetry::Metrics;
+use logpond_record::{TimeRange, Timestamp};
+
+/// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
+pub const QUERIES_MAX: usize = 64;
+
+/// The range of a query that names none: an hour before now or before its end.
+const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
+
+/// Parameters that every query takes.
+pub(super) const SCOPE_PARAMS: [&str; 3] = ["q", "from", "to"];
+
+/// The threads that run queries, `lp-query-0` and on.
+#[derive(Clone)]
+pub struct QueryThreads {
+    /// Numbers of threads that do not exist now, the smallest last.
+    free: Arc<Mutex<Vec<usize>>>,
+    metrics: Arc<Metrics>,
+    shutdown: Shutdown,
+}
+
+/// Gives the number back when the thread ends, however it ends.
+struct Slot {
+    number: usize,
+    threads: QueryThreads,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut free = self
+            .threads
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        free.push(self.number);
+        free.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+impl QueryThreads {
+    pub(super) fn new(metrics: Arc<Metrics>, shutdown: Shutdown) -> QueryThreads {
+        let free = Arc::new(Mutex::new((0..QUERIES_MAX).rev().collect()));
+        QueryThreads {
+            free,
+            metrics,
+            shutdown,
+        }
+    }
+
+    fn slot(&self) -> Result<Slot, ApiError> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        match free.pop() {
+            Some(number) => Ok(Slot {
+                number,
+                threads: self.clone(),
+            }),
+            None => {
+                let message = format!("{QUERIES_MAX} queries are running; try again later");
+                Err(ApiError::new(Kind::TooManyQueries, message))
+            }
+        }
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
+    /// well.
+    pub(super) async fn stream<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let slot = self.slot()?;
+        let name = format!("lp-query-{}", slot.number);
+        let (mut out, receiver) = Output::new(self.shutdown.clone());
+        let (prepared, is_prepared) = oneshot::channel();
+        let metrics = self.metrics.clone();
+        let work = move || {
+            let _slot = slot;
+            let _active = metrics.queries_active.hold();
+            let started = Instant::now();
+            let parts = match prepare() {
+                Ok(parts) => parts,
+                Err(e) => return drop(prepared.send(Err(e))),
+            };
+            let _ = prepared.send(Ok(()));
+            finish(run(parts, &mut out), out, started, &metrics);
+        };
+        thread::Builder::new().name(name).spawn(work).map_err(|e| {
+            ApiError::new(
+                Kind::Busy,
+                format!("the system gives no thread for the query: {e}"),
+            )
+        })?;
+        match is_prepared.await {
+            Ok(Ok(())) => Ok(Body::rows(receiver)),
+            Ok(Err(e)) => Err(e),
+            Err(_) => Err(ApiError::new(Kind::Internal, "the query's thread panicked")),
+        }
+    }
+}
+
+fn finish(
+    result: Result<Trailer, QueryError>,
+    mut out: Output,
+    started: Instant,
+    metrics: &Metrics,
+) {
+    let elapsed = started.elapsed();
+    metrics.query_ns.observe_duration(elapsed);
+    let trailer = match result {
+        Ok(trailer) => trailer,
+        Err(e) => {
+            if matches!(e, QueryError::Cancelled) {
+                metrics.queries_cancelled.add(1);
+            }
+            let mut trailer = Trailer::default();
+            trailer.miss(e);
+            trailer
+        }
+    };
+    metrics.query_bytes.add(trailer.bytes_scanned);
+    // A reader that is gone needs no trailer.
+    let _ = out
+        .json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
+        .and_then(|()| out.flush());
+}
+
+/// Which records are meant: `q`, `from` and `to`.
+pub(super) fn scope(params: &Params, now: Timestamp) -> Result<Scope, ApiError> {
+    let range = range(params, now)?;
+    let text = params.one("q")?.unwrap_or_default();
+    Scope::new(text, range).map_err(|e| ApiError {
+        kind: Kind::BadQuery,
+        message: e.message,
+        span: Some((e.start_char, e.end_char)),
+        hint: e.hint,
+    })
+}
+
+pub(super) fn range(params: &Params, now: Timestamp) -> Result<TimeRange, ApiError> {
+    let to = time(params, "to", now)?;
+    let from = time(params, "from", now)?;
+    let default = || to.unwrap_or(now).saturating_add(-RANGE_DEFAULT_NS);
+    let from = from.unwrap_or_else(default);
+    let to = to.unwrap_or(Timestamp::MAX);
+    if from > to {
+        let message = format!("the range is empty: from {from} is after to {to}");
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(TimeRange { from, to })
+}
+
+fn time(params: &Params, name: &str, now: Timestamp) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = params.one(name)? else {
+        return Ok(None);
+    };
+    match logpond_search::when::parse(text, now, &jiff::tz::TimeZone::UTC) {
+        Ok(time) => Ok(Some(time)),
+        Err(e) => Err(ApiError::bad_request(format!("parameter '{name}': {e}"))),
+    }
+}
+
+/// A query that gives a table: `q`, `from`, `to` and what `read` reads beside them.
+pub(super) async fn table<P: Send + 'static>(
+    app: &Arc<App>,
+    params: Params,
+    read: impl FnOnce(&Params) -> Result<P, ApiError> + Send + 'static,
+    run: impl FnOnce(&App, &Scope, P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
+) -> Result<Response<Body>, ApiError> {
+    let app_there = app.clone();
+    let prepare = move || {
+        let scope = scope(&params, clock::now())?;
+        let extra = read(&params)?;
+        Ok((scope, extra))
+    };
+    let run =
+        move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
+    app.threads.stream(prepare, run).await
+}

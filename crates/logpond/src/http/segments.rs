@@ -1,0 +1,19 @@
+//! `GET /api/v1/segments`: the files of the store.
+
+use std::sync::Arc;
+
+use hyper::Response;
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::params::Params;
+use crate::query::Output;
+
+/// Lists the files.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&[])?;
+    let engine = app.engine.clone();
+    let run = move |(), out: &mut Output| engine.segments(out);
+    app.threads.stream(|| Ok(()), run).await
+}

@@ -1,0 +1,39 @@
+//! `GET|POST /api/v1/top?field=&n=`: the most frequent values of a field.
+
+use std::sync::Arc;
+
+use hyper::Response;
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::params::Params;
+use super::rows::{SCOPE_PARAMS, table};
+
+/// Values in an answer that names no number.
+const VALUES_DEFAULT: u64 = 10;
+
+/// Values in an answer at most.
+const VALUES_MAX: u64 = 100_000;
+
+/// Counts the values of one field.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&[&SCOPE_PARAMS[..], &["field", "n"]].concat())?;
+    let read = |params: &Params| {
+        let field = params.one("field")?.filter(|name| !name.is_empty());
+        let field = field.ok_or_else(|| {
+            ApiError::bad_request("parameter 'field' is missing: the field whose values to count")
+        })?;
+        let n = params.number("n", VALUES_DEFAULT, VALUES_MAX)?;
+        // No limit, as everywhere, is still this limit.
+        let n = if n == 0 { VALUES_MAX } else { n };
+        Ok((field.to_owned(), n as usize))
+    };
+    table(
+        app,
+        params,
+        read,
+        |app, scope, (field, n): (String, usize), out| app.engine.top(scope, &field, n, out),
+    )
+    .await
+}

@@ -1,0 +1,29 @@
+//! Wakes those who wait for new journal data.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Counts changes of what is visible. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Changes(Arc<(Mutex<u64>, Condvar)>);
+
+impl Changes {
+    /// The number of changes so far: what to pass to [`Changes::wait`].
+    pub fn count(&self) -> u64 {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that something changed.
+    pub fn notify(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until there are more than `seen` changes, at most `time_max`; gives their number.
+    pub fn wait(&self, seen: u64, time_max: Duration) -> u64 {
+        let (count, changed) = &*self.0;
+        let guard = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = changed.wait_timeout_while(guard, time_max, |count| *count <= seen);
+        *result.unwrap_or_else(PoisonError::into_inner).0
+    }
+}

@@ -1,0 +1,291 @@
+//! Makes records durable: one journal, written by one thread.
+//!
+//! ```text
+//!  listeners ──submit──▶ queue (bounded bytes) ──▶ lp-journal: append, group sync ──▶ visible
+//!      ◀──────────── accepted / refused ───────────────┘                        (for queries)
+//! ```
+//!
+//! Invariants:
+//! - A durable submission is accepted only after the sync that covers it returned.
+//! - A fast submission is accepted after the write, and is synced within
+//!   [`UNSYNCED_TIME_MAX`].
+//! - Queries see synced bytes only, and see them before the durable submitter learns of them.
+//! - The memory of everything queued is at most [`QUEUE_BYTES_MAX`]; beyond it submitters wait,
+//!   and after [`ROOM_WAIT_MAX`] they are refused.
+//! - No async thread touches a file.
+
+mod changes;
+mod journal;
+mod writer;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use logpond_record::{Batch, Id, Timestamp};
+use logpond_segment::disk::Space;
+use logpond_segment::journal::{Appended, WriteError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::telemetry::Metrics;
+pub use changes::Changes;
+pub use journal::DiskJournal;
+
+/// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
+/// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.
+pub const QUEUE_BYTES_MAX: u32 = 32 << 20;
+
+/// How long a submission waits for room in the queue before it is refused. Shorter than the
+/// timeouts of usual HTTP clients, longer than a disk's hiccup.
+pub const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// How long written data may stay unsynced. Half of the 100 ms promised for fast records, so that
+/// a slow sync still keeps the promise, and what is promised for the most severe priorities.
+pub const UNSYNCED_TIME_MAX: Duration = Duration::from_millis(50);
+
+/// Bookkeeping of one queued batch beside its payload, so that tiny batches are bounded too.
+const BATCH_OVERHEAD_BYTES: usize = 512;
+
+/// What the writer thread writes to: the journal, or a stand-in in tests.
+pub trait Journal: Send {
+    /// Appends one batch; it is durable once [`Journal::durable_mark`] has reached its mark.
+    ///
+    /// # Errors
+    /// After an error (but one of the batch's labels) every batch above the durable mark has
+    /// failed.
+    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError>;
+
+    /// Makes everything appended durable and visible. Cheap if nothing is unsynced.
+    ///
+    /// # Errors
+    /// After an error every batch above the durable mark has failed.
+    fn sync(&mut self) -> Result<(), WriteError>;
+
+    /// Batches with marks up to this are durable.
+    fn durable_mark(&self) -> u64;
+
+    /// Closes the open file if its age or size says so.
+    ///
+    /// # Errors
+    /// As for [`Journal::sync`].
+    fn rotate_if_due(&mut self, now: Timestamp) -> Result<(), WriteError>;
+
+    /// Whether a file waits to be closed, so that [`Journal::rotate_if_due`] must be called.
+    fn needs_attention(&self) -> bool;
+
+    /// Closes the open file whatever its age, synced.
+    ///
+    /// # Errors
+    /// When a file could not be closed; what is below the durable mark is safe all the same.
+    fn close(&mut self) -> Result<(), WriteError>;
+
+    /// Room on the disk.
+    ///
+    /// # Errors
+    /// When the file system does not answer.
+    fn space(&self) -> io::Result<Space>;
+}
+
+/// A batch was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Id of the batch's first record; those of the others follow.
+    pub first_id: Id,
+    /// Number of records.
+    pub count: u64,
+}
+
+/// A batch was not taken. Nothing of it will ever be seen.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// The queue stayed full for [`ROOM_WAIT_MAX`]; try again later.
+    Busy,
+    /// The disk is full; what is missing, in words.
+    Full(Arc<str>),
+    /// The batch itself cannot be written; why, in words.
+    Invalid(Arc<str>),
+    /// The journal could not be written or synced; the disk's words.
+    Failed(Arc<str>),
+    /// The process is stopping.
+    Stopping,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Busy => write!(
+                f,
+                "more than {} MiB wait for the disk; send slower or try again",
+                QUEUE_BYTES_MAX >> 20
+            ),
+            Refused::Full(what) => write!(
+                f,
+                "the disk is full ({what}); free some space or lower --retain-size, \
+                 then records are taken again"
+            ),
+            Refused::Invalid(what) => f.write_str(what),
+            Refused::Failed(what) => write!(f, "the journal could not be written: {what}"),
+            Refused::Stopping => f.write_str("the server is stopping; try again later"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<&WriteError> for Refused {
+    fn from(error: &WriteError) -> Refused {
+        let mut text = error.to_string();
+        if let Some(source) = std::error::Error::source(error) {
+            text.push_str(&format!(" ({source})"));
+        }
+        match error {
+            WriteError::Full { .. } => Refused::Full(text.into()),
+            WriteError::Labels { .. } => Refused::Invalid(text.into()),
+            _ => Refused::Failed(text.into()),
+        }
+    }
+}
+
+struct Submission {
+    batch: Arc<Batch>,
+    durable: bool,
+    queued_at: Instant,
+    reply: oneshot::Sender<Result<Accepted, Refused>>,
+    /// Held until the batch is written.
+    room: OwnedSemaphorePermit,
+}
+
+/// Hands batches to the writer thread. Cheap to clone; the thread ends when all are dropped.
+#[derive(Clone)]
+pub struct Ingest {
+    queue: mpsc::Sender<Submission>,
+    room: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+}
+
+/// The writer thread.
+pub struct Writer(JoinHandle<Result<(), WriteError>>);
+
+/// What the writer thread could not do in order at its end.
+#[derive(Debug)]
+pub enum EndError {
+    /// A file could not be closed; the next start closes it.
+    Close(WriteError),
+    /// The thread panicked: a defect of this program.
+    Panic,
+}
+
+impl fmt::Display for EndError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndError::Close(_) => f.write_str("the journal could not be closed in order"),
+            EndError::Panic => f.write_str("the journal thread panicked"),
+        }
+    }
+}
+
+impl std::error::Error for EndError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            EndError::Close(source) => Some(source),
+            EndError::Panic => None,
+        }
+    }
+}
+
+impl Writer {
+    /// Waits until the last handle is gone, the queue is written and the journal is closed.
+    ///
+    /// # Errors
+    /// When the journal could not be closed in order; what was acknowledged as durable is safe.
+    pub fn join(self) -> Result<(), EndError> {
+        match self.0.join() {
+            Ok(closed) => closed.map_err(EndError::Close),
+            Err(_) => Err(EndError::Panic),
+        }
+    }
+}
+
+/// Starts the writer thread `lp-journal`.
+///
+/// # Errors
+/// When the system gives no thread.
+pub fn start(
+    journal: impl Journal + 'static,
+    changes: Changes,
+    metrics: Arc<Metrics>,
+    clock: fn() -> Timestamp,
+) -> io::Result<(Ingest, Writer)> {
+    // Bounded by the semaphore: nothing is sent without a permit.
+    let (queue, receiver) = mpsc::channel();
+    let driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
+    let thread = thread::Builder::new()
+        .name("lp-journal".to_owned())
+        .spawn(move || driver.run())?;
+    let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX as usize));
+    let ingest = Ingest {
+        queue,
+        room,
+        metrics,
+    };
+    Ok((ingest, Writer(thread)))
+}
+
+impl Ingest {
+    /// Submits a batch and waits until it is written (and synced, if `durable`).
+    ///
+    /// An empty batch is accepted at once. If the future is dropped, the batch may be kept or not.
+    ///
+    /// # Errors
+    /// See [`Refused`]; in every case nothing of the batch is kept.
+    pub async fn submit(
+        &self,
+        batch: impl Into<Arc<Batch>>,
+        durable: bool,
+    ) -> Result<Accepted, Refused> {
+        let batch = batch.into();
+        if batch.is_empty() {
+            let first_id = Id::MIN;
+            return Ok(Accepted { first_id, count: 0 });
+        }
+        let room = self.room_for(&batch).await?;
+        let (reply, answer) = oneshot::channel();
+        let submission = Submission {
+            batch,
+            durable,
+            queued_at: Instant::now(),
+            reply,
+            room,
+        };
+        let stopping = |_| Refused::Stopping;
+        self.queue.send(submission).map_err(|_| Refused::Stopping)?;
+        let result = answer.await.map_err(stopping)?;
+        match &result {
+            Err(Refused::Full(_)) => self.metrics.refused_full.add(1),
+            Err(Refused::Failed(_)) => self.metrics.refused_failed.add(1),
+            _ => {}
+        }
+        result
+    }
+
+    async fn room_for(&self, batch: &Batch) -> Result<OwnedSemaphorePermit, Refused> {
+        let bytes = batch.payload().len() + 4 * batch.len() + BATCH_OVERHEAD_BYTES;
+        let bytes = u32::try_from(bytes)
+            .unwrap_or(u32::MAX)
+            .min(QUEUE_BYTES_MAX);
+        let waiting = self.room.clone().acquire_many_owned(bytes);
+        match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
+            Ok(Ok(room)) => Ok(room),
+            // The semaphore is never closed.
+            Ok(Err(_)) => Err(Refused::Stopping),
+            Err(_) => {
+                self.metrics.refused_busy.add(1);
+                Err(Refused::Busy)
+            }
+        }
+    }
+}

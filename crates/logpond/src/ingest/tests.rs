@@ -1,0 +1,277 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use logpond_record::{EntryKind, Incarnation, Labels};
+
+use super::*;
+
+/// What the stand-in journal was told and what it shall answer.
+#[derive(Default)]
+pub(crate) struct Script {
+    calls: Mutex<Vec<&'static str>>,
+    synced: Mutex<Vec<Vec<u8>>>,
+    free_bytes: AtomicUsize,
+    fail_syncs: AtomicUsize,
+    /// The writer passes only while this can be locked.
+    gate: Mutex<()>,
+}
+
+impl Script {
+    fn new() -> Arc<Script> {
+        let script = Script::default();
+        script.free_bytes.store(1 << 40, SeqCst);
+        Arc::new(script)
+    }
+
+    fn log(&self, call: &'static str) {
+        self.calls.lock().unwrap().push(call);
+    }
+}
+
+struct FakeJournal {
+    script: Arc<Script>,
+    unsynced: Vec<Vec<u8>>,
+    count: u64,
+    durable_mark: u64,
+}
+
+impl Journal for FakeJournal {
+    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError> {
+        drop(self.script.gate.lock());
+        self.script.log("append");
+        self.unsynced.extend(batch.iter().map(<[u8]>::to_vec));
+        let first_id = Id::new(now.unix_ms() as u64, Incarnation(7), self.count);
+        self.count += batch.len() as u64;
+        let count = batch.len() as u64;
+        Ok(Appended {
+            first_id,
+            count,
+            mark: self.count,
+        })
+    }
+
+    fn sync(&mut self) -> Result<(), WriteError> {
+        self.script.log("sync");
+        let unsynced = std::mem::take(&mut self.unsynced);
+        if self.script.fail_syncs.load(SeqCst) > 0 {
+            self.script.fail_syncs.fetch_sub(1, SeqCst);
+            return Err(WriteError::Disk {
+                operation: "sync",
+                path: "journal/x".to_owned(),
+                error: io::ErrorKind::Other.into(),
+            });
+        }
+        self.durable_mark = self.count;
+        self.script.synced.lock().unwrap().extend(unsynced);
+        Ok(())
+    }
+
+    fn rotate_if_due(&mut self, _now: Timestamp) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), WriteError> {
+        self.script.log("close");
+        self.sync()
+    }
+
+    fn durable_mark(&self) -> u64 {
+        self.durable_mark
+    }
+
+    fn needs_attention(&self) -> bool {
+        true
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        let free_bytes = self.script.free_bytes.load(SeqCst) as u64;
+        Ok(Space {
+            free_bytes,
+            total_bytes: 1 << 40,
+        })
+    }
+}
+
+struct Stand {
+    script: Arc<Script>,
+    ingest: Ingest,
+    writer: Writer,
+    changes: Changes,
+    metrics: Arc<Metrics>,
+}
+
+fn stand() -> Stand {
+    let script = Script::new();
+    let journal = FakeJournal {
+        script: script.clone(),
+        unsynced: Vec::new(),
+        count: 0,
+        durable_mark: 0,
+    };
+    let changes = Changes::default();
+    let metrics = Arc::new(Metrics::default());
+    let clock = || Timestamp(1_772_409_600_000_000_000);
+    let (ingest, writer) = start(journal, changes.clone(), metrics.clone(), clock).unwrap();
+    Stand {
+        script,
+        ingest,
+        writer,
+        changes,
+        metrics,
+    }
+}
+
+fn batch(lines: &[&str]) -> Batch {
+    let mut batch = Batch::new(EntryKind::Line, Labels::new());
+    lines.iter().for_each(|l| batch.push(l.as_bytes()));
+    batch
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+#[test]
+fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
+    let s = stand();
+    let accepted = block_on(s.ingest.submit(batch(&["a", "bc"]), true)).unwrap();
+    assert_eq!(accepted.count, 2);
+    assert_eq!(*s.script.calls.lock().unwrap(), ["append", "sync"]);
+    assert_eq!(s.changes.count(), 1);
+    drop(s.ingest);
+    s.writer.join().unwrap();
+    assert_eq!(s.script.calls.lock().unwrap()[2..], ["close", "sync"]);
+}
+
+#[test]
+fn a_fast_batch_becomes_visible_without_further_input() {
+    let s = stand();
+    let before = s.changes.count();
+    block_on(s.ingest.submit(batch(&["a"]), false)).unwrap();
+    assert!(s.changes.wait(before, Duration::from_secs(60)) > before);
+    assert_eq!(*s.script.synced.lock().unwrap(), [b"a".to_vec()]);
+    assert_eq!(
+        block_on(s.ingest.submit(batch(&[]), true)).unwrap().count,
+        0
+    );
+}
+
+#[test]
+fn one_sync_serves_all_that_wait() {
+    let s = stand();
+    let gate = s.script.gate.lock().unwrap();
+    let script = s.script.clone();
+    let ingest = s.ingest.clone();
+    block_on(async move {
+        let mut all: Vec<_> = Vec::new();
+        for _ in 0..50 {
+            let ingest = ingest.clone();
+            all.push(Box::pin(
+                async move { ingest.submit(batch(&["x"]), true).await },
+            ));
+        }
+        // Every submission is queued at its first poll; then the writer may go.
+        for one in &mut all {
+            let waker = std::task::Waker::noop();
+            let mut context = std::task::Context::from_waker(waker);
+            assert!(one.as_mut().poll(&mut context).is_pending());
+        }
+        drop(gate);
+        for one in all {
+            one.await.unwrap();
+        }
+    });
+    let syncs = script
+        .calls
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|c| **c == "sync")
+        .count();
+    assert!(syncs <= 2, "{syncs} syncs");
+}
+
+#[test]
+fn a_failed_sync_acknowledges_nothing_and_the_next_batch_works() {
+    let s = stand();
+    s.script.fail_syncs.store(1, SeqCst);
+    let refused = block_on(s.ingest.submit(batch(&["a"]), true)).unwrap_err();
+    assert!(refused.to_string().contains("journal/x"), "{refused}");
+    assert_eq!(s.metrics.refused_failed.get(), 1);
+    block_on(s.ingest.submit(batch(&["b"]), true)).unwrap();
+    assert_eq!(*s.script.synced.lock().unwrap(), [b"b".to_vec()]);
+}
+
+#[test]
+fn a_full_disk_refuses_and_recovers_by_itself() {
+    let s = stand();
+    s.script.free_bytes.store(10, SeqCst);
+    let refused = block_on(s.ingest.submit(batch(&["a"]), true)).unwrap_err();
+    assert!(
+        matches!(&refused, Refused::Full(what) if what.contains("10 bytes")),
+        "{refused}"
+    );
+    s.script.free_bytes.store(1 << 40, SeqCst);
+    let mut refusals = 0;
+    while block_on(s.ingest.submit(batch(&["b"]), true)).is_err() {
+        refusals += 1;
+        assert!(refusals < 1_000_000);
+        std::thread::yield_now();
+    }
+    assert_eq!(*s.script.synced.lock().unwrap(), [b"b".to_vec()]);
+}
+
+#[test]
+fn a_stopped_writer_refuses_after_the_bounded_wait() {
+    let s = stand();
+    let gate = s.script.gate.lock().unwrap();
+    let big = "x".repeat(QUEUE_BYTES_MAX as usize / 4);
+    // Paused time: the bounded wait passes as soon as nothing else can happen.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let outcomes = runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let (ingest, batch) = (s.ingest.clone(), batch(&[&big]));
+            tasks.spawn(async move { ingest.submit(batch, true).await });
+        }
+        let mut busy = 0;
+        while busy < 5 {
+            match tasks.join_next().await.unwrap().unwrap() {
+                Err(Refused::Busy) => busy += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        drop(gate);
+        let mut accepted = 0;
+        while let Some(one) = tasks.join_next().await {
+            accepted += u64::from(one.unwrap().is_ok());
+        }
+        (busy, accepted)
+    });
+    assert_eq!(outcomes, (5, 3));
+    assert_eq!(s.metrics.refused_busy.get(), 5);
+}
+
+#[test]
+fn nothing_queued_is_lost_by_the_stop() {
+    let s = stand();
+    let gate = s.script.gate.lock().unwrap();
+    block_on(async {
+        let mut one = Box::pin(s.ingest.submit(batch(&["last"]), true));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(one.as_mut().poll(&mut context).is_pending());
+        drop(gate);
+        one.await.unwrap();
+    });
+    drop(s.ingest);
+    s.writer.join().unwrap();
+    assert_eq!(*s.script.synced.lock().unwrap(), [b"last".to_vec()]);
+}

@@ -1,0 +1,277 @@
+//! The loop of the thread `lp-journal`.
+//!
+//! Invariants:
+//! - One sync serves every durable batch appended before it (group commit).
+//! - A failed append or sync fails every batch that no earlier sync covered; none of them is
+//!   acknowledged, and the journal has dropped them.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use logpond_record::Timestamp;
+use logpond_segment::disk::Space;
+use logpond_segment::journal::WriteError;
+use tokio::sync::oneshot;
+
+use super::{Accepted, Changes, Journal, Refused, Submission, UNSYNCED_TIME_MAX};
+use crate::telemetry::Metrics;
+
+/// How much is appended before a sync although more is waiting: bounds the wait of the first.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+
+/// How often an open journal file is asked whether it is due for rotation. Rotation is counted in
+/// tens of seconds.
+const ROTATION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the room on the disk is looked at while records come in, and while it is full.
+const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Room that must stay free for closing files and removing old ones: the smaller of this and one
+/// fiftieth of the disk.
+const RESERVE_BYTES_MAX: u64 = 16 << 20;
+
+/// A durable batch that is written and waits for its sync.
+struct Waiting {
+    reply: oneshot::Sender<Result<Accepted, Refused>>,
+    accepted: Accepted,
+    mark: u64,
+}
+
+pub(super) struct Driver<J> {
+    journal: J,
+    receiver: Receiver<Submission>,
+    changes: Changes,
+    metrics: Arc<Metrics>,
+    clock: fn() -> Timestamp,
+    waiting: Vec<Waiting>,
+    unsynced_since: Option<Instant>,
+    /// Mark and number of records of each batch that was acknowledged after its write.
+    unsynced_fast: Vec<(u64, u64)>,
+    unsynced_batches: u64,
+    space_checked_at: Option<Instant>,
+    full: Option<Arc<str>>,
+}
+
+enum Event {
+    Batch(Box<Submission>),
+    Due,
+    Ended,
+}
+
+impl<J: Journal> Driver<J> {
+    pub(super) fn new(
+        journal: J,
+        receiver: Receiver<Submission>,
+        changes: Changes,
+        metrics: Arc<Metrics>,
+        clock: fn() -> Timestamp,
+    ) -> Driver<J> {
+        Driver {
+            journal,
+            receiver,
+            changes,
+            metrics,
+            clock,
+            waiting: Vec::new(),
+            unsynced_since: None,
+            unsynced_fast: Vec::new(),
+            unsynced_batches: 0,
+            space_checked_at: None,
+            full: None,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<(), WriteError> {
+        loop {
+            match self.next() {
+                Event::Batch(submission) => {
+                    self.append_group(*submission);
+                    let late = self
+                        .unsynced_since
+                        .is_some_and(|t| t.elapsed() >= UNSYNCED_TIME_MAX);
+                    if late || !self.waiting.is_empty() {
+                        self.sync();
+                    }
+                }
+                Event::Due => self.sync(),
+                Event::Ended => break,
+            }
+            self.rotate_if_due();
+        }
+        self.sync();
+        let closed = self.journal.close();
+        self.changes.notify();
+        closed
+    }
+
+    fn next(&self) -> Event {
+        let received = match (self.unsynced_since, self.journal.needs_attention()) {
+            (Some(since), _) => {
+                let left = UNSYNCED_TIME_MAX.saturating_sub(since.elapsed());
+                self.receiver.recv_timeout(left)
+            }
+            (None, true) => self.receiver.recv_timeout(ROTATION_CHECK_INTERVAL),
+            // Nothing to look after: an idle process does not wake up.
+            (None, false) => self
+                .receiver
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(submission) => Event::Batch(Box::new(submission)),
+            Err(RecvTimeoutError::Timeout) => Event::Due,
+            Err(RecvTimeoutError::Disconnected) => Event::Ended,
+        }
+    }
+
+    /// Appends the batch and all that wait behind it, up to the group's size.
+    fn append_group(&mut self, first: Submission) {
+        let mut bytes = first.batch.payload().len();
+        self.append(first);
+        while bytes < GROUP_BYTES_MAX {
+            match self.receiver.try_recv() {
+                Ok(submission) => {
+                    bytes += submission.batch.payload().len();
+                    self.append(submission);
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+    }
+
+    fn append(&mut self, submission: Submission) {
+        let Submission {
+            batch,
+            durable,
+            queued_at,
+            reply,
+            room,
+        } = submission;
+        self.metrics
+            .queue_wait_ns
+            .observe_duration(queued_at.elapsed());
+        self.check_space();
+        if let Some(what) = &self.full {
+            let _ = reply.send(Err(Refused::Full(what.clone())));
+            return;
+        }
+        let started = Instant::now();
+        let appended = self.journal.append(&batch, (self.clock)());
+        self.metrics.write_ns.observe_duration(started.elapsed());
+        drop(room);
+        let appended = match appended {
+            Ok(appended) => appended,
+            Err(error) => {
+                let _ = reply.send(Err((&error).into()));
+                // Labels are the sender's mistake and touch no other batch.
+                if !matches!(error, WriteError::Labels { .. }) {
+                    self.fail_unsynced(&error);
+                }
+                return;
+            }
+        };
+        let (first_id, count) = (appended.first_id, appended.count);
+        let accepted = Accepted { first_id, count };
+        self.metrics
+            .batch_bytes
+            .observe(batch.payload().len() as u64);
+        self.unsynced_since.get_or_insert(started);
+        self.unsynced_batches += 1;
+        if durable {
+            self.waiting.push(Waiting {
+                reply,
+                accepted,
+                mark: appended.mark,
+            });
+        } else {
+            self.unsynced_fast.push((appended.mark, count));
+            let _ = reply.send(Ok(accepted));
+        }
+    }
+
+    fn sync(&mut self) {
+        if self.unsynced_since.is_none() {
+            return;
+        }
+        let started = Instant::now();
+        let synced = self.journal.sync();
+        self.metrics.sync_ns.observe_duration(started.elapsed());
+        match synced {
+            Ok(()) => self.settle(),
+            Err(error) => self.fail_unsynced(&error),
+        }
+    }
+
+    fn rotate_if_due(&mut self) {
+        match self.journal.rotate_if_due((self.clock)()) {
+            // A rotation syncs; then whoever waits has waited long enough.
+            Ok(()) if !self.is_settled() => self.settle(),
+            Ok(()) => {}
+            Err(error) => self.fail_unsynced(&error),
+        }
+    }
+
+    /// Whether nobody waits for what the journal has made durable.
+    fn is_settled(&self) -> bool {
+        let durable = self.journal.durable_mark();
+        self.waiting.iter().all(|w| w.mark > durable)
+    }
+
+    /// Tells everybody whose batch is durable.
+    fn settle(&mut self) {
+        let durable = self.journal.durable_mark();
+        self.metrics.group_batches.observe(self.unsynced_batches);
+        self.changes.notify();
+        for Waiting {
+            reply, accepted, ..
+        } in self.waiting.extract_if(.., |w| w.mark <= durable)
+        {
+            let _ = reply.send(Ok(accepted));
+        }
+        self.unsynced_fast.retain(|(mark, _)| *mark > durable);
+        if self.waiting.is_empty() && self.unsynced_fast.is_empty() {
+            self.unsynced_since = None;
+        }
+        self.unsynced_batches = 0;
+    }
+
+    fn fail_unsynced(&mut self, error: &WriteError) {
+        // An earlier sync may have covered some of those that wait.
+        self.settle();
+        if error.is_full() {
+            self.full = Some(error.to_string().into());
+            self.space_checked_at = Some(Instant::now());
+        }
+        let lost: u64 = self.unsynced_fast.drain(..).map(|(_, count)| count).sum();
+        self.metrics.unsynced_lost.add(lost);
+        for Waiting { reply, .. } in self.waiting.drain(..) {
+            let _ = reply.send(Err(error.into()));
+        }
+        self.unsynced_since = None;
+        self.unsynced_batches = 0;
+    }
+
+    /// Notices a full disk before the journal does, and the end of it.
+    fn check_space(&mut self) {
+        let fresh = |at: Instant| at.elapsed() < SPACE_CHECK_INTERVAL;
+        if self.space_checked_at.is_some_and(fresh) {
+            return;
+        }
+        self.space_checked_at = Some(Instant::now());
+        // A file system that does not answer is found out by the append itself.
+        self.full = self.journal.space().ok().and_then(missing);
+    }
+}
+
+/// What is missing, in words, if the disk counts as full.
+fn missing(space: Space) -> Option<Arc<str>> {
+    let reserve = RESERVE_BYTES_MAX.min(space.total_bytes / 50);
+    (space.free_bytes < reserve).then(|| {
+        format!(
+            "{} bytes are free, {reserve} must stay so",
+            space.free_bytes
+        )
+        .into()
+    })
+}

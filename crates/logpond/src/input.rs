@@ -1,0 +1,120 @@
+//! Files and standard input as streams of bytes; gzip and zstd are recognised by their content.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+/// Bytes read from a file at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The first bytes of gzip.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// The first bytes of zstd.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Largest window of a zstd stream, as a power of two: 128 MiB is what `zstd` itself allows.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// Opens a file; fails for a directory at once rather than at the first read.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    decoded(file)
+}
+
+/// Standard input. What is compressed is only recognised once its first bytes are there.
+pub fn standard() -> Box<dyn Read + Send> {
+    Box::new(Late {
+        inner: Some(Box::new(io::stdin())),
+        opened: None,
+    })
+}
+
+/// Whether content that starts like this is compressed.
+pub fn is_compressed(start: &[u8]) -> bool {
+    start.starts_with(&GZIP_MAGIC) || start.starts_with(&ZSTD_MAGIC)
+}
+
+/// Gives the content of a stream, decompressed if its first bytes say so.
+fn decoded(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::with_capacity(ZSTD_MAGIC.len());
+    while start.len() < ZSTD_MAGIC.len() {
+        let mut byte = [0];
+        match reader.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => start.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        // A terminal or a slow program may have sent one short line: it must not wait for more.
+        if !GZIP_MAGIC.starts_with(&start[..start.len().min(2)]) && !ZSTD_MAGIC.starts_with(&start)
+        {
+            break;
+        }
+    }
+    let is_gzip = start.starts_with(&GZIP_MAGIC);
+    let is_zstd = start.starts_with(&ZSTD_MAGIC);
+    let whole = Cursor::new(start).chain(reader);
+    if is_gzip {
+        let buffered = BufReader::with_capacity(BUFFER_BYTES, whole);
+        return Ok(Box::new(flate2::bufread::MultiGzDecoder::new(buffered)));
+    }
+    if is_zstd {
+        let buffered = BufReader::with_capacity(BUFFER_BYTES, whole);
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)?;
+        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+        return Ok(Box::new(decoder));
+    }
+    Ok(Box::new(whole))
+}
+
+/// A stream whose start is looked at on the first read, not before.
+struct Late {
+    inner: Option<Box<dyn Read + Send>>,
+    opened: Option<Box<dyn Read + Send>>,
+}
+
+impl Read for Late {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(inner) = self.inner.take() {
+            self.opened = Some(decoded(inner)?);
+        }
+        match &mut self.opened {
+            Some(reader) => reader.read(buffer),
+            None => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        decoded(Cursor::new(bytes))?.read_to_end(&mut out)?;
+        Ok(out)
+    }
+
+    #[test]
+    fn content_decides() {
+        let mut gzip = Vec::new();
+        for part in ["a\n", "b\n"] {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+            encoder.write_all(part.as_bytes()).unwrap();
+            gzip.extend(encoder.finish().unwrap());
+        }
+        let mut zstd = zstd::encode_all(&b"a\n"[..], 1).unwrap();
+        zstd.extend(zstd::encode_all(&b"b\n"[..], 1).unwrap());
+        for bytes in [gzip, zstd, b"a\nb\n".to_vec()] {
+            assert_eq!(read(bytes).unwrap(), b"a\nb\n");
+        }
+        for short in [&b""[..], b"\x1f", b"(", b"\x28\xb5"] {
+            assert_eq!(read(short.to_vec()).unwrap(), short);
+        }
+        assert!(read(b"\x1f\x8bnonsense".to_vec()).is_err());
+    }
+}

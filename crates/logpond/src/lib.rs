@@ -1,0 +1,27 @@
+//! Layer 5: the product. The only crate with sockets, threads, a clock and an async runtime.
+//!
+//! ```text
+//! producers ─▶ forward ─▶ net, http ─▶ ingest ─▶ store ◀─ query ◀─ http ◀─ client ◀─ people
+//!                                      journal   segments  search          output
+//! ```
+//!
+//! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
+//! `lp-journal` writes the journal; `lp-query-N` run queries; `lp-blocking` decode request bodies.
+
+pub mod cli;
+pub mod settings;
+pub mod commands;
+pub mod forward;
+pub mod input;
+pub mod net;
+pub mod ingest;
+pub mod query;
+pub mod serve;
+pub mod http;
+pub mod client;
+pub mod output;
+pub mod terminal;
+pub mod telemetry;
+pub mod disk;
+pub mod clock;
+pub mod shutdown;

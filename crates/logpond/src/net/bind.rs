@@ -1,0 +1,96 @@
+//! Binding, with errors that name the setting to change.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+use socket2::{Domain, Socket, Type};
+
+/// Receive buffer asked for a datagram socket: about 20,000 messages of 200 bytes while the
+/// process is busy elsewhere. The kernel grants at most `net.core.rmem_max`.
+const UDP_RECEIVE_BYTES: usize = 8 << 20;
+
+/// Connections that may wait to be accepted. The kernel grants at most `net.core.somaxconn`.
+const BACKLOG: i32 = 1024;
+
+/// An address could not be bound.
+#[derive(Debug)]
+pub struct BindError {
+    /// The flag that names the address, with its dashes.
+    pub flag: &'static str,
+    /// The address.
+    pub address: SocketAddr,
+    /// The system's answer.
+    pub source: io::Error,
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BindError {
+            flag,
+            address,
+            source,
+        } = self;
+        write!(f, "cannot listen on {address} ({flag}): ")?;
+        match source.kind() {
+            io::ErrorKind::AddrInUse => write!(
+                f,
+                "the port is in use; stop the program that has it, or choose another with \
+                 {flag} ADDR (port 0 takes a free one)"
+            ),
+            io::ErrorKind::PermissionDenied => write!(
+                f,
+                "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE, or choose \
+                 another with {flag} ADDR"
+            ),
+            _ => write!(f, "{source}"),
+        }
+    }
+}
+
+impl std::error::Error for BindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Listens on a TCP address; port 0 takes a free one.
+///
+/// # Errors
+/// When the system refuses; the error names `flag`.
+pub fn bind_tcp(flag: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
+    let bind = || {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        // A restart must not wait for connections of the process before it.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket.into())
+    };
+    bind().map_err(|source| BindError {
+        flag,
+        address,
+        source,
+    })
+}
+
+/// Binds a UDP address with a large receive buffer; port 0 takes a free one.
+///
+/// # Errors
+/// When the system refuses; the error names `flag`.
+pub fn bind_udp(flag: &'static str, address: SocketAddr) -> Result<UdpSocket, BindError> {
+    let bind = || {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        // A smaller buffer than asked for is no reason to fail.
+        let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BYTES);
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        Ok(socket.into())
+    };
+    bind().map_err(|source| BindError {
+        flag,
+        address,
+        source,
+    })
+}

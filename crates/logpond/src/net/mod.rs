@@ -1,0 +1,153 @@
+//! Listeners for raw lines and syslog.
+//!
+//! Invariants:
+//! - Memory per connection is bounded: one read buffer, one partial record up to the line limit,
+//!   one batch of [`BATCH_BYTES`].
+//! - While the journal has no room, a connection is not read: the sender feels it through TCP.
+//!   What cannot be kept (a datagram, a batch that a failed sync took away) is counted.
+//! - A durable connection gets `OK <count>` only after the sync of these records.
+
+mod bind;
+mod framing;
+mod gather;
+mod stream;
+mod udp;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use logpond_record::Batch;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use bind::{BindError, bind_tcp, bind_udp};
+pub use stream::serve_stream;
+pub use udp::serve_udp;
+
+use crate::ingest::{Ingest, Refused};
+use crate::shutdown::{DRAIN_TIME_MAX, Shutdown};
+use crate::telemetry::{Intake, Metrics};
+
+/// Connections one listener serves at a time; further ones wait in the kernel's queue. At 64 KiB
+/// of buffer each this is 64 MiB at the very worst.
+pub const CONNECTIONS_MAX: usize = 1024;
+
+/// Bytes gathered before a batch is submitted although more could be read. One connection that
+/// waits 2 ms for each sync still gets 250 MB/s.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// How long a small batch of a fast intake waits for company. With the journal's own 50 ms it
+/// stays below the 100 ms promised.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// Pause before a batch is offered again that a full disk refused, and after a failed accept.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a connection may be silent before the kernel asks whether the peer is still there.
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
+
+/// What every listener needs.
+#[derive(Clone)]
+pub struct Context {
+    /// Where records go.
+    pub ingest: Ingest,
+    /// Where they are counted.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Which intake this is.
+    pub intake: Intake,
+    /// Longer records are cut to this many bytes and marked.
+    pub line_bytes_max: usize,
+}
+
+impl Context {
+    /// Submits a batch, waiting as long as it takes: for room, or for the disk to have space
+    /// again. Gives up only when the journal failed or the process stops.
+    async fn submit_patiently(&self, batch: &Arc<Batch>, durable: bool) -> Result<u64, Refused> {
+        loop {
+            match self.ingest.submit(batch.clone(), durable).await {
+                Ok(accepted) => {
+                    self.count_accepted(batch);
+                    return Ok(accepted.count);
+                }
+                Err(Refused::Busy | Refused::Full(_)) if !self.shutdown.is_stopping() => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(refused) => return Err(refused),
+            }
+        }
+    }
+
+    fn count_accepted(&self, batch: &Batch) {
+        let metrics = self.metrics.intake(self.intake);
+        metrics.records.add(batch.len() as u64);
+        metrics.bytes.add(batch.payload().len() as u64);
+    }
+
+    fn count_lost(&self, records: usize) {
+        self.metrics.intake(self.intake).lost.add(records as u64);
+    }
+}
+
+/// Accepts connections until the stop, then waits for the open ones, at most
+/// [`DRAIN_TIME_MAX`].
+pub async fn accept<F>(
+    listener: TcpListener,
+    context: Context,
+    connections_max: usize,
+    serve: impl Fn(TcpStream, IpAddr, Context) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let slots = Arc::new(Semaphore::new(connections_max));
+    let mut open = JoinSet::new();
+    let mut shutdown = context.shutdown.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = next(&listener, &slots) => accepted,
+            Some(_) = open.join_next() => continue,
+            () = shutdown.stopping() => break,
+        };
+        let Ok((slot, stream, peer)) = accepted else {
+            // Out of descriptors, or the peer is gone already.
+            tokio::time::sleep(RETRY_PAUSE).await;
+            continue;
+        };
+        prepare(&stream);
+        let metrics = context.metrics.clone();
+        let intake = context.intake;
+        metrics.intake(intake).connections_total.add(1);
+        let serving = serve(stream, peer, context.clone());
+        open.spawn(async move {
+            let _slot = slot;
+            let _held = metrics.intake(intake).connections.hold();
+            serving.await;
+        });
+    }
+    drop(listener);
+    let all = async { while open.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
+}
+
+async fn next(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> std::io::Result<(tokio::sync::OwnedSemaphorePermit, TcpStream, IpAddr)> {
+    let slot = slots.clone().acquire_owned().await;
+    let slot = slot.map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((slot, stream, peer.ip().to_canonical()))
+}
+
+/// Options that help but are not needed.
+fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE_TIME);
+    let _ = socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}

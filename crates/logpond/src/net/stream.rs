@@ -1,0 +1,173 @@
+//! One TCP connection of records: raw lines, fast or durable, or framed syslog.
+
+use std::io;
+use std::net::IpAddr;
+
+use logpond_record::{EntryKind, Labels};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::framing::Framing;
+use super::gather::Gather;
+use super::{BATCH_BYTES, Context, LINGER};
+use crate::ingest::Refused;
+use crate::telemetry::Intake;
+
+/// Read buffer of a connection.
+const READ_BYTES: usize = 64 << 10;
+
+/// Why reading paused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// There is a batch to submit; the connection goes on.
+    Batch,
+    /// The peer closed its side, or the connection broke.
+    Ended,
+    /// The process stops.
+    Stopping,
+}
+
+/// Serves one connection to its end.
+pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
+    let (kind, labels) = match context.intake {
+        Intake::SyslogTcp => {
+            let labels = vec![("hostname".into(), peer.to_string().into())];
+            (EntryKind::Syslog, labels)
+        }
+        _ => (EntryKind::Line, Labels::new()),
+    };
+    let connection = Connection {
+        stream,
+        is_durable: context.intake == Intake::Durable,
+        framing: Framing::new(kind, context.line_bytes_max),
+        gather: Gather::new(kind, labels),
+        buffer: Vec::new(),
+        context,
+    };
+    connection.run().await;
+}
+
+struct Connection {
+    stream: TcpStream,
+    context: Context,
+    is_durable: bool,
+    framing: Framing,
+    gather: Gather,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    async fn run(mut self) {
+        loop {
+            let pause = self.fill().await;
+            // A durable sender that was not told `OK` sends the torn line again.
+            if pause == Pause::Ended || (pause == Pause::Stopping && !self.is_durable) {
+                self.framing.finish(&mut self.gather, &self.context);
+            }
+            if self.hand_over().await.is_err() || pause != Pause::Batch {
+                break;
+            }
+        }
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// Reads until a batch is worth submitting.
+    async fn fill(&mut self) -> Pause {
+        let mut lingered = self.is_durable;
+        loop {
+            match self.read() {
+                Ok(0) => return Pause::Ended,
+                Ok(_) if self.gather.bytes() >= BATCH_BYTES => return Pause::Batch,
+                Ok(_) => continue,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Pause::Ended,
+            }
+            if !self.gather.is_empty() && lingered {
+                return Pause::Batch;
+            }
+            let mut shutdown = self.context.shutdown.clone();
+            let stopping = tokio::select! {
+                biased;
+                () = shutdown.stopping() => true,
+                _ = self.stream.readable(), if self.gather.is_empty() => false,
+                // Also ends by itself when more can be read.
+                _ = tokio::time::timeout(LINGER, self.stream.readable()),
+                    if !self.gather.is_empty() => {
+                    lingered = true;
+                    false
+                }
+            };
+            if stopping {
+                return self.read_rest();
+            }
+        }
+    }
+
+    /// Takes what the kernel has received already, once, for the last batch.
+    fn read_rest(&mut self) -> Pause {
+        while self.gather.bytes() < BATCH_BYTES {
+            match self.read() {
+                Ok(0) => return Pause::Ended,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        Pause::Stopping
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        // Idle connections have no buffer.
+        self.buffer.resize(READ_BYTES, 0);
+        let read = self.stream.try_read(&mut self.buffer);
+        match &read {
+            Ok(bytes) => {
+                let new = &self.buffer[..*bytes];
+                self.framing.feed(new, &mut self.gather, &self.context);
+            }
+            Err(_) if self.gather.is_empty() => self.buffer = Vec::new(),
+            Err(_) => {}
+        }
+        read
+    }
+
+    /// Submits what was gathered, and tells a durable sender.
+    async fn hand_over(&mut self) -> Result<(), ()> {
+        let mut acknowledged = 0;
+        let mut failed = None;
+        for batch in self.gather.take() {
+            match self.context.submit_patiently(&batch, self.is_durable).await {
+                Ok(count) => acknowledged += count,
+                Err(refused) => {
+                    self.context.count_lost(batch.len());
+                    failed = Some(refused);
+                    if self.is_durable {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.is_durable {
+            self.answer(acknowledged, failed.as_ref()).await?;
+        }
+        match failed {
+            Some(Refused::Stopping) => Err(()),
+            Some(_) if self.is_durable => Err(()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn answer(&mut self, acknowledged: u64, failed: Option<&Refused>) -> Result<(), ()> {
+        let mut answer = String::new();
+        if acknowledged > 0 {
+            answer = format!("OK {acknowledged}\n");
+        }
+        if let Some(refused) = failed {
+            answer.push_str(&format!("ERR {refused}\n"));
+        }
+        self.stream
+            .write_all(answer.as_bytes())
+            .await
+            .map_err(|_| ())
+    }
+}

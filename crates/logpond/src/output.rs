@@ -1,0 +1,54 @@
+//! How records are printed: one file a format, all of them functions from a [`Row`] to bytes.
+//!
+//! Invariants: nothing here reads or writes anything but its arguments; the same row gives the
+//! same bytes, whether a server sent it or a file was read; only `raw` and `json` may hand control
+//! characters of a record through, every other format escapes them.
+
+mod row;
+mod text;
+mod json;
+mod line;
+mod pretty;
+mod raw;
+mod logfmt;
+mod csv;
+mod table;
+mod bars;
+pub mod quantity;
+
+use crate::cli::Format;
+
+pub use bars::Bars;
+pub use json::write_row as write_json;
+pub use pretty::{Spans, Style};
+pub use row::{Row, RowError, decode_base64};
+pub use table::Table;
+
+/// Turns rows into one format.
+pub trait Render {
+    /// Appends a row.
+    fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>);
+
+    /// Appends what separates groups of context.
+    fn gap(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"--\n");
+    }
+
+    /// Appends what was held back.
+    fn end(&mut self, _out: &mut Vec<u8>) {}
+}
+
+/// The renderer of a format.
+pub fn renderer(format: Format, style: Style) -> Box<dyn Render> {
+    match format {
+        Format::Pretty => Box::new(pretty::Pretty::new(style)),
+        Format::Line => Box::new(line::Line),
+        Format::Raw => Box::new(raw::Raw),
+        Format::Json => Box::new(json::Json),
+        Format::Logfmt => Box::new(logfmt::Logfmt),
+        Format::Csv => Box::new(csv::Csv::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

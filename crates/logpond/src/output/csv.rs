@@ -1,0 +1,135 @@
+//! `-o csv`, RFC 4180: a header, then one record a line with CRLF.
+//!
+//! Columns are `_time`, `_id`, `_msg`, the fields of the first [`SAMPLE_ROWS`] records in the
+//! order they appear, and `_more`: a JSON object of whatever else a record has. The header depends
+//! on the records only, never on how fast they came; so nothing is printed before the sample is
+//! full or the answer ends.
+
+use std::borrow::Cow;
+
+use logpond_record::Value;
+
+use super::json::write_object;
+use super::{Render, Row};
+
+/// Records that are held back to learn their fields: enough for logs of one kind to show them.
+const SAMPLE_ROWS: usize = 1000;
+/// Bytes of text after which the sample ends early, so that it stays small in memory.
+const SAMPLE_BYTES_MAX: usize = 8 << 20;
+/// Most columns; further fields go to `_more`.
+const COLUMNS_MAX: usize = 256;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Csv {
+    columns: Vec<String>,
+    sample: Vec<Row<'static>>,
+    sample_bytes: usize,
+    is_begun: bool,
+}
+
+impl Render for Csv {
+    fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
+        if self.is_begun {
+            self.write(row, out);
+            return;
+        }
+        self.learn(row);
+        if self.sample.len() == SAMPLE_ROWS || self.sample_bytes > SAMPLE_BYTES_MAX {
+            self.end(out);
+        }
+    }
+
+    /// Groups of context are not marked: every line of a table is a record.
+    fn gap(&mut self, _out: &mut Vec<u8>) {}
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.is_begun {
+            return;
+        }
+        self.is_begun = true;
+        out.extend_from_slice(b"_time,_id,_msg");
+        for column in &self.columns {
+            out.push(b',');
+            write_cell(column.as_bytes(), out);
+        }
+        out.extend_from_slice(b",_more\r\n");
+        for row in std::mem::take(&mut self.sample) {
+            self.write(&row, out);
+        }
+    }
+}
+
+impl Csv {
+    fn learn(&mut self, row: &Row<'_>) {
+        for (name, value) in row.plain_fields() {
+            self.sample_bytes += name.len() + value.to_text().len();
+            if self.columns.len() < COLUMNS_MAX && !self.columns.iter().any(|c| c == name) {
+                self.columns.push(name.to_string());
+            }
+        }
+        self.sample_bytes += row.message.as_ref().map_or(0, |m| m.len());
+        self.sample.push(owned(row));
+    }
+
+    fn write(&self, row: &Row<'_>, out: &mut Vec<u8>) {
+        let time = row.time.map(|t| t.to_string()).unwrap_or_default();
+        write_cell(time.as_bytes(), out);
+        out.push(b',');
+        write_cell(row.id.as_bytes(), out);
+        out.push(b',');
+        write_cell(row.message.as_deref().unwrap_or_default(), out);
+        for column in &self.columns {
+            out.push(b',');
+            match row.field(column) {
+                None | Some(Value::Null) => {}
+                // An empty text is not a missing one.
+                Some(Value::Str(text)) if text.is_empty() => out.extend_from_slice(b"\"\""),
+                Some(value) => write_cell(&value.to_text(), out),
+            }
+        }
+        out.push(b',');
+        let more = |name: &str| !self.columns.iter().any(|column| column == name);
+        if row.plain_fields().any(|(name, _)| more(name)) {
+            let mut object = Vec::new();
+            write_object(
+                row.plain_fields().filter(|(name, _)| more(name)),
+                &mut object,
+            );
+            write_cell(&object, out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn owned(row: &Row<'_>) -> Row<'static> {
+    Row {
+        time: row.time,
+        id: Cow::Owned(row.id.to_string()),
+        message: row.message.as_ref().map(|m| Cow::Owned(m.to_vec())),
+        fields: row
+            .fields
+            .iter()
+            .map(|(name, value)| (Cow::Owned(name.to_string()), value.clone().into_owned()))
+            .collect(),
+        line: None,
+    }
+}
+
+fn write_cell(text: &[u8], out: &mut Vec<u8>) {
+    if !text
+        .iter()
+        .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'))
+    {
+        out.extend_from_slice(text);
+        return;
+    }
+    out.push(b'"');
+    for &byte in text {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,102 @@
+//! `-o json`: one object a line: `_time`, `_id`, `_msg`, then the fields.
+//!
+//! Bytes that are not UTF-8 become U+FFFD; a message that has any is also given exactly, in base
+//! 64, as `_msg_bin`.
+
+use logpond_record::Value;
+
+use super::{Render, Row};
+
+/// See the module.
+pub(super) struct Json;
+
+impl Render for Json {
+    fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
+        write_row(row, out);
+        out.push(b'\n');
+    }
+
+    /// Answers carry gaps in this form, too.
+    fn gap(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"_gap\":true}\n");
+    }
+}
+
+/// Appends the object of a row, without a line end.
+pub fn write_row(row: &Row<'_>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    if let Some(time) = row.time {
+        out.extend_from_slice(format!("\"_time\":\"{time}\",").as_bytes());
+    }
+    out.extend_from_slice(format!("\"_id\":\"{}\"", row.id).as_bytes());
+    if let Some(message) = &row.message {
+        out.extend_from_slice(b",\"_msg\":");
+        write_string(&String::from_utf8_lossy(message), out);
+        if std::str::from_utf8(message).is_err() {
+            out.extend_from_slice(b",\"_msg_bin\":\"");
+            write_base64(message, out);
+            out.push(b'"');
+        }
+    }
+    for (at, (name, value)) in row.fields.iter().enumerate() {
+        let is_repeated = row.fields[..at].iter().any(|(earlier, _)| earlier == name);
+        if is_repeated || matches!(&**name, "_time" | "_id" | "_msg" | "_msg_bin") {
+            continue;
+        }
+        out.push(b',');
+        write_string(name, out);
+        out.push(b':');
+        write_value(value, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends the fields as one object.
+pub(super) fn write_object<'a>(
+    fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    for (at, (name, value)) in fields.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_string(name, out);
+        out.push(b':');
+        write_value(value, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a value; a number that JSON cannot write becomes null.
+pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Str(text) => write_string(text, out),
+        Value::Bytes(bytes) => write_string(&String::from_utf8_lossy(bytes), out),
+        Value::Float(number) if !number.is_finite() => out.extend_from_slice(b"null"),
+        other => other.write_text(out),
+    }
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    // Writing a string to a vector cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for group in bytes.chunks(3) {
+        let mut three = [0u8; 3];
+        three[..group.len()].copy_from_slice(group);
+        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+        for place in 0..4 {
+            let six = (bits >> (18 - 6 * place)) & 63;
+            let character = ALPHABET[six as usize];
+            out.push(if place <= group.len() {
+                character
+            } else {
+                b'='
+            });
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `-o pretty`, for people: local time with its offset, level, origin, message, fields.
+//!
+//! Colours mark the level, keys and matches; the level is a word as well, so nothing is said by
+//! colour alone. Neither black nor white is used: one of them is invisible somewhere. Lines of a
+//! message stay lines.
+
+use std::ops::Range;
+
+use jiff::tz::TimeZone;
+use logpond_record::{Timestamp, Value};
+
+use super::line::HEAD;
+use super::text::{write_pair, write_safe};
+use super::{Render, Row};
+
+/// Fields that hold a level, the first one counts.
+const LEVEL_FIELDS: [&str; 6] = [
+    "level",
+    "lvl",
+    "loglevel",
+    "severity",
+    "log.level",
+    "severity_text",
+];
+
+const RESET: &str = "\x1b[0m";
+const DIM: &str = "\x1b[2m";
+const MATCH: &str = "\x1b[1;31m";
+
+/// Finds the parts of a text that matched.
+pub type Spans = Box<dyn Fn(&[u8]) -> Vec<Range<usize>>>;
+
+/// How `pretty` looks.
+pub struct Style {
+    /// Whether colours are used.
+    pub colour: bool,
+    /// The zone of times.
+    pub zone: TimeZone,
+    /// What is highlighted in messages, when there are colours.
+    pub spans: Option<Spans>,
+}
+
+/// See the module.
+pub(super) struct Pretty {
+    style: Style,
+}
+
+impl Pretty {
+    pub(super) fn new(style: Style) -> Pretty {
+        Pretty { style }
+    }
+
+    fn paint(&self, colour: &str, text: &[u8], out: &mut Vec<u8>) {
+        if self.style.colour && !text.is_empty() {
+            out.extend_from_slice(colour.as_bytes());
+            out.extend_from_slice(text);
+            out.extend_from_slice(RESET.as_bytes());
+        } else {
+            out.extend_from_slice(text);
+        }
+    }
+
+    fn message(&self, message: &[u8], out: &mut Vec<u8>) {
+        let spans = match &self.style.spans {
+            Some(spans) if self.style.colour => spans(message),
+            _ => Vec::new(),
+        };
+        let mut done = 0;
+        for span in spans {
+            if span.start < done || span.end > message.len() || span.is_empty() {
+                continue;
+            }
+            write_safe(&message[done..span.start], true, out);
+            let mut part = Vec::new();
+            write_safe(&message[span.clone()], true, &mut part);
+            self.paint(MATCH, &part, out);
+            done = span.end;
+        }
+        write_safe(&message[done..], true, out);
+    }
+}
+
+impl Render for Pretty {
+    fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
+        if let Some(time) = row.time {
+            let text = local(time, &self.style.zone);
+            self.paint(DIM, text.as_bytes(), out);
+            out.push(b' ');
+        }
+        let level = LEVEL_FIELDS
+            .iter()
+            .find_map(|name| Some((*name, level_of(row.field(name)?)?)));
+        if let Some((_, level)) = level {
+            self.paint(level.colour(), level.word().as_bytes(), out);
+            out.push(b' ');
+        }
+        for (name, end) in HEAD.iter().zip([" ", ": "]) {
+            if let Some(value) = row.field(name) {
+                let mut part = Vec::new();
+                write_safe(&value.to_text(), false, &mut part);
+                self.paint("\x1b[36m", &part, out);
+                out.extend_from_slice(end.as_bytes());
+            }
+        }
+        if let Some(message) = row.message.as_ref().filter(|m| !m.is_empty()) {
+            self.message(message, out);
+            out.push(b' ');
+        }
+        let skipped = [HEAD[0], HEAD[1], level.map_or("", |(name, _)| name)];
+        if !row.message_shows(&skipped) {
+            for (name, value) in row.plain_fields().filter(|(n, _)| !skipped.contains(n)) {
+                let mut pair = Vec::new();
+                write_pair(name, value, &mut pair);
+                let split = pair.iter().position(|&b| b == b'=').map_or(0, |at| at + 1);
+                self.paint(DIM, &pair[..split], out);
+                out.extend_from_slice(&pair[split..]);
+                out.push(b' ');
+            }
+        }
+        if out.last() == Some(&b' ') {
+            out.pop();
+        }
+        out.push(b'\n');
+    }
+
+    fn gap(&mut self, out: &mut Vec<u8>) {
+        self.paint(DIM, b"--", out);
+        out.push(b'\n');
+    }
+}
+
+/// `2026-03-02 01:02:32.465+01:00`, with as many digits of the fraction as are needed in threes.
+fn local(time: Timestamp, zone: &TimeZone) -> String {
+    let (seconds, nanos) = time.seconds();
+    let Ok(instant) = jiff::Timestamp::new(seconds, nanos as i32) else {
+        return time.to_string();
+    };
+    let zoned = instant.to_zoned(zone.clone());
+    let fraction = match nanos {
+        n if n % 1_000_000 == 0 => format!("{:03}", n / 1_000_000),
+        n if n % 1000 == 0 => format!("{:06}", n / 1000),
+        n => format!("{n:09}"),
+    };
+    format!(
+        "{}.{fraction}{}",
+        zoned.strftime("%Y-%m-%d %H:%M:%S"),
+        zoned.strftime("%:z")
+    )
+}
+
+/// A level, gravest last.
+#[derive(Clone, Copy)]
+enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+    Fatal,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Level::Debug => "DEBUG",
+            Level::Info => "INFO ",
+            Level::Warn => "WARN ",
+            Level::Error => "ERROR",
+            Level::Fatal => "FATAL",
+        }
+    }
+
+    fn colour(self) -> &'static str {
+        match self {
+            Level::Debug => "\x1b[34m",
+            Level::Info => "\x1b[32m",
+            Level::Warn => "\x1b[33m",
+            Level::Error => "\x1b[31m",
+            Level::Fatal => "\x1b[1;35m",
+        }
+    }
+}
+
+/// The level that a word or a syslog severity stands for.
+fn level_of(value: &Value<'_>) -> Option<Level> {
+    let text = value.to_text().to_ascii_lowercase();
+    Some(match text.as_slice() {
+        b"trace" | b"debug" | b"7" => Level::Debug,
+        b"info" | b"information" | b"notice" | b"6" | b"5" => Level::Info,
+        b"warn" | b"warning" | b"4" => Level::Warn,
+        b"err" | b"error" | b"3" => Level::Error,
+        b"crit" | b"critical" | b"alert" | b"emerg" | b"fatal" | b"panic" | b"2" | b"1" | b"0" => {
+            Level::Fatal
+        }
+        _ => return None,
+    })
+}

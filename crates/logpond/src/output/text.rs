@@ -1,0 +1,99 @@
+//! Text that is safe on a terminal and stays on one line.
+
+use logpond_record::Value;
+
+/// Appends text with every control character escaped, and bytes that are not UTF-8 as `\xNN`.
+///
+/// A tab stays a tab. A line end stays one only where `lines` says so.
+pub(super) fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
+    for chunk in text.utf8_chunks() {
+        let valid = chunk.valid();
+        let mut clean = 0;
+        for (at, character) in valid.char_indices() {
+            if !is_unsafe(character, lines) {
+                continue;
+            }
+            out.extend_from_slice(&valid.as_bytes()[clean..at]);
+            clean = at + character.len_utf8();
+            match character {
+                '\n' => out.extend_from_slice(b"\\n"),
+                '\r' => out.extend_from_slice(b"\\r"),
+                c if c.is_ascii() => write_hex(c as u8, out),
+                c => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+            }
+        }
+        out.extend_from_slice(&valid.as_bytes()[clean..]);
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|&byte| write_hex(byte, out));
+    }
+}
+
+/// Control characters, and the marks that make a terminal show text in another order.
+fn is_unsafe(c: char, lines: bool) -> bool {
+    match c {
+        '\t' => false,
+        '\n' => !lines,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' => true,
+        c => c.is_control(),
+    }
+}
+
+fn write_hex(byte: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+}
+
+/// Appends a value as logfmt does: in quotes where it would be misread without.
+pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+    let text = value.to_text();
+    let is_string = matches!(value, Value::Str(_) | Value::Json(_) | Value::Bytes(_));
+    if !is_string || is_bare(&text) {
+        out.extend_from_slice(&text);
+        return;
+    }
+    out.push(b'"');
+    let mut safe = Vec::with_capacity(text.len());
+    write_safe(&double_backslashes(&text), false, &mut safe);
+    out.extend_from_slice(&safe);
+    out.push(b'"');
+}
+
+/// Puts a backslash before backslashes and quotes.
+fn double_backslashes(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 8);
+    for &byte in text {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
+}
+
+fn is_bare(text: &[u8]) -> bool {
+    !text.is_empty()
+        && std::str::from_utf8(text).is_ok_and(|text| {
+            text.chars()
+                .all(|c| !c.is_control() && !c.is_whitespace() && !matches!(c, '"' | '=' | '\\'))
+        })
+}
+
+/// Appends `name=value`.
+pub(super) fn write_pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+    write_name(name, out);
+    out.push(b'=');
+    write_value(value, out);
+}
+
+/// Appends a name; characters that a name cannot have become `_`.
+pub(super) fn write_name(name: &str, out: &mut Vec<u8>) {
+    for c in name.chars() {
+        let c = if c.is_control() || c.is_whitespace() || matches!(c, '"' | '=') {
+            '_'
+        } else {
+            c
+        };
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}

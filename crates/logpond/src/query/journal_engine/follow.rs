@@ -1,0 +1,187 @@
+//! Records as they become visible.
+//!
+//! Invariant: a record that became visible after the snapshot of the search is emitted once, in
+//! the order of its source.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use logpond_protocol::intake::Parser;
+use logpond_record::SourceId;
+use logpond_search::Scratch;
+use logpond_segment::disk::ReadAt;
+use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
+
+use super::super::output::Output;
+use super::super::{QueryError, Search, Trailer, encode};
+use super::JournalEngine;
+
+/// How often a follower without news looks whether anybody still listens.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A file and how far it was read.
+struct Tail {
+    source: SourceId,
+    path: String,
+    file: Arc<dyn ReadAt>,
+    offset: u64,
+}
+
+pub(super) struct Follower<'a> {
+    engine: &'a JournalEngine,
+    search: &'a Search,
+    parser: Parser,
+    scratch: Scratch,
+    tails: Vec<Tail>,
+    /// Sources that were closed and read to their end.
+    done: Vec<SourceId>,
+    seen: u64,
+}
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(
+        engine: &'a JournalEngine,
+        search: &'a Search,
+        snapshot: &Snapshot,
+        seen: u64,
+    ) -> Follower<'a> {
+        let tail = |open: &OpenState| Tail {
+            source: open.source,
+            path: open.path.clone(),
+            file: open.file.clone(),
+            offset: open.synced_bytes,
+        };
+        Follower {
+            engine,
+            search,
+            parser: Parser::new(),
+            scratch: Scratch::new(),
+            tails: snapshot.open.iter().map(tail).collect(),
+            done: snapshot.closed.iter().map(|c| c.source).collect(),
+            seen,
+        }
+    }
+
+    /// Emits until the limit, or until nobody listens.
+    pub(super) fn run(mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
+        while self.search.limit.is_none_or(|limit| trailer.rows < limit) {
+            out.check()?;
+            let seen = self.engine.changes.wait(self.seen, CHECK_INTERVAL);
+            if seen == self.seen {
+                continue;
+            }
+            self.seen = seen;
+            self.catch_up(out, trailer)?;
+            out.flush()?;
+        }
+        trailer.has_more = true;
+        Ok(())
+    }
+
+    fn catch_up(&mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
+        let snapshot = self.engine.visible.snapshot();
+        for open in &snapshot.open {
+            if !self.tails.iter().any(|t| t.source == open.source) {
+                let (path, file) = (open.path.clone(), open.file.clone());
+                self.tails.push(Tail {
+                    source: open.source,
+                    path,
+                    file,
+                    offset: 0,
+                });
+            }
+        }
+        for closed in snapshot.closed.iter() {
+            self.find_closed(closed, trailer);
+        }
+        self.done
+            .retain(|d| snapshot.closed.iter().any(|c| c.source == *d));
+        self.tails.sort_by_key(|t| t.source);
+        let mut tails = std::mem::take(&mut self.tails);
+        for tail in &mut tails {
+            let open = snapshot.open.iter().find(|o| o.source == tail.source);
+            // A file that is not open any more is complete, also if its segment has replaced it.
+            let limit = match open {
+                Some(open) => Ok(open.synced_bytes),
+                None => tail.file.bytes(),
+            };
+            let read = limit
+                .map_err(io_error)
+                .and_then(|limit| self.read(tail, limit, out, trailer));
+            match read {
+                Err(QueryError::Disk(what)) => trailer.miss(what),
+                other => other?,
+            }
+        }
+        let is_open = |t: &Tail| snapshot.open.iter().any(|o| o.source == t.source);
+        let (open, closed): (Vec<_>, Vec<_>) = tails.into_iter().partition(is_open);
+        self.tails = open;
+        self.done.extend(closed.iter().map(|t| t.source));
+        Ok(())
+    }
+
+    /// A file that was opened and closed between two looks.
+    fn find_closed(&mut self, closed: &ClosedFile, trailer: &mut Trailer) {
+        let known = self.done.contains(&closed.source)
+            || self.tails.iter().any(|t| t.source == closed.source);
+        if known {
+            return;
+        }
+        let (source, path) = (closed.source, closed.path.clone());
+        match self.engine.disk.open(&closed.path) {
+            Ok(file) => self.tails.push(Tail {
+                source,
+                path,
+                file,
+                offset: 0,
+            }),
+            Err(e) => trailer.miss(e),
+        }
+    }
+
+    fn read(
+        &mut self,
+        tail: &mut Tail,
+        limit: u64,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        if limit <= tail.offset {
+            return Ok(());
+        }
+        let state = OpenState {
+            path: tail.path.clone(),
+            source: tail.source,
+            synced_bytes: limit,
+            summary: Summary::default(),
+            file: tail.file.clone(),
+        };
+        let file = JournalFile::from_open(&state);
+        let file = file.map_err(|e| QueryError::Disk(format!("{}: {e}", tail.path)))?;
+        let mut frames = match tail.offset {
+            0 => file.frames(),
+            offset => file.frames_from(offset),
+        };
+        let search = self.search;
+        while let Some(frame) = frames.next().map_err(io_error)? {
+            trailer.bytes_scanned += frame.payload().len() as u64;
+            for entry in frame.entries() {
+                let record = self.parser.parse(&entry);
+                self.engine.note_newest(record.time);
+                let is_match = record.time >= search.scope.range.from
+                    && search.scope.matcher.matches(&record, &mut self.scratch);
+                if is_match && search.limit.is_none_or(|limit| trailer.rows < limit) {
+                    trailer.rows += 1;
+                    out.line(|chunk| encode::write_row(&record, search.parts, chunk))?;
+                }
+            }
+        }
+        tail.offset = limit;
+        Ok(())
+    }
+}
+
+fn io_error(error: io::Error) -> QueryError {
+    QueryError::Disk(error.to_string())
+}

@@ -1,0 +1,170 @@
+//! Answers questions: over the journal now, with the same interface over segments.
+//!
+//! Invariants:
+//! - Rows leave in the total order `(time, id)`, each exactly once; followed rows leave in the
+//!   order of their arrival.
+//! - The memory of a query is bounded by [`output::CHUNKS_MAX`] chunks and one window of rows.
+//! - A slow reader makes the query wait, a reader that went away ends it.
+//! - What could not be read is named in the trailer; it never ends the answer.
+//!
+//! Everything here blocks and runs on `lp-query-N` threads.
+
+mod encode;
+mod journal_engine;
+mod output;
+mod request;
+mod window;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use logpond_record::{TimeRange, Timestamp};
+
+pub use encode::{RowParts, write_row, write_string, write_value};
+pub use journal_engine::JournalEngine;
+pub use logpond_search::context::CONTEXT_ROWS_MAX;
+pub use logpond_search::order::{Direction, Key};
+pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
+pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
+
+/// Answers queries. Methods block; each call runs on a thread of its own.
+pub trait Engine: Send + Sync + 'static {
+    /// Emits the rows of a search.
+    ///
+    /// # Errors
+    /// See [`QueryError`]; rows may have been emitted before.
+    fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError>;
+
+    /// Emits `{"value":…,"count":…}` for the `count_max` most frequent values of a field.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn top(
+        &self,
+        scope: &Scope,
+        field: &str,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError>;
+
+    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of `step_ns` in `range`,
+    /// empty ones too.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn histogram(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError>;
+
+    /// Emits one object for each field that occurs.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError>;
+
+    /// Emits one object for each file of the store.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError>;
+
+    /// Closes, merges and, if `cold`, recompresses everything, and waits for the end of it.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError>;
+
+    /// Event time of the newest record there is, as far as it is known without reading.
+    fn newest(&self) -> Option<Timestamp>;
+}
+
+/// Why a query ended early.
+#[derive(Debug)]
+pub enum QueryError {
+    /// Nobody reads the answer any more, or the process stops.
+    Cancelled,
+    /// This engine cannot do it; what to do instead.
+    Unsupported(&'static str),
+    /// What was asked cannot be answered; why, in words.
+    Impossible(String),
+    /// The disk failed; what was done, in words.
+    Disk(String),
+}
+
+impl From<Cancelled> for QueryError {
+    fn from(_: Cancelled) -> QueryError {
+        QueryError::Cancelled
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueryError::Cancelled => f.write_str("the query was cancelled"),
+            QueryError::Unsupported(what) => f.write_str(what),
+            QueryError::Impossible(what) | QueryError::Disk(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+/// What is said at the end of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trailer {
+    /// Rows of the answer; of a table, the records counted in it.
+    pub rows: u64,
+    /// Bytes read.
+    pub bytes_scanned: u64,
+    /// What could not be read, in words; the answer is complete if there is nothing.
+    pub missing: Vec<String>,
+    /// How many things were missing, listed or not.
+    pub missing_count: u64,
+    /// Event time of the newest record there is.
+    pub newest: Option<Timestamp>,
+    /// Whether the limit kept further rows out.
+    pub has_more: bool,
+    /// Where the next page begins.
+    pub cursor: Option<Key>,
+}
+
+/// Things named in a trailer at most; further ones are counted.
+const MISSING_MAX: usize = 100;
+
+impl Trailer {
+    /// Names something that could not be read.
+    pub fn miss(&mut self, what: impl fmt::Display) {
+        self.missing_count += 1;
+        if self.missing.len() < MISSING_MAX {
+            self.missing.push(what.to_string());
+        }
+    }
+
+    /// The trailer as a line of JSON.
+    pub fn to_json(&self, elapsed_ms: f64) -> serde_json::Value {
+        let elapsed_ms = (elapsed_ms * 1000.0).round() / 1000.0;
+        let mut trailer = serde_json::json!({
+            "rows": self.rows,
+            "bytes_scanned": self.bytes_scanned,
+            "elapsed_ms": elapsed_ms,
+            "complete": self.missing_count == 0,
+            "missing": self.missing,
+            "newest": self.newest.map(|t| t.to_string()),
+        });
+        if self.missing_count > self.missing.len() as u64 {
+            trailer["missing_count"] = self.missing_count.into();
+        }
+        if self.has_more {
+            trailer["more"] = true.into();
+        }
+        if let Some(cursor) = self.cursor {
+            trailer["cursor"] = cursor_text(cursor).into();
+        }
+        serde_json::json!({ "_trailer": trailer })
+    }
+}

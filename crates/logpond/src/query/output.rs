@@ -1,0 +1,84 @@
+//! The answer on its way out: chunks of lines into a bounded channel.
+
+use hyper::body::Bytes;
+use tokio::sync::mpsc;
+
+use crate::shutdown::Shutdown;
+
+/// Size at which a chunk is sent.
+pub const CHUNK_BYTES: usize = 64 << 10;
+
+/// Chunks that wait for the reader. With the socket's own buffers enough that scan and sending
+/// overlap; more would only be memory that a stalled reader holds.
+pub const CHUNKS_MAX: usize = 8;
+
+/// Nobody reads any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Cancelled;
+
+/// Gathers lines into chunks.
+pub struct Output {
+    chunk: Vec<u8>,
+    sender: mpsc::Sender<Bytes>,
+    shutdown: Shutdown,
+}
+
+impl Output {
+    /// An output and its reading end.
+    pub fn new(shutdown: Shutdown) -> (Output, mpsc::Receiver<Bytes>) {
+        let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+        let chunk = Vec::new();
+        let output = Output {
+            chunk,
+            sender,
+            shutdown,
+        };
+        (output, receiver)
+    }
+
+    /// Appends one line; `write` gives it without its end. Blocks while the reader is behind.
+    ///
+    /// # Errors
+    /// When the reader is gone.
+    pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+        write(&mut self.chunk);
+        self.chunk.push(b'\n');
+        if self.chunk.len() >= CHUNK_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Appends one JSON value as a line.
+    ///
+    /// # Errors
+    /// As for [`Output::line`].
+    pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Cancelled> {
+        self.line(|out| out.extend_from_slice(value.to_string().as_bytes()))
+    }
+
+    /// Sends what was gathered.
+    ///
+    /// # Errors
+    /// As for [`Output::line`].
+    pub fn flush(&mut self) -> Result<(), Cancelled> {
+        if self.chunk.is_empty() {
+            return Ok(());
+        }
+        let chunk = std::mem::take(&mut self.chunk);
+        self.sender
+            .blocking_send(chunk.into())
+            .map_err(|_| Cancelled)
+    }
+
+    /// Whether the work is in vain: to be asked every few milliseconds of it.
+    ///
+    /// # Errors
+    /// When the reader is gone or the process stops.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.sender.is_closed() || self.shutdown.is_stopping() {
+            return Err(Cancelled);
+        }
+        Ok(())
+    }
+}

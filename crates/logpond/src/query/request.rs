@@ -1,0 +1,114 @@
+//! What is asked, ready to run.
+
+use std::fmt;
+
+use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_search::order::{Direction, Key};
+use logpond_search::query::Filter;
+use logpond_search::{Matcher, SyntaxError};
+
+use super::RowParts;
+
+/// Which records are meant.
+#[derive(Debug)]
+pub struct Scope {
+    /// The filter, for pruning.
+    pub filter: Filter,
+    /// The same, compiled.
+    pub matcher: Matcher,
+    /// Event times.
+    pub range: TimeRange,
+}
+
+impl Scope {
+    /// Parses and compiles a filter. Takes up to milliseconds for a large regular expression.
+    ///
+    /// # Errors
+    /// When the text is not a filter.
+    pub fn new(text: &str, range: TimeRange) -> Result<Scope, SyntaxError> {
+        let filter = logpond_search::query::parse(text)?;
+        let matcher = Matcher::new(&filter)?;
+        Ok(Scope {
+            filter,
+            matcher,
+            range,
+        })
+    }
+}
+
+/// A search for rows.
+#[derive(Debug)]
+pub struct Search {
+    /// Which records.
+    pub scope: Scope,
+    /// Matches at most; `None` is no limit.
+    pub limit: Option<u64>,
+    /// In which order.
+    pub direction: Direction,
+    /// Only rows behind this place; for a followed search, records received after it.
+    pub behind: Option<Key>,
+    /// Goes on with records as they come.
+    pub is_followed: bool,
+    /// Rows before each match, earlier in time.
+    pub rows_before: usize,
+    /// Rows after each match, later in time.
+    pub rows_after: usize,
+    /// Only the trailer's count is wanted.
+    pub is_count: bool,
+    /// Emits `_progress` objects.
+    pub wants_progress: bool,
+    /// What rows have beside their fields.
+    pub parts: RowParts,
+}
+
+impl Search {
+    /// A search for everything that the scope means, oldest first.
+    pub fn new(scope: Scope) -> Search {
+        Search {
+            scope,
+            limit: None,
+            direction: Direction::Forward,
+            behind: None,
+            is_followed: false,
+            rows_before: 0,
+            rows_after: 0,
+            is_count: false,
+            wants_progress: false,
+            parts: RowParts::default(),
+        }
+    }
+
+    /// Whether rows around the matches are wanted.
+    pub fn has_context(&self) -> bool {
+        self.rows_before > 0 || self.rows_after > 0
+    }
+}
+
+/// A text is not a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CursorError;
+
+impl fmt::Display for CursorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cursor is the `_time` and the `_id` of a row with '_' between")
+    }
+}
+
+impl std::error::Error for CursorError {}
+
+/// The text of the place right behind a row: its `_time` and `_id` with `_` between, so that a
+/// reader can make one from the last row it saw.
+pub fn cursor_text(key: Key) -> String {
+    format!("{}_{}", key.time, key.id)
+}
+
+/// Reads what [`cursor_text`] wrote.
+///
+/// # Errors
+/// When the text is something else.
+pub fn parse_cursor(text: &str) -> Result<Key, CursorError> {
+    let (time, id) = text.rsplit_once('_').ok_or(CursorError)?;
+    let time: Timestamp = logpond_search::when::absolute(time).ok_or(CursorError)?;
+    let id: Id = id.parse().map_err(|_| CursorError)?;
+    Ok(Key { time, id })
+}

@@ -1,0 +1,200 @@
+//! All roles in one process: composition only.
+//!
+//! Invariants:
+//! - Nothing listens before the journal is recovered; the ready file is written only once
+//!   everything listens.
+//! - The async runtime has one thread, `lp-runtime`; everything that touches files happens before
+//!   it starts, after it ended, or on other threads.
+//! - The end runs in order, see [`crate::shutdown`]; it takes at most the drain's time and one
+//!   sync.
+
+mod announce;
+mod error;
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::{self, Recovered};
+
+pub use announce::Addresses;
+pub use error::ServeError;
+
+use crate::clock;
+use crate::disk::{DataLock, RealDisk};
+use crate::http::App;
+use crate::ingest::{self, Changes, DiskJournal, Writer};
+use crate::query::{Engine, JournalEngine};
+use crate::settings::Settings;
+use crate::shutdown::{self, Stopper};
+use crate::telemetry::Metrics;
+use runtime::{Listeners, Parts};
+
+/// A server that runs.
+pub struct Server {
+    addresses: Addresses,
+    recovered: Recovered,
+    is_new: bool,
+    stopper: Arc<Stopper>,
+    metrics: Arc<Metrics>,
+    runtime: JoinHandle<()>,
+    writer: Writer,
+    /// Held until everything has ended.
+    _lock: DataLock,
+}
+
+/// Runs a server until SIGTERM or SIGINT, and drains it.
+///
+/// # Errors
+/// See [`ServeError`].
+pub fn run(settings: &Settings) -> Result<(), ServeError> {
+    let started = Instant::now();
+    let server = Server::start_with(settings, true)?;
+    if let Some(path) = &settings.ready_file {
+        server.addresses.write_ready_file(path)?;
+    }
+    announce::print(settings, &server, started.elapsed());
+    server.join()
+}
+
+impl Server {
+    /// Starts everything; returns once it listens. Only [`Server::stop`] ends it, no signal.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub fn start(settings: &Settings) -> Result<Server, ServeError> {
+        Server::start_with(settings, false)
+    }
+
+    fn start_with(settings: &Settings, ends_by_signal: bool) -> Result<Server, ServeError> {
+        let is_new = !settings.data.exists();
+        let disk = RealDisk::create(&settings.data).map_err(ServeError::Data)?;
+        let lock = disk.lock().map_err(ServeError::Data)?;
+        let disk: Arc<dyn Disk> = Arc::new(disk);
+        let listeners = Listeners::bind(settings)?;
+        let addresses = listeners.addresses();
+        let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
+        let metrics = Arc::new(Metrics::default());
+        expose_recovery(&metrics, &recovered);
+
+        let journal = DiskJournal::new(disk.clone(), journal::Settings::default());
+        let visible = journal.visible();
+        visible.add_closed(recovered.closed.clone());
+        let changes = Changes::default();
+        let engine: Arc<dyn Engine> = Arc::new(JournalEngine::new(disk, visible, changes.clone()));
+        let (ingest, writer) = ingest::start(journal, changes, metrics.clone(), clock::now)
+            .map_err(ServeError::Thread)?;
+
+        let (stopper, shutdown) = shutdown::pair();
+        let stopper = Arc::new(stopper);
+        let limit = settings.line_bytes_max;
+        let app = App::new(
+            ingest.clone(),
+            engine,
+            metrics.clone(),
+            shutdown.clone(),
+            limit,
+        );
+        let parts = Parts {
+            listeners,
+            app: Arc::new(app),
+            ingest,
+            metrics: metrics.clone(),
+            stopper: stopper.clone(),
+            shutdown,
+            line_bytes_max: limit,
+            ends_by_signal,
+        };
+        let runtime = start_runtime(parts)?;
+        Ok(Server {
+            addresses,
+            recovered,
+            is_new,
+            stopper,
+            metrics,
+            runtime,
+            writer,
+            _lock: lock,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// What was found when the journal was opened.
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// The server's counters.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Asks for the stop; [`Server::join`] waits for it.
+    pub fn stop(&self) {
+        self.stopper.stop();
+    }
+
+    /// Waits for the end: everything drained, the journal closed and synced.
+    ///
+    /// # Errors
+    /// When the journal could not be closed in order.
+    pub fn join(self) -> Result<(), ServeError> {
+        let drained = self.runtime.join();
+        // The writer ends once the runtime has dropped the last handle to it.
+        self.writer.join().map_err(ServeError::End)?;
+        drained.map_err(|_| ServeError::Panic)
+    }
+}
+
+/// Starts `lp-runtime`; returns once it has taken over the listeners.
+fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
+    let (is_up, up) = mpsc::channel();
+    let thread = thread::Builder::new()
+        .name("lp-runtime".to_owned())
+        .spawn(move || runtime::run(parts, &is_up))
+        .map_err(ServeError::Thread)?;
+    match up.recv() {
+        Ok(result) => result.map(|()| thread).map_err(ServeError::Runtime),
+        Err(_) => Err(ServeError::Panic),
+    }
+}
+
+/// What recovery found, as metrics: it does not change any more.
+fn expose_recovery(metrics: &Metrics, recovered: &Recovered) {
+    let table = [
+        (
+            "logpond_recovered_files",
+            "Journal files found at start.",
+            recovered.closed.len() as u64,
+        ),
+        (
+            "logpond_recovered_damages",
+            "Damaged ranges found at start.",
+            recovered.damages_count,
+        ),
+        (
+            "logpond_recovered_cuts",
+            "Torn tails cut at start.",
+            recovered.cuts.len() as u64,
+        ),
+        (
+            "logpond_recovered_unusable",
+            "Unusable files found at start.",
+            recovered.unusable.len() as u64,
+        ),
+    ];
+    metrics.register(Box::new(move |out| {
+        for (name, help, value) in table {
+            out.family(name, "gauge", help);
+            out.sample(name, &[], value);
+        }
+    }));
+}

@@ -1,0 +1,148 @@
+//! Says where the server listens: to people on standard error, to programs in the ready file.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{ServeError, Server};
+use crate::output::quantity;
+use crate::settings::{Room, Settings};
+
+/// Where a server listens; what is off has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Page, API and metrics.
+    pub http: SocketAddr,
+    /// Raw lines without acknowledgement.
+    pub fast: Option<SocketAddr>,
+    /// Raw lines with acknowledgement.
+    pub durable: Option<SocketAddr>,
+    /// Syslog datagrams.
+    pub syslog_udp: Option<SocketAddr>,
+    /// Syslog over TCP.
+    pub syslog_tcp: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// The object of the ready file.
+    pub fn to_json(&self) -> Value {
+        let text = |address: Option<SocketAddr>| address.map(|a| a.to_string());
+        json!({
+            "http": self.http.to_string(),
+            "fast": text(self.fast),
+            "durable": text(self.durable),
+            "syslog_udp": text(self.syslog_udp),
+            "syslog_tcp": text(self.syslog_tcp),
+        })
+    }
+
+    /// Writes the ready file in one step: whoever sees it sees all of it.
+    pub(super) fn write_ready_file(&self, path: &Path) -> Result<(), ServeError> {
+        let write = || -> io::Result<()> {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{}.tmp", std::process::id()));
+            let temporary = path.with_file_name(name);
+            let mut file = File::create(&temporary)?;
+            writeln!(file, "{}", self.to_json())?;
+            fs::rename(&temporary, path)
+        };
+        write().map_err(|source| ServeError::ReadyFile {
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+/// Prints the start block, or one line of JSON where nobody reads along.
+pub(super) fn print(settings: &Settings, server: &Server, took: Duration) {
+    let mut text = match io::stderr().is_terminal() {
+        true => block(settings, server, took),
+        false => line(settings, server, took),
+    };
+    let recovered = server.recovered();
+    let found = (recovered.damages.iter().map(ToString::to_string)).chain(
+        recovered
+            .unusable
+            .iter()
+            .map(|u| format!("{}: {}", u.path, u.reason)),
+    );
+    for warning in found {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    // Without standard error there is nobody to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+fn line(settings: &Settings, server: &Server, took: Duration) -> String {
+    let line = json!({
+        "message": "ready",
+        "version": env!("CARGO_PKG_VERSION"),
+        "data": settings.data.display().to_string(),
+        "addresses": server.addresses.to_json(),
+        "start_ms": took.as_millis() as u64,
+    });
+    format!("{line}\n")
+}
+
+fn block(settings: &Settings, server: &Server, took: Duration) -> String {
+    let Addresses {
+        http,
+        fast,
+        durable,
+        syslog_udp,
+        syslog_tcp,
+    } = server.addresses;
+    let new = if server.is_new { " (new)" } else { "" };
+    let age = settings.retain_age.map_or("all".to_owned(), quantity::span);
+    let mut text = format!(
+        "logpond {}   data {}{new}   keep {age}, {} free\n",
+        env!("CARGO_PKG_VERSION"),
+        settings.data.display(),
+        match settings.keep_free {
+            Room::Bytes(bytes) => quantity::bytes(bytes),
+            Room::Percent(percent) => format!("{percent} % of the disk"),
+        },
+    );
+    let mut say = |what: &str, value: String| text.push_str(&format!("  {what:<8}  {value}\n"));
+    say("Page", format!("http://{http}/"));
+    say(
+        "Push",
+        format!("http://{http}/api/v1/push (JSON lines or text)"),
+    );
+    let lines = [(fast, "fast"), (durable, "durable")];
+    let lines = lines
+        .iter()
+        .filter_map(|(a, name)| a.map(|a| format!("tcp {a} ({name})")));
+    let lines: Vec<_> = lines.collect();
+    if !lines.is_empty() {
+        say("Lines", lines.join("   "));
+    }
+    match (syslog_udp, syslog_tcp) {
+        (Some(udp), Some(tcp)) if udp == tcp => say("Syslog", format!("{udp} udp+tcp")),
+        (udp, tcp) => {
+            let sockets = [(udp, "udp"), (tcp, "tcp")];
+            let sockets = sockets
+                .iter()
+                .filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
+            let sockets: Vec<_> = sockets.collect();
+            if !sockets.is_empty() {
+                say("Syslog", sockets.join("   "));
+            }
+        }
+    }
+    let all = [Some(http), fast, durable, syslog_udp, syslog_tcp];
+    text.push_str(if all.iter().flatten().all(|a| a.ip().is_loopback()) {
+        "  Only this machine can connect (loopback).\n"
+    } else {
+        "  Other machines can connect; nothing is encrypted or authenticated (--insecure).\n"
+    });
+    text.push_str(
+        "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n",
+    );
+    text.push_str(&format!("ready in {} ms\n", took.as_millis()));
+    text
+}

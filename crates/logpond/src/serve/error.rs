@@ -1,0 +1,73 @@
+//! Why a server does not start, or did not end in order.
+
+use std::path::PathBuf;
+use std::{error, fmt, io};
+
+use logpond_segment::journal::RecoverError;
+
+use crate::ingest::EndError;
+use crate::net::BindError;
+
+/// Why a server does not start, or did not end in order.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The data directory cannot be used; the text names it.
+    Data(io::Error),
+    /// An address cannot be bound.
+    Bind(BindError),
+    /// The journal of an earlier life cannot be read.
+    Recover(RecoverError),
+    /// The system gives no thread.
+    Thread(io::Error),
+    /// The async runtime cannot start.
+    Runtime(io::Error),
+    /// The ready file cannot be written.
+    ReadyFile {
+        /// Where it should be.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The journal was not closed in order.
+    End(EndError),
+    /// A thread panicked: a defect of this program.
+    Panic,
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Data(_) => {
+                f.write_str("the data directory cannot be used; choose another with --data DIR")
+            }
+            ServeError::Bind(e) => write!(f, "{e}"),
+            ServeError::Recover(_) => f.write_str("the journal cannot be read"),
+            ServeError::Thread(_) => f.write_str("the system gives no thread"),
+            ServeError::Runtime(_) => f.write_str("the async runtime cannot start"),
+            ServeError::ReadyFile { path, .. } => {
+                write!(
+                    f,
+                    "the ready file {} cannot be written (--ready-file)",
+                    path.display()
+                )
+            }
+            ServeError::End(e) => write!(f, "{e}"),
+            ServeError::Panic => f.write_str("a thread panicked; please report it"),
+        }
+    }
+}
+
+impl error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            ServeError::Data(source)
+            | ServeError::Thread(source)
+            | ServeError::Runtime(source)
+            | ServeError::ReadyFile { source, .. } => Some(source),
+            ServeError::Recover(source) => Some(source),
+            ServeError::Bind(e) => e.source(),
+            ServeError::End(e) => e.source(),
+            ServeError::Panic => None,
+        }
+    }
+}

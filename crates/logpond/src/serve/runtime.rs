@@ -1,0 +1,253 @@
+//! The async half of the server: listeners, HTTP, signals, and the watch over its own delays.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+
+use super::{Addresses, ServeError};
+use crate::http::{self, App};
+use crate::ingest::Ingest;
+use crate::net::{self, BindError};
+use crate::settings::Settings;
+use crate::shutdown::{Shutdown, Stopper};
+use crate::telemetry::{Intake, Metrics, kernel_drops};
+
+/// Threads that decode bodies: with two, one large body does not hold up the others, and their
+/// memory stays twice that of a body.
+const BLOCKING_THREADS_MAX: usize = 2;
+
+/// How long an idle blocking thread is kept.
+const BLOCKING_KEPT: Duration = Duration::from_secs(10);
+
+/// How long blocking work may hold up the end once everything is drained.
+const BLOCKING_END_MAX: Duration = Duration::from_secs(1);
+
+/// How often the runtime's delay is measured: often enough to see a stall, rare enough to cost
+/// nothing while idle.
+const DELAY_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Bound sockets of all intakes that are on.
+pub(super) struct Listeners {
+    http: (TcpListener, SocketAddr),
+    streams: Vec<(Intake, TcpListener, SocketAddr)>,
+    syslog_udp: Option<(UdpSocket, SocketAddr)>,
+}
+
+/// What the runtime runs.
+pub(super) struct Parts {
+    pub(super) listeners: Listeners,
+    pub(super) app: Arc<App>,
+    pub(super) ingest: Ingest,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) stopper: Arc<Stopper>,
+    pub(super) shutdown: Shutdown,
+    pub(super) line_bytes_max: usize,
+    pub(super) ends_by_signal: bool,
+}
+
+impl Listeners {
+    pub(super) fn bind(settings: &Settings) -> Result<Listeners, ServeError> {
+        let tcp = |flag, address| -> Result<(TcpListener, SocketAddr), BindError> {
+            let listener = net::bind_tcp(flag, address)?;
+            let bound = listener.local_addr();
+            let bound = bound.map_err(|source| BindError {
+                flag,
+                address,
+                source,
+            })?;
+            Ok((listener, bound))
+        };
+        let http = tcp("--http", settings.http).map_err(ServeError::Bind)?;
+        let wanted = [
+            (Intake::Fast, "--fast", settings.fast),
+            (Intake::Durable, "--durable", settings.durable),
+            (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
+        ];
+        let mut streams = Vec::new();
+        for (intake, flag, address) in wanted {
+            if let Some(address) = address {
+                let (listener, bound) = tcp(flag, address).map_err(ServeError::Bind)?;
+                streams.push((intake, listener, bound));
+            }
+        }
+        let udp = |address| {
+            let flag = "--syslog-udp";
+            let socket = net::bind_udp(flag, address)?;
+            let bound = socket.local_addr();
+            let bound = bound.map_err(|source| BindError {
+                flag,
+                address,
+                source,
+            })?;
+            Ok((socket, bound))
+        };
+        let syslog_udp = settings
+            .syslog_udp
+            .map(udp)
+            .transpose()
+            .map_err(ServeError::Bind)?;
+        Ok(Listeners {
+            http,
+            streams,
+            syslog_udp,
+        })
+    }
+
+    pub(super) fn addresses(&self) -> Addresses {
+        let stream = |wanted| {
+            let found = self.streams.iter().find(|(intake, _, _)| *intake == wanted);
+            found.map(|(_, _, address)| *address)
+        };
+        Addresses {
+            http: self.http.1,
+            fast: stream(Intake::Fast),
+            durable: stream(Intake::Durable),
+            syslog_udp: self.syslog_udp.as_ref().map(|(_, address)| *address),
+            syslog_tcp: stream(Intake::SyslogTcp),
+        }
+    }
+}
+
+/// Runs to the end of the drain. Says by `is_up` whether it listens.
+pub(super) fn run(parts: Parts, is_up: &mpsc::Sender<io::Result<()>>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .thread_name("lp-blocking")
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .thread_keep_alive(BLOCKING_KEPT)
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(e) => return drop(is_up.send(Err(e))),
+    };
+    runtime.block_on(async {
+        match Running::start(parts) {
+            Ok(running) => {
+                let _ = is_up.send(Ok(()));
+                running.to_the_end().await;
+            }
+            Err(e) => drop(is_up.send(Err(e))),
+        }
+    });
+    runtime.shutdown_timeout(BLOCKING_END_MAX);
+}
+
+struct Running {
+    tasks: JoinSet<()>,
+    signals: Signals,
+    stopper: Arc<Stopper>,
+    shutdown: Shutdown,
+}
+
+impl Running {
+    fn start(parts: Parts) -> io::Result<Running> {
+        let Parts {
+            listeners,
+            app,
+            ingest,
+            metrics,
+            stopper,
+            shutdown,
+            line_bytes_max,
+            ends_by_signal,
+        } = parts;
+        let context = |intake| net::Context {
+            ingest: ingest.clone(),
+            metrics: metrics.clone(),
+            shutdown: shutdown.clone(),
+            intake,
+            line_bytes_max,
+        };
+        let mut tasks = JoinSet::new();
+        for (intake, listener, _) in listeners.streams {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let (context, most) = (context(intake), net::CONNECTIONS_MAX);
+            tasks.spawn(net::accept(listener, context, most, net::serve_stream));
+        }
+        if let Some((socket, address)) = listeners.syslog_udp {
+            expose_drops(&metrics, address);
+            let socket = tokio::net::UdpSocket::from_std(socket)?;
+            tasks.spawn(net::serve_udp(socket, context(Intake::SyslogUdp)));
+        }
+        let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
+        let serve =
+            move |stream, peer, context| http::serve_connection(stream, peer, context, app.clone());
+        let (context, most) = (context(Intake::Http), net::CONNECTIONS_MAX);
+        tasks.spawn(net::accept(listener, context, most, serve));
+        tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));
+        Ok(Running {
+            tasks,
+            signals: Signals::new(ends_by_signal)?,
+            stopper,
+            shutdown,
+        })
+    }
+
+    /// Waits for the stop, then for everything that is open. A second signal ends the waiting.
+    async fn to_the_end(mut self) {
+        tokio::select! {
+            () = self.signals.next() => {}
+            () = self.shutdown.stopping() => {}
+        }
+        self.stopper.stop();
+        let drained = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::select! {
+            () = drained => {}
+            () = self.signals.next() => {}
+        }
+    }
+}
+
+/// SIGTERM and SIGINT, if they are this server's business.
+struct Signals(Option<(Signal, Signal)>);
+
+impl Signals {
+    fn new(is_wanted: bool) -> io::Result<Signals> {
+        if !is_wanted {
+            return Ok(Signals(None));
+        }
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Signals(Some((terminate, signal(SignalKind::interrupt())?))))
+    }
+
+    async fn next(&mut self) {
+        let Some((terminate, interrupt)) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
+}
+
+/// Measures how late a timer is: whatever holds this thread shows here.
+async fn measure_delay(metrics: Arc<Metrics>, mut shutdown: Shutdown) {
+    loop {
+        let due = Instant::now() + DELAY_CHECK_INTERVAL;
+        tokio::select! {
+            () = tokio::time::sleep_until(due.into()) => {}
+            () = shutdown.stopping() => return,
+        }
+        metrics.runtime_delay_ns.observe_duration(due.elapsed());
+    }
+}
+
+fn expose_drops(metrics: &Metrics, address: SocketAddr) {
+    metrics.register(Box::new(move |out| {
+        let name = "logpond_syslog_udp_kernel_drops_total";
+        if let Some(drops) = kernel_drops(address) {
+            out.family(
+                name,
+                "counter",
+                "Datagrams the kernel dropped before they were read.",
+            );
+            out.sample(name, &[], drops);
+        }
+    }));
+}

@@ -1,0 +1,81 @@
+//! The whole server in this process, over real sockets on free ports.
+
+mod client;
+mod ends;
+mod http;
+mod lines;
+mod queries;
+mod syslog;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::Server;
+use crate::settings::{Room, Settings};
+
+/// A server with a data directory of its own.
+struct Pond {
+    server: Option<Server>,
+    directory: TempDir,
+}
+
+fn settings(data: &Path) -> Settings {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    Settings {
+        data: data.to_owned(),
+        http: any,
+        fast: Some(any),
+        durable: Some(any),
+        syslog_udp: Some(any),
+        syslog_tcp: Some(any),
+        retain_age: None,
+        retain_size_bytes: None,
+        keep_free: Room::Bytes(0),
+        line_bytes_max: 1 << 20,
+        ready_file: None,
+        insecure: false,
+    }
+}
+
+impl Pond {
+    fn new() -> Pond {
+        let directory = tempfile::tempdir().unwrap();
+        let server = Server::start(&settings(directory.path())).unwrap();
+        Pond {
+            server: Some(server),
+            directory,
+        }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn http(&self) -> SocketAddr {
+        self.server().addresses().http
+    }
+
+    /// Stops, waits for the drain, and starts again on the same data.
+    fn restart(&mut self) {
+        self.stop();
+        self.server = Some(Server::start(&settings(self.directory.path())).unwrap());
+    }
+
+    fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+            server.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Pond {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        self.stop();
+    }
+}

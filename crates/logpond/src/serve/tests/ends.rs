@@ -1,0 +1,76 @@
+use std::io::{BufReader, Read, Write};
+
+use super::client::{connect, get, push, read_chunk, read_head};
+use super::{Pond, settings};
+use crate::serve::{ServeError, Server};
+
+#[test]
+fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
+    let mut pond = Pond::new();
+    assert_eq!(push(pond.http(), "text/plain", b"by http\n").status, 200);
+    let mut fast = connect(pond.server().addresses().fast.unwrap());
+    fast.write_all(b"fast\nwithout end").unwrap();
+    let mut durable = connect(pond.server().addresses().durable.unwrap());
+    durable.write_all(b"durable\n").unwrap();
+    let mut ok = [0; 5];
+    durable.read_exact(&mut ok).unwrap();
+    assert_eq!(&ok, b"OK 1\n");
+    pond.restart();
+    for stream in [&mut fast, &mut durable] {
+        assert_eq!(
+            stream.read(&mut [0; 8]).unwrap(),
+            0,
+            "open connections are closed in order"
+        );
+    }
+    let (rows, trailer) = get(pond.http(), "/api/v1/query").rows();
+    let mut found: Vec<_> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        ["by http", "durable", "fast", "without end"],
+        "{trailer}"
+    );
+    let recovered = pond.server().recovered();
+    assert_eq!(
+        (recovered.closed.len(), recovered.cuts.len()),
+        (1, 0),
+        "closed in order"
+    );
+}
+
+#[test]
+fn a_followed_query_ends_with_its_trailer() {
+    let mut pond = Pond::new();
+    push(pond.http(), "text/plain", b"x\n");
+    let mut stream = connect(pond.http());
+    stream
+        .write_all(b"GET /api/v1/query?follow=true HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    let mut reader = BufReader::new(stream);
+    read_head(&mut reader);
+    assert!(read_chunk(&mut reader).is_some());
+    pond.stop();
+    let last = read_chunk(&mut reader).expect("a trailer");
+    assert!(
+        last.starts_with(b"{\"_trailer\""),
+        "{}",
+        String::from_utf8_lossy(&last)
+    );
+    assert!(read_chunk(&mut reader).is_none());
+}
+
+#[test]
+fn a_port_in_use_names_the_flag_and_a_directory_in_use_the_directory() {
+    let pond = Pond::new();
+    let directory = tempfile::tempdir().unwrap();
+    let mut taken = settings(directory.path());
+    taken.fast = pond.server().addresses().fast;
+    let error = Server::start(&taken).err().unwrap();
+    assert!(matches!(error, ServeError::Bind(_)), "{error:?}");
+    assert!(error.to_string().contains("(--fast)") && error.to_string().contains("in use"));
+    let error = Server::start(&settings(pond.directory.path()))
+        .err()
+        .unwrap();
+    assert!(matches!(&error, ServeError::Data(_)), "{error:?}");
+}

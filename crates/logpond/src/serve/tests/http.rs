@@ -1,0 +1,220 @@
+use std::io::{BufReader, Read, Write};
+
+use super::Pond;
+use super::client::{connect, get, push, read_answer, request};
+
+const NDJSON: &str = "application/x-ndjson";
+
+#[test]
+fn bad_lines_are_named_and_good_ones_kept() {
+    let pond = Pond::new();
+    let body = b"{\"msg\":\"a\"}\n{\"msg\":\n\n[1]\n{\"msg\":\"b\",\"n\":1}";
+    let answer = push(pond.http(), NDJSON, body);
+    assert_eq!(answer.status, 200);
+    let json = answer.json();
+    assert_eq!(
+        (&json["accepted"], &json["rejected_total"]),
+        (&2.into(), &2.into())
+    );
+    assert_eq!(
+        (&json["rejected"][0]["line"], &json["rejected"][1]["line"]),
+        (&2.into(), &4.into())
+    );
+    let (rows, trailer) = get(pond.http(), "/api/v1/query").rows();
+    assert_eq!(
+        (&rows[0]["_msg"], &rows[1]["_msg"], &rows[1]["n"]),
+        (&"a".into(), &"b".into(), &1.into())
+    );
+    assert_eq!(
+        (&trailer["rows"], &trailer["complete"]),
+        (&2.into(), &true.into())
+    );
+
+    let answer = push(pond.http(), NDJSON, b"nothing good\n");
+    assert_eq!(
+        (answer.status, &answer.json()["accepted"]),
+        (400, &0.into())
+    );
+    let answer = push(pond.http(), NDJSON, b"");
+    assert_eq!(
+        (answer.status, &answer.json()["accepted"]),
+        (200, &0.into())
+    );
+}
+
+#[test]
+fn text_labels_and_compression() {
+    let pond = Pond::new();
+    let path = "/api/v1/push?durable=false&label=hostname=web-1&label=file=%2Fvar%2Fa=b";
+    let headers = [("Content-Type", "text/plain; charset=utf-8")];
+    let answer = request(pond.http(), "POST", path, &headers, b"one\r\ntwo");
+    assert_eq!(
+        (answer.status, &answer.json()["accepted"]),
+        (200, &2.into())
+    );
+    let zstd = zstd::encode_all(&b"packed\n"[..], 1).unwrap();
+    let headers = [("Content-Type", "text/plain"), ("Content-Encoding", "zstd")];
+    let answer = request(pond.http(), "POST", "/api/v1/push", &headers, &zstd);
+    assert_eq!(
+        (answer.status, &answer.json()["accepted"]),
+        (200, &1.into())
+    );
+    let broken = request(
+        pond.http(),
+        "POST",
+        "/api/v1/push",
+        &headers,
+        &zstd[..zstd.len() - 1],
+    );
+    assert_eq!(broken.status, 400);
+    let (rows, _) = get(pond.http(), "/api/v1/query?q=hostname=web-1&fields=raw").rows();
+    assert_eq!(
+        (&rows[0]["_line"], &rows[0]["file"]),
+        (&"one\r".into(), &"/var/a=b".into())
+    );
+}
+
+#[test]
+fn errors_have_a_status_a_code_and_a_span() {
+    let pond = Pond::new();
+    let form = "application/x-www-form-urlencoded";
+    let table = [
+        (get(pond.http(), "/nowhere"), 404, "not_found"),
+        (get(pond.http(), "/api/v1/push"), 405, "method_not_allowed"),
+        (
+            get(pond.http(), "/api/v1/query?limit=x"),
+            400,
+            "bad_request",
+        ),
+        (
+            get(pond.http(), "/api/v1/query?nonsense=1"),
+            400,
+            "bad_request",
+        ),
+        (
+            get(pond.http(), "/api/v1/query?from=whenever"),
+            400,
+            "bad_request",
+        ),
+        (
+            get(pond.http(), "/api/v1/query?from=now&to=1h"),
+            400,
+            "bad_request",
+        ),
+        (
+            get(pond.http(), "/api/v1/query?cursor=x"),
+            400,
+            "bad_request",
+        ),
+        (get(pond.http(), "/api/v1/top"), 400, "bad_request"),
+        (push(pond.http(), form, b"x"), 415, "unsupported_media_type"),
+    ];
+    for (answer, status, code) in table {
+        assert_eq!(answer.status, status, "{code}");
+        assert_eq!(answer.json()["error"]["code"], code);
+    }
+    let answer = get(pond.http(), "/api/v1/query?q=%C3%A4+AND+%28b");
+    let error = answer.json()["error"].clone();
+    assert_eq!((answer.status, &error["code"]), (400, &"bad_query".into()));
+    assert!(error["start"].is_u64() && error["end"].is_u64(), "{error}");
+}
+
+#[test]
+fn other_sites_cannot_use_a_browser() {
+    let pond = Pond::new();
+    let headers = [
+        ("Content-Type", "text/plain"),
+        ("Origin", "http://evil.example"),
+    ];
+    let answer = request(pond.http(), "POST", "/api/v1/push", &headers, b"x");
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["code"]),
+        (403, &"foreign_origin".into())
+    );
+}
+
+#[test]
+fn malformed_requests_harm_nobody() {
+    let pond = Pond::new();
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(1000));
+    let broken = [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
+        b"GET\r\n\r\n",
+        b"POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        long.as_bytes(),
+        many.as_bytes(),
+    ];
+    for bytes in broken {
+        let mut stream = connect(pond.http());
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        // A reset is an answer too.
+        let _ = stream.read_to_end(&mut answer);
+        assert!(
+            !answer.starts_with(b"HTTP/1.1 2"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    assert_eq!(get(pond.http(), "/-/healthy").status, 200);
+}
+
+#[test]
+fn a_body_that_breaks_off_is_not_kept() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.http());
+    let head = "POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/1.1 2"));
+    let (rows, trailer) = get(pond.http(), "/api/v1/query").rows();
+    assert!(rows.is_empty() && trailer["newest"].is_null());
+}
+
+#[test]
+fn connections_are_kept_open() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.http());
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    for _ in 0..3 {
+        stream
+            .write_all(b"GET /-/ready HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        let answer = read_answer(&mut reader);
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"ready\n"[..]));
+    }
+    stream
+        .write_all(b"HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    assert!(
+        rest.starts_with("HTTP/1.1 200") && rest.ends_with("\r\n\r\n"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn the_page_is_for_browsers_and_loads_only_what_is_served() {
+    let pond = Pond::new();
+    let greeting = get(pond.http(), "/");
+    assert_eq!(greeting.json()["name"], "logpond");
+    let page = request(pond.http(), "GET", "/", &[("Accept", "text/html,*/*")], b"");
+    assert!(page.head.contains("default-src 'self'"), "{}", page.head);
+    let html = String::from_utf8(page.body).unwrap();
+    let mut bytes = html.len();
+    let mut loaded = 0;
+    for part in html.split(['"']).filter(|p| p.starts_with("web/")) {
+        let asset = get(pond.http(), &format!("/{part}"));
+        assert_eq!(asset.status, 200, "{part}");
+        bytes += asset.body.len();
+        loaded += 1;
+    }
+    assert!(loaded == 3 && bytes < 20_000, "{loaded} {bytes}");
+    assert!(!html.contains("style=") && !html.contains("://"));
+}

@@ -1,0 +1,106 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+
+use super::Pond;
+use super::client::{connect, get};
+
+/// Asks until the count of records is reached; every ask is a whole round trip.
+pub(super) fn wait_for_count(pond: &Pond, wanted: u64) {
+    let started = std::time::Instant::now();
+    loop {
+        let (_, trailer) = get(pond.http(), "/api/v1/query?count=true&from=@0").rows();
+        if trailer["rows"] == wanted {
+            return;
+        }
+        assert!(started.elapsed() < super::client::PATIENCE, "{trailer}");
+    }
+}
+
+#[test]
+fn durable_lines_are_acknowledged_and_visible_at_once() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.server().addresses().durable.unwrap());
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    for round in 1..=3 {
+        stream.write_all(b"one 100%d\ntwo \xff\0\n").unwrap();
+        let mut acknowledged = 0;
+        while acknowledged < 2 {
+            let mut line = String::new();
+            answers.read_line(&mut line).unwrap();
+            let count = line.strip_prefix("OK ").unwrap().trim_end();
+            acknowledged += count.parse::<u64>().unwrap();
+        }
+        assert_eq!(acknowledged, 2);
+        let (rows, trailer) = get(pond.http(), "/api/v1/query?fields=raw").rows();
+        assert_eq!(rows.len(), 2 * round, "{trailer}");
+        assert_eq!(rows[0]["_line"], "one 100%d");
+        assert_eq!(rows[1]["_line_b64"], "dHdvIP8A");
+    }
+}
+
+#[test]
+fn a_last_line_without_its_end_is_kept() {
+    let pond = Pond::new();
+    let addresses = *pond.server().addresses();
+    let mut stream = connect(addresses.durable.unwrap());
+    stream.write_all(b"a\nlast").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    let total: u64 = answers
+        .lines()
+        .map(|l| l[3..].parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(total, 2, "{answers}");
+
+    let mut stream = connect(addresses.fast.unwrap());
+    stream.write_all(b"fast one\nfast last").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers, "");
+    wait_for_count(&pond, 4);
+}
+
+#[test]
+fn long_lines_are_cut_and_marked() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.server().addresses().durable.unwrap());
+    let long = vec![b'x'; (1 << 20) + 5];
+    stream.write_all(b"before\n").unwrap();
+    stream.write_all(&long).unwrap();
+    stream.write_all(b"\nafter\n").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    let (rows, _) = get(pond.http(), "/api/v1/query?q=_truncated_bytes:*").rows();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["_truncated_bytes"], long.len().to_string());
+    assert_eq!(rows[0]["_msg"].as_str().unwrap().len(), 1 << 20);
+    wait_for_count(&pond, 3);
+}
+
+#[test]
+fn many_connections_lose_nothing() {
+    let pond = Pond::new();
+    let address = pond.server().addresses().durable.unwrap();
+    std::thread::scope(|scope| {
+        for sender in 0..8 {
+            scope.spawn(move || {
+                let mut stream = connect(address);
+                let lines: String = (0..500).map(|n| format!("s{sender} n{n}\n")).collect();
+                stream.write_all(lines.as_bytes()).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut answers = String::new();
+                stream.read_to_string(&mut answers).unwrap();
+                let counts = answers.lines().map(|l| l[3..].parse::<u64>().unwrap());
+                assert_eq!(counts.sum::<u64>(), 500);
+            });
+        }
+    });
+    let (rows, _) = get(pond.http(), "/api/v1/query").rows();
+    let mut messages: Vec<_> = rows.iter().map(|r| r["_msg"].to_string()).collect();
+    messages.sort();
+    messages.dedup();
+    assert_eq!(messages.len(), 4000);
+}

@@ -1,0 +1,191 @@
+use std::io::{BufReader, Write};
+
+use serde_json::Value;
+
+use super::Pond;
+use super::client::{connect, get, push, read_chunk, read_head, request};
+
+/// Seven records, a second apart, pushed out of order in two batches.
+fn pond() -> Pond {
+    let pond = Pond::new();
+    for batch in [&[5, 1, 3][..], &[0, 6, 2, 4]] {
+        let body: String = batch.iter().map(|n| row(*n)).collect();
+        assert_eq!(
+            push(pond.http(), "application/x-ndjson", body.as_bytes()).status,
+            200
+        );
+    }
+    pond
+}
+
+fn row(n: u64) -> String {
+    let level = if n.is_multiple_of(3) { "error" } else { "info" };
+    format!(r#"{{"time":"2026-03-02T00:00:0{n}Z","msg":"record {n}","level":"{level}","n":{n}}}"#)
+        + "\n"
+}
+
+fn ask(pond: &Pond, parameters: &str) -> (String, Value) {
+    let (rows, trailer) = get(pond.http(), &format!("/api/v1/query?from=@0&{parameters}")).rows();
+    let texts = rows.iter().map(|r| match r.get("_gap") {
+        Some(_) => "|".to_owned(),
+        None => r["n"].to_string(),
+    });
+    (texts.collect(), trailer)
+}
+
+#[test]
+fn order_limits_pages_and_context() {
+    let pond = pond();
+    let table = [
+        ("", "0123456"),
+        ("direction=backward", "6543210"),
+        ("q=level=error", "036"),
+        ("q=level=error&direction=backward&limit=2", "63"),
+        ("limit=3", "012"),
+        ("to=2026-03-02T00:00:02Z", "01"),
+        ("q=%22record+3%22&before=1&after=2", "2345"),
+        ("q=level=error&before=1", "0|23|56"),
+        ("q=level=error&direction=backward&after=1", "6|43|10"),
+        ("q=level=error&after=1&limit=2", "01|34"),
+        ("q=nothing", ""),
+    ];
+    for (parameters, expected) in table {
+        let (found, trailer) = ask(&pond, parameters);
+        assert_eq!(found, expected, "{parameters}");
+        assert_eq!(trailer["complete"], true);
+        assert_eq!(trailer["newest"], "2026-03-02T00:00:06.000000000Z");
+    }
+    let mut pages = String::new();
+    let mut parameters = "limit=2".to_owned();
+    loop {
+        let (page, trailer) = ask(&pond, &parameters);
+        pages += &(page + "|");
+        let Some(cursor) = trailer["cursor"].as_str() else {
+            break;
+        };
+        assert_eq!(trailer["more"], true);
+        parameters = format!("limit=2&cursor={cursor}");
+    }
+    assert_eq!(pages, "01|23|45|6|");
+    let (_, trailer) = ask(&pond, "count=true&q=level=info");
+    assert_eq!(trailer["rows"], 4);
+}
+
+#[test]
+fn a_long_query_may_come_as_a_form() {
+    let pond = pond();
+    let headers = [("Content-Type", "application/x-www-form-urlencoded")];
+    let body = b"from=%400&q=level%3Derror+AND+%22record+6%22";
+    let (rows, _) = request(pond.http(), "POST", "/api/v1/query", &headers, body).rows();
+    assert_eq!((rows.len(), &rows[0]["n"]), (1, &6.into()));
+}
+
+#[test]
+fn tables() {
+    let pond = pond();
+    let (rows, trailer) = get(pond.http(), "/api/v1/top?from=@0&field=level").rows();
+    assert_eq!(rows[0], serde_json::json!({"value": "info", "count": 4}));
+    assert_eq!((rows.len(), &trailer["rows"]), (2, &7.into()));
+    let path = "/api/v1/histogram?from=2026-03-02T00:00:00Z&to=2026-03-02T00:00:08Z&step=4s";
+    let (rows, _) = get(pond.http(), path).rows();
+    let counts: Vec<_> = rows.iter().map(|r| r["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [4, 3]);
+    assert_eq!(rows[1]["from"], "2026-03-02T00:00:04.000000000Z");
+    let (rows, _) = get(pond.http(), "/api/v1/fields?from=@0").rows();
+    let level = rows.iter().find(|r| r["field"] == "level").unwrap();
+    assert_eq!((&level["rows"], &level["distinct"]), (&7.into(), &2.into()));
+    let (rows, _) = get(pond.http(), "/api/v1/segments").rows();
+    assert_eq!(rows[0]["rows"], 7);
+}
+
+#[test]
+fn followers_get_what_arrives_and_nothing_twice() {
+    let mut pond = pond();
+    let mut stream = connect(pond.http());
+    let path = "/api/v1/query?from=@0&follow=true&q=level=error";
+    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    read_head(&mut reader);
+    let mut seen = String::new();
+    let mut last = Value::Null;
+    let mut read_until = |count: usize, seen: &mut String, last: &mut Value| {
+        let mut rows = 0;
+        while rows < count {
+            let chunk = read_chunk(&mut reader).expect("more rows");
+            for line in std::str::from_utf8(&chunk).unwrap().lines() {
+                *last = serde_json::from_str(line).unwrap();
+                seen.push_str(&last["n"].to_string());
+                rows += 1;
+            }
+        }
+        assert_eq!(rows, count, "{seen}");
+    };
+    read_until(3, &mut seen, &mut last);
+    for n in [9, 8] {
+        push(pond.http(), "application/x-ndjson", row(n).as_bytes());
+    }
+    read_until(1, &mut seen, &mut last);
+    assert_eq!(seen, "0369");
+    // Back after a restart, with the last record seen and one missed meanwhile.
+    let cursor = format!(
+        "{}_{}",
+        last["_time"].as_str().unwrap(),
+        last["_id"].as_str().unwrap()
+    );
+    drop(reader);
+    push(pond.http(), "application/x-ndjson", row(3).as_bytes());
+    pond.restart();
+    let path = format!("/api/v1/query?from=@0&follow=true&q=level=error&limit=1&cursor={cursor}");
+    let (rows, _) = get(pond.http(), &path).rows();
+    assert_eq!((rows.len(), &rows[0]["n"]), (1, &3.into()));
+}
+
+#[test]
+fn a_reader_that_stalls_holds_little_and_one_that_leaves_ends_the_query() {
+    let pond = Pond::new();
+    let line = "x".repeat(1000);
+    let body = format!("{line}\n").repeat(20_000);
+    for _ in 0..4 {
+        assert_eq!(push(pond.http(), "text/plain", body.as_bytes()).status, 200);
+    }
+    let before = resident_bytes();
+    let mut streams: Vec<_> = (0..3)
+        .map(|_| {
+            let mut stream = connect(pond.http());
+            stream
+                .write_all(b"GET /api/v1/query HTTP/1.1\r\nHost: a\r\n\r\n")
+                .unwrap();
+            let mut reader = BufReader::new(stream);
+            read_head(&mut reader);
+            assert!(read_chunk(&mut reader).is_some());
+            reader
+        })
+        .collect();
+    // Answers of 250 MB in all wait; each query may hold a window and a few chunks.
+    let held = resident_bytes().saturating_sub(before);
+    assert!(held < 160 << 20, "{held} bytes are held");
+    let mut whole = streams.pop().unwrap();
+    drop(streams);
+    let mut rows = 1;
+    while let Some(chunk) = read_chunk(&mut whole) {
+        rows += chunk.iter().filter(|b| **b == b'\n').count();
+    }
+    assert!(rows > 79_000, "{rows}");
+    let metrics = pond.server().metrics().clone();
+    while metrics.queries_active.get() > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(metrics.queries_cancelled.get(), 2);
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_ascii_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        * 1024
+}

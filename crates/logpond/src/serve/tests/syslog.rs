@@ -1,0 +1,58 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, UdpSocket};
+
+use super::Pond;
+use super::client::{connect, get};
+use super::lines::wait_for_count;
+
+#[test]
+fn datagrams_become_records_with_the_senders_address_or_their_own_name() {
+    let pond = Pond::new();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = pond.server().addresses().syslog_udp.unwrap();
+    let datagrams = [
+        &b"<34>1 2026-03-02T00:02:32Z web-1 app 7 - - with a name\n"[..],
+        b"not syslog at all",
+        b"",
+        b"<13>Oct 11 22:14:15 web-2 app: old\0",
+    ];
+    for datagram in datagrams {
+        socket.send_to(datagram, address).unwrap();
+    }
+    wait_for_count(&pond, 3);
+    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=with").rows();
+    assert_eq!(
+        (&rows[0]["hostname"], &rows[0]["_msg"]),
+        (&"web-1".into(), &"with a name".into())
+    );
+    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=%22not+syslog%22").rows();
+    assert_eq!(rows[0]["hostname"], "127.0.0.1");
+    let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
+    assert!(metrics.contains("logpond_ingest_records_total{intake=\"syslog_udp\"} 3\n"));
+    assert!(
+        metrics.contains("logpond_syslog_udp_kernel_drops_total 0\n"),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn both_framings_on_one_connection() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.server().addresses().syslog_tcp.unwrap());
+    let counted = b"<13>1 - h a - - - counted\nline";
+    stream
+        .write_all(format!("{} ", counted.len()).as_bytes())
+        .unwrap();
+    stream.write_all(counted).unwrap();
+    stream
+        .write_all(b"<13>1 - h a - - - by line\n<13>1 - h a - - - last")
+        .unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answers = Vec::new();
+    stream.read_to_end(&mut answers).unwrap();
+    assert!(answers.is_empty());
+    wait_for_count(&pond, 3);
+    let (rows, _) = get(pond.http(), "/api/v1/query").rows();
+    let messages: Vec<_> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
+    assert_eq!(messages, ["counted\nline", "by line", "last"]);
+}

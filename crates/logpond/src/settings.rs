@@ -1,0 +1,555 @@
+//! What `logpond serve` is told: a file, then the environment, then flags, each over the one before.
+//!
+//! Invariants: every setting is one row of [`TABLE`], which also makes its reference page; a name
+//! that is not in the table is an error and never ignored; values stay text until
+//! [`Settings::resolve`] gives all of them their meaning at once, so that an error can say where
+//! the text came from.
+
+mod file;
+mod quantity;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use file::read_file;
+pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
+
+use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
+
+/// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
+const LINE_BYTES_MIN: u64 = 1 << 10;
+
+/// One setting: the only place that knows its names, default and meaning.
+pub struct Setting {
+    /// The key in `logpond.toml` and, with `--` before it, the flag.
+    pub name: &'static str,
+    /// What a value looks like.
+    pub form: &'static str,
+    /// The default as it would be written; of the data directory, in words.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// The environment variable: `LOGPOND_` and the name in capitals.
+    pub fn variable(&self) -> String {
+        format!("LOGPOND_{}", self.name.to_uppercase().replace('-', "_"))
+    }
+}
+
+/// All settings of `logpond serve`, in the order of their reference page.
+pub const TABLE: [Setting; 12] = [
+    Setting {
+        name: "data",
+        form: "DIR",
+        default: "$STATE_DIRECTORY; else /var/lib/logpond for root; else ~/.local/share/logpond",
+        doc: "Where the journal and the segments are kept.",
+    },
+    Setting {
+        name: "http",
+        form: "ADDR",
+        default: "127.0.0.1:7650",
+        doc: "Address of the HTTP interface: the page, the API and the metrics. It cannot be off.",
+    },
+    Setting {
+        name: "fast",
+        form: "ADDR|off",
+        default: "127.0.0.1:7651",
+        doc: "Address for raw lines over TCP without acknowledgement.",
+    },
+    Setting {
+        name: "durable",
+        form: "ADDR|off",
+        default: "127.0.0.1:7652",
+        doc: "Address for raw lines over TCP, answered by `OK <count>` once they are on the disk.",
+    },
+    Setting {
+        name: "syslog-udp",
+        form: "ADDR|off",
+        default: "127.0.0.1:5514",
+        doc: "Address for syslog over UDP.",
+    },
+    Setting {
+        name: "syslog-tcp",
+        form: "ADDR|off",
+        default: "127.0.0.1:5514",
+        doc: "Address for syslog over TCP.",
+    },
+    Setting {
+        name: "retain-age",
+        form: "DURATION|off",
+        default: "30d",
+        doc: "How long records are kept, counted from when they were received.",
+    },
+    Setting {
+        name: "retain-size",
+        form: "SIZE|off",
+        default: "off",
+        doc: "The most bytes that segments may take; the oldest go first.",
+    },
+    Setting {
+        name: "keep-free",
+        form: "SIZE|PERCENT",
+        default: "20%",
+        doc: "How much of the disk is left free: the oldest segments go first, then new records are refused.",
+    },
+    Setting {
+        name: "line-bytes-max",
+        form: "SIZE",
+        default: "1MiB",
+        doc: "The longest line that is taken whole; from 1KiB to 32MiB.",
+    },
+    Setting {
+        name: "ready-file",
+        form: "FILE|off",
+        default: "off",
+        doc: "A file that is written once the server is ready, with the bound addresses as JSON.",
+    },
+    Setting {
+        name: "insecure",
+        form: "true|false",
+        default: "false",
+        doc: "Allows addresses that other machines can reach, although nothing is encrypted or authenticated.",
+    },
+];
+
+/// Where a value came from; it is named in every complaint about the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The table's default.
+    Default,
+    /// A line of a settings file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Line of the value, from 1.
+        line: usize,
+        /// Column of the value in characters, from 1.
+        column: usize,
+    },
+    /// An environment variable.
+    Variable(String),
+    /// A flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line, column } => {
+                write!(f, "{}:{line}:{column}", path.display())
+            }
+            Origin::Variable(name) => f.write_str(name),
+            Origin::Flag(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+/// A setting's text and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Name of a row of [`TABLE`].
+    pub name: &'static str,
+    /// The value as it was written.
+    pub text: String,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// Why settings cannot be used.
+#[derive(Debug)]
+pub enum SettingsError {
+    /// A settings file cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A settings file is not TOML.
+    Syntax {
+        /// Where the file stops making sense.
+        origin: Origin,
+        /// What was expected.
+        message: String,
+    },
+    /// A name that no setting has.
+    Unknown {
+        /// Where it stands.
+        origin: Origin,
+        /// The name.
+        name: String,
+        /// The setting that was probably meant.
+        meant: Option<&'static str>,
+    },
+    /// A value that its setting cannot take.
+    Value {
+        /// Where it stands.
+        origin: Origin,
+        /// The setting.
+        name: &'static str,
+        /// The value.
+        text: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// An address that other machines can reach.
+    Open {
+        /// Where it stands.
+        origin: Origin,
+        /// The setting.
+        name: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// There is no usual place for the data: neither `HOME` nor `STATE_DIRECTORY` is set.
+    NoHome,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Unreadable { path, .. } => {
+                write!(f, "settings file {} cannot be read", path.display())
+            }
+            SettingsError::Syntax { origin, message } => write!(f, "{origin}: {message}"),
+            SettingsError::Unknown {
+                origin,
+                name,
+                meant,
+            } => {
+                write!(f, "{origin}: there is no setting '{name}'")?;
+                match meant {
+                    Some(meant) => write!(f, ", did you mean '{meant}'?"),
+                    None => {
+                        let names: Vec<&str> = TABLE.iter().map(|s| s.name).collect();
+                        write!(f, "; settings are {}", names.join(", "))
+                    }
+                }
+            }
+            SettingsError::Value {
+                origin,
+                name,
+                text,
+                reason,
+            } => write!(f, "{origin}: '{text}' is no value for {name}: {reason}"),
+            SettingsError::Open {
+                origin,
+                name,
+                address,
+            } => write!(
+                f,
+                "{origin}: other machines could reach {name} at {address}, and nothing there is \
+                 encrypted or authenticated. Either stay on this machine: --{name} 127.0.0.1:{port} \
+                 (and put a proxy with TLS before it); or, in a network you trust: --{name} \
+                 {address} --insecure",
+                port = address.port()
+            ),
+            SettingsError::NoHome => f.write_str(
+                "there is no place for the data: neither HOME nor STATE_DIRECTORY is set; \
+                 say it by --data DIR",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SettingsError::Unreadable { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// How much of a disk is to stay free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many hundredths of the disk, from 0 to 99.
+    Percent(u8),
+}
+
+impl Room {
+    /// The room in bytes on a file system of this size.
+    pub fn bytes_of(self, total_bytes: u64) -> u64 {
+        match self {
+            Room::Bytes(bytes) => bytes,
+            Room::Percent(percent) => (u128::from(total_bytes) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
+/// The settings of `logpond serve`: data only, all of it valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The data directory; it may not exist yet.
+    pub data: PathBuf,
+    /// Where HTTP listens. Port 0 means any free one, here and below.
+    pub http: SocketAddr,
+    /// Where raw lines without acknowledgement are taken, if at all.
+    pub fast: Option<SocketAddr>,
+    /// Where raw lines with acknowledgement are taken, if at all.
+    pub durable: Option<SocketAddr>,
+    /// Where syslog is taken over UDP, if at all.
+    pub syslog_udp: Option<SocketAddr>,
+    /// Where syslog is taken over TCP, if at all.
+    pub syslog_tcp: Option<SocketAddr>,
+    /// How long after their receive time records are kept; `None` is for ever.
+    pub retain_age: Option<Duration>,
+    /// The most bytes of all live segments; `None` is no limit.
+    pub retain_size_bytes: Option<u64>,
+    /// How much of the disk stays free.
+    pub keep_free: Room,
+    /// The longest line that is taken whole, in bytes.
+    pub line_bytes_max: usize,
+    /// The file that says that the server is ready.
+    pub ready_file: Option<PathBuf>,
+    /// Whether addresses beyond loopback are allowed.
+    pub insecure: bool,
+}
+
+/// What the process was started in, as far as settings depend on it.
+pub struct Surroundings<'a> {
+    /// Reads an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Whether the process runs as root.
+    pub is_root: bool,
+}
+
+impl Surroundings<'_> {
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        (self.variable)(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    }
+
+    /// A directory of the XDG base directory specification: its variable, else below `HOME`.
+    pub fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        self.path(variable)
+            .filter(|path| path.is_absolute())
+            .or_else(|| Some(self.path("HOME")?.join(below_home)))
+    }
+
+    fn data_directory(&self) -> Option<PathBuf> {
+        if let Some(state) = self.path("STATE_DIRECTORY") {
+            // systemd joins several directories by a colon; the first is ours.
+            let text = state.to_string_lossy();
+            return text.split(':').next().map(PathBuf::from);
+        }
+        if self.is_root {
+            return Some(PathBuf::from("/var/lib/logpond"));
+        }
+        Some(self.xdg("XDG_DATA_HOME", ".local/share")?.join("logpond"))
+    }
+
+    /// The settings files that are read when none is named; each may be absent.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let own = self.xdg("XDG_CONFIG_HOME", ".config");
+        std::iter::once(PathBuf::from("/etc"))
+            .chain(own)
+            .map(|directory| directory.join("logpond/logpond.toml"))
+            .collect()
+    }
+}
+
+/// The row with this name; `_` counts as `-`.
+fn row(name: &str) -> Option<&'static Setting> {
+    let name = name.replace('_', "-");
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// Gathers what files, environment and flags say, weakest first.
+///
+/// `named` is the file of `--config` or `LOGPOND_CONFIG`: it must exist and replaces the usual
+/// ones. `flags` are names of the table with their values.
+pub fn gather(
+    named: Option<&Path>,
+    flags: Vec<(&'static str, String)>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Vec<Given>, SettingsError> {
+    let mut given = Vec::new();
+    let named = named
+        .map(Path::to_path_buf)
+        .or_else(|| surroundings.path("LOGPOND_CONFIG"));
+    match named {
+        Some(path) => given.extend(read_file(&path)?.unwrap_or_default()),
+        None => {
+            for path in surroundings.files() {
+                given.extend(file::read_file_if_present(&path)?.unwrap_or_default());
+            }
+        }
+    }
+    for row in &TABLE {
+        let variable = row.variable();
+        if let Some(text) = (surroundings.variable)(&variable) {
+            given.push(Given {
+                name: row.name,
+                text: text.to_string_lossy().into_owned(),
+                origin: Origin::Variable(variable),
+            });
+        }
+    }
+    given.extend(flags.into_iter().map(|(name, text)| Given {
+        name,
+        text,
+        origin: Origin::Flag(name),
+    }));
+    Ok(given)
+}
+
+impl Settings {
+    /// Gives the values their meaning; of several for one setting the last one counts.
+    pub fn resolve(
+        given: &[Given],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Settings, SettingsError> {
+        let values = Values(given);
+        let data = match values.last("data") {
+            Some(given) => PathBuf::from(&given.text),
+            None => surroundings.data_directory().ok_or(SettingsError::NoHome)?,
+        };
+        let insecure = values.read("insecure", |text| match text {
+            "true" | "1" | "yes" => Ok(true),
+            "false" | "0" | "no" | "" => Ok(false),
+            _ => Err("expected true or false".to_string()),
+        })?;
+        let address = |name, port| values.address(name, port, insecure);
+        let http = address("http", 7650)?.ok_or_else(|| {
+            values.refuse(
+                "http",
+                "HTTP cannot be off: the commands need it".to_string(),
+            )
+        })?;
+        let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
+        Ok(Settings {
+            data,
+            http,
+            fast: address("fast", 7651)?,
+            durable: address("durable", 7652)?,
+            syslog_udp: address("syslog-udp", 5514)?,
+            syslog_tcp: address("syslog-tcp", 5514)?,
+            retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
+            retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
+            keep_free: values.read("keep-free", |text| {
+                parse_room(text).map_err(|e| e.to_string())
+            })?,
+            line_bytes_max: values.read("line-bytes-max", line_bytes)?,
+            ready_file: values.read("ready-file", optional_file)?,
+            insecure,
+        })
+    }
+}
+
+fn off_or<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, QuantityError>,
+) -> Result<Option<T>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    parse(text).map(Some).map_err(|e| e.to_string())
+}
+
+fn line_bytes(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes(text).map_err(|e| e.to_string())?;
+    if (LINE_BYTES_MIN..=LINE_BYTES_MAX as u64).contains(&bytes) {
+        Ok(bytes as usize)
+    } else {
+        Err("the limit for lines is from 1KiB to 32MiB".to_string())
+    }
+}
+
+// The table's default is text; the lower crates' constant must mean the same.
+const _: () = assert!(LINE_BYTES_DEFAULT == 1 << 20);
+
+/// Values by name.
+struct Values<'a>(&'a [Given]);
+
+impl Values<'_> {
+    fn last(&self, name: &str) -> Option<&Given> {
+        self.0.iter().rev().find(|given| given.name == name)
+    }
+
+    fn given(&self, name: &'static str) -> Given {
+        let default = || Given {
+            name,
+            text: row(name).map_or("", |row| row.default).to_string(),
+            origin: Origin::Default,
+        };
+        self.last(name).cloned().unwrap_or_else(default)
+    }
+
+    fn refuse(&self, name: &'static str, reason: String) -> SettingsError {
+        let given = self.given(name);
+        SettingsError::Value {
+            origin: given.origin,
+            name,
+            text: given.text,
+            reason,
+        }
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, SettingsError> {
+        parse(self.given(name).text.trim()).map_err(|reason| self.refuse(name, reason))
+    }
+
+    fn address(
+        &self,
+        name: &'static str,
+        port: u16,
+        insecure: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let address = self.read(name, |text| off_or(text, |t| parse_address(t, port)))?;
+        match address {
+            Some(address) if !address.ip().is_loopback() && !insecure => Err(SettingsError::Open {
+                origin: self.given(name).origin,
+                name,
+                address,
+            }),
+            address => Ok(address),
+        }
+    }
+}
+
+/// The reference page of all settings, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Settings of `logpond serve`\n\n\
+         Made from the table in `crates/logpond/src/settings.rs`; a test compares.\n\n\
+         A setting is a key of `logpond.toml`, an environment variable and a flag. Flags win over \
+         the environment, the environment over the file. The file is the one of `--config` (or \
+         `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \
+         `$XDG_CONFIG_HOME/logpond/logpond.toml` over it.\n\n\
+         `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
+         any free one. `DURATION` is a number with `s`, `m`, `h`, `d` or `w`, also several \
+         (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, \
+         `MiB`, `GiB`, `TiB` (powers of 1024).\n\n\
+         | key and flag | variable | value | default | meaning |\n\
+         | --- | --- | --- | --- | --- |\n",
+    );
+    for row in &TABLE {
+        page.push_str(&format!(
+            "| `{}` | `{}` | `{}` | `{}` | {} |\n",
+            row.name,
+            row.variable(),
+            row.form.replace('|', "\\|"),
+            row.default,
+            row.doc
+        ));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! `logpond.toml`: one flat table of settings.
+
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Given, Origin, SettingsError, TABLE, row};
+
+/// The longest settings file that is read: far above any real one, far below any memory.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Names farther than this many edits from a setting's are not taken for a slip of it.
+const SLIP_EDITS_MAX: usize = 3;
+
+/// Reads a settings file that must exist.
+pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
+    let unreadable = |source| SettingsError::Unreadable {
+        path: path.to_path_buf(),
+        source,
+    };
+    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > FILE_BYTES_MAX {
+        let reason = format!("it has {bytes} bytes, a settings file at most {FILE_BYTES_MAX}");
+        return Err(unreadable(std::io::Error::other(reason)));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    parse(&text, path).map(Some)
+}
+
+/// Reads a settings file; `None` where there is none.
+pub(super) fn read_file_if_present(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
+    match read_file(path) {
+        Err(SettingsError::Unreadable { source, .. })
+            if source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
+/// Reads the text of a settings file; `path` is only named in errors.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError> {
+    let origin = |at: usize| {
+        let (line, column) = position(text, at);
+        Origin::File {
+            path: path.to_path_buf(),
+            line,
+            column,
+        }
+    };
+    let table = DeTable::parse(text).map_err(|error| SettingsError::Syntax {
+        origin: origin(error.span().map_or(0, |span| span.start)),
+        message: error.message().to_string(),
+    })?;
+    let mut entries: Vec<_> = table.into_inner().into_iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let mut given: Vec<Given> = Vec::with_capacity(TABLE.len());
+    for (key, value) in entries {
+        let name = key.get_ref().to_string();
+        let Some(row) = row(&name) else {
+            return Err(SettingsError::Unknown {
+                origin: origin(key.span().start),
+                meant: nearest(&name),
+                name,
+            });
+        };
+        if given.iter().any(|earlier| earlier.name == row.name) {
+            return Err(SettingsError::Syntax {
+                origin: origin(key.span().start),
+                message: format!("the setting '{}' is given twice", row.name),
+            });
+        }
+        let value_origin = origin(value.span().start);
+        let written = &text[value.span()];
+        let value = match value.into_inner() {
+            DeValue::String(value) => value.into_owned(),
+            DeValue::Integer(value) => value.to_string(),
+            DeValue::Boolean(value) => value.to_string(),
+            _ => {
+                return Err(SettingsError::Value {
+                    origin: value_origin,
+                    name: row.name,
+                    text: written.to_string(),
+                    reason: format!("expected {} in quotes", row.form),
+                });
+            }
+        };
+        given.push(Given {
+            name: row.name,
+            text: value,
+            origin: value_origin,
+        });
+    }
+    Ok(given)
+}
+
+/// Line and column, in characters and from 1, of a byte of the text.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+    (
+        before.bytes().filter(|&b| b == b'\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+/// The setting whose name is fewest edits away, if it is near enough to be a slip.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('_', "-").to_lowercase();
+    TABLE
+        .iter()
+        .map(|row| (edits(&name, row.name), row.name))
+        .min()
+        .filter(|&(edits, meant)| edits <= SLIP_EDITS_MAX && edits < meant.len())
+        .map(|(_, meant)| meant)
+}
+
+/// How many characters must be put in, taken out or changed to make one text the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.chars().count()]
+}

@@ -1,0 +1,138 @@
+use std::ffi::OsString;
+use std::path::Path;
+
+use expect_test::{expect, expect_file};
+
+use super::*;
+
+fn surroundings<'a>(variable: &'a dyn Fn(&str) -> Option<OsString>) -> Surroundings<'a> {
+    Surroundings {
+        variable,
+        is_root: false,
+    }
+}
+
+fn home(name: &str) -> Option<OsString> {
+    (name == "HOME").then(|| "/home/me".into())
+}
+
+fn from_file(text: &str) -> Result<Settings, SettingsError> {
+    let given = file::parse(text, Path::new("/etc/logpond/logpond.toml"))?;
+    Settings::resolve(&given, &surroundings(&home))
+}
+
+#[test]
+fn defaults() {
+    let settings = Settings::resolve(&[], &surroundings(&home)).unwrap();
+    expect![[r#"
+        Settings {
+            data: "/home/me/.local/share/logpond",
+            http: 127.0.0.1:7650,
+            fast: Some(
+                127.0.0.1:7651,
+            ),
+            durable: Some(
+                127.0.0.1:7652,
+            ),
+            syslog_udp: Some(
+                127.0.0.1:5514,
+            ),
+            syslog_tcp: Some(
+                127.0.0.1:5514,
+            ),
+            retain_age: Some(
+                2592000s,
+            ),
+            retain_size_bytes: None,
+            keep_free: Percent(
+                20,
+            ),
+            line_bytes_max: 1048576,
+            ready_file: None,
+            insecure: false,
+        }
+    "#]]
+    .assert_debug_eq(&settings);
+}
+
+#[test]
+fn the_usual_place_for_data() {
+    let state = |name: &str| match name {
+        "STATE_DIRECTORY" => Some("/var/lib/a:/var/lib/b".into()),
+        _ => home(name),
+    };
+    let none = |_: &str| None;
+    let mut place = surroundings(&state);
+    assert_eq!(place.data_directory(), Some("/var/lib/a".into()));
+    place = surroundings(&none);
+    assert_eq!(place.data_directory(), None);
+    place.is_root = true;
+    assert_eq!(place.data_directory(), Some("/var/lib/logpond".into()));
+}
+
+#[test]
+fn flags_win_over_variables_and_these_over_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("logpond.toml");
+    std::fs::write(
+        &path,
+        "http = 1\nfast = 1\ndurable = \"off\"\nretain_age='2d'",
+    )
+    .unwrap();
+    let variable = |name: &str| match name {
+        "LOGPOND_HTTP" | "LOGPOND_FAST" => Some("2".into()),
+        "LOGPOND_CONFIG" => Some(path.clone().into()),
+        _ => home(name),
+    };
+    let place = surroundings(&variable);
+    let given = gather(None, vec![("http", "3".into())], &place).unwrap();
+    let settings = Settings::resolve(&given, &place).unwrap();
+    assert_eq!(settings.http.port(), 3);
+    assert_eq!(settings.fast.map(|a| a.port()), Some(2));
+    assert_eq!(settings.durable, None);
+    assert_eq!(settings.retain_age, Some(Duration::from_secs(172_800)));
+    let missing = gather(Some(Path::new("/nowhere.toml")), Vec::new(), &place);
+    assert!(matches!(missing, Err(SettingsError::Unreadable { .. })));
+}
+
+#[test]
+fn complaints_say_where_and_what_to_do() {
+    let table = [
+        "retain-agee = \"1d\"",
+        "# ä\ncolour = 1",
+        "http = ",
+        "data = 'ä'\nretain-age = 30",
+        "\"keep-free\" = \"120%\"",
+        "http = \"off\"",
+        "http = [1]",
+        "fast = \"0.0.0.0:7651\"",
+        "line-bytes-max = \"64MiB\"",
+        "retain_age = '1d'\nretain-age = '1d'",
+    ];
+    let said: Vec<String> = table
+        .iter()
+        .map(|text| from_file(text).unwrap_err().to_string())
+        .collect();
+    expect![[r#"
+        /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure
+        /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
+        /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: expected a duration such as 90s, 1h30m, 30d or 4w
+        /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: expected a percentage from 0% to 99%, or a size such as 10GiB
+        /etc/logpond/logpond.toml:1:8: 'off' is no value for http: HTTP cannot be off: the commands need it
+        /etc/logpond/logpond.toml:1:8: '[1]' is no value for http: expected ADDR in quotes
+        /etc/logpond/logpond.toml:1:8: other machines could reach fast at 0.0.0.0:7651, and nothing there is encrypted or authenticated. Either stay on this machine: --fast 127.0.0.1:7651 (and put a proxy with TLS before it); or, in a network you trust: --fast 0.0.0.0:7651 --insecure
+        /etc/logpond/logpond.toml:1:18: '64MiB' is no value for line-bytes-max: the limit for lines is from 1KiB to 32MiB
+        /etc/logpond/logpond.toml:2:1: the setting 'retain-age' is given twice"#]].assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn open_addresses_are_taken_when_asked_for() {
+    let settings = from_file("fast = '0.0.0.0'\ninsecure = true").unwrap();
+    assert_eq!(settings.fast, Some("0.0.0.0:7651".parse().unwrap()));
+}
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    expect_file!["../../../../docs/reference/settings.md"].assert_eq(&reference());
+}

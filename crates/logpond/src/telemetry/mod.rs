@@ -1,0 +1,324 @@
+//! What the process says about itself: every metric, in one registry without globals.
+//!
+//! Invariants:
+//! - Recording is one atomic operation: no lock, no allocation, on any thread.
+//! - No label has values that a sender can choose; the size of the exposition is bounded.
+//! - Durations are kept in nanoseconds and exposed in seconds, in buckets of powers of two.
+
+mod instrument;
+mod exposition;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Mutex;
+
+pub use exposition::Exposition;
+pub use instrument::{Counter, Gauge, Histogram};
+pub use process::kernel_drops;
+
+/// Where records come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intake {
+    /// Raw lines over TCP, acknowledged by nothing.
+    Fast,
+    /// Raw lines over TCP, acknowledged after the sync.
+    Durable,
+    /// Syslog datagrams.
+    SyslogUdp,
+    /// Syslog over TCP.
+    SyslogTcp,
+    /// `POST /api/v1/push`.
+    Http,
+}
+
+/// All intakes, in the order of their numbers.
+pub const INTAKES: [Intake; 5] = [
+    Intake::Fast,
+    Intake::Durable,
+    Intake::SyslogUdp,
+    Intake::SyslogTcp,
+    Intake::Http,
+];
+
+impl Intake {
+    /// The name in labels, settings and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Intake::Fast => "fast",
+            Intake::Durable => "durable",
+            Intake::SyslogUdp => "syslog_udp",
+            Intake::SyslogTcp => "syslog_tcp",
+            Intake::Http => "http",
+        }
+    }
+}
+
+/// Counters of one intake.
+#[derive(Debug, Default)]
+pub struct IntakeMetrics {
+    /// Records accepted.
+    pub records: Counter,
+    /// Bytes of accepted records.
+    pub bytes: Counter,
+    /// Records refused by name: bad lines of a push.
+    pub rejected: Counter,
+    /// Records that were cut to the line limit.
+    pub truncated: Counter,
+    /// Records that were received and could not be kept.
+    pub lost: Counter,
+    /// Connections now open.
+    pub connections: Gauge,
+    /// Connections taken since the start.
+    pub connections_total: Counter,
+}
+
+/// Every metric of the process. One per process, shared by reference.
+pub struct Metrics {
+    intakes: [IntakeMetrics; INTAKES.len()],
+    /// Time of one `fdatasync` of the journal.
+    pub sync_ns: Histogram,
+    /// Time of one append to the journal.
+    pub write_ns: Histogram,
+    /// Time from the submission of a batch to its append.
+    pub queue_wait_ns: Histogram,
+    /// Payload bytes of the batches appended.
+    pub batch_bytes: Histogram,
+    /// Batches served by one sync.
+    pub group_batches: Histogram,
+    /// Submissions refused because the queue stayed full.
+    pub refused_busy: Counter,
+    /// Submissions refused because the disk is full.
+    pub refused_full: Counter,
+    /// Submissions that failed: the journal could not be written or synced.
+    pub refused_failed: Counter,
+    /// Records that were acknowledged after the write and lost with a failed sync.
+    pub unsynced_lost: Counter,
+    /// Lateness of a timer on the async thread: how long something else held it.
+    pub runtime_delay_ns: Histogram,
+    /// HTTP answers by status class, 1xx to 5xx.
+    pub http_answers: [Counter; 5],
+    /// Queries running now, followers included.
+    pub queries_active: Gauge,
+    /// Time from the start of a query to its last row.
+    pub query_ns: Histogram,
+    /// Bytes that queries read.
+    pub query_bytes: Counter,
+    /// Queries that ended because their reader went away.
+    pub queries_cancelled: Counter,
+    collectors: Mutex<Vec<Collector>>,
+}
+
+/// Adds metrics of another part of the process at each exposition. May block; runs on no async
+/// thread.
+pub type Collector = Box<dyn Fn(&mut Exposition) + Send + Sync>;
+
+/// Durations: 1 µs to 17 s.
+const DURATION: (u32, u32) = (10, 34);
+/// Sizes: 64 B to 64 MiB.
+const BYTES: (u32, u32) = (6, 26);
+/// Counts: 1 to 4096.
+const COUNT: (u32, u32) = (0, 12);
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics {
+            intakes: Default::default(),
+            sync_ns: Histogram::new(DURATION),
+            write_ns: Histogram::new(DURATION),
+            queue_wait_ns: Histogram::new(DURATION),
+            batch_bytes: Histogram::new(BYTES),
+            group_batches: Histogram::new(COUNT),
+            refused_busy: Counter::default(),
+            refused_full: Counter::default(),
+            refused_failed: Counter::default(),
+            unsynced_lost: Counter::default(),
+            runtime_delay_ns: Histogram::new(DURATION),
+            http_answers: Default::default(),
+            queries_active: Gauge::default(),
+            query_ns: Histogram::new(DURATION),
+            query_bytes: Counter::default(),
+            queries_cancelled: Counter::default(),
+            collectors: Mutex::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// The counters of one intake.
+    pub fn intake(&self, intake: Intake) -> &IntakeMetrics {
+        &self.intakes[intake as usize]
+    }
+
+    /// Adds a collector for the life of the process.
+    pub fn register(&self, collector: Collector) {
+        if let Ok(mut collectors) = self.collectors.lock() {
+            collectors.push(collector);
+        }
+    }
+
+    /// The whole exposition in the Prometheus text format 0.0.4. Reads `/proc`: not for an async
+    /// thread.
+    pub fn expose(&self) -> String {
+        let mut out = Exposition::default();
+        out.family("logpond_build_info", "gauge", "The version that runs.");
+        out.sample(
+            "logpond_build_info",
+            &[("version", env!("CARGO_PKG_VERSION"))],
+            1,
+        );
+        self.expose_intakes(&mut out);
+        self.expose_journal(&mut out);
+        self.expose_answers(&mut out);
+        process::expose(&mut out);
+        if let Ok(collectors) = self.collectors.lock() {
+            collectors.iter().for_each(|collect| collect(&mut out));
+        }
+        out.finish()
+    }
+
+    fn expose_intakes(&self, out: &mut Exposition) {
+        type Read = fn(&IntakeMetrics) -> i64;
+        let table: [(&str, &str, &str, Read); 7] = [
+            (
+                "logpond_ingest_records_total",
+                "counter",
+                "Records accepted.",
+                |m| m.records.get(),
+            ),
+            (
+                "logpond_ingest_bytes_total",
+                "counter",
+                "Bytes of accepted records.",
+                |m| m.bytes.get(),
+            ),
+            (
+                "logpond_ingest_rejected_total",
+                "counter",
+                "Bad lines refused by name.",
+                |m| m.rejected.get(),
+            ),
+            (
+                "logpond_ingest_truncated_total",
+                "counter",
+                "Records cut to the line limit.",
+                |m| m.truncated.get(),
+            ),
+            (
+                "logpond_ingest_lost_total",
+                "counter",
+                "Records received but not kept.",
+                |m| m.lost.get(),
+            ),
+            ("logpond_connections", "gauge", "Open connections.", |m| {
+                m.connections.get()
+            }),
+            (
+                "logpond_connections_total",
+                "counter",
+                "Connections taken.",
+                |m| m.connections_total.get(),
+            ),
+        ];
+        for (name, kind, help, read) in table {
+            out.family(name, kind, help);
+            for intake in INTAKES {
+                out.sample(
+                    name,
+                    &[("intake", intake.as_str())],
+                    read(self.intake(intake)),
+                );
+            }
+        }
+    }
+
+    fn expose_journal(&self, out: &mut Exposition) {
+        const NS: f64 = 1e-9;
+        let name = "logpond_ingest_refused_batches_total";
+        out.family(name, "counter", "Batches refused, by reason.");
+        out.sample(name, &[("reason", "busy")], self.refused_busy.get());
+        out.sample(name, &[("reason", "disk_full")], self.refused_full.get());
+        out.sample(
+            name,
+            &[("reason", "journal_failed")],
+            self.refused_failed.get(),
+        );
+        let name = "logpond_ingest_unsynced_lost_total";
+        out.family(
+            name,
+            "counter",
+            "Records acknowledged by fast intakes and lost with a failed sync.",
+        );
+        out.sample(name, &[], self.unsynced_lost.get());
+        let table = [
+            (
+                "logpond_journal_sync_seconds",
+                "Time of one journal sync.",
+                &self.sync_ns,
+                NS,
+            ),
+            (
+                "logpond_journal_write_seconds",
+                "Time of one journal append.",
+                &self.write_ns,
+                NS,
+            ),
+            (
+                "logpond_journal_queue_wait_seconds",
+                "Time a batch waited for its append.",
+                &self.queue_wait_ns,
+                NS,
+            ),
+            (
+                "logpond_journal_batch_bytes",
+                "Payload of appended batches.",
+                &self.batch_bytes,
+                1.0,
+            ),
+            (
+                "logpond_journal_group_batches",
+                "Batches made durable by one sync.",
+                &self.group_batches,
+                1.0,
+            ),
+            (
+                "logpond_runtime_delay_seconds",
+                "Lateness of the async thread.",
+                &self.runtime_delay_ns,
+                NS,
+            ),
+        ];
+        for (name, help, histogram, unit) in table {
+            out.histogram(name, help, histogram, unit);
+        }
+    }
+
+    fn expose_answers(&self, out: &mut Exposition) {
+        let name = "logpond_http_answers_total";
+        out.family(name, "counter", "HTTP answers by class of status.");
+        for (class, counter) in ["1xx", "2xx", "3xx", "4xx", "5xx"]
+            .iter()
+            .zip(&self.http_answers)
+        {
+            out.sample(name, &[("status", class)], counter.get());
+        }
+        out.family(
+            "logpond_queries_active",
+            "gauge",
+            "Queries running, followers included.",
+        );
+        out.sample("logpond_queries_active", &[], self.queries_active.get());
+        out.histogram(
+            "logpond_query_seconds",
+            "Time of a query to its last row.",
+            &self.query_ns,
+            1e-9,
+        );
+        let name = "logpond_query_scanned_bytes_total";
+        out.family(name, "counter", "Bytes that queries read.");
+        out.sample(name, &[], self.query_bytes.get());
+        let name = "logpond_queries_cancelled_total";
+        out.family(name, "counter", "Queries whose reader went away.");
+        out.sample(name, &[], self.queries_cancelled.get());
+    }
+}

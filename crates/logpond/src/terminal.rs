@@ -1,0 +1,92 @@
+//! The terminal: whether there is one, how wide it is, and notes on standard error.
+
+use std::io::{IsTerminal, Write};
+
+use crate::cli::When;
+
+/// Width that is assumed where a terminal does not tell.
+const WIDTH_DEFAULT: usize = 80;
+
+/// Writes one line to standard error; if that is closed there is nobody to tell.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Writes `logpond: …` with the whole chain of causes.
+pub fn complain(error: &dyn std::error::Error) {
+    let mut text = format!("logpond: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    note(&text);
+}
+
+/// Whether standard output is a terminal.
+pub fn is_output() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether standard error is a terminal.
+pub fn is_error() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Width of the terminal at standard output in characters.
+pub fn width() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => WIDTH_DEFAULT,
+    }
+}
+
+/// Whether colours are used: the flag, then `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR` and the
+/// terminal, in this order.
+pub fn colours(
+    flag: When,
+    is_terminal: bool,
+    variable: &dyn Fn(&str) -> Option<std::ffi::OsString>,
+) -> bool {
+    let given = |name| variable(name).filter(|value| !value.is_empty());
+    match flag {
+        When::Always => true,
+        When::Never => false,
+        When::Auto if given("NO_COLOR").is_some() => false,
+        When::Auto if given("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        When::Auto => {
+            is_terminal
+                && given("CLICOLOR").is_none_or(|value| value != "0")
+                && given("TERM").is_none_or(|value| value != "dumb")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_colour_settings() {
+        let set = |names: &'static [(&'static str, &'static str)]| {
+            move |name: &str| {
+                names
+                    .iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, value)| value.into())
+            }
+        };
+        let both = set(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]);
+        assert!(colours(When::Always, false, &both));
+        assert!(!colours(When::Auto, true, &both));
+        assert!(colours(When::Auto, false, &set(&[("CLICOLOR_FORCE", "1")])));
+        assert!(colours(When::Auto, true, &set(&[("NO_COLOR", "")])));
+        assert!(!colours(When::Auto, true, &set(&[("CLICOLOR", "0")])));
+        assert!(!colours(When::Auto, true, &set(&[("TERM", "dumb")])));
+        assert!(!colours(When::Auto, false, &set(&[])));
+    }
+}

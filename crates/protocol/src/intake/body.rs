@@ -1,0 +1,244 @@
+//! Bodies of requests, decompressed as they arrive.
+//!
+//! Invariants: what is given out is never longer than `bytes_max`, nor than `RATIO_MAX` times what
+//! came in (beyond a small allowance), and no more than that is ever allocated. A body that ends
+//! early is an error, never a short result.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use flate2::write::MultiGzDecoder;
+use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
+
+/// The longest body, decompressed: what one request may make the server hold.
+pub const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// The highest ratio of decompressed to compressed bytes. Logs of one repeated line reach several
+/// hundred; ratios beyond are bombs.
+pub const RATIO_MAX: usize = 2000;
+
+/// Bytes that any body may decompress to, whatever the ratio.
+const ALLOWANCE_BYTES: usize = 1 << 20;
+
+/// zstd's window, as a power of two: the 8 MiB that RFC 8878 asks decoders to support.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+/// Bytes that zstd decompresses at a time.
+const STEP_BYTES: usize = 64 << 10;
+
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Not at all.
+    Identity,
+    /// gzip, one or more members.
+    Gzip,
+    /// zstd, one or more frames.
+    Zstd,
+}
+
+impl Encoding {
+    /// The encoding that a `Content-Encoding` header names; `None` if it is not supported.
+    pub fn from_header(value: &str) -> Option<Encoding> {
+        match value.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Some(Encoding::Identity),
+            "gzip" | "x-gzip" => Some(Encoding::Gzip),
+            "zstd" => Some(Encoding::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// Why a body cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// It is longer than the limit, which is given in bytes.
+    TooLong(usize),
+    /// It decompresses to more than [`RATIO_MAX`] times its size.
+    TooDense,
+    /// It is not what its encoding says, or ends early.
+    Corrupt(Encoding),
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyError::TooLong(max) => write!(
+                f,
+                "the body is longer than {max} bytes decompressed; send it in parts"
+            ),
+            BodyError::TooDense => write!(
+                f,
+                "the body decompresses to more than {RATIO_MAX} times its size; send it in parts"
+            ),
+            BodyError::Corrupt(Encoding::Gzip) => f.write_str("the body is not complete gzip"),
+            BodyError::Corrupt(Encoding::Zstd) => f.write_str("the body is not complete zstd"),
+            BodyError::Corrupt(Encoding::Identity) => f.write_str("the body is not complete"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// Decompresses one body.
+pub struct Decoder {
+    inner: Inner,
+    encoding: Encoding,
+}
+
+enum Inner {
+    Identity(Collected),
+    Gzip(Box<MultiGzDecoder<Collected>>),
+    Zstd {
+        decoder: ZstdDecoder<'static>,
+        collected: Collected,
+        /// Whether the last frame is complete.
+        complete: bool,
+    },
+}
+
+/// What came out so far.
+struct Collected {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    received: usize,
+    failure: Option<BodyError>,
+}
+
+impl Decoder {
+    /// A decoder for one body of at most `bytes_max` bytes, at most [`BODY_BYTES_MAX`].
+    pub fn new(encoding: Encoding, bytes_max: usize) -> Result<Decoder, BodyError> {
+        let collected = Collected {
+            bytes: Vec::new(),
+            bytes_max: bytes_max.min(BODY_BYTES_MAX),
+            received: 0,
+            failure: None,
+        };
+        let inner = match encoding {
+            Encoding::Identity => Inner::Identity(collected),
+            Encoding::Gzip => Inner::Gzip(Box::new(MultiGzDecoder::new(collected))),
+            Encoding::Zstd => Inner::Zstd {
+                decoder: zstd_decoder().map_err(|_| BodyError::Corrupt(encoding))?,
+                collected,
+                complete: true,
+            },
+        };
+        Ok(Decoder { inner, encoding })
+    }
+
+    /// Takes the next bytes of the body. After an error the decoder is of no use.
+    pub fn write(&mut self, chunk: &[u8]) -> Result<(), BodyError> {
+        let result = match &mut self.inner {
+            Inner::Identity(collected) => collected.receive(chunk.len()).write_all(chunk),
+            Inner::Gzip(gzip) => {
+                gzip.get_mut().receive(chunk.len());
+                gzip.write_all(chunk)
+            }
+            Inner::Zstd {
+                decoder,
+                collected,
+                complete,
+            } => {
+                collected.receive(chunk.len());
+                decompress(decoder, chunk, collected, complete)
+            }
+        };
+        result.map_err(|_| self.failure())
+    }
+
+    /// Gives the body, if it is complete.
+    pub fn finish(mut self) -> Result<Vec<u8>, BodyError> {
+        let corrupt = BodyError::Corrupt(self.encoding);
+        if let Inner::Gzip(gzip) = &mut self.inner
+            && gzip.get_ref().received > 0
+            && gzip.try_finish().is_err()
+        {
+            return Err(self.failure());
+        }
+        match self.inner {
+            Inner::Identity(collected) => Ok(collected.bytes),
+            Inner::Gzip(mut gzip) => Ok(std::mem::take(&mut gzip.get_mut().bytes)),
+            Inner::Zstd {
+                collected,
+                complete,
+                ..
+            } => complete.then_some(collected.bytes).ok_or(corrupt),
+        }
+    }
+
+    fn failure(&self) -> BodyError {
+        let collected = match &self.inner {
+            Inner::Identity(collected) | Inner::Zstd { collected, .. } => collected,
+            Inner::Gzip(gzip) => gzip.get_ref(),
+        };
+        let corrupt = BodyError::Corrupt(self.encoding);
+        collected.failure.clone().unwrap_or(corrupt)
+    }
+}
+
+fn zstd_decoder() -> io::Result<ZstdDecoder<'static>> {
+    let mut decoder = ZstdDecoder::new()?;
+    decoder.set_parameter(zstd::stream::raw::DParameter::WindowLogMax(
+        ZSTD_WINDOW_LOG_MAX,
+    ))?;
+    Ok(decoder)
+}
+
+fn decompress(
+    decoder: &mut ZstdDecoder<'static>,
+    chunk: &[u8],
+    collected: &mut Collected,
+    complete: &mut bool,
+) -> io::Result<()> {
+    let mut input = InBuffer::around(chunk);
+    let mut step = vec![0; STEP_BYTES];
+    // Each round takes input or gives output, until neither is left.
+    loop {
+        let mut output = OutBuffer::around(&mut step[..]);
+        let before = input.pos();
+        if before == chunk.len() && *complete {
+            return Ok(());
+        }
+        let hint = decoder.run(&mut input, &mut output)?;
+        *complete = hint == 0;
+        let given = output.pos();
+        collected.write_all(&step[..given])?;
+        if input.pos() == chunk.len() && given < STEP_BYTES {
+            return Ok(());
+        }
+        if input.pos() == before && given == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+impl Collected {
+    fn receive(&mut self, bytes: usize) -> &mut Collected {
+        self.received = self.received.saturating_add(bytes);
+        self
+    }
+}
+
+impl Write for Collected {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.bytes.len() + bytes.len();
+        let dense_max = ALLOWANCE_BYTES.max(self.received.saturating_mul(RATIO_MAX));
+        if length > self.bytes_max {
+            self.failure = Some(BodyError::TooLong(self.bytes_max));
+        } else if length > dense_max {
+            self.failure = Some(BodyError::TooDense);
+        }
+        if self.failure.is_some() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

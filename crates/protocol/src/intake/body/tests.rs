@@ -1,0 +1,88 @@
+use std::io::Write;
+
+use super::*;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
+}
+
+fn decode(encoding: Encoding, body: &[u8], max: usize, chunk: usize) -> Result<Vec<u8>, BodyError> {
+    let mut decoder = Decoder::new(encoding, max)?;
+    for part in body.chunks(chunk) {
+        decoder.write(part)?;
+    }
+    decoder.finish()
+}
+
+#[test]
+fn bodies_come_out_as_they_went_in() {
+    let text: Vec<u8> = (0..200_000u32).flat_map(|i| i.to_le_bytes()).collect();
+    let halves = text.split_at(text.len() / 3);
+    for (encoding, body) in [
+        (Encoding::Identity, text.clone()),
+        (Encoding::Gzip, gzip(&text)),
+        (Encoding::Gzip, [gzip(halves.0), gzip(halves.1)].concat()),
+        (Encoding::Zstd, zstd(&text)),
+        (Encoding::Zstd, [zstd(halves.0), zstd(halves.1)].concat()),
+    ] {
+        for chunk in [1 << 20, 1000, 7] {
+            let decoded = decode(encoding, &body, BODY_BYTES_MAX, chunk);
+            assert!(
+                decoded.as_ref() == Ok(&text),
+                "{encoding:?} in chunks of {chunk}"
+            );
+        }
+        let too_long = decode(encoding, &body, text.len() - 1, 4096);
+        assert_eq!(
+            too_long,
+            Err(BodyError::TooLong(text.len() - 1)),
+            "{encoding:?}"
+        );
+        assert_eq!(decode(encoding, b"", 10, 1), Ok(Vec::new()), "{encoding:?}");
+    }
+}
+
+#[test]
+fn broken_bodies_are_errors() {
+    let text = b"some text that is long enough".repeat(50);
+    for (encoding, body) in [(Encoding::Gzip, gzip(&text)), (Encoding::Zstd, zstd(&text))] {
+        for cut in [1, 4, body.len() / 2, body.len() - 1] {
+            let decoded = decode(encoding, &body[..cut], BODY_BYTES_MAX, 16);
+            assert_eq!(
+                decoded,
+                Err(BodyError::Corrupt(encoding)),
+                "{encoding:?} cut at {cut}"
+            );
+        }
+        let mut flipped = body.clone();
+        flipped[0] ^= 1;
+        let decoded = decode(encoding, &flipped, BODY_BYTES_MAX, 1 << 20);
+        assert_eq!(decoded, Err(BodyError::Corrupt(encoding)));
+        let decoded = decode(encoding, b"plain text", BODY_BYTES_MAX, 1 << 20);
+        assert_eq!(decoded, Err(BodyError::Corrupt(encoding)));
+    }
+}
+
+#[test]
+fn bombs_are_stopped() {
+    let bomb = zstd(&vec![b'x'; 60 << 20]);
+    let decoded = decode(Encoding::Zstd, &bomb, BODY_BYTES_MAX, 1 << 20);
+    assert_eq!(decoded, Err(BodyError::TooDense));
+    let long = gzip(&vec![b'x'; BODY_BYTES_MAX + 1]);
+    let decoded = decode(Encoding::Gzip, &long, usize::MAX, 1 << 20);
+    assert_eq!(decoded, Err(BodyError::TooLong(BODY_BYTES_MAX)));
+}
+
+#[test]
+fn headers_name_encodings() {
+    assert_eq!(Encoding::from_header(" GZIP "), Some(Encoding::Gzip));
+    assert_eq!(Encoding::from_header("zstd"), Some(Encoding::Zstd));
+    assert_eq!(Encoding::from_header("identity"), Some(Encoding::Identity));
+    assert_eq!(Encoding::from_header("br"), None);
+}

@@ -1,0 +1,67 @@
+use super::*;
+
+fn split(input: &[u8], max: usize) -> Vec<(String, usize)> {
+    let mut splitter = FrameSplitter::new(max);
+    let mut frames = Vec::new();
+    let mut take =
+        |f: Framed<'_>| frames.push((f.bytes.escape_ascii().to_string(), f.truncated_bytes));
+    splitter.feed(input, &mut take);
+    splitter.finish(&mut take);
+    frames
+}
+
+#[test]
+fn frames_are_told_apart() {
+    let table: [(&[u8], &[(&str, usize)]); 16] = [
+        (b"", &[]),
+        (b"\n\r\n\0", &[]),
+        (
+            b"<1>a\n<2>b\r\n<3>c\0<4>d",
+            &[("<1>a", 0), ("<2>b", 0), ("<3>c", 0), ("<4>d", 0)],
+        ),
+        (b"5 <1>ab6 <2>abc", &[("<1>ab", 0), ("<2>abc", 0)]),
+        // A line end behind a counted frame is swallowed.
+        (
+            b"5 <1>ab\n5 <1>cd\r\n<2>e\n",
+            &[("<1>ab", 0), ("<1>cd", 0), ("<2>e", 0)],
+        ),
+        (b"6 <1>a\nb<2>c\n", &[("<1>a\\nb", 0), ("<2>c", 0)]),
+        // Numbers that are no counts.
+        (b"2026 plain\n<1>a\n", &[("2026 plain", 0), ("<1>a", 0)]),
+        (
+            b"99999999999 <13>x\n<1>a\n",
+            &[("99999999999 <13>x", 0), ("<1>a", 0)],
+        ),
+        (
+            b"99999999 <13>x\n<1>a\n",
+            &[("99999999 <13>x", 0), ("<1>a", 0)],
+        ),
+        (b"0 <1>a\n", &[("0 <1>a", 0)]),
+        (b"16<1>1\n", &[("16<1>1", 0)]),
+        (b"1", &[("1", 0)]),
+        (b"12 ", &[("12 ", 0)]),
+        // Announced and not sent.
+        (b"16 <1>1", &[("<1>1", 12)]),
+        // Longer than the limit.
+        (
+            b"<1>456789012345678901\n<2>b\n",
+            &[("<1>456789012345678", 3), ("<2>b", 0)],
+        ),
+        (
+            b"20 <1>45678901234567890<2>b\n",
+            &[("<1>456789012345678", 2), ("<2>b", 0)],
+        ),
+    ];
+    for (input, expected) in table {
+        let frames = split(input, 18);
+        let frames: Vec<_> = frames.iter().map(|(f, t)| (&f[..], *t)).collect();
+        assert_eq!(frames, expected, "{}", input.escape_ascii());
+    }
+}
+
+#[test]
+fn a_long_count_is_not_allocated() {
+    let mut splitter = FrameSplitter::new(1 << 20);
+    splitter.feed(b"33554432 <13>x", |_| panic!("no frame has ended"));
+    assert!(splitter.held_bytes() < 100 && splitter.partial.capacity() < 1000);
+}

@@ -1,0 +1,110 @@
+//! Entry points for fuzzing: each takes any bytes and panics if an invariant does not hold.
+
+use logpond_record::{Entry, EntryKind, Id, Labels, Timestamp};
+
+use super::frames::{FrameSplitter, Framed};
+use super::json;
+use super::lines::{Line, LineSplitter};
+use super::parser::{Parser, rebuilds};
+use super::push::{PushForm, decode};
+
+/// 2026-03-02T00:00:00Z.
+const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
+
+/// Small, so that short inputs reach it.
+const FRAME_BYTES_MAX: usize = 64;
+
+/// Any bytes as a syslog message.
+pub fn fuzz_syslog(data: &[u8]) {
+    round_trip(EntryKind::Syslog, data);
+}
+
+/// Any bytes as a line: JSON, access log, logfmt or text.
+pub fn fuzz_line(data: &[u8]) {
+    round_trip(EntryKind::Line, data);
+}
+
+/// Any bytes behind what an access log line begins with.
+pub fn fuzz_access(data: &[u8]) {
+    let mut line = b"192.0.2.1 - - [02/Mar/2026:00:00:06 +0000] \"".to_vec();
+    line.extend_from_slice(data);
+    round_trip(EntryKind::Line, &line);
+}
+
+/// Any bytes as JSON: what validation accepts is a record with fields.
+pub fn fuzz_json(data: &[u8]) {
+    round_trip(EntryKind::Json, data);
+    let valid = json::validate(data).is_ok();
+    let flattened = std::str::from_utf8(data).is_ok_and(json::is_object);
+    assert_eq!(
+        valid,
+        flattened,
+        "two readers differ about {}",
+        data.escape_ascii()
+    );
+}
+
+/// Any bytes as the body of a push, in both forms.
+pub fn fuzz_push(data: &[u8]) {
+    for form in [PushForm::NdJson, PushForm::Text] {
+        let pushed = decode(form, data, Labels::new(), FRAME_BYTES_MAX);
+        assert_eq!(pushed.accepted, pushed.batch.len());
+        assert!(pushed.rejected.len() <= pushed.rejected_total);
+        for entry in pushed.batch.iter() {
+            round_trip(pushed.batch.kind, entry);
+        }
+    }
+}
+
+/// Any bytes as a stream of syslog frames and of lines, whole and byte by byte.
+pub fn fuzz_frames(data: &[u8]) {
+    let mut frames = [Vec::new(), Vec::new()];
+    let mut lines = [Vec::new(), Vec::new()];
+    for (way, chunk) in [data.len().max(1), 1].into_iter().enumerate() {
+        let mut splitter = FrameSplitter::new(FRAME_BYTES_MAX);
+        let frames = &mut frames[way];
+        let mut take = |f: Framed<'_>| frames.push((f.bytes.to_vec(), f.truncated_bytes));
+        for part in data.chunks(chunk) {
+            splitter.feed(part, &mut take);
+            assert!(splitter.held_bytes() <= FRAME_BYTES_MAX);
+        }
+        splitter.finish(&mut take);
+        let mut splitter = LineSplitter::new(FRAME_BYTES_MAX);
+        let lines = &mut lines[way];
+        let mut take = |l: Line<'_>| lines.push((l.bytes.to_vec(), l.truncated_bytes));
+        for part in data.chunks(chunk) {
+            splitter.feed(part, &mut take);
+        }
+        splitter.finish(&mut take);
+    }
+    assert_eq!(frames[0], frames[1], "chunks matter to frames");
+    assert_eq!(lines[0], lines[1], "chunks matter to lines");
+}
+
+/// Parses `raw` three times, so that what is learned from it is used, and compares.
+fn round_trip(kind: EntryKind, raw: &[u8]) {
+    let labels = Labels::new();
+    let entry = Entry {
+        id: Id::MIN,
+        received: RECEIVED,
+        kind,
+        labels: &labels,
+        raw,
+    };
+    let mut parser = Parser::new();
+    let first = parser.parse(&entry);
+    assert!(
+        rebuilds(&first, raw),
+        "{} is not rebuilt",
+        raw.escape_ascii()
+    );
+    for _ in 0..2 {
+        let again = parser.parse(&entry);
+        assert_eq!(
+            format!("{first:?}"),
+            format!("{again:?}"),
+            "what was learned changes {}",
+            raw.escape_ascii()
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Objects whose names and kinds were seen before.
+//!
+//! Log lines of one program repeat a few outlines. They are kept as a tree: each node stands for
+//! all that precedes a slot, each edge for literal text and the kind of value that fills the slot
+//! behind it. Walking down costs one comparison of text a slot; names are not looked at, nothing
+//! is hashed.
+//!
+//! Invariants:
+//! - A walk that succeeds gives what `flatten` gives: edges hold whole tokens, values are read by
+//!   the same functions, and only outlines are added whose time and message do not depend on the
+//!   content of other fields. So a record does not depend on what was learned before it.
+//! - The tree is bounded by `NODES_MAX` and `EDGES_MAX`; a full tree starts anew.
+
+use std::sync::Arc;
+
+use logpond_record::{Message, Shape, Timestamp, Value};
+
+use super::flatten::fix;
+use super::{Scanner, Token};
+use crate::intake::outline::{Outcome, Outline, set_time, without_message};
+use crate::intake::sketch::Parts;
+use crate::intake::timestamps::{Form, TimeReader};
+
+/// Slots of all known outlines together. A node takes about a hundred bytes: a few MB in all.
+const NODES_MAX: usize = 1 << 15;
+
+/// Ways on from one node. More means that names are data (ids as keys), and trying them all would
+/// cost more than reading the line without the tree.
+const EDGES_MAX: usize = 12;
+
+/// Literal text of all edges together, in bytes.
+const LITERAL_BYTES_MAX: usize = 4 << 20;
+
+/// Outlines of JSON objects.
+pub(crate) struct Learned {
+    nodes: Vec<Vec<Edge>>,
+    literal_bytes: usize,
+    /// Slots of the last object: how many values to make room for.
+    pub(crate) slots_hint: usize,
+}
+
+struct Edge {
+    literal: Box<[u8]>,
+    expect: Expect,
+    to: u32,
+}
+
+/// What follows the literal text of an edge.
+#[derive(Clone, PartialEq)]
+enum Expect {
+    /// A value that fills a slot of this kind.
+    Value(u8),
+    /// A string that is the message.
+    Message,
+    /// The record's time, in a slot of this kind.
+    Time { kind: u8, form: Form, certain: bool },
+    /// The end of the line.
+    End(Arc<Shape>),
+}
+
+impl Learned {
+    /// An empty tree.
+    pub(crate) fn new() -> Learned {
+        Learned {
+            nodes: vec![Vec::new()],
+            literal_bytes: 0,
+            slots_hint: 8,
+        }
+    }
+
+    /// Reads an object whose outline is known; `None` if it is not.
+    pub(crate) fn read<'a>(
+        &mut self,
+        text: &'a str,
+        received: Timestamp,
+        times: &TimeReader,
+    ) -> Option<(Arc<Shape>, Parts<'a>)> {
+        if self.nodes[0].is_empty() {
+            return None;
+        }
+        let mut parts = Parts::new(self.slots_hint);
+        parts.message = without_message(true);
+        let mut scanner = Scanner::new(text);
+        let mut node = 0;
+        // Each round follows an edge away from the root, and the tree has no cycle.
+        loop {
+            let edges = &mut self.nodes[node];
+            let taken = edges
+                .iter()
+                .position(|edge| follow(edge, &mut scanner, &mut parts, received, times))?;
+            let edge = &edges[taken];
+            if let Expect::End(shape) = &edge.expect {
+                let shape = Arc::clone(shape);
+                self.slots_hint = parts.values.len();
+                if taken > 0 {
+                    edges.swap(taken, taken - 1);
+                }
+                return Some((shape, parts));
+            }
+            node = edge.to as usize;
+            if taken > 0 {
+                edges.swap(taken, taken - 1);
+            }
+        }
+    }
+
+    /// Adds the outline of `text`, which was read into `outline` and ended in `outcome`.
+    pub(crate) fn learn(&mut self, text: &str, outline: &Outline, outcome: &Outcome) {
+        let Some(shape) = outcome.shape.as_ref().filter(|_| outcome.repeats) else {
+            return;
+        };
+        let slots = outline.slots();
+        if self.nodes.len() + slots.len() + 1 > NODES_MAX
+            || self.literal_bytes + text.len() > LITERAL_BYTES_MAX
+        {
+            *self = Learned::new();
+        }
+        let raw = text.as_bytes();
+        let mut node = 0;
+        let mut after = 0;
+        for (index, slot) in slots.iter().enumerate() {
+            let expect = match outcome.time {
+                Some(time) if usize::from(time.slot) == index => Expect::Time {
+                    kind: slot.kind,
+                    form: time.form,
+                    certain: time.certain,
+                },
+                _ if outcome.message.map(usize::from) == Some(index) => Expect::Message,
+                _ => Expect::Value(slot.kind),
+            };
+            let literal = &raw[after..slot.span.0 as usize];
+            after = slot.span.1 as usize;
+            node = self.grow(node, literal, expect);
+        }
+        self.grow(node, &raw[after..], Expect::End(Arc::clone(shape)));
+    }
+
+    /// The node behind an edge of `node`, which is made if there is none.
+    fn grow(&mut self, node: usize, literal: &[u8], expect: Expect) -> usize {
+        let known = self.nodes[node]
+            .iter()
+            .find(|edge| *edge.literal == *literal && edge.expect == expect);
+        if let Some(edge) = known {
+            return edge.to as usize;
+        }
+        let to = self.nodes.len();
+        self.nodes.push(Vec::new());
+        self.literal_bytes += literal.len();
+        let edge = Edge {
+            literal: literal.into(),
+            expect,
+            to: to as u32,
+        };
+        let edges = &mut self.nodes[node];
+        // The last edge is the one that was followed least; what it led to stays until the tree
+        // starts anew.
+        if edges.len() == EDGES_MAX {
+            edges.pop();
+        }
+        edges.push(edge);
+        to
+    }
+}
+
+/// Moves over an edge's text and value; gives false, and does not move, if the line differs.
+#[inline]
+fn follow<'a>(
+    edge: &Edge,
+    scanner: &mut Scanner<'a>,
+    parts: &mut Parts<'a>,
+    received: Timestamp,
+    times: &TimeReader,
+) -> bool {
+    let bytes = scanner.bytes();
+    let rest = &bytes[scanner.at..];
+    if rest.len() < edge.literal.len() || rest[..edge.literal.len()] != *edge.literal {
+        return false;
+    }
+    let before = scanner.at;
+    let at = before + edge.literal.len();
+    scanner.at = at;
+    let Some(token) = expected(&edge.expect, scanner) else {
+        let ended = matches!(edge.expect, Expect::End(_)) && at == bytes.len();
+        if !ended {
+            scanner.at = before;
+        }
+        return ended;
+    };
+    let slot = parts.values.len();
+    match &edge.expect {
+        Expect::Time { form, certain, .. } => {
+            let text = &bytes[token.span.0..token.span.1];
+            let written = times.whole(text, received, *certain);
+            let Some(written) = written.filter(|w| w.form == *form) else {
+                scanner.at = before;
+                return false;
+            };
+            parts.values.push(Value::Null);
+            set_time(parts, slot as u16, &written, text);
+        }
+        Expect::Message => {
+            if !token.canonical {
+                parts.fixes.push(fix(slot, token.span, scanner));
+            }
+            parts.message = Message::Part(token.value);
+            parts.values.push(Value::Null);
+        }
+        _ => {
+            if !token.canonical {
+                parts.fixes.push(fix(slot, token.span, scanner));
+            }
+            parts.values.push(token.value);
+        }
+    }
+    true
+}
+
+/// Reads the value that is expected; the quote that closes a string is left to the next edge.
+#[inline]
+fn expected<'a>(expect: &Expect, scanner: &mut Scanner<'a>) -> Option<Token<'a>> {
+    let kind = match expect {
+        Expect::Value(kind) | Expect::Time { kind, .. } => *kind,
+        Expect::Message => b'j',
+        Expect::End(_) => return None,
+    };
+    if kind == b'j' {
+        let start = scanner.at;
+        let escapes = scanner.string_rest().ok()?;
+        let token = scanner.string_token(start, escapes);
+        scanner.at -= 1;
+        return Some(token);
+    }
+    // A quote here belongs to a literal: strings are read above.
+    if scanner.peek() == Some(b'"') {
+        return None;
+    }
+    scanner.token().ok()?.filter(|token| token.kind == kind)
+}

@@ -1,0 +1,285 @@
+use logpond_record::{Entry, EntryKind, Id, Labels};
+use proptest::prelude::*;
+
+use super::*;
+use crate::intake::parser::tests::{RECEIVED, describe};
+use crate::intake::parser::{Parser, rebuilds};
+use crate::intake::timestamps::TimeReader;
+
+#[test]
+fn objects_become_fields() {
+    let table = [
+        (r#"{}"#, "| none"),
+        (r#" { } "#, "| none"),
+        (
+            r#"{"a":{"b":1,"c":{"d":"x"}},"e":[1, {"f":2}],"g":{}}"#,
+            r#"a.b=1 a.c.d=x e=[1, {"f":2}] g={} | none"#,
+        ),
+        (
+            r#"{"s":"","n":null,"t":true,"f":false}"#,
+            "s= n=null t=true f=false | none",
+        ),
+        (
+            r#"{"msg":"hello","message":"m","_msg":"u"}"#,
+            "msg=hello message=m | u",
+        ),
+        (r#"{"msg":5,"level":"x"}"#, "msg=5 level=x | none"),
+        (r#"{"msg":5,"message":"x"}"#, "msg=5 | x"),
+        (r#"{"a":{"msg":"x"}}"#, "a.msg=x | none"),
+        (
+            r#"{"ts":"2026-03-02T00:00:00Z","msg":"x"}"#,
+            "field=1772409600 | x",
+        ),
+        (
+            r#"{"ts":1772409600,"time":"2026-03-02T00:00:01Z"}"#,
+            "field=1772409601 ts=1772409600 | none",
+        ),
+        (r#"{"ts":1772409600.250}"#, "field=1772409600.25 | none"),
+        (
+            r#"{"ts":"not yet","time":null}"#,
+            "ts=not yet time=null | none",
+        ),
+        (r#"{"time":7.53}"#, "time=7.53 | none"),
+        (r#"{"_time":7}"#, "field=7 | none"),
+        (
+            r#"{"ts":"2026-03-02T00:00:60Z"}"#,
+            "field=1772409660 | none fix0=2026-03-02T00:00:60Z",
+        ),
+        (
+            r#"{"a":"\u00e9\/","b":"\n\u0001"}"#,
+            "a=\\xc3\\xa9/ b=\\n\\x01 | none fix0=\\\\u00e9\\\\/",
+        ),
+        (
+            r#"{"msg":"caf\u00e9"}"#,
+            "| caf\\xc3\\xa9 fix0=caf\\\\u00e9",
+        ),
+        (
+            r#"{"a":-0,"b":2.70,"c":1e3,"d":9223372036854775808}"#,
+            "a=-0.0 b=2.7 c=1000.0 d=9223372036854775808.0 | none fix0=-0 fix1=2.70 fix2=1e3 fix3=9223372036854775808",
+        ),
+        (
+            r#"{"a":-9223372036854775808,"b":0.1,"c":-5.0,"d":1e999}"#,
+            "a=-9223372036854775808 b=0.1 c=-5.0 d=1e999 | none",
+        ),
+        // Irregular lines keep their fields, and the line is kept whole.
+        (r#"{"a":1,"a":2}"#, "a=1 | none whole"),
+        (r#"{"a.b":1,"a":{"b":2}}"#, "a.b=1 | none whole"),
+        (r#"{"a":1,"⟨":2,"b":3}"#, "a=1 b=3 | none whole"),
+        (r#"{"\u27e8":2,"b":3,"msg":"m\/"}"#, "b=3 | m/ whole"),
+        (r#"{"_msg":5,"message":"x","a":1}"#, "a=1 | x whole"),
+        (r#"{"_time":"soon","a":1}"#, "a=1 | none whole"),
+        (r#"{"_time:t":1,"a":1}"#, "a=1 | none whole"),
+        (
+            r#"{"ts":"2026-03-02T00:00:00Z","a":1,"a":1}"#,
+            "field=1772409600 a=1 | none whole",
+        ),
+        // A value may hold the marks of slots.
+        (r#"{"a":"⟨x⟩"}"#, "a=\\xe2\\x9f\\xa8x\\xe2\\x9f\\xa9 | none"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(
+            describe(EntryKind::Json, line.as_bytes()),
+            expected,
+            "{line}"
+        );
+        validate(line.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn wide_objects_are_kept_whole() {
+    use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX};
+    let parse = |line: &str| {
+        let labels = Labels::new();
+        let entry = Entry {
+            id: Id::MIN,
+            received: RECEIVED,
+            kind: EntryKind::Json,
+            labels: &labels,
+            raw: line.as_bytes(),
+        };
+        let record = Parser::new().parse(&entry);
+        assert!(rebuilds(&record, line.as_bytes()));
+        (record.fields().count(), record.whole.is_some())
+    };
+    let wide = |count: usize, name: &str| {
+        let fields: Vec<String> = (0..count).map(|i| format!("\"{name}{i}\":{i}")).collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    assert_eq!(parse(&wide(500, "f")), (500, false));
+    assert_eq!(parse(&wide(FIELDS_MAX + 1, "")), (FIELDS_MAX, true));
+    // Names so long that not even their list is a shape: as many as fit.
+    let (fields, whole) = parse(&wide(200, &"n".repeat(200)));
+    assert!(whole && (70..90).contains(&fields), "{fields}");
+    let long = format!("{{\"{}\":1,\"a\":2}}", "n".repeat(FIELD_NAME_BYTES_MAX + 1));
+    assert_eq!(parse(&long), (1, true));
+}
+
+#[test]
+fn errors_name_the_byte() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(65), "}".repeat(65));
+    let table = [
+        ("", "expected '{' at byte 0"),
+        ("[1]", "expected '{' at byte 0"),
+        (r#"{"a":1 "b":2}"#, "expected ',' or '}' at byte 7"),
+        (r#"{"a":1,}"#, "expected a name in quotes at byte 7"),
+        (r#"{"a" 1}"#, "expected ':' at byte 5"),
+        (r#"{"a":[1 2]}"#, "expected ',' or ']' at byte 8"),
+        (r#"{"a":"x"#, "expected '\"' at byte 7"),
+        (r#"{"a":tru}"#, "expected a value at byte 5"),
+        (r#"{"a":01}"#, "expected ',' or '}' at byte 6"),
+        (r#"{"a":1.}"#, "expected a digit at byte 7"),
+        (r#"{"a":"\x"}"#, "expected an escape of JSON at byte 6"),
+        ("{\"a\":\"\t\"}", "control character in a string at byte 6"),
+        (r#"{} x"#, "expected the end of the line at byte 3"),
+        (&deep, "nested deeper than 64 levels at byte 320"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(validate(line.as_bytes()).unwrap_err().to_string(), expected);
+        let error = flatten(line, &mut crate::intake::outline::Outline::new(), 0).err();
+        assert_eq!(error.unwrap().to_string(), expected);
+    }
+    let error = validate(b"{\"a\":\"\xff\"}").unwrap_err();
+    assert_eq!(error.to_string(), "not UTF-8 at byte 6");
+}
+
+#[test]
+fn what_was_learned_is_used_and_changes_nothing() {
+    let lines = [
+        r#"{"ts":"2026-03-02T00:00:00.1Z","a":"x","n":1}"#,
+        r#"{"ts":"2026-03-02T00:00:00.2Z","a":"y\"\u00e9","n":-0}"#,
+        r#"{"ts":"2026-03-02T00:00:00.25Z","a":"y","n":2}"#,
+        r#"{"ts":"later","a":"y","n":2}"#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","a":"y","n":2.5}"#,
+        r#"{"ts":5,"a":"y","n":2}"#,
+        r#"{"_time":5,"a":"y","n":2}"#,
+        r#"{"ts":1772409600,"a":"y","n":null}"#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","a":"y","n":2} "#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","a":"y","n":[]}"#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","a":"y","n":{ }}"#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","_time":"x","n":2}"#,
+        r#"{"ts":"2026-03-02T00:00:00.3Z","_time":"2026-03-02T00:00:00.3Z","n":2}"#,
+        r#"{"msg":"2026","message":"y","n":2}"#,
+        r#"{"msg":"2026","message":7,"n":2}"#,
+    ];
+    let labels = Labels::new();
+    let mut parser = Parser::new();
+    for round in 0..4 {
+        for line in lines {
+            let entry = Entry {
+                id: Id::MIN,
+                received: RECEIVED,
+                kind: EntryKind::Json,
+                labels: &labels,
+                raw: line.as_bytes(),
+            };
+            let learned = format!("{:?}", parser.parse(&entry));
+            let fresh = format!("{:?}", Parser::new().parse(&entry));
+            assert_eq!(learned, fresh, "{line} in round {round}");
+        }
+    }
+    let mut learned = Learned::new();
+    assert!(
+        learned
+            .read(lines[0], RECEIVED, &TimeReader::new())
+            .is_none()
+    );
+}
+
+#[test]
+fn full_trees_start_anew() {
+    let labels = Labels::new();
+    let mut parser = Parser::new();
+    for key in 0..3000 {
+        let fields: Vec<String> = (0..20).map(|i| format!("\"k{key}.{i}\":{i}")).collect();
+        let line = format!("{{{}}}", fields.join(","));
+        for _ in 0..3 {
+            let entry = Entry {
+                id: Id::MIN,
+                received: RECEIVED,
+                kind: EntryKind::Json,
+                labels: &labels,
+                raw: line.as_bytes(),
+            };
+            assert_eq!(parser.parse(&entry).fields().count(), 20);
+        }
+    }
+}
+
+/// JSON values as text, in any style that RFC 8259 allows.
+fn value(depth: u32) -> BoxedStrategy<String> {
+    let space = prop_oneof![4 => Just(""), 1 => Just(" "), 1 => Just("\t\n ")];
+    let string = prop_oneof![
+        "\"[ -!#-\\[\\]-~]{0,12}\"",
+        "\"([ -!#-\\[\\]-~é⟨😀]|\\\\[\"\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4}){0,6}\"",
+        Just("\"2026-03-02T00:00:00.5Z\"".to_owned()),
+    ];
+    let scalar = prop_oneof![
+        string,
+        "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,6})?([eE][-+]?[0-9]{1,3})?",
+        "(true|false|null)",
+    ];
+    scalar
+        .prop_recursive(depth, 24, 5, move |inner| {
+            let key = "(a|b|msg|_msg|ts|time|_time|[a-z.]{0,4}|\\\\u00e9|é|\\\\n)";
+            let member = (key, space.clone(), inner.clone(), space.clone())
+                .prop_map(|(k, s, v, t)| format!("{s}\"{k}\"{t}:{s}{v}{t}"));
+            let object = proptest::collection::vec(member, 0..5)
+                .prop_map(|members| format!("{{{}}}", members.join(",")));
+            let array = proptest::collection::vec(inner, 0..4)
+                .prop_map(|values| format!("[{}]", values.join(" ,")));
+            prop_oneof![3 => object, 1 => array]
+        })
+        .boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn objects_are_rebuilt(lines in proptest::collection::vec(value(4), 1..4)) {
+        let labels = Labels::new();
+        let mut parser = Parser::new();
+        for _ in 0..3 {
+            for line in lines.iter().filter(|line| line.starts_with('{')) {
+                prop_assert!(validate(line.as_bytes()).is_ok(), "{}", line);
+                let entry = Entry {
+                    id: Id::MIN,
+                    received: RECEIVED,
+                    kind: EntryKind::Json,
+                    labels: &labels,
+                    raw: line.as_bytes(),
+                };
+                let record = parser.parse(&entry);
+                prop_assert!(rebuilds(&record, line.as_bytes()), "{}", line);
+                let fresh = Parser::new().parse(&entry);
+                prop_assert_eq!(format!("{record:?}"), format!("{fresh:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_standard_library_reads_them(
+        text in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,20})?([eE][-+]?[0-9]{1,3})?",
+    ) {
+        let token = Scanner::new(&text).number_token().unwrap();
+        match token.value {
+            Value::Int(int) => prop_assert_eq!(Ok(int), text.parse()),
+            Value::Float(float) => {
+                prop_assert_eq!(float.to_bits(), text.parse::<f64>().unwrap().to_bits());
+                let mut rendered = Vec::new();
+                Value::Float(float).write_text(&mut rendered);
+                if token.canonical {
+                    prop_assert_eq!(rendered, text.as_bytes());
+                }
+            }
+            _ => prop_assert!(text.parse::<f64>().unwrap().is_infinite()),
+        }
+    }
+
+    #[test]
+    fn special_bytes_are_found(text in "[ -~\u{0}-\u{1f}é]{0,40}") {
+        let expected = text.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\');
+        prop_assert_eq!(special(text.as_bytes(), 0), expected.unwrap_or(text.len()));
+    }
+}

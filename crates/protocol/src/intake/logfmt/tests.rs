@@ -1,0 +1,58 @@
+use crate::intake::parser::tests::describe;
+use logpond_record::EntryKind;
+
+#[test]
+fn pairs_become_fields() {
+    let table = [
+        ("a=1 b=2.5", "a=1 b=2.5 | line"),
+        ("a=01 b=2.50 c=-0 d=1e3", "a=01 b=2.50 c=-0 d=1e3 | line"),
+        (
+            "a=true b=false c=null d=",
+            "a=true b=false c=null d= | line",
+        ),
+        (
+            "ts=2026-03-02T00:00:00Z level=info msg=\"x y\"",
+            "field=1772409600 level=info | x y",
+        ),
+        (
+            "time=\"2026-03-02T00:00:00Z\" msg=x",
+            "field=1772409600 | x",
+        ),
+        ("ts=1772409600.250 a=b", "field=1772409600.25 a=b | line"),
+        (
+            r#"a="q \"x\" \\" b="\n\d""#,
+            r#"a=q "x" \\ b=\n\\d | line fix1=\\n\\d"#,
+        ),
+        ("a=http://x/?y=z b=\"\"", "a=http://x/?y=z b= | line"),
+        ("a=1 b=2\r", "a=1 b=2 | line"),
+        ("a=1 a=2", "a=1 | line whole"),
+        ("_msg=5 a=2", "a=2 | line whole"),
+        ("a=é b=⟨", "a=\\xc3\\xa9 b=\\xe2\\x9f\\xa8 | line"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(
+            describe(EntryKind::Line, line.as_bytes()),
+            expected,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_all_pairs_is_text() {
+    for line in [
+        "a=1",
+        "a=1 b",
+        "a=1  b=2",
+        "x a=1 b=2",
+        "a=1 b=\"x",
+        "a=1 b=x\"y",
+        "=1 b=2",
+        "a=1 =2",
+        "a=\"x\"y b=1",
+        "a=1 b=2\tc=3",
+    ] {
+        let described = describe(EntryKind::Line, line.as_bytes());
+        assert!(described.starts_with('|'), "{described}");
+    }
+}

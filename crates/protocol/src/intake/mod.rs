@@ -1,0 +1,31 @@
+//! Intakes: bytes of others in, as raw entries and as records.
+//!
+//! Invariants:
+//! - No byte is lost: for every input, `Parser::parse` gives a record whose `write_line` is the
+//!   input, byte for byte.
+//! - A record depends only on its entry, never on the entries before it.
+//! - No input panics, recurses or allocates more than a small multiple of its own size.
+//!
+//! ```text
+//! socket ─▶ lines, frames ─┐
+//! HTTP ─▶ body ─▶ push ────┴▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
+//!                                                            │ json  syslog  access  logfmt
+//!                                                            └ timestamps, shapes
+//! ```
+
+pub mod lines;
+pub mod frames;
+pub mod body;
+pub mod push;
+pub mod parser;
+pub mod json;
+pub mod fuzz;
+mod syslog;
+mod access;
+mod logfmt;
+mod timestamps;
+mod outline;
+mod sketch;
+mod shapes;
+
+pub use parser::Parser;

@@ -1,0 +1,401 @@
+//! A record whose fields are found one by one and whose time and message are chosen at the end.
+//!
+//! JSON objects and logfmt lines name their fields freely; which field is the time or the message
+//! is known only when all names are. So slots are collected first, and the shape is drawn from the
+//! line and the slots when the line ends.
+//!
+//! A line is *irregular* where slots cannot rebuild it: a field's name holds `⟨` or `⟩`, is longer
+//! than `FIELD_NAME_BYTES_MAX`, is reserved (`_msg`, `_time`) without being the message or the
+//! time, or occurs twice; or there are more than `FIELDS_MAX` fields. Its line is kept whole, and
+//! its shape just lists the slots of the fields that have a proper name, the first of each name.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX, SHAPE_BYTES_MAX};
+use logpond_record::{Fix, Message, Shape, TimeSource, Timestamp, Value};
+
+use super::shapes::Shapes;
+use super::sketch::Parts;
+use super::timestamps::{Form, TimeReader, Written};
+
+/// Names of the time field; the first of these that is an instant counts.
+const TIME_NAMES: [&[u8]; 5] = [b"_time", b"time", b"timestamp", b"ts", b"@timestamp"];
+
+/// Names of the message field; the first of these that is text counts.
+const MESSAGE_NAMES: [&[u8]; 3] = [b"_msg", b"message", b"msg"];
+
+/// Words of the filter that tells most new names from known ones: sixteen bits for each field that
+/// a record may have.
+const SEEN_WORDS: usize = FIELDS_MAX * 16 / 64;
+
+/// A field's place in the line.
+#[derive(Clone, Copy)]
+pub(crate) struct OutlineSlot {
+    name: (u32, u32),
+    /// First byte in the line and the first after it.
+    pub(crate) span: (u32, u32),
+    /// Letter of the slot's kind, as shapes write it.
+    pub(crate) kind: u8,
+    listed: bool,
+}
+
+/// The fields of one line.
+pub(crate) struct Outline {
+    slots: Vec<OutlineSlot>,
+    names: Vec<u8>,
+    seen: [u64; SEEN_WORDS],
+    times: [Option<u16>; TIME_NAMES.len()],
+    messages: [Option<u16>; MESSAGE_NAMES.len()],
+    irregular: bool,
+    reserved: bool,
+}
+
+/// The time field that was chosen.
+#[derive(Clone, Copy)]
+pub(crate) struct ChosenTime {
+    /// Index of its slot.
+    pub(crate) slot: u16,
+    /// How it is written.
+    pub(crate) form: Form,
+    /// Whether its name says that it can be nothing but a time.
+    pub(crate) certain: bool,
+}
+
+/// How a line ended.
+pub(crate) struct Outcome {
+    /// The shape, or `None` if the line is kept whole without fields.
+    pub(crate) shape: Option<Arc<Shape>>,
+    /// Whether the line is kept whole.
+    pub(crate) whole: bool,
+    /// Whether every line with these names and kinds has the same shape, and this one was seen
+    /// before.
+    pub(crate) repeats: bool,
+    /// The time field.
+    pub(crate) time: Option<ChosenTime>,
+    /// Index of the message's slot.
+    pub(crate) message: Option<u16>,
+}
+
+impl Outline {
+    /// An empty outline.
+    pub(crate) fn new() -> Outline {
+        Outline {
+            slots: Vec::new(),
+            names: Vec::new(),
+            seen: [0; SEEN_WORDS],
+            times: [None; TIME_NAMES.len()],
+            messages: [None; MESSAGE_NAMES.len()],
+            irregular: false,
+            reserved: false,
+        }
+    }
+
+    /// Forgets the last line.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.names.clear();
+        self.seen = [0; SEEN_WORDS];
+        self.times = [None; TIME_NAMES.len()];
+        self.messages = [None; MESSAGE_NAMES.len()];
+        self.irregular = false;
+        self.reserved = false;
+    }
+
+    /// The slots so far.
+    pub(crate) fn slots(&self) -> &[OutlineSlot] {
+        &self.slots
+    }
+
+    /// Adds a field whose name is `prefix` and `key`. Gives false, and does not take the field, if
+    /// there are too many; its value must then be dropped.
+    pub(crate) fn push(
+        &mut self,
+        prefix: &[u8],
+        key: &[u8],
+        span: (usize, usize),
+        kind: u8,
+    ) -> bool {
+        if self.slots.len() >= FIELDS_MAX {
+            self.irregular = true;
+            return false;
+        }
+        let index = self.slots.len() as u16;
+        let start = self.names.len();
+        let mut listed = prefix.len() + key.len() <= FIELD_NAME_BYTES_MAX;
+        if listed {
+            self.names.extend_from_slice(prefix);
+            self.names.extend_from_slice(key);
+            listed = !has_marks(&self.names[start..]) && self.is_new(start);
+        }
+        self.irregular |= !listed;
+        if listed && prefix.is_empty() && !key.is_empty() {
+            self.note(key, index);
+        }
+        self.slots.push(OutlineSlot {
+            name: (start as u32, self.names.len() as u32),
+            span: (span.0 as u32, span.1 as u32),
+            kind,
+            listed,
+        });
+        true
+    }
+
+    /// Notes whether `key` may be the time or the message.
+    fn note(&mut self, key: &[u8], index: u16) {
+        if !matches!(key[0], b'_' | b't' | b'@' | b'm') {
+            return;
+        }
+        self.reserved |= is_reserved(key);
+        if let Some(rank) = TIME_NAMES.iter().position(|name| *name == key) {
+            self.times[rank] = Some(index);
+        } else if let Some(rank) = MESSAGE_NAMES.iter().position(|name| *name == key) {
+            self.messages[rank] = Some(index);
+        }
+    }
+
+    /// Whether no slot has the name that begins at `start` of the names.
+    fn is_new(&mut self, start: usize) -> bool {
+        let name = &self.names[start..];
+        let hash = hash(name) as usize % (SEEN_WORDS * 64);
+        let (word, bit) = (hash / 64, 1u64 << (hash % 64));
+        let maybe = self.seen[word] & bit != 0;
+        self.seen[word] |= bit;
+        !maybe
+            || !self
+                .slots
+                .iter()
+                .any(|slot| slot.listed && self.name(slot) == name)
+    }
+
+    fn name(&self, slot: &OutlineSlot) -> &[u8] {
+        &self.names[slot.name.0 as usize..slot.name.1 as usize]
+    }
+
+    /// Ends the line: chooses time and message, draws the shape into `scratch` and compiles it.
+    ///
+    /// `parts` holds one value per slot and the fixes in the order of the slots.
+    pub(crate) fn finish<'a>(
+        &mut self,
+        raw: &'a [u8],
+        parts: &mut Parts<'a>,
+        received: Timestamp,
+        times: &TimeReader,
+        shapes: &mut Shapes,
+        scratch: &mut Vec<u8>,
+    ) -> Outcome {
+        debug_assert_eq!(parts.values.len(), self.slots.len());
+        let message = self.choose_message(parts);
+        let (time, same) = self.choose_time(raw, parts, received, times);
+        if self.reserved {
+            self.hide_reserved(time, message);
+        }
+        scratch.clear();
+        let mut found = None;
+        if !self.irregular {
+            self.draw(raw, time, message, scratch);
+            found = shapes.find(scratch);
+        }
+        if let Some(found) = found {
+            return Outcome {
+                shape: Some(found.shape),
+                whole: false,
+                repeats: found.known && same,
+                time,
+                message,
+            };
+        }
+        let braced = raw.trim_ascii_start().first() == Some(&b'{');
+        let listed = self.list(braced, time, message, parts, scratch);
+        let message = message.filter(|_| listed);
+        if message.is_none() {
+            parts.message = without_message(braced);
+        }
+        Outcome {
+            shape: shapes.find(scratch).map(|found| found.shape),
+            whole: true,
+            repeats: false,
+            time,
+            message,
+        }
+    }
+
+    fn choose_message(&self, parts: &mut Parts<'_>) -> Option<u16> {
+        let slot = self
+            .messages
+            .iter()
+            .flatten()
+            .copied()
+            .find(|slot| is_text(self.slots[usize::from(*slot)].kind))?;
+        let value = std::mem::replace(&mut parts.values[usize::from(slot)], Value::Null);
+        parts.message = Message::Part(value);
+        Some(slot)
+    }
+
+    /// The time field, and whether all lines with these names and kinds have the same one.
+    fn choose_time<'a>(
+        &self,
+        raw: &'a [u8],
+        parts: &mut Parts<'a>,
+        received: Timestamp,
+        times: &TimeReader,
+    ) -> (Option<ChosenTime>, bool) {
+        let mut same = true;
+        for (rank, slot) in self.times.iter().enumerate() {
+            let Some(slot) = *slot else { continue };
+            let OutlineSlot { span, kind, .. } = self.slots[usize::from(slot)];
+            if !is_text(kind) && !matches!(kind, b'i' | b'f') {
+                continue;
+            }
+            let text = &raw[span.0 as usize..span.1 as usize];
+            let certain = rank == 0;
+            let Some(written) = times.whole(text, received, certain) else {
+                same = false;
+                continue;
+            };
+            set_time(parts, slot, &written, text);
+            let form = written.form;
+            let chosen = ChosenTime {
+                slot,
+                form,
+                certain,
+            };
+            return (Some(chosen), same);
+        }
+        (None, same)
+    }
+
+    /// A field with a reserved name that is neither the time nor the message has no slot.
+    fn hide_reserved(&mut self, time: Option<ChosenTime>, message: Option<u16>) {
+        for index in 0..self.slots.len() {
+            let slot = self.slots[index];
+            let used = message.map(usize::from) == Some(index)
+                || time.is_some_and(|t| usize::from(t.slot) == index);
+            if !used && slot.listed && is_reserved(self.name(&slot)) {
+                self.slots[index].listed = false;
+                self.irregular = true;
+            }
+        }
+        // A message from another field must not stand beside one that is hidden: it is `_msg` too,
+        // which is why the hidden one is not listed.
+    }
+
+    fn draw(&self, raw: &[u8], time: Option<ChosenTime>, message: Option<u16>, out: &mut Vec<u8>) {
+        let mut after = 0;
+        for (index, slot) in self.slots.iter().enumerate() {
+            out.extend_from_slice(&raw[after..slot.span.0 as usize]);
+            after = slot.span.1 as usize;
+            match time {
+                Some(time) if usize::from(time.slot) == index => {
+                    out.extend_from_slice("⟨_time:".as_bytes());
+                    time.form.write_pattern(out);
+                    out.extend_from_slice("⟩".as_bytes());
+                }
+                _ => self.draw_slot(slot, message.map(usize::from) == Some(index), out),
+            }
+        }
+        out.extend_from_slice(&raw[after..]);
+    }
+
+    fn draw_slot(&self, slot: &OutlineSlot, is_message: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice("⟨".as_bytes());
+        match is_message {
+            true => out.extend_from_slice(b"_msg"),
+            false => out.extend_from_slice(self.name(slot)),
+        }
+        out.extend_from_slice(&[b':', slot.kind]);
+        out.extend_from_slice("⟩".as_bytes());
+    }
+
+    /// Lists the slots of an irregular line, and keeps their values only. Gives whether the
+    /// message is among them.
+    fn list(
+        &self,
+        braced: bool,
+        time: Option<ChosenTime>,
+        message: Option<u16>,
+        parts: &mut Parts<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        out.clear();
+        if braced {
+            out.push(b'{');
+        }
+        parts.fixes.clear();
+        let mut has_message = false;
+        let mut index = 0;
+        parts.values.retain(|_| {
+            let at = index;
+            index += 1;
+            let slot = &self.slots[at];
+            let is_time = time.is_some_and(|t| usize::from(t.slot) == at);
+            let is_message = message.map(usize::from) == Some(at);
+            // Room for the name, the marks, the kind and the closing brace.
+            let room = out.len() + (slot.name.1 - slot.name.0) as usize + 16 <= SHAPE_BYTES_MAX;
+            let kept = slot.listed && !is_time && room;
+            if kept {
+                self.draw_slot(slot, is_message, out);
+                has_message |= is_message;
+            }
+            kept
+        });
+        if braced {
+            out.push(b'}');
+        }
+        has_message
+    }
+}
+
+/// The message of a record that has no message field: the line, or none if the line is JSON.
+pub(crate) fn without_message<'a>(is_json: bool) -> Message<'a> {
+    match is_json {
+        true => Message::Absent,
+        false => Message::Line,
+    }
+}
+
+/// Makes `written` the record's time, filling slot `slot`, where it stands as `text`.
+pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u16, written: &Written, text: &'a [u8]) {
+    parts.time = Some(written.time);
+    parts.time_source = TimeSource::Field;
+    parts.values[usize::from(slot)] = Value::Null;
+    parts.fixes.retain(|fix| fix.slot != slot);
+    if !written.exact {
+        let at = parts.fixes.partition_point(|fix| fix.slot < slot);
+        let text = Cow::Borrowed(text);
+        parts.fixes.insert(at, Fix { slot, text });
+    }
+}
+
+/// Whether slots of this kind hold text.
+fn is_text(kind: u8) -> bool {
+    matches!(kind, b'j' | b't' | b'q')
+}
+
+/// Names that shapes use for the time and the message.
+fn is_reserved(name: &[u8]) -> bool {
+    name == b"_msg" || name == b"_time" || name.starts_with(b"_time:")
+}
+
+/// Whether a name holds `⟨` or `⟩`, the marks of slots.
+fn has_marks(name: &[u8]) -> bool {
+    // Both marks begin with these two bytes.
+    let first = "⟨".as_bytes()[0];
+    !name.is_ascii()
+        && memchr::memchr_iter(first, name).any(|at| {
+            name[at..].starts_with("⟨".as_bytes()) || name[at..].starts_with("⟩".as_bytes())
+        })
+}
+
+/// Spreads short names well enough for a filter.
+fn hash(name: &[u8]) -> u64 {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = name.len() as u64;
+    for chunk in name.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(SPREAD);
+        hash ^= hash >> 29;
+    }
+    hash >> 32
+}

@@ -1,0 +1,131 @@
+use logpond_record::{EntryKind, Id, Labels, Timestamp};
+use proptest::prelude::*;
+
+use super::*;
+use crate::intake::fuzz;
+
+/// 2026-03-02T00:00:00Z.
+pub(crate) const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
+
+/// What a line becomes, in a form that tables can state: shape, fields, message, and marks for
+/// what is unusual.
+pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
+    let labels = Labels::new();
+    let entry = Entry {
+        id: Id::MIN,
+        received: RECEIVED,
+        kind,
+        labels: &labels,
+        raw,
+    };
+    let record = Parser::new().parse(&entry);
+    assert!(rebuilds(&record, raw));
+    let text = |bytes: &[u8]| {
+        bytes
+            .escape_ascii()
+            .to_string()
+            .replace("\\\"", "\"")
+            .replace("\\'", "'")
+    };
+    let mut out = String::new();
+    if record.time_source != TimeSource::Received {
+        let (seconds, nanos) = record.time.seconds();
+        let seconds = format!("{seconds}.{nanos:09}");
+        let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
+        out += &format!("{}={seconds} ", record.time_source.as_str());
+    }
+    for (name, value) in record.fields() {
+        out += &format!("{name}={} ", text(&value.to_text()));
+    }
+    match &record.message {
+        Message::Absent => out += "| none",
+        Message::Line => out += "| line",
+        Message::Part(message) => out += &format!("| {}", text(&message.to_text())),
+    }
+    for fix in &record.fixes {
+        out += &format!(" fix{}={}", fix.slot, text(&fix.text));
+    }
+    if record.whole.is_some() {
+        out += " whole";
+    }
+    out
+}
+
+#[test]
+fn lines_are_told_apart() {
+    let table: [(&[u8], &str); 12] = [
+        (b"", "| "),
+        (b"plain text", "| plain text"),
+        (b"{\"a\":1}", "a=1 | none"),
+        (b"{\"a\":1", "| {\"a\":1"),
+        (b"{not json}", "| {not json}"),
+        (b"[1,2]", "| [1,2]"),
+        (b"<13>no header", "| <13>no header"),
+        (
+            b"<14>1 2026-03-02T00:00:00Z h a p m - x",
+            "header=1772409600 facility=1 severity=6 hostname=h app=a procid=p msgid=m | x",
+        ),
+        (b"a=1 b=\"x y\"", "a=1 b=x y | line"),
+        (
+            b"2026-03-02 00:00:06 x",
+            "line=1772409606 | 2026-03-02 00:00:06 x",
+        ),
+        (b"\xff\xfeh\0i\0", "| \\xff\\xfeh\\x00i\\x00"),
+        (b"{\"a\":\"\xff\"}", "| {\"a\":\"\\xff\"}"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(
+            describe(EntryKind::Line, line),
+            expected,
+            "{}",
+            line.escape_ascii()
+        );
+    }
+}
+
+#[test]
+fn labels_are_fields_behind_those_of_the_line() {
+    let labels: Labels = vec![
+        ("hostname".into(), "label".into()),
+        ("file".into(), "f".into()),
+    ];
+    let entry = Entry {
+        id: Id::MIN,
+        received: RECEIVED,
+        kind: EntryKind::Syslog,
+        labels: &labels,
+        raw: b"<14>1 - header - - - - x",
+    };
+    let record = Parser::new().parse(&entry);
+    assert_eq!(record.field("hostname"), Some(&Value::Str("header".into())));
+    assert_eq!(record.field("file"), Some(&Value::Str("f".into())));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_bytes_are_rebuilt(data in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fuzz::fuzz_line(&data);
+        fuzz::fuzz_syslog(&data);
+        fuzz::fuzz_json(&data);
+        fuzz::fuzz_push(&data);
+        fuzz::fuzz_frames(&data);
+        fuzz::fuzz_access(&data);
+    }
+
+    #[test]
+    fn almost_logs_are_rebuilt(
+        json in "\\{(\"(_msg|msg|ts|time|_time|a|a.b|⟨|)\" ?: ?(\"[a-z\\\\\"/nu00e9⟩]{0,8}\"|-?[0-9]{1,20}(\\.[0-9]{1,5})?(e[0-9]{1,3})?|\\{\\}|\\{\"b\":1\\}|\\[1, 2\\]|null|true),?){0,5}\\}\r?",
+        logfmt in "((msg|ts|time|_time|_msg|a|b|c)=([a-z0-9.\\-é]{0,6}|\"[a-z\\\\\" n=]{0,8}\"|1772409752) ?){1,5}",
+        syslog in "<[0-9]{1,3}>1? ?(-|2026-03-02T00:00:0[0-9]Z|Mar  [0-9] 00:00:00( 2026)?|x) [a-z:\\[\\]\\-]{0,5} [a-z:\\-]{0,4} - - (-|\\[[a-z@ ]{1,3}( [ab]=\"[a-z\\\\\"\\]é]{0,4}\"){0,3}\\])( \u{feff}?[a-zé]{0,5})?",
+        access in "(h:80 |h )?1.2.3.4 - (-|u|u v) \\[02/Mar/2026:00:00:[0-6]0 [+-]0[0-9]00\\] \"(-|GET /a(\\?b)? HTTP/1.1|[a-zA-Z \\\\\"]{0,9})\" (200|-|007|1) (0|-|12|01)( \"[a-z\\\\\" ]{0,5}\"){0,4}( [a-z0-9.]{1,4}){0,3} ?\r?",
+    ) {
+        fuzz::fuzz_line(json.as_bytes());
+        fuzz::fuzz_json(json.as_bytes());
+        fuzz::fuzz_line(logfmt.as_bytes());
+        fuzz::fuzz_line(syslog.as_bytes());
+        fuzz::fuzz_syslog(syslog.as_bytes());
+        fuzz::fuzz_line(access.as_bytes());
+    }
+}

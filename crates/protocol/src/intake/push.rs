@@ -1,0 +1,166 @@
+//! Bodies of `POST /api/v1/push`: newline-delimited JSON objects, or lines of text.
+//!
+//! Invariants: a bad line never takes a good one with it, and every line is either accepted or
+//! rejected with its number and a reason. Only the list of rejections is cut, never their count.
+//!
+//! Blank lines between JSON objects are no records. Of text every line is one, also an empty one,
+//! and all of its bytes but the LF are kept.
+
+use std::fmt;
+
+use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
+use logpond_record::{Batch, EntryKind, Labels};
+use memchr::memchr;
+
+use super::json::{self, JsonError};
+
+/// Rejections that are listed one by one: enough to find the mistake, small enough for an answer.
+pub const REJECTIONS_MAX: usize = 100;
+
+/// What the lines of a body are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushForm {
+    /// `application/x-ndjson`: a JSON object a line.
+    NdJson,
+    /// `text/plain`: a record a line.
+    Text,
+}
+
+impl PushForm {
+    /// The form that a `Content-Type` header names; `None` if it is not supported.
+    pub fn from_header(value: &str) -> Option<PushForm> {
+        let name = value.split(';').next().unwrap_or("").trim();
+        match name.to_ascii_lowercase().as_str() {
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/x-jsonlines"
+            | "application/json"
+            | "application/stream+json" => Some(PushForm::NdJson),
+            "text/plain" => Some(PushForm::Text),
+            _ => None,
+        }
+    }
+}
+
+/// Why a line is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RejectReason {
+    /// It is not one JSON object.
+    NotAnObject(JsonError),
+    /// It is longer than the limit; both in bytes.
+    TooLong {
+        /// Length of the line.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RejectReason::NotAnObject(error) => write!(f, "not a JSON object: {error}"),
+            RejectReason::TooLong { bytes, bytes_max } => write!(
+                f,
+                "the line has {bytes} bytes, more than the limit of {bytes_max} bytes a line"
+            ),
+        }
+    }
+}
+
+/// A line that is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// Number of the line in the body, counted from 1.
+    pub line: usize,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+/// A decoded body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// The accepted lines.
+    pub batch: Batch,
+    /// How many there are.
+    pub accepted: usize,
+    /// The first [`REJECTIONS_MAX`] lines that were not accepted.
+    pub rejected: Vec<Rejection>,
+    /// How many were not accepted.
+    pub rejected_total: usize,
+}
+
+/// Decodes a body, which is as long as the caller allows. Lines longer than `line_bytes_max`, at
+/// most [`LINE_BYTES_MAX`], are rejected.
+pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+    let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
+    let kind = match form {
+        PushForm::NdJson => EntryKind::Json,
+        PushForm::Text => EntryKind::Line,
+    };
+    let mut pushed = Pushed {
+        batch: Batch::new(kind, labels),
+        accepted: 0,
+        rejected: Vec::new(),
+        rejected_total: 0,
+    };
+    let mut rest = body;
+    let mut number = 0;
+    while !rest.is_empty() {
+        let line;
+        (line, rest) = match memchr(b'\n', rest) {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &rest[rest.len()..]),
+        };
+        number += 1;
+        let line = match form {
+            PushForm::NdJson => line.strip_suffix(b"\r").unwrap_or(line),
+            PushForm::Text => line,
+        };
+        if form == PushForm::NdJson && line.trim_ascii().is_empty() {
+            continue;
+        }
+        match check(form, line, line_bytes_max) {
+            Ok(()) => pushed.batch.push(line),
+            Err(reason) => {
+                pushed.rejected_total += 1;
+                if pushed.rejected.len() < REJECTIONS_MAX {
+                    pushed.rejected.push(Rejection {
+                        line: number,
+                        reason,
+                    });
+                }
+            }
+        }
+    }
+    pushed.accepted = pushed.batch.len();
+    pushed
+}
+
+/// [`decode`] with the default limit of a line.
+pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Pushed {
+    decode(form, body, labels, LINE_BYTES_DEFAULT)
+}
+
+fn check(form: PushForm, line: &[u8], bytes_max: usize) -> Result<(), RejectReason> {
+    if line.len() > bytes_max {
+        return Err(RejectReason::TooLong {
+            bytes: line.len(),
+            bytes_max,
+        });
+    }
+    match form {
+        PushForm::NdJson => json::validate(line).map_err(RejectReason::NotAnObject),
+        PushForm::Text => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+use super::*;
+
+fn entries(pushed: &Pushed) -> Vec<String> {
+    let lines = pushed.batch.iter();
+    lines.map(|l| l.escape_ascii().to_string()).collect()
+}
+
+fn reasons(pushed: &Pushed) -> Vec<String> {
+    pushed.rejected.iter().map(Rejection::to_string).collect()
+}
+
+#[test]
+fn a_bad_line_takes_no_good_one_with_it() {
+    let body = b"{\"a\":1}\r\n\n  \n[1]\n{\"a\":12345,\"b\":1 2}\n{\"b\":2}\n\xff\n{\"c\":3}";
+    let pushed = decode_default(PushForm::NdJson, body, Labels::new());
+    assert_eq!(
+        entries(&pushed),
+        [r#"{\"a\":1}"#, r#"{\"b\":2}"#, r#"{\"c\":3}"#]
+    );
+    assert_eq!(
+        reasons(&pushed),
+        [
+            "line 4: not a JSON object: expected '{' at byte 0",
+            "line 5: not a JSON object: expected ',' or '}' at byte 17",
+            "line 7: not a JSON object: not UTF-8 at byte 0",
+        ]
+    );
+    assert_eq!((pushed.accepted, pushed.rejected_total), (3, 3));
+    assert_eq!(pushed.batch.kind, EntryKind::Json);
+}
+
+#[test]
+fn text_keeps_every_byte() {
+    let body = b"a\r\n\n\0%\xff\n last";
+    let pushed = decode_default(PushForm::Text, body, Labels::new());
+    assert_eq!(entries(&pushed), ["a\\r", "", "\\x00%\\xff", " last"]);
+    assert_eq!(pushed.batch.kind, EntryKind::Line);
+    let empty = decode_default(PushForm::Text, b"", Labels::new());
+    assert_eq!((empty.accepted, empty.rejected_total), (0, 0));
+}
+
+#[test]
+fn limits_are_named_and_lists_are_cut() {
+    let body = b"123456789\n1\n".repeat(150);
+    let pushed = decode(PushForm::Text, &body, Labels::new(), 8);
+    assert_eq!(pushed.accepted, 150);
+    assert_eq!(
+        (pushed.rejected.len(), pushed.rejected_total),
+        (REJECTIONS_MAX, 150)
+    );
+    assert_eq!(
+        reasons(&pushed)[1],
+        "line 3: the line has 9 bytes, more than the limit of 8 bytes a line"
+    );
+}
+
+#[test]
+fn headers_name_forms() {
+    let form = |value| PushForm::from_header(value);
+    assert_eq!(form("application/x-ndjson"), Some(PushForm::NdJson));
+    assert_eq!(form("Text/Plain; charset=utf-8"), Some(PushForm::Text));
+    assert_eq!(form("text/html"), None);
+}

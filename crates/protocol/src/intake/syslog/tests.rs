@@ -1,0 +1,133 @@
+use crate::intake::parser::tests::describe;
+use logpond_record::EntryKind;
+
+fn check(table: &[(&str, &str)]) {
+    for (message, expected) in table {
+        let described = describe(EntryKind::Syslog, message.as_bytes());
+        assert_eq!(described, *expected, "{message}");
+    }
+}
+
+#[test]
+fn rfc5424() {
+    check(&[
+        ("<0>1 - - - - - -", "facility=0 severity=0 | "),
+        ("<191>1 - - - - - - ", "facility=23 severity=7 | "),
+        (
+            "<28>1 2026-03-02T00:00:00.862016Z web-01 jellyfin 55905 ID47 - hi there",
+            "header=1772409600.862016 facility=3 severity=4 hostname=web-01 app=jellyfin procid=55905 msgid=ID47 | hi there",
+        ),
+        (
+            r#"<34>1 2026-03-02T01:00:00+01:00 h - - - [a@1 x="1" y="\"\]\\"][b z=""] m"#,
+            r#"header=1772409600 facility=4 severity=2 hostname=h a@1.x=1 a@1.y="]\\ b.z= | m"#,
+        ),
+        // A backslash before anything else is part of the value.
+        (
+            r#"<34>1 - h - - - [a x="c:\d"]"#,
+            r#"facility=4 severity=2 hostname=h a.x=c:\\d |  fix3=c:\\d"#,
+        ),
+        (
+            "<34>1 - h - - - - \u{feff}bom",
+            "facility=4 severity=2 hostname=h | bom",
+        ),
+        (
+            "<34>1 - h - - - [sdid] m",
+            "facility=4 severity=2 hostname=h | m",
+        ),
+        // Structured data that is missing or wrong is content.
+        (
+            "<34>1 - h - - ID1 text",
+            "facility=4 severity=2 hostname=h msgid=ID1 | text",
+        ),
+        (
+            r#"<34>1 - h - - - [a i=""ok"] m"#,
+            r#"facility=4 severity=2 hostname=h | [a i=""ok"] m"#,
+        ),
+        (
+            r#"<34>1 - h - - - [a i="1" i="2"] m"#,
+            r#"facility=4 severity=2 hostname=h | [a i="1" i="2"] m"#,
+        ),
+        (
+            "<34>1 - - - - - - x\ny\0",
+            "facility=4 severity=2 | x\\ny\\x00",
+        ),
+        (
+            "<34>1 2026-03-02T00:00:00.123456789Z - - - - -",
+            "header=1772409600.123456789 facility=4 severity=2 | ",
+        ),
+    ]);
+}
+
+#[test]
+fn rfc3164() {
+    check(&[
+        (
+            "<34>Mar  2 00:00:00 mymachine su: 'su root' failed",
+            "header=1772409600 facility=4 severity=2 hostname=mymachine app=su | 'su root' failed",
+        ),
+        (
+            "<13>Mar  2 00:00:00 10.0.0.99 Use the BFG!",
+            "header=1772409600 facility=1 severity=5 hostname=10.0.0.99 | Use the BFG!",
+        ),
+        (
+            "<30>Mar  2 00:00:00 postfix/smtpd[123]: connect",
+            "header=1772409600 facility=3 severity=6 app=postfix/smtpd procid=123 | connect",
+        ),
+        (
+            "<30> Mar  2 00:00:00 fe80::1 prg0: x",
+            "header=1772409600 facility=3 severity=6 hostname=fe80::1 app=prg0 | x",
+        ),
+        (
+            "<30>Mar  2 00:00:00 X4711",
+            "header=1772409600 facility=3 severity=6 hostname=X4711 | ",
+        ),
+        (
+            "<30>2026-03-02T01:00:00+01:00 h p[1]: x\n",
+            "header=1772409600 facility=3 severity=6 hostname=h app=p procid=1 | x\\n",
+        ),
+        (
+            "<30>Mar  2 2026 00:00:00: %ASA-6-302013: x",
+            "facility=3 severity=6 | Mar  2 2026 00:00:00: %ASA-6-302013: x",
+        ),
+        (
+            "<30>Apr 15 21:28:13 2007 linksys app: x",
+            "header=1176672493 facility=3 severity=6 hostname=linksys app=app | x",
+        ),
+        (
+            "<34>Mar  2 00:00:60 h a: x",
+            "header=1772409660 facility=4 severity=2 hostname=h app=a | x fix2=Mar  2 00:00:60",
+        ),
+        (
+            "<38>User logged in.",
+            "facility=4 severity=6 | User logged in.",
+        ),
+        ("<13>plain\0", "facility=1 severity=5 | plain\\x00"),
+    ]);
+}
+
+#[test]
+fn what_has_no_priority_is_text() {
+    check(&[
+        ("Use the BFG!", "| Use the BFG!"),
+        ("", "| "),
+        ("<", "| <"),
+        ("<13", "| <13"),
+        ("<>x", "| <>x"),
+        ("<013>x", "| <013>x"),
+        ("<192>x", "| <192>x"),
+        ("<999>x", "| <999>x"),
+        ("<13Oct", "| <13Oct"),
+        (
+            "Mar  2 00:00:00 h a: x",
+            "line=1772409600 | Mar  2 00:00:00 h a: x",
+        ),
+    ]);
+}
+
+#[test]
+fn messages_may_hold_any_bytes() {
+    let described = describe(EntryKind::Syslog, b"<13>1 - h - - - - caf\xe9");
+    assert_eq!(described, "facility=1 severity=5 hostname=h | caf\\xe9");
+    let described = describe(EntryKind::Syslog, b"<13>1 - h\xe9 - - - - x");
+    assert_eq!(described, "facility=1 severity=5 | 1 - h\\xe9 - - - - x");
+}

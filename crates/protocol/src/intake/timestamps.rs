@@ -1,0 +1,686 @@
+//! Instants as log lines write them.
+//!
+//! Invariants:
+//! - What is read depends on the text and the receive time only.
+//! - A [`Form`] names the concrete pattern (see `logpond_record::TimePattern`) that the text was
+//!   written in; where [`Written::exact`] holds, rendering that pattern gives the text back.
+//!
+//! The forms that almost all lines have are read by hand. All others are the rows of [`TABLE`];
+//! adding one there is all it takes.
+
+use logpond_record::{Civil, TimePattern, Timestamp};
+
+/// Forms beyond the ones read by hand, in the pattern language of `TimePattern`. The first that
+/// fits counts, so longer ones stand first.
+const TABLE: [&str; 24] = [
+    // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
+    "%a %b %e %H:%M:%S.%f %Y",
+    "%a %b %d %H:%M:%S.%f %Y",
+    "%a %b %e %H:%M:%S %Y",
+    "%a %b %d %H:%M:%S %Y",
+    "%a %b %e %H:%M:%S UTC %Y",
+    "%a %b %e %H:%M:%S.%f",
+    // Mail and HTTP headers.
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%a, %d %b %Y %H:%M:%S GMT",
+    // Cisco, syslog with a year.
+    "%b %e %Y %H:%M:%S.%f",
+    "%b %e %Y %H:%M:%S",
+    "%b %d %Y %H:%M:%S",
+    "%b %d, %Y %H:%M:%S",
+    // BIND, Tomcat, Redis.
+    "%d-%b-%Y %H:%M:%S.%f",
+    "%d-%b-%Y %H:%M:%S",
+    "%d %b %Y %H:%M:%S.%f",
+    "%d %b %Y %H:%M:%S,%f",
+    "%d %b %Y %H:%M:%S",
+    // Central Europe.
+    "%d.%m.%Y %H:%M:%S.%f",
+    "%d.%m.%Y %H:%M:%S",
+    // Basic ISO 8601, and dates without separators.
+    "%Y%m%dT%H%M%S.%f%z",
+    "%Y%m%dT%H%M%S%z",
+    "%Y%m%d %H:%M:%S.%f",
+    "%Y%m%d %H:%M:%S",
+    "%Y.%m.%d %H:%M:%S",
+];
+
+/// Rows of [`TABLE`] that begin with a weekday, a month and a digit.
+const WEEKDAY_ROWS: std::ops::Range<usize> = 0..8;
+const MONTH_ROWS: std::ops::Range<usize> = 8..12;
+const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len();
+
+/// Google's logging library: `I0102 15:04:05.000000`; the letter is the level.
+const GLOG: &str = "%m%d %H:%M:%S.%f";
+
+/// Fewer digits than this are no Unix time but a duration or a count: nine reach back to 1973.
+const EPOCH_DIGITS_MIN: usize = 9;
+
+/// Words before a timestamp that are skipped (`INFO 2026-…`, `[WARN] …`).
+const LEVELS: [&[u8]; 10] = [
+    b"TRACE",
+    b"DEBUG",
+    b"INFO",
+    b"NOTICE",
+    b"WARNING",
+    b"WARN",
+    b"ERROR",
+    b"FATAL",
+    b"SEVERE",
+    b"CRITICAL",
+];
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// How an instant was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    layout: Layout,
+    fraction_digits: u8,
+    offset: Offset,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Year to second, with the bytes between the parts.
+    Iso {
+        date: u8,
+        middle: u8,
+        fraction: u8,
+        zone: Zone,
+    },
+    /// `02/Mar/2026:00:00:06 +0000`
+    Access,
+    /// `Mar  2 00:00:06`; the day padded with a zero or not, followed by a year or not.
+    Syslog { zero: bool, year: bool },
+    /// Unix time in the unit that this letter of `TimePattern` stands for.
+    Epoch(u8),
+    /// A row of [`TABLE`].
+    Row(u8),
+}
+
+/// What stands between the time of day and the offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Zone {
+    /// There may be an offset, right after the time.
+    Tight,
+    /// An offset after a space.
+    Spaced,
+    /// ` UTC`.
+    Named,
+}
+
+/// An offset from UTC as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+struct Offset {
+    text: [u8; 6],
+    length: u8,
+}
+
+/// An instant read from text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// The instant.
+    pub(crate) time: Timestamp,
+    /// Bytes of the text that belong to it.
+    pub(crate) bytes: usize,
+    /// How it was written.
+    pub(crate) form: Form,
+    /// Whether rendering the form gives the text back.
+    pub(crate) exact: bool,
+}
+
+impl Form {
+    /// Appends the concrete pattern.
+    pub(crate) fn write_pattern(&self, out: &mut Vec<u8>) {
+        match self.layout {
+            Layout::Iso {
+                date,
+                middle,
+                fraction,
+                zone,
+            } => {
+                out.extend_from_slice(&[b'%', b'Y', date, b'%', b'm', date, b'%', b'd', middle]);
+                out.extend_from_slice(b"%H:%M:%S");
+                if self.fraction_digits > 0 {
+                    out.push(fraction);
+                    self.write_fraction(out);
+                }
+                match zone {
+                    Zone::Tight => {}
+                    Zone::Spaced => out.push(b' '),
+                    Zone::Named => out.extend_from_slice(b" UTC"),
+                }
+                if self.offset.length > 0 {
+                    self.write_offset(out);
+                }
+            }
+            Layout::Access => {
+                out.extend_from_slice(b"%d/%b/%Y:%H:%M:%S ");
+                self.write_offset(out);
+            }
+            Layout::Syslog { zero, year } => {
+                out.extend_from_slice(if zero { b"%b %d" } else { b"%b %e" });
+                out.extend_from_slice(b" %H:%M:%S");
+                if self.fraction_digits > 0 {
+                    out.push(b'.');
+                    self.write_fraction(out);
+                }
+                if year {
+                    out.extend_from_slice(b" %Y");
+                }
+            }
+            Layout::Epoch(letter) => {
+                out.extend_from_slice(&[b'%', letter]);
+                if self.fraction_digits > 0 {
+                    out.push(b'.');
+                    self.write_fraction(out);
+                }
+            }
+            Layout::Row(row) => self.write_row(TABLE[usize::from(row)].as_bytes(), out),
+        }
+    }
+
+    fn write_row(&self, general: &[u8], out: &mut Vec<u8>) {
+        let mut rest = general;
+        while let Some((&byte, after)) = rest.split_first() {
+            match (byte, after.first()) {
+                (b'%', Some(b'f')) => self.write_fraction(out),
+                (b'%', Some(b'z')) => self.write_offset(out),
+                (b'%', Some(&letter)) => out.extend_from_slice(&[b'%', letter]),
+                _ => {
+                    out.push(byte);
+                    rest = after;
+                    continue;
+                }
+            }
+            rest = &after[1..];
+        }
+    }
+
+    fn write_fraction(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[b'%', b'0' + self.fraction_digits, b'f']);
+    }
+
+    fn write_offset(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"%z[");
+        out.extend_from_slice(&self.offset.text[..usize::from(self.offset.length)]);
+        out.push(b']');
+    }
+}
+
+/// Reads instants in any known form.
+pub(crate) struct TimeReader {
+    rows: Vec<TimePattern>,
+    glog: Option<TimePattern>,
+}
+
+impl TimeReader {
+    /// A reader with the table compiled.
+    pub(crate) fn new() -> TimeReader {
+        TimeReader {
+            rows: TABLE
+                .iter()
+                .filter_map(|row| TimePattern::new(row).ok())
+                .collect(),
+            glog: TimePattern::new(GLOG).ok(),
+        }
+    }
+
+    /// The instant at the start of a plain line, also in brackets or after a level word.
+    pub(crate) fn leading(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
+        let mut text = line;
+        if !text.first()?.is_ascii_digit() {
+            text = without_bracket(text);
+            text = without_bracket(without_level(text).unwrap_or(text));
+        }
+        let ends = |w: &Written| !text.get(w.bytes).is_some_and(u8::is_ascii_alphanumeric);
+        if let Some(found) = self.find(text, received, ends) {
+            return Some(found.time);
+        }
+        match text.first()? {
+            b'I' | b'W' | b'E' | b'F' | b'D' if text.get(1)?.is_ascii_digit() => {
+                let found = self.glog.as_ref()?.parse(&text[1..], received)?;
+                Some(found.time)
+            }
+            b'0'..=b'9' => leading_epoch(text),
+            _ => None,
+        }
+    }
+
+    /// The instant that the whole of `text`, the value of a time field, is.
+    ///
+    /// `certain` says that the field can be nothing but a time, so that small numbers are one too.
+    pub(crate) fn whole(&self, text: &[u8], received: Timestamp, certain: bool) -> Option<Written> {
+        let mut found = self
+            .find(text, received, |w| w.bytes == text.len())
+            .or_else(|| epoch(text, certain))?;
+        if let Layout::Row(_) = found.form.layout {
+            found.exact = renders_to(&found, text);
+        }
+        Some(found)
+    }
+
+    fn find(
+        &self,
+        text: &[u8],
+        received: Timestamp,
+        accept: impl Fn(&Written) -> bool,
+    ) -> Option<Written> {
+        let rows = match text.first()? {
+            b'0'..=b'9' => {
+                if let Some(found) = iso(text).filter(&accept) {
+                    return Some(found);
+                }
+                if let Some(found) = access(text).filter(&accept) {
+                    return Some(found);
+                }
+                // All rows have a letter or a separator in one of these places.
+                let digits = text
+                    .iter()
+                    .take(9)
+                    .take_while(|b| b.is_ascii_digit())
+                    .count();
+                if !matches!(digits, 2 | 4 | 8) {
+                    return None;
+                }
+                DIGIT_ROWS
+            }
+            b'A'..=b'Z' => {
+                if let Some(found) = syslog(text, received).filter(&accept) {
+                    return Some(found);
+                }
+                match text.get(3)? {
+                    b',' => WEEKDAY_ROWS,
+                    b' ' if text.get(4)?.is_ascii_uppercase() => WEEKDAY_ROWS,
+                    b' ' => MONTH_ROWS,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        rows.filter_map(|row| self.row(row, text, received))
+            .find(accept)
+    }
+
+    fn row(&self, row: usize, text: &[u8], received: Timestamp) -> Option<Written> {
+        let parsed = self.rows.get(row)?.parse(text, received)?;
+        let mut offset = Offset::default();
+        let written = parsed.offset();
+        offset
+            .text
+            .get_mut(..written.len())?
+            .copy_from_slice(written);
+        offset.length = written.len() as u8;
+        Some(Written {
+            time: parsed.time,
+            bytes: parsed.bytes,
+            form: Form {
+                layout: Layout::Row(row as u8),
+                fraction_digits: parsed.fraction_digits(),
+                offset,
+            },
+            exact: false,
+        })
+    }
+}
+
+/// Whether the form of `found`, rendered, is `text`.
+fn renders_to(found: &Written, text: &[u8]) -> bool {
+    let mut pattern = Vec::new();
+    found.form.write_pattern(&mut pattern);
+    let Some(pattern) = std::str::from_utf8(&pattern)
+        .ok()
+        .and_then(|p| TimePattern::new(p).ok())
+    else {
+        return false;
+    };
+    let mut rendered = Vec::with_capacity(text.len());
+    pattern.render(found.time, &mut rendered);
+    rendered == text
+}
+
+fn without_bracket(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"[").unwrap_or(text)
+}
+
+/// What follows a level word and the blanks after it.
+fn without_level(text: &[u8]) -> Option<&[u8]> {
+    if !text.first()?.is_ascii_uppercase() {
+        return None;
+    }
+    let word = LEVELS.iter().find(|level| text.starts_with(level))?;
+    let after = &text[word.len()..];
+    let blanks = after
+        .iter()
+        .take(8)
+        .take_while(|b| matches!(b, b' ' | b'\t' | b':' | b']' | b'|'))
+        .count();
+    (blanks > 0).then(|| &after[blanks..])
+}
+
+/// Reads `YYYY-MM-DDThh:mm:ss`, with `-` or `/`, a `T` or a space, a fraction, an offset or none.
+pub(crate) fn iso(text: &[u8]) -> Option<Written> {
+    let head: &[u8; 19] = text.first_chunk()?;
+    let (date, middle) = (head[4], head[10]);
+    let separated = matches!(date, b'-' | b'/')
+        && head[7] == date
+        && matches!(middle, b'T' | b' ')
+        && head[13] == b':'
+        && head[16] == b':';
+    if !separated {
+        return None;
+    }
+    let civil = Civil {
+        year: i64::from(two(head, 0)? * 100 + two(head, 2)?),
+        month: two(head, 5)?,
+        day: two(head, 8)?,
+        hour: two(head, 11)?,
+        minute: two(head, 14)?,
+        second: two(head, 17)?,
+    };
+    let mut at = head.len();
+    let (mut nanos, mut fraction_digits, mut fraction) = (0, 0, 0);
+    if let [mark @ (b'.' | b','), digit, ..] = text[at..]
+        && digit.is_ascii_digit()
+    {
+        (nanos, fraction_digits) = read_fraction(&text[at + 1..])?;
+        fraction = mark;
+        at += 1 + usize::from(fraction_digits);
+    }
+    let (zone, offset, minutes) = zone(&text[at..]);
+    at += usize::from(offset.length)
+        + match zone {
+            Zone::Tight => 0,
+            Zone::Spaced => 1,
+            Zone::Named => 4,
+        };
+    let layout = Layout::Iso {
+        date,
+        middle,
+        fraction,
+        zone,
+    };
+    Some(Written {
+        time: instant(&civil, nanos, minutes)?,
+        bytes: at,
+        form: Form {
+            layout,
+            fraction_digits,
+            offset,
+        },
+        exact: civil.second < 60,
+    })
+}
+
+/// Reads the form of access logs, `02/Mar/2026:00:00:06 +0000`.
+pub(crate) fn access(text: &[u8]) -> Option<Written> {
+    let head: &[u8; 21] = text.first_chunk()?;
+    let separated = head[2] == b'/'
+        && head[6] == b'/'
+        && head[11] == b':'
+        && head[14] == b':'
+        && head[17] == b':'
+        && head[20] == b' ';
+    if !separated {
+        return None;
+    }
+    let civil = Civil {
+        year: i64::from(two(head, 7)? * 100 + two(head, 9)?),
+        month: month([head[3], head[4], head[5]])?,
+        day: two(head, 0)?,
+        hour: two(head, 12)?,
+        minute: two(head, 15)?,
+        second: two(head, 18)?,
+    };
+    let (offset, minutes) = read_offset(&text[head.len()..])?;
+    Some(Written {
+        time: instant(&civil, 0, minutes)?,
+        bytes: head.len() + usize::from(offset.length),
+        form: Form {
+            layout: Layout::Access,
+            fraction_digits: 0,
+            offset,
+        },
+        exact: civil.second < 60,
+    })
+}
+
+/// Reads `Mmm dd hh:mm:ss`, with a fraction or not, with a year after it or not.
+pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
+    let head: &[u8; 15] = text.first_chunk()?;
+    let separated = head[3] == b' ' && head[6] == b' ' && head[9] == b':' && head[12] == b':';
+    if !separated {
+        return None;
+    }
+    let zero = head[4] == b'0';
+    let day = match head[4] {
+        b' ' => digit(head[5])?,
+        _ => two(head, 4)?,
+    };
+    let mut civil = Civil {
+        year: 0,
+        month: month([head[0], head[1], head[2]])?,
+        day,
+        hour: two(head, 7)?,
+        minute: two(head, 10)?,
+        second: two(head, 13)?,
+    };
+    let mut at = head.len();
+    let (mut nanos, mut fraction_digits) = (0, 0);
+    if let [b'.', digit, ..] = text[at..]
+        && digit.is_ascii_digit()
+    {
+        (nanos, fraction_digits) = read_fraction(&text[at + 1..])?;
+        at += 1 + usize::from(fraction_digits);
+    }
+    let year = year_after(&text[at..]);
+    let time = match year {
+        Some(written) => {
+            civil.year = written;
+            at += 5;
+            instant(&civil, nanos, 0)?
+        }
+        None => in_latest_year(&mut civil, nanos, received)?,
+    };
+    let layout = Layout::Syslog {
+        zero,
+        year: year.is_some(),
+    };
+    Some(Written {
+        time,
+        bytes: at,
+        form: Form {
+            layout,
+            fraction_digits,
+            offset: Offset::default(),
+        },
+        exact: civil.second < 60,
+    })
+}
+
+/// Reads ` 19dd` or ` 20dd`.
+fn year_after(text: &[u8]) -> Option<i64> {
+    let head: &[u8; 5] = text.first_chunk()?;
+    let century = two(head, 1).filter(|c| head[0] == b' ' && matches!(c, 19 | 20))?;
+    let year = century * 100 + two(head, 3)?;
+    let ends = text.get(5).is_none_or(|b| matches!(b, b' ' | b':'));
+    ends.then_some(i64::from(year))
+}
+
+/// The instant in the year that puts it nearest below one day after the receive time, which is
+/// what `TimePattern` does.
+fn in_latest_year(civil: &mut Civil, nanos: u32, received: Timestamp) -> Option<Timestamp> {
+    let latest = received.saturating_add(DAY_NS);
+    let year = Civil::from_seconds(latest.seconds().0).year;
+    // Eight years always hold a 29 February.
+    for back in 0..8 {
+        civil.year = year - back;
+        if let Some(time) = instant(civil, nanos, 0).filter(|t| *t <= latest) {
+            return Some(time);
+        }
+    }
+    None
+}
+
+/// Reads Unix time: the whole of `text` is digits, or digits and a fraction of seconds.
+fn epoch(text: &[u8], certain: bool) -> Option<Written> {
+    let digits = text
+        .iter()
+        .take(20)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    if digits == 0 || (digits > 1 && text[0] == b'0') {
+        return None;
+    }
+    let number: i64 = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    let (letter, unit) = match digits {
+        1..=10 if certain || digits >= EPOCH_DIGITS_MIN => (b's', 1_000_000_000),
+        13 => (b'L', 1_000_000),
+        16 => (b'U', 1_000),
+        19 => (b'N', 1),
+        _ => return None,
+    };
+    let (nanos, fraction_digits) = match &text[digits..] {
+        [] => (0, 0),
+        [b'.', fraction @ ..] if letter == b's' => {
+            read_fraction(fraction).filter(|(_, count)| usize::from(*count) == fraction.len())?
+        }
+        _ => return None,
+    };
+    let time = number.checked_mul(unit)?.checked_add(i64::from(nanos))?;
+    Some(Written {
+        time: Timestamp(time),
+        bytes: text.len(),
+        form: Form {
+            layout: Layout::Epoch(letter),
+            fraction_digits,
+            offset: Offset::default(),
+        },
+        exact: true,
+    })
+}
+
+/// Unix time at the start of a line: ten digits and a fraction, or ten or more digits alone.
+fn leading_epoch(text: &[u8]) -> Option<Timestamp> {
+    let end = text
+        .iter()
+        .take(32)
+        .take_while(|b| b.is_ascii_digit() || **b == b'.')
+        .count();
+    let ends = text
+        .get(end)
+        .is_none_or(|b| matches!(b, b' ' | b'\t' | b']' | b':' | b'|' | b',' | b';'));
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    if !ends || digits < 10 {
+        return None;
+    }
+    epoch(&text[..end], false).map(|found| found.time)
+}
+
+/// The instant of a date and time, if it and its local form are in the range of `Timestamp`.
+fn instant(civil: &Civil, nanos: u32, offset_minutes: i64) -> Option<Timestamp> {
+    let local = civil.to_seconds()?;
+    Timestamp::from_seconds(local, nanos)?;
+    Timestamp::from_seconds(local - offset_minutes * 60, nanos)
+}
+
+/// Reads one to nine digits of a second's fraction; gives nanoseconds and the digits.
+fn read_fraction(text: &[u8]) -> Option<(u32, u8)> {
+    let mut nanos = 0;
+    let mut count = 0u8;
+    for byte in text.iter().take(10) {
+        let Some(digit) = digit(*byte) else { break };
+        if count == 9 {
+            return None;
+        }
+        nanos = nanos * 10 + digit;
+        count += 1;
+    }
+    const SCALE: [u32; 10] = [
+        0,
+        100_000_000,
+        10_000_000,
+        1_000_000,
+        100_000,
+        10_000,
+        1_000,
+        100,
+        10,
+        1,
+    ];
+    (count > 0).then(|| (nanos * SCALE[usize::from(count)], count))
+}
+
+/// What stands after a time of day: its offset in minutes and how it is written.
+fn zone(text: &[u8]) -> (Zone, Offset, i64) {
+    let none = (Zone::Tight, Offset::default(), 0);
+    match text {
+        [b'Z' | b'+' | b'-', ..] => match read_offset(text) {
+            Some((offset, minutes)) => (Zone::Tight, offset, minutes),
+            None => none,
+        },
+        [b' ', b'U', b'T', b'C', ..] => (Zone::Named, Offset::default(), 0),
+        [b' ', sign @ (b'+' | b'-'), ..] => match read_offset(&text[1..]) {
+            // A word such as `-12` may follow a time as well; offsets of this form have minutes,
+            // and only quarters of an hour up to 14 hours are in use.
+            Some((offset, minutes))
+                if offset.length >= 5 && minutes % 15 == 0 && minutes.abs() <= 14 * 60 =>
+            {
+                debug_assert!(*sign == offset.text[0]);
+                (Zone::Spaced, offset, minutes)
+            }
+            _ => none,
+        },
+        _ => none,
+    }
+}
+
+/// Reads `Z`, `+01:00`, `+0100` or `+01`.
+fn read_offset(text: &[u8]) -> Option<(Offset, i64)> {
+    let sign = match text.first()? {
+        b'Z' => 0,
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (length, minutes) = if sign == 0 {
+        (1, 0)
+    } else {
+        let hours = two(text, 1).filter(|h| *h <= 23)?;
+        let colon = usize::from(text.get(3) == Some(&b':'));
+        match two(text, 3 + colon) {
+            Some(minutes) if minutes < 60 => (5 + colon, hours * 60 + minutes),
+            None if colon == 0 => (3, hours * 60),
+            _ => return None,
+        }
+    };
+    let mut offset = Offset {
+        length: length as u8,
+        ..Offset::default()
+    };
+    offset.text[..length].copy_from_slice(&text[..length]);
+    Some((offset, sign * i64::from(minutes)))
+}
+
+fn month(name: [u8; 3]) -> Option<u32> {
+    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let at = NAMES.chunks_exact(3).position(|n| *n == name)?;
+    Some(at as u32 + 1)
+}
+
+#[inline]
+fn digit(byte: u8) -> Option<u32> {
+    let value = byte.wrapping_sub(b'0');
+    (value < 10).then_some(u32::from(value))
+}
+
+#[inline]
+fn two(text: &[u8], at: usize) -> Option<u32> {
+    let tens = text.get(at)?.wrapping_sub(b'0');
+    let ones = text.get(at + 1)?.wrapping_sub(b'0');
+    (tens < 10 && ones < 10).then(|| u32::from(tens) * 10 + u32::from(ones))
+}
+
+#[cfg(test)]
+mod tests;

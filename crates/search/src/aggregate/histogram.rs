@@ -1,0 +1,384 @@
+//! Records per time bucket, in all and by the value of a field.
+//!
+//! Buckets are as wide as the step, begin at multiples of it since the epoch (moved by the
+//! phase), and cover the range; the first and last may reach beyond it, but only records inside
+//! of the range count.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use logpond_record::{Record, TimeRange, Timestamp, Value};
+
+use super::with_named;
+
+/// The most buckets of one histogram; more than any screen has columns.
+pub const BUCKETS_MAX: usize = 11_000;
+
+/// The most values that get a series of their own; at most 6 MB of counters together.
+const SERIES_MAX: usize = 64;
+
+/// Steps that read well.
+const NICE_STEPS_S: [i64; 19] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+    604_800,
+];
+
+/// Counts records by time.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    range: TimeRange,
+    step_ns: i64,
+    first_start: i128,
+    totals: Vec<u64>,
+    split: Option<Split>,
+}
+
+#[derive(Clone, Debug)]
+struct Split {
+    field: Box<str>,
+    series: BTreeMap<Box<[u8]>, Vec<u64>>,
+    missing: Vec<u64>,
+    other: Vec<u64>,
+}
+
+/// Why there can be no such histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistogramError {
+    /// The step is not above zero.
+    Step,
+    /// The range is empty.
+    Range,
+    /// The range has more than [`BUCKETS_MAX`] steps.
+    TooManyBuckets {
+        /// The smallest step that would do, in nanoseconds.
+        step_ns_min: i64,
+    },
+}
+
+impl fmt::Display for HistogramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HistogramError::Step => f.write_str("the step must be longer than nothing"),
+            HistogramError::Range => f.write_str("the time range is empty"),
+            HistogramError::TooManyBuckets { step_ns_min } => write!(
+                f,
+                "more than {BUCKETS_MAX} buckets; take a step of at least {} s",
+                step_ns_min.div_euclid(1_000_000_000) + 1
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HistogramError {}
+
+/// One bucket of the finished histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// First instant of the bucket.
+    pub start: Timestamp,
+    /// Records in it.
+    pub count: u64,
+}
+
+/// Counts of one value of the field that splits the histogram, bucket by bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// The value's text; `None` for records without the field.
+    pub value: Option<Box<[u8]>>,
+    /// One count per bucket.
+    pub counts: Vec<u64>,
+    /// Records in all buckets.
+    pub total: u64,
+}
+
+/// The finished histogram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramAnswer {
+    /// Width of a bucket in nanoseconds.
+    pub step_ns: i64,
+    /// All buckets of the range in order of time, empty ones included.
+    pub buckets: Vec<Bucket>,
+    /// By value, largest total first, equal ones by their bytes; empty without a split.
+    pub series: Vec<Series>,
+    /// Counts of the values that got no series, as there were too many.
+    pub other: Option<Series>,
+}
+
+/// The step that reads well and gives about so many buckets, and no more than [`BUCKETS_MAX`].
+pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
+    const SECOND_NS: i128 = 1_000_000_000;
+    let span = i128::from(range.to.0) - i128::from(range.from.0);
+    let exact = span.max(1) / i128::from(buckets_wanted.clamp(1, BUCKETS_MAX as u32 / 2));
+    if exact < SECOND_NS {
+        // 1, 2 and 5 times powers of ten of nanoseconds.
+        let mut power = 1i64;
+        loop {
+            for factor in [1, 2, 5] {
+                if i128::from(power * factor) >= exact {
+                    return power * factor;
+                }
+            }
+            power *= 10;
+        }
+    }
+    let nice = NICE_STEPS_S
+        .into_iter()
+        .map(|s| i128::from(s) * SECOND_NS)
+        .find(|s| *s >= exact);
+    let week = 604_800 * SECOND_NS;
+    nice.unwrap_or((exact / week + 1) * week) as i64
+}
+
+impl Histogram {
+    /// An empty histogram of a range. `phase_ns` moves where buckets begin: with the offset of a
+    /// time zone, days begin at its midnight.
+    pub fn new(range: TimeRange, step_ns: i64, phase_ns: i64) -> Result<Histogram, HistogramError> {
+        if step_ns <= 0 {
+            return Err(HistogramError::Step);
+        }
+        if range.from >= range.to {
+            return Err(HistogramError::Range);
+        }
+        let (from, to) = (i128::from(range.from.0), i128::from(range.to.0));
+        let (step, phase) = (i128::from(step_ns), i128::from(phase_ns));
+        let first_start = (from + phase).div_euclid(step) * step - phase;
+        let count = (to - first_start + step - 1) / step;
+        if count > BUCKETS_MAX as i128 {
+            let step_ns_min = ((to - from) / (BUCKETS_MAX as i128 - 1) + 1) as i64;
+            return Err(HistogramError::TooManyBuckets { step_ns_min });
+        }
+        Ok(Histogram {
+            range,
+            step_ns,
+            first_start,
+            totals: vec![0; count as usize],
+            split: None,
+        })
+    }
+
+    /// Splits the counts by the values of this field too.
+    pub fn split_by(mut self, field: &str) -> Histogram {
+        self.split = Some(Split {
+            field: field.into(),
+            series: BTreeMap::new(),
+            missing: vec![0; self.totals.len()],
+            other: vec![0; self.totals.len()],
+        });
+        self
+    }
+
+    /// The field that splits the counts.
+    pub fn split_field(&self) -> Option<&str> {
+        self.split.as_ref().map(|s| &*s.field)
+    }
+
+    /// Counts a record, if it lies in the range.
+    pub fn add(&mut self, record: &Record<'_>) {
+        let field = match &mut self.split {
+            Some(split) => std::mem::take(&mut split.field),
+            None => return self.add_value(record.time, None, 1),
+        };
+        with_named(record, &field, |value| {
+            self.add_value(record.time, value, 1);
+        });
+        if let Some(split) = &mut self.split {
+            split.field = field;
+        }
+    }
+
+    /// Counts `rows` records of this instant with this value of the field that splits, or without
+    /// the field. The value does not matter without a split.
+    pub fn add_value(&mut self, time: Timestamp, value: Option<&Value<'_>>, rows: u64) {
+        if !self.range.contains(time) {
+            return;
+        }
+        let index = (i128::from(time.0) - self.first_start) / i128::from(self.step_ns);
+        let index = index as usize;
+        self.totals[index] += rows;
+        if let Some(split) = &mut self.split {
+            match value {
+                Some(value) => split.series(&value.to_text())[index] += rows,
+                None => split.missing[index] += rows,
+            }
+        }
+    }
+
+    /// Adds what another counted with the same range, step, phase and split.
+    pub fn merge(&mut self, other: Histogram) {
+        debug_assert_eq!(self.first_start, other.first_start);
+        debug_assert_eq!(self.step_ns, other.step_ns);
+        add_counts(&mut self.totals, &other.totals);
+        if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
+            add_counts(&mut mine.missing, &theirs.missing);
+            add_counts(&mut mine.other, &theirs.other);
+            for series in sorted(theirs.series) {
+                let value = series.value.unwrap_or_default();
+                add_counts(mine.series(&value), &series.counts);
+            }
+        }
+    }
+
+    /// The finished histogram.
+    pub fn finish(self) -> HistogramAnswer {
+        let (first, step) = (self.first_start, i128::from(self.step_ns));
+        let start = |at: usize| (first + step * at as i128).max(i128::from(i64::MIN)) as i64;
+        let buckets = self
+            .totals
+            .iter()
+            .enumerate()
+            .map(|(at, count)| Bucket {
+                start: Timestamp(start(at)),
+                count: *count,
+            })
+            .collect();
+        let (mut series, mut other) = (Vec::new(), None);
+        if let Some(split) = self.split {
+            series = sorted(split.series);
+            other = Some(of_counts(None, split.other)).filter(|s| s.total > 0);
+            series.extend(Some(of_counts(None, split.missing)).filter(|s| s.total > 0));
+        }
+        HistogramAnswer {
+            step_ns: self.step_ns,
+            buckets,
+            series,
+            other,
+        }
+    }
+}
+
+impl Split {
+    /// The counters of a value.
+    fn series(&mut self, value: &[u8]) -> &mut Vec<u64> {
+        let is_new = !self.series.contains_key(value);
+        if is_new && self.series.len() >= SERIES_MAX {
+            return &mut self.other;
+        }
+        let buckets = self.missing.len();
+        self.series
+            .entry(value.into())
+            .or_insert_with(|| vec![0; buckets])
+    }
+}
+
+fn add_counts(mine: &mut [u64], theirs: &[u64]) {
+    for (count, more) in mine.iter_mut().zip(theirs) {
+        *count += more;
+    }
+}
+
+fn of_counts(value: Option<Box<[u8]>>, counts: Vec<u64>) -> Series {
+    Series {
+        value,
+        total: counts.iter().sum(),
+        counts,
+    }
+}
+
+fn sorted(series: BTreeMap<Box<[u8]>, Vec<u64>>) -> Vec<Series> {
+    let mut series: Vec<Series> = series
+        .into_iter()
+        .map(|(value, counts)| of_counts(Some(value), counts))
+        .collect();
+    // Stable: those with equal totals stay in the order of their bytes.
+    series.sort_by_key(|s| std::cmp::Reverse(s.total));
+    series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn seconds(from: i64, to: i64) -> TimeRange {
+        TimeRange {
+            from: Timestamp(from * SECOND),
+            to: Timestamp(to * SECOND),
+        }
+    }
+
+    #[test]
+    fn buckets_are_aligned_and_the_range_is_kept() {
+        let mut histogram = Histogram::new(seconds(-5, 25), 10 * SECOND, 0).unwrap();
+        for second in [-6, -5, -1, 0, 9, 10, 24, 25] {
+            histogram.add_value(Timestamp(second * SECOND), None, 1);
+        }
+        let found: Vec<_> = histogram
+            .finish()
+            .buckets
+            .iter()
+            .map(|b| (b.start.0 / SECOND, b.count))
+            .collect();
+        assert_eq!(found, [(-10, 2), (0, 2), (10, 1), (20, 1)]);
+        let phased = Histogram::new(seconds(0, 10), 10 * SECOND, 3 * SECOND).unwrap();
+        assert_eq!(phased.finish().buckets[0].start.0, -3 * SECOND);
+    }
+
+    #[test]
+    fn wrong_requests_are_refused() {
+        assert_eq!(
+            Histogram::new(seconds(0, 1), 0, 0).unwrap_err(),
+            HistogramError::Step
+        );
+        assert_eq!(
+            Histogram::new(seconds(1, 1), 1, 0).unwrap_err(),
+            HistogramError::Range
+        );
+        let error = Histogram::new(TimeRange::ALL, SECOND, 0).unwrap_err();
+        let HistogramError::TooManyBuckets { step_ns_min } = error else {
+            panic!("{error}");
+        };
+        assert!(Histogram::new(TimeRange::ALL, step_ns_min, 0).is_ok());
+        assert!(error.to_string().ends_with(" s"));
+    }
+
+    #[test]
+    fn series_are_split_merged_and_bounded() {
+        let new = || {
+            Histogram::new(seconds(0, 20), 10 * SECOND, 0)
+                .unwrap()
+                .split_by("level")
+        };
+        let (mut a, mut b) = (new(), new());
+        a.add_value(Timestamp(0), Some(&Value::Str("info".into())), 3);
+        a.add_value(Timestamp(0), None, 1);
+        b.add_value(Timestamp(10 * SECOND), Some(&Value::Str("error".into())), 5);
+        b.add_value(Timestamp(0), Some(&Value::Str("info".into())), 1);
+        a.merge(b);
+        let mut crowded = a.clone();
+        let answer = a.finish();
+        let found: Vec<_> = answer
+            .series
+            .iter()
+            .map(|s| (s.value.as_deref(), s.counts.clone()))
+            .collect();
+        let expected = [
+            (Some(&b"error"[..]), vec![0, 5]),
+            (Some(b"info"), vec![4, 0]),
+            (None, vec![1, 0]),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(answer.other, None);
+        for i in 0..100 {
+            crowded.add_value(Timestamp(0), Some(&Value::Int(i)), 1);
+        }
+        let answer = crowded.finish();
+        assert_eq!(answer.other.unwrap().total, 100 - 62);
+        assert_eq!(answer.buckets[0].count, 105);
+    }
+
+    #[test]
+    fn steps_read_well() {
+        let table = [
+            (seconds(0, 3600), 60, 60 * SECOND),
+            (seconds(0, 3601), 60, 120 * SECOND),
+            (seconds(0, 86_400), 50, 1800 * SECOND),
+            (seconds(0, 1), 100, 10_000_000),
+            (seconds(0, 3_000_000_000), 10, 497 * 604_800 * SECOND),
+        ];
+        for (range, wanted, expected) in table {
+            assert_eq!(nice_step_ns(range, wanted), expected, "{range:?}");
+        }
+        assert!(Histogram::new(TimeRange::ALL, nice_step_ns(TimeRange::ALL, u32::MAX), 0).is_ok());
+    }
+}

@@ -1,0 +1,54 @@
+//! Partial answers that merge: counts, top values, histograms, and what fields there are.
+//!
+//! Each takes records row by row (`add`) or values of a column with how often they occur
+//! (`add_value`), merges with others of its kind in any order, and finishes in an order that does
+//! not depend on either: by count, largest first, then by the bytes of the value.
+//!
+//! Each is bounded in memory, and says so when a bound made its answer less than exact.
+
+mod count;
+mod top;
+mod histogram;
+mod fields;
+mod types;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use logpond_record::{Message, Record, Value};
+
+pub use count::Count;
+pub use fields::{EXACT_VALUES_MAX, FieldRow, FieldStats, FieldsAnswer};
+pub use histogram::{
+    BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
+};
+pub use top::{Top, TopAnswer, TopRow};
+pub use types::{TypeSet, ValueType};
+
+/// A map with fixed keys for its hashes: the same input gives the same work everywhere.
+type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
+/// Calls `with` with the value that this name has in a record: a field, or one of the reserved
+/// names, rendered as text.
+fn with_named<R>(record: &Record<'_>, name: &str, with: impl FnOnce(Option<&Value<'_>>) -> R) -> R {
+    let text = |text: String| Some(Value::Str(text.into()));
+    let line = || {
+        let mut line = Vec::new();
+        record.write_line(&mut line);
+        line
+    };
+    let rendered = match name {
+        "_time" => text(record.time.to_string()),
+        "_received" => text(record.received.to_string()),
+        "_id" => text(record.id.to_string()),
+        "_time_source" => text(record.time_source.as_str().to_owned()),
+        "_raw" => return with(Some(&Value::text(&line()))),
+        "_msg" => match &record.message {
+            Message::Absent => None,
+            Message::Part(value) => return with(Some(value)),
+            Message::Line => return with(Some(&Value::text(&line()))),
+        },
+        name => return with(record.field(name)),
+    };
+    with(rendered.as_ref())
+}

@@ -1,0 +1,227 @@
+//! Conditions on one field, compiled: for records row by row and for values of a column.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::{Id, Message, Record, Timestamp, Value};
+
+use crate::matcher::{Scratch, line};
+use crate::number::Number;
+use crate::pattern::{Finder, RegexError};
+use crate::query::{Comparison, FieldFilter, FieldTest};
+use crate::when;
+
+/// What a condition looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `_time`: the event time.
+    Time,
+    /// `_received`: the receive time.
+    Received,
+    /// `_id`: the record's id.
+    Id,
+    /// `_time_source`: where the event time came from.
+    TimeSource,
+    /// `_msg`: the decoded message.
+    Message,
+    /// `_raw`: the original line.
+    Line,
+    /// The first field with this name.
+    Field(Box<str>),
+}
+
+impl Target {
+    /// What this name stands for.
+    pub fn new(name: &str) -> Target {
+        match name {
+            "_time" => Target::Time,
+            "_received" => Target::Received,
+            "_id" => Target::Id,
+            "_time_source" => Target::TimeSource,
+            "_msg" => Target::Message,
+            "_raw" => Target::Line,
+            name => Target::Field(name.into()),
+        }
+    }
+}
+
+/// A compiled condition.
+#[derive(Clone, Debug)]
+pub struct FieldMatcher {
+    target: Target,
+    test: Test,
+}
+
+#[derive(Clone, Debug)]
+enum Test {
+    Exists,
+    Equal {
+        text: Box<[u8]>,
+        number: Option<Number>,
+    },
+    Order(Comparison, Number),
+    Instant(Comparison, Timestamp),
+    Id(Comparison, Id),
+    Find(Finder),
+}
+
+/// Why a condition does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// The regular expression is wrong.
+    Regex(RegexError),
+    /// An order is asked for with a value that is no number.
+    NotANumber(Comparison),
+    /// `_time` or `_received` is compared with something else than an instant.
+    NotAnInstant,
+    /// `_id` is compared with something else than an id.
+    NotAnId,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FieldError::Regex(error) => error.fmt(f),
+            FieldError::NotANumber(comparison) => {
+                write!(f, "`{}` compares numbers only", comparison.as_str())
+            }
+            FieldError::NotAnInstant => f.write_str("times are compared with an instant"),
+            FieldError::NotAnId => f.write_str("ids are compared with an id of 26 characters"),
+        }
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+impl FieldError {
+    /// What to write instead.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            FieldError::Regex(_) => "write a backslash before special characters",
+            FieldError::NotANumber(_) => {
+                "write a number, or quote the whole to search for the text"
+            }
+            FieldError::NotAnInstant => "write RFC 3339, such as 2026-11-21T10:00:00Z",
+            FieldError::NotAnId => "copy it from the _id of a record, or use _id:TEXT for a part",
+        }
+    }
+}
+
+impl FieldMatcher {
+    /// Compiles a condition.
+    pub fn new(filter: &FieldFilter) -> Result<FieldMatcher, FieldError> {
+        let target = Target::new(&filter.name);
+        let test = match &filter.test {
+            FieldTest::Exists => Test::Exists,
+            FieldTest::Contains(pattern) => {
+                Test::Find(Finder::new(pattern).map_err(FieldError::Regex)?)
+            }
+            FieldTest::Compare(comparison, value) => compile(&target, *comparison, value)?,
+        };
+        Ok(FieldMatcher { target, test })
+    }
+
+    /// What the condition looks at.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether how a number is written matters: `5` and `5.0` are the same number, not the same text.
+    pub(crate) fn looks_at_text(&self) -> bool {
+        matches!(self.test, Test::Find(_))
+    }
+
+    /// Whether the condition holds for this value; never for a missing one.
+    ///
+    /// For targets that are no fields: instants and ids as their text, see
+    /// [`FieldMatcher::matches_instant`] and [`FieldMatcher::matches_id`].
+    pub fn matches_value(&self, value: Option<&Value<'_>>) -> bool {
+        let Some(value) = value else { return false };
+        match &self.test {
+            Test::Exists => true,
+            Test::Equal { text, number } => equal(value, text, *number),
+            Test::Order(comparison, number) => {
+                Number::of(value).is_some_and(|n| comparison.accepts(n.compare(*number)))
+            }
+            Test::Find(finder) => finder.is_match(&value.to_text()),
+            Test::Instant(..) | Test::Id(..) => match value {
+                Value::Str(text) => self.matches_text_form(text),
+                _ => false,
+            },
+        }
+    }
+
+    fn matches_text_form(&self, text: &str) -> bool {
+        match self.test {
+            Test::Instant(..) => when::absolute(text).is_some_and(|t| self.matches_instant(t)),
+            _ => text.parse().is_ok_and(|id| self.matches_id(id)),
+        }
+    }
+
+    /// Whether the condition holds for an instant (`_time`, `_received`).
+    pub fn matches_instant(&self, time: Timestamp) -> bool {
+        match &self.test {
+            Test::Exists => true,
+            Test::Instant(comparison, wanted) => comparison.accepts(time.cmp(wanted)),
+            _ => self.matches_value(Some(&Value::Str(Cow::Owned(time.to_string())))),
+        }
+    }
+
+    /// Whether the condition holds for an id (`_id`).
+    pub fn matches_id(&self, id: Id) -> bool {
+        match &self.test {
+            Test::Exists => true,
+            Test::Id(comparison, wanted) => comparison.accepts(id.cmp(wanted)),
+            _ => self.matches_value(Some(&Value::Str(Cow::Owned(id.to_string())))),
+        }
+    }
+
+    /// Whether the condition holds for a record.
+    pub(crate) fn matches(&self, record: &Record<'_>, scratch: &mut Scratch) -> bool {
+        match &self.target {
+            Target::Time => self.matches_instant(record.time),
+            Target::Received => self.matches_instant(record.received),
+            Target::Id => self.matches_id(record.id),
+            Target::TimeSource => {
+                let name = record.time_source.as_str();
+                self.matches_value(Some(&Value::Str(Cow::Borrowed(name))))
+            }
+            Target::Message => match &record.message {
+                Message::Absent => false,
+                Message::Part(value) => self.matches_value(Some(value)),
+                Message::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
+            },
+            Target::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
+            Target::Field(name) => self.matches_value(record.field(name)),
+        }
+    }
+}
+
+fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test, FieldError> {
+    let text = || std::str::from_utf8(value).ok();
+    match target {
+        Target::Time | Target::Received => text()
+            .and_then(when::absolute)
+            .map(|time| Test::Instant(comparison, time))
+            .ok_or(FieldError::NotAnInstant),
+        Target::Id => text()
+            .and_then(|t| t.parse().ok())
+            .map(|id| Test::Id(comparison, id))
+            .ok_or(FieldError::NotAnId),
+        _ if comparison == Comparison::Equal => Ok(Test::Equal {
+            text: value.into(),
+            number: Number::parse(value),
+        }),
+        _ => Number::parse(value)
+            .map(|number| Test::Order(comparison, number))
+            .ok_or(FieldError::NotANumber(comparison)),
+    }
+}
+
+/// Numbers equal numbers by value, everything else equals its text.
+fn equal(value: &Value<'_>, text: &[u8], number: Option<Number>) -> bool {
+    match (Number::of_typed(value), number) {
+        (Some(a), Some(b)) => a.compare(b).is_eq(),
+        _ => *value.to_text() == *text,
+    }
+}

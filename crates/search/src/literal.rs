@@ -1,0 +1,401 @@
+//! What every match of a filter must contain: for skipping pages and entries without reading
+//! them.
+//!
+//! A *token* is a maximal run of ASCII letters, digits, `_` and bytes from 0x80. The token index
+//! says which pages hold a token; a filter is reduced to a formula of tokens that every wanted
+//! record has ([`token_query`]).
+//!
+//! Invariant: the formula never excludes a wanted record, provided that a record's tokens are
+//! those of its line, of its decoded message and of its field values' text, each on its own.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::number::Number;
+use crate::pattern::hir;
+use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
+
+/// The most tokens in one formula; a conjunction forgets those beyond, a disjunction gives up.
+const TOKENS_MAX: usize = 64;
+
+/// The longest literal that is put together from repetitions.
+const REPEATED_BYTES_MAX: usize = 256;
+
+/// Whether each byte belongs to a token.
+const IN_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+        byte += 1;
+    }
+    table
+};
+
+/// Whether this byte belongs to a token.
+pub fn is_token_byte(byte: u8) -> bool {
+    IN_TOKEN[usize::from(byte)]
+}
+
+/// The tokens of a text, in order, repeated ones included.
+pub fn tokens(text: &[u8]) -> Tokens<'_> {
+    Tokens { rest: text }
+}
+
+/// See [`tokens`].
+#[derive(Clone, Debug)]
+pub struct Tokens<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|b| is_token_byte(*b))?;
+        let from_start = &self.rest[start..];
+        let length = from_start
+            .iter()
+            .position(|b| !is_token_byte(*b))
+            .unwrap_or(from_start.len());
+        let (token, rest) = from_start.split_at(length);
+        self.rest = rest;
+        Some(token)
+    }
+}
+
+/// Which tokens a record must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenQuery {
+    /// None in particular.
+    Any,
+    /// This one.
+    Token(Box<[u8]>),
+    /// All of these. Invariant: at least two, none of them `Any`.
+    And(Vec<TokenQuery>),
+    /// At least one of these. Invariant: at least two, none of them `Any`.
+    Or(Vec<TokenQuery>),
+}
+
+impl TokenQuery {
+    /// Whether a record with the tokens that `has` knows may be wanted.
+    pub fn may_match(&self, has: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        match self {
+            TokenQuery::Any => true,
+            TokenQuery::Token(token) => has(token),
+            TokenQuery::And(parts) => parts.iter().all(|p| p.may_match(has)),
+            TokenQuery::Or(parts) => parts.iter().any(|p| p.may_match(has)),
+        }
+    }
+
+    fn and(parts: impl IntoIterator<Item = TokenQuery>) -> TokenQuery {
+        let mut all: Vec<TokenQuery> = Vec::new();
+        for part in parts {
+            match part {
+                TokenQuery::Any => {}
+                TokenQuery::And(inner) => all.extend(inner),
+                other if all.contains(&other) => {}
+                other => all.push(other),
+            }
+        }
+        while all.iter().map(TokenQuery::len).sum::<usize>() > TOKENS_MAX {
+            all.pop();
+        }
+        match all.len() {
+            0 => TokenQuery::Any,
+            1 => all.remove(0),
+            _ => TokenQuery::And(all),
+        }
+    }
+
+    fn or(parts: impl IntoIterator<Item = TokenQuery>) -> TokenQuery {
+        let mut any: Vec<TokenQuery> = Vec::new();
+        for part in parts {
+            match part {
+                TokenQuery::Any => return TokenQuery::Any,
+                TokenQuery::Or(inner) => any.extend(inner),
+                other if any.contains(&other) => {}
+                other => any.push(other),
+            }
+        }
+        match any.len() {
+            1 => any.remove(0),
+            _ if any.iter().map(TokenQuery::len).sum::<usize>() > TOKENS_MAX => TokenQuery::Any,
+            0 => TokenQuery::Any,
+            _ => TokenQuery::Or(any),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            TokenQuery::Any | TokenQuery::Token(_) => 1,
+            TokenQuery::And(parts) | TokenQuery::Or(parts) => {
+                parts.iter().map(TokenQuery::len).sum()
+            }
+        }
+    }
+}
+
+/// The tokens that every record wanted by the filter has.
+///
+/// `whole_edges` says that a field's value, as it was put into the index, has no token bytes
+/// right before or after it (each value was split into tokens on its own), so that the first and
+/// the last token of a compared value count too. Numbers need it anyway: `5e2` equals 500 by its
+/// value's text only.
+pub fn token_query(filter: &Filter, whole_edges: bool) -> TokenQuery {
+    match filter {
+        Filter::All | Filter::Not(_) => TokenQuery::Any,
+        Filter::And(parts) => TokenQuery::and(parts.iter().map(|p| token_query(p, whole_edges))),
+        Filter::Or(parts) => TokenQuery::or(parts.iter().map(|p| token_query(p, whole_edges))),
+        Filter::Text(pattern) => pattern_tokens(pattern),
+        Filter::Field(field) => field_tokens(field, whole_edges),
+    }
+}
+
+fn field_tokens(field: &FieldFilter, whole_edges: bool) -> TokenQuery {
+    let computed = ["_time", "_received", "_id", "_time_source"].contains(&&*field.name);
+    match &field.test {
+        _ if computed => TokenQuery::Any,
+        FieldTest::Contains(pattern) => pattern_tokens(pattern),
+        FieldTest::Compare(Comparison::Equal, value) if has_one_text(value, whole_edges) => {
+            TokenQuery::and(whole_tokens(value, whole_edges).map(|t| TokenQuery::Token(t.into())))
+        }
+        FieldTest::Compare(..) | FieldTest::Exists => TokenQuery::Any,
+    }
+}
+
+/// Whether all values that equal `value` contain its tokens: numbers equal others that are
+/// written differently, unless they are small whole ones (`500`, found in `500` and `500.0`).
+fn has_one_text(value: &[u8], whole_edges: bool) -> bool {
+    match Number::parse(value) {
+        None => true,
+        Some(Number::Int(int)) => {
+            let exact_as_float = int.unsigned_abs() < 1 << 53;
+            whole_edges && exact_as_float && int != 0 && int.to_string().as_bytes() == value
+        }
+        Some(Number::Float(_)) => false,
+    }
+}
+
+/// Tokens of a literal that are whole wherever the literal occurs; with `edges` also the first
+/// and last. Next to a backslash a token may be part of an escape, and is left out.
+fn whole_tokens(literal: &[u8], edges: bool) -> impl Iterator<Item = &[u8]> {
+    let base = literal.as_ptr() as usize;
+    tokens(literal).filter(move |token| {
+        let start = token.as_ptr() as usize - base;
+        let separates = |at: Option<usize>| match at.and_then(|a| literal.get(a)) {
+            Some(byte) => *byte != b'\\',
+            None => edges,
+        };
+        separates(start.checked_sub(1)) && separates(Some(start + token.len()))
+    })
+}
+
+fn pattern_tokens(pattern: &Pattern) -> TokenQuery {
+    required_tokens(&required(pattern))
+}
+
+fn required_tokens(required: &Required) -> TokenQuery {
+    match required {
+        Required::Nothing => TokenQuery::Any,
+        Required::Literal(text) => {
+            TokenQuery::and(whole_tokens(text, false).map(|t| TokenQuery::Token(t.into())))
+        }
+        Required::And(parts) => TokenQuery::and(parts.iter().map(required_tokens)),
+        Required::Or(parts) => TokenQuery::or(parts.iter().map(required_tokens)),
+    }
+}
+
+/// Substrings that every match of a pattern contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Required {
+    Nothing,
+    Literal(Vec<u8>),
+    And(Vec<Required>),
+    Or(Vec<Required>),
+}
+
+/// The substrings that a pattern requires.
+pub(crate) fn required(pattern: &Pattern) -> Required {
+    match pattern {
+        Pattern::Substring {
+            text,
+            case_insensitive: false,
+        } => literal(text.to_vec()),
+        folded => hir(folded).map_or(Required::Nothing, |hir| walk(&hir).into_required()),
+    }
+}
+
+fn literal(text: Vec<u8>) -> Required {
+    match text.is_empty() {
+        true => Required::Nothing,
+        false => Required::Literal(text),
+    }
+}
+
+/// What a part of an expression matches: exactly one text, or something that requires others.
+enum Part {
+    Exact(Vec<u8>),
+    Needs(Required),
+}
+
+impl Part {
+    fn into_required(self) -> Required {
+        match self {
+            Part::Exact(text) => literal(text),
+            Part::Needs(required) => required,
+        }
+    }
+}
+
+/// The parser bounds how deeply expressions nest, and so this recursion.
+fn walk(hir: &Hir) -> Part {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Part::Exact(Vec::new()),
+        HirKind::Literal(text) => Part::Exact(text.0.to_vec()),
+        HirKind::Class(class) => match one_text(class) {
+            Some(text) => Part::Exact(text),
+            None => Part::Needs(Required::Nothing),
+        },
+        HirKind::Capture(capture) => walk(&capture.sub),
+        HirKind::Repetition(repetition) => match (repetition.min, repetition.max) {
+            (0, _) => Part::Needs(Required::Nothing),
+            (min, max) => repeat(walk(&repetition.sub), min as usize, max == Some(min)),
+        },
+        HirKind::Concat(parts) => concat(parts),
+        HirKind::Alternation(parts) => {
+            let parts: Vec<Required> = parts.iter().map(|p| walk(p).into_required()).collect();
+            Part::Needs(match parts.contains(&Required::Nothing) {
+                true => Required::Nothing,
+                false => Required::Or(parts),
+            })
+        }
+    }
+}
+
+fn one_text(class: &Class) -> Option<Vec<u8>> {
+    class.literal()
+}
+
+fn repeat(part: Part, min: usize, exactly: bool) -> Part {
+    match part {
+        Part::Exact(text) if text.len() * min <= REPEATED_BYTES_MAX => {
+            let repeated = text.repeat(min);
+            match exactly {
+                true => Part::Exact(repeated),
+                false => Part::Needs(literal(repeated)),
+            }
+        }
+        other => Part::Needs(other.into_required()),
+    }
+}
+
+fn concat(parts: &[Hir]) -> Part {
+    let mut run = Vec::new();
+    let mut needed = Vec::new();
+    let mut exact = true;
+    for part in parts {
+        match walk(part) {
+            Part::Exact(text) => run.extend(text),
+            Part::Needs(required) => {
+                exact = false;
+                needed.push(literal(std::mem::take(&mut run)));
+                needed.push(required);
+            }
+        }
+    }
+    if exact {
+        return Part::Exact(run);
+    }
+    needed.push(literal(run));
+    needed.retain(|r| *r != Required::Nothing);
+    Part::Needs(match needed.len() {
+        0 => Required::Nothing,
+        1 => needed.remove(0),
+        _ => Required::And(needed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::parse;
+
+    fn show(query: &TokenQuery) -> String {
+        let join = |parts: &[TokenQuery], by: &str| {
+            let parts: Vec<String> = parts.iter().map(show).collect();
+            format!("({})", parts.join(by))
+        };
+        match query {
+            TokenQuery::Any => "any".into(),
+            TokenQuery::Token(token) => String::from_utf8_lossy(token).into_owned(),
+            TokenQuery::And(parts) => join(parts, "&"),
+            TokenQuery::Or(parts) => join(parts, "|"),
+        }
+    }
+
+    #[test]
+    fn texts_are_split() {
+        let table: [(&str, &[&str]); 5] = [
+            ("", &[]),
+            (" ,;", &[]),
+            ("a_1-b", &["a_1", "b"]),
+            ("[x=é☃1]", &["x", "é☃1"]),
+            ("GET /a.html", &["GET", "a", "html"]),
+        ];
+        for (text, expected) in table {
+            let found: Vec<&[u8]> = tokens(text.as_bytes()).collect();
+            let expected: Vec<&[u8]> = expected.iter().map(|t| t.as_bytes()).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn filters_imply_tokens() {
+        let table = [
+            ("*", "any"),
+            ("error", "any"),
+            ("an error here", "error"),
+            ("\" error \"", "error"),
+            (r#"" a\nb \\n c ""#, "(a&b&c)"),
+            (r#"" x\\ndone y ""#, "y"),
+            ("i\" Error 42 \"", "42"),
+            (r"/ user=(bob|eve|.*) /", "user"),
+            (r"/ user=( bob | eve ) x/", "(user&(bob|eve))"),
+            (r"/\[[0-9]+\] done\./", "done"),
+            (r"/( ab ){2,3}/", "ab"),
+            (r"/a* b /i", "any"),
+            ("a=v-1", "(v&1)"),
+            ("a!=v", "any"),
+            ("NOT \" v \"", "any"),
+            ("status=500", "500"),
+            ("status=500.0", "any"),
+            ("status=0500", "any"),
+            ("status>=500", "any"),
+            ("_time=2026-11-21", "any"),
+            ("a=x OR b=y", "(x|y)"),
+            ("a=x OR b:*", "any"),
+            ("a=x b=x", "x"),
+        ];
+        for (query, expected) in table {
+            let found = token_query(&parse(query).unwrap(), true);
+            assert_eq!(show(&found), expected, "{query}");
+        }
+        let inner = token_query(&parse("a=x-y-z").unwrap(), false);
+        assert_eq!(show(&inner), "y");
+        assert_eq!(
+            token_query(&parse("a=500").unwrap(), false),
+            TokenQuery::Any
+        );
+    }
+
+    #[test]
+    fn formulas_are_bounded() {
+        let many: Vec<String> = (0..500).map(|i| format!("t{i}")).collect();
+        let all = token_query(&parse(&format!("x {} x", many.join(" "))).unwrap(), true);
+        assert_eq!(all.len(), TOKENS_MAX);
+        let terms: Vec<String> = many.iter().map(|t| format!("a={t}")).collect();
+        let any = token_query(&parse(&terms.join(" OR ")).unwrap(), true);
+        assert_eq!(any, TokenQuery::Any);
+    }
+}

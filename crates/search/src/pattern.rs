@@ -1,0 +1,227 @@
+//! Compiled patterns: what finds a [`Pattern`] in bytes, whether they are UTF-8 or not.
+
+use std::fmt;
+use std::ops::Range;
+
+use memchr::memmem;
+use regex_automata::meta;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::Hir;
+
+use crate::query::Pattern;
+
+/// The most memory a compiled regular expression may take; enough for a hundred Unicode classes.
+const REGEX_BYTES_MAX: usize = 4 << 20;
+
+/// The deepest nesting of a regular expression; keeps the recursion of its compiler shallow.
+const REGEX_DEPTH_MAX: u32 = 50;
+
+/// Finds a pattern.
+#[derive(Clone, Debug)]
+pub struct Finder {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// The empty substring.
+    Everywhere,
+    Literal(Box<memmem::Finder<'static>>),
+    Regex(meta::Regex),
+}
+
+/// Why a regular expression does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegexError {
+    /// Bytes of the expression that are at fault; all of them if it is too large as a whole.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for RegexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "regular expression: {}", self.message)
+    }
+}
+
+impl std::error::Error for RegexError {}
+
+impl Finder {
+    /// Compiles a pattern; fails for a wrong or too large regular expression.
+    pub fn new(pattern: &Pattern) -> Result<Finder, RegexError> {
+        let kind = match pattern {
+            Pattern::Substring { text, .. } if text.is_empty() => Kind::Everywhere,
+            Pattern::Substring {
+                text,
+                case_insensitive: false,
+            } => Kind::Literal(Box::new(memmem::Finder::new(text).into_owned())),
+            folded => Kind::Regex(compile(folded)?),
+        };
+        Ok(Finder { kind })
+    }
+
+    /// Whether the pattern is in `text`.
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        match &self.kind {
+            Kind::Everywhere => true,
+            Kind::Literal(finder) => finder.find(text).is_some(),
+            Kind::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// The first match at or after `start`. Looks around the start at what stands before it.
+    pub fn find(&self, text: &[u8], start: usize) -> Option<Range<usize>> {
+        match &self.kind {
+            Kind::Everywhere => (start <= text.len()).then_some(start..start),
+            Kind::Literal(finder) => {
+                let found = start + finder.find(text.get(start..)?)?;
+                Some(found..found + finder.needle().len())
+            }
+            Kind::Regex(regex) if start <= text.len() => {
+                let input = Input::new(text).range(start..).anchored(Anchored::No);
+                regex.find(input).map(|found| found.range())
+            }
+            Kind::Regex(_) => None,
+        }
+    }
+
+    /// Whether a match in a part of a text is one in the whole text too: true for substrings
+    /// only, as regular expressions look at the ends.
+    pub(crate) fn ignores_ends(&self) -> bool {
+        !matches!(self.kind, Kind::Regex(_))
+    }
+
+    /// The exact bytes that are searched for, if it is no regular expression.
+    pub fn literal(&self) -> Option<&[u8]> {
+        match &self.kind {
+            Kind::Everywhere => Some(b""),
+            Kind::Literal(finder) => Some(finder.needle()),
+            Kind::Regex(_) => None,
+        }
+    }
+}
+
+fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
+    let hir = hir(pattern)?;
+    let config = meta::Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(REGEX_BYTES_MAX))
+        .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
+    meta::Builder::new()
+        .configure(config)
+        .build_from_hir(&hir)
+        .map_err(|_| RegexError {
+            span: 0..source_bytes(pattern),
+            message: format!("it takes more than {REGEX_BYTES_MAX} bytes when compiled"),
+        })
+}
+
+fn source_bytes(pattern: &Pattern) -> usize {
+    match pattern {
+        Pattern::Substring { text, .. } => text.len(),
+        Pattern::Regex { source, .. } => source.len(),
+    }
+}
+
+/// The pattern as a parsed regular expression.
+pub(crate) fn hir(pattern: &Pattern) -> Result<Hir, RegexError> {
+    match pattern {
+        Pattern::Regex {
+            source,
+            case_insensitive,
+        } => parse(source, *case_insensitive),
+        Pattern::Substring {
+            text,
+            case_insensitive: false,
+        } => Ok(Hir::literal(text.clone())),
+        Pattern::Substring { text, .. } => match std::str::from_utf8(text) {
+            Ok(text) => parse(&regex_syntax::escape(text), true),
+            Err(_) => parse(&escape_bytes(text), true),
+        },
+    }
+}
+
+/// An expression for bytes that are not UTF-8: only ASCII letters fold.
+fn escape_bytes(text: &[u8]) -> String {
+    let mut out = String::from("(?-u)");
+    for byte in text {
+        out.push_str(&format!("\\x{byte:02x}"));
+    }
+    out
+}
+
+fn parse(source: &str, case_insensitive: bool) -> Result<Hir, RegexError> {
+    let config = syntax::Config::new()
+        .utf8(false)
+        .case_insensitive(case_insensitive)
+        .nest_limit(REGEX_DEPTH_MAX);
+    syntax::parse_with(source, &config).map_err(|error| {
+        let (span, message) = match &error {
+            regex_syntax::Error::Parse(e) => (*e.span(), e.kind().to_string()),
+            regex_syntax::Error::Translate(e) => (*e.span(), e.kind().to_string()),
+            other => return whole(source, other.to_string()),
+        };
+        RegexError {
+            span: span.start.offset..span.end.offset,
+            message,
+        }
+    })
+}
+
+fn whole(source: &str, message: String) -> RegexError {
+    RegexError {
+        span: 0..source.len(),
+        message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(pattern: Pattern, text: &[u8]) -> Option<Range<usize>> {
+        Finder::new(&pattern).unwrap().find(text, 0)
+    }
+
+    #[test]
+    fn patterns_are_found_in_any_bytes() {
+        type Case = (Pattern, &'static [u8], Option<Range<usize>>);
+        let table: [Case; 9] = [
+            (Pattern::substring(b"", false), b"abc", Some(0..0)),
+            (Pattern::substring(b"bc", false), b"abc", Some(1..3)),
+            (Pattern::substring(b"BC", false), b"abc", None),
+            (Pattern::substring(b"BC", true), b"\xffabc", Some(2..4)),
+            (
+                Pattern::substring("É.".as_bytes(), true),
+                "xé.".as_bytes(),
+                Some(1..4),
+            ),
+            (Pattern::substring(b"\xffA", true), b"\0\xffa", Some(1..3)),
+            (Pattern::regex("a.c$", false), b"\xffabc", Some(1..4)),
+            (Pattern::regex("a.c", false), b"a\xffc", None),
+            (Pattern::regex(r"(?-u:\xff)b", false), b"a\xffb", Some(1..3)),
+        ];
+        for (pattern, text, expected) in table {
+            assert_eq!(
+                found(pattern.clone(), text),
+                expected,
+                "{pattern} in {text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_expressions_say_where() {
+        let error = Finder::new(&Pattern::regex("ab(c", false)).unwrap_err();
+        assert_eq!(
+            (error.span, error.message.as_str()),
+            (2..3, "unclosed group")
+        );
+        let large = Finder::new(&Pattern::regex(r"(\w{100}){100}", false)).unwrap_err();
+        assert_eq!(large.span, 0..14);
+        let deep = "(".repeat(100) + &")".repeat(100);
+        assert!(Finder::new(&Pattern::regex(&deep, false)).is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! A necessary condition on the raw bytes of an entry, so that journal data that cannot match is
+//! not decoded.
+//!
+//! Invariant: if [`RawPrefilter::may_match`] says no, no record decoded from the entry is wanted.
+//! It holds for each kind of entry, and for entries put together, because
+//! - only text patterns take part: fields may come from labels, or be written in other ways;
+//! - of a pattern, only runs of characters count that JSON, logfmt and syslog write as they are;
+//!   runs neither start nor end with punctuation, as white space around JSON's may differ;
+//! - runs that look like numbers do not count, as `1e3` may be rendered as `1000.0`;
+//! - entries with escapes for ordinary characters (`\u0061`, `\/`) or NUL always pass.
+
+use memchr::{memchr, memchr_iter, memmem};
+
+use crate::literal::{Required, is_token_byte, required};
+use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
+
+/// A compiled necessary condition.
+#[derive(Clone, Debug)]
+pub struct RawPrefilter {
+    formula: Formula,
+}
+
+#[derive(Clone, Debug)]
+enum Formula {
+    Literal(Box<memmem::Finder<'static>>),
+    And(Vec<Formula>),
+    Or(Vec<Formula>),
+}
+
+impl RawPrefilter {
+    pub(crate) fn new(filter: &Filter) -> Option<RawPrefilter> {
+        formula(filter).map(|formula| RawPrefilter { formula })
+    }
+
+    /// Whether records decoded from these bytes may be wanted.
+    ///
+    /// `raw` is one entry or several, whatever separates them; one pass over a journal frame's
+    /// payload decides for all of its entries.
+    pub fn may_match(&self, raw: &[u8]) -> bool {
+        self.formula.holds(raw) || has_unusual_escape(raw)
+    }
+}
+
+impl Formula {
+    fn holds(&self, raw: &[u8]) -> bool {
+        match self {
+            Formula::Literal(finder) => finder.find(raw).is_some(),
+            Formula::And(parts) => parts.iter().all(|p| p.holds(raw)),
+            Formula::Or(parts) => parts.iter().any(|p| p.holds(raw)),
+        }
+    }
+}
+
+/// Whether a character that a literal may contain can be written as something else in `raw`.
+fn has_unusual_escape(raw: &[u8]) -> bool {
+    // UTF-16 text is full of NULs.
+    if memchr(0, raw).is_some() {
+        return true;
+    }
+    let mut skipped = None;
+    memchr_iter(b'\\', raw).any(|at| {
+        if skipped == Some(at) {
+            return false;
+        }
+        skipped = Some(at + 1);
+        // These stand for bytes that end a literal, or for nothing at the end of the entry.
+        raw.get(at + 1).is_some_and(|b| !b"\"\\nrtbf".contains(b))
+    })
+}
+
+fn formula(filter: &Filter) -> Option<Formula> {
+    match filter {
+        Filter::All | Filter::Not(_) => None,
+        Filter::And(parts) => and(parts.iter().filter_map(formula)),
+        Filter::Or(parts) => parts
+            .iter()
+            .map(formula)
+            .collect::<Option<_>>()
+            .map(Formula::Or),
+        Filter::Text(pattern) => from_pattern(pattern),
+        Filter::Field(FieldFilter { name, test }) => match test {
+            _ if !matches!(&**name, "_msg" | "_raw") => None,
+            FieldTest::Contains(pattern) => from_pattern(pattern),
+            FieldTest::Compare(Comparison::Equal, value) => from_literal(value),
+            FieldTest::Compare(..) | FieldTest::Exists => None,
+        },
+    }
+}
+
+fn and(parts: impl Iterator<Item = Formula>) -> Option<Formula> {
+    let mut parts: Vec<Formula> = parts.collect();
+    match parts.len() {
+        0 => None,
+        1 => parts.pop(),
+        _ => Some(Formula::And(parts)),
+    }
+}
+
+fn from_pattern(pattern: &Pattern) -> Option<Formula> {
+    from_required(&required(pattern))
+}
+
+fn from_required(required: &Required) -> Option<Formula> {
+    match required {
+        Required::Nothing => None,
+        Required::Literal(text) => from_literal(text),
+        Required::And(parts) => and(parts.iter().filter_map(from_required)),
+        Required::Or(parts) => parts
+            .iter()
+            .map(from_required)
+            .collect::<Option<_>>()
+            .map(Formula::Or),
+    }
+}
+
+/// The longest run of the literal that stands in the raw bytes as it is.
+fn from_literal(literal: &[u8]) -> Option<Formula> {
+    let longest = literal
+        .split(|b| !is_written_as_it_is(*b))
+        .filter_map(trimmed)
+        .filter(|run| !looks_like_number(run))
+        .max_by_key(|run| run.len())?;
+    let finder = memmem::Finder::new(longest).into_owned();
+    Some(Formula::Literal(Box::new(finder)))
+}
+
+/// Without what surrounds the first and last token byte.
+fn trimmed(run: &[u8]) -> Option<&[u8]> {
+    let start = run.iter().position(|b| is_token_byte(*b))?;
+    let end = run.iter().rposition(|b| is_token_byte(*b))?;
+    Some(&run[start..=end])
+}
+
+fn looks_like_number(run: &[u8]) -> bool {
+    run.iter()
+        .all(|b| b.is_ascii_digit() || b".+-eE".contains(b))
+}
+
+/// Whether no format escapes this byte (other than needlessly), or may put white space beside it
+/// inside of a value.
+fn is_written_as_it_is(byte: u8) -> bool {
+    is_token_byte(byte) || b" !#$%&'()*+-.:;<=>?@^`|~".contains(&byte)
+}

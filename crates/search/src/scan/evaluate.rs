@@ -1,0 +1,421 @@
+//! A filter compiled to select rows of a block, cheap conditions first.
+
+use std::sync::Arc;
+
+use logpond_record::{Shape, SlotKind, TimeRange, Timestamp, Value};
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::{Column, NULL, Overflow, RowsView, Strings};
+use logpond_segment::tokens::BlockSet;
+
+use super::block::{column_value, number_value, string_value};
+use super::group::GroupScan;
+use crate::field::{FieldMatcher, Target};
+use crate::literal::{TokenQuery, token_query};
+use crate::matcher::Scratch;
+use crate::pattern::Finder;
+use crate::query::{Filter, SyntaxError};
+
+/// A compiled filter and a range of time. It is shared by the scans of all row groups.
+pub struct Evaluator {
+    root: Node,
+    /// Number of field conditions; each has a place in a scan's memory of decisions.
+    fields: usize,
+    tokens: TokenQuery,
+    range: TimeRange,
+}
+
+enum Node {
+    All,
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Text(Finder),
+    /// A condition on a field, with its place in the memory of decisions.
+    Field(Box<FieldMatcher>, usize),
+}
+
+/// What a field condition has decided about the values of a dictionary.
+#[derive(Default)]
+pub(super) struct Decisions {
+    dictionary: Option<Arc<Strings>>,
+    /// 0 unknown, 1 no, 2 yes.
+    by_code: Vec<u8>,
+}
+
+impl Decisions {
+    fn of(&mut self, dictionary: &Arc<Strings>) -> &mut [u8] {
+        if !self
+            .dictionary
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, dictionary))
+        {
+            self.dictionary = Some(Arc::clone(dictionary));
+            self.by_code.clear();
+            self.by_code.resize(dictionary.len(), 0);
+        }
+        &mut self.by_code
+    }
+}
+
+impl Evaluator {
+    /// Compiles a filter; fails as [`crate::Matcher::new`] does.
+    pub fn new(filter: &Filter, range: TimeRange) -> Result<Evaluator, SyntaxError> {
+        // The matcher explains what is wrong with a filter.
+        crate::Matcher::new(filter)?;
+        let mut fields = 0;
+        let root = compile(filter, &mut fields)
+            .ok_or_else(|| SyntaxError::new("", 0..0, "the filter does not compile".into()))?;
+        Ok(Evaluator {
+            root,
+            fields,
+            tokens: token_query(filter, true),
+            range,
+        })
+    }
+
+    /// The range of event times.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// Whether the filter wants every row of the range.
+    pub fn is_all(&self) -> bool {
+        matches!(self.root, Node::All)
+    }
+
+    pub(super) fn new_decisions(&self) -> Vec<Decisions> {
+        (0..self.fields).map(|_| Decisions::default()).collect()
+    }
+
+    /// The blocks that the token index does not rule out.
+    pub(super) fn candidates(&self, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
+        candidates(&self.tokens, scan)
+    }
+
+    /// The rows among `rows` that the filter wants.
+    pub(super) fn select(
+        &self,
+        scan: &mut GroupScan<'_>,
+        rows: Vec<u32>,
+    ) -> Result<Vec<u32>, ReadError> {
+        select(&self.root, scan, rows)
+    }
+}
+
+fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
+    let mut nodes = |parts: &[Filter]| {
+        parts
+            .iter()
+            .map(|p| compile(p, fields))
+            .collect::<Option<Vec<_>>>()
+    };
+    Some(match filter {
+        Filter::All => Node::All,
+        Filter::And(parts) => {
+            let mut parts = nodes(parts)?;
+            parts.sort_by_key(Node::cost);
+            Node::And(parts)
+        }
+        Filter::Or(parts) => {
+            let mut parts = nodes(parts)?;
+            parts.sort_by_key(Node::cost);
+            Node::Or(parts)
+        }
+        Filter::Not(inner) => Node::Not(Box::new(compile(inner, fields)?)),
+        Filter::Text(pattern) => Node::Text(Finder::new(pattern).ok()?),
+        Filter::Field(field) => {
+            *fields += 1;
+            Node::Field(Box::new(FieldMatcher::new(field).ok()?), *fields - 1)
+        }
+    })
+}
+
+impl Node {
+    /// A column costs less than rendered lines.
+    fn cost(&self) -> u32 {
+        match self {
+            Node::All => 0,
+            Node::Field(matcher, ..)
+                if matches!(matcher.target(), Target::Field(_) | Target::Time) =>
+            {
+                1
+            }
+            Node::And(parts) | Node::Or(parts) => parts.iter().map(Node::cost).max().unwrap_or(0),
+            Node::Not(inner) => inner.cost(),
+            Node::Field(..) => 2,
+            Node::Text(_) => 3,
+        }
+    }
+}
+
+fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
+    let blocks = scan.blocks_count();
+    match query {
+        TokenQuery::Any => Ok(BlockSet::all(blocks)),
+        TokenQuery::Token(token) if logpond_segment::tokens::may_be_time_fraction(token) => {
+            Ok(BlockSet::all(blocks))
+        }
+        TokenQuery::Token(token) => scan.reader.look_up(token),
+        TokenQuery::And(parts) => {
+            let mut set = BlockSet::all(blocks);
+            for part in parts {
+                set.intersect(&candidates(part, scan)?);
+                if set.is_empty() {
+                    break;
+                }
+            }
+            Ok(set)
+        }
+        TokenQuery::Or(parts) => {
+            let mut set = BlockSet::none(blocks);
+            for part in parts {
+                set.unite(&candidates(part, scan)?);
+            }
+            Ok(set)
+        }
+    }
+}
+
+fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u32>, ReadError> {
+    if rows.is_empty() {
+        return Ok(rows);
+    }
+    match node {
+        Node::All => Ok(rows),
+        Node::And(parts) => parts
+            .iter()
+            .try_fold(rows, |rows, part| select(part, scan, rows)),
+        Node::Or(parts) => {
+            let mut wanted = Vec::new();
+            let mut rest = rows;
+            for part in parts {
+                let found = select(part, scan, rest.clone())?;
+                subtract(&mut rest, &found);
+                wanted.extend(found);
+            }
+            wanted.sort_unstable();
+            Ok(wanted)
+        }
+        Node::Not(inner) => {
+            let mut rest = rows.clone();
+            subtract(&mut rest, &select(inner, scan, rows)?);
+            Ok(rest)
+        }
+        Node::Text(finder) => scan.with_view(|view, _| {
+            let mut line = Vec::new();
+            let mut rows = rows;
+            rows.retain(|row| text_matches(finder, view, *row as usize, &mut line));
+            rows
+        }),
+        Node::Field(matcher, number) => select_by_field(matcher, *number, scan, rows),
+    }
+}
+
+/// Takes the rows of `found` out of `rows`; both are sorted.
+fn subtract(rows: &mut Vec<u32>, found: &[u32]) {
+    let mut found = found.iter().peekable();
+    rows.retain(|row| {
+        while found.next_if(|f| *f < row).is_some() {}
+        found.next_if(|f| *f == row).is_none()
+    });
+}
+
+/// The same decision as for a record: the pattern is in the line or in the decoded message.
+fn text_matches(finder: &Finder, view: &RowsView<'_>, row: usize, line: &mut Vec<u8>) -> bool {
+    line.clear();
+    view.write_line(row, line);
+    if finder.is_match(line) {
+        return true;
+    }
+    let rows = view.rows();
+    let Some(message) = rows
+        .message
+        .get(row)
+        .or_else(|| rows.message_bytes.get(row))
+    else {
+        return false;
+    };
+    let seen = finder.ignores_ends()
+        && rows.whole.codes[row] == NULL
+        && is_shown_as_it_is(view.shape(row), message);
+    !seen && message != &line[..] && finder.is_match(message)
+}
+
+/// Whether a message stands in the line without escapes.
+fn is_shown_as_it_is(shape: &Shape, message: &[u8]) -> bool {
+    let Some(slot) = shape.message_slot() else {
+        return false;
+    };
+    match shape.slots()[slot].kind {
+        SlotKind::Text => true,
+        _ => !message
+            .iter()
+            .any(|b| *b < 0x20 || matches!(b, b'"' | b'\\' | b']')),
+    }
+}
+
+fn select_by_field(
+    matcher: &FieldMatcher,
+    number: usize,
+    scan: &mut GroupScan<'_>,
+    mut rows: Vec<u32>,
+) -> Result<Vec<u32>, ReadError> {
+    match matcher.target() {
+        Target::Field(name) if !(matcher.looks_at_text() && scan.mixes_numbers(name)) => {
+            select_by_column(name, matcher, number, scan, rows)
+        }
+        Target::Time => {
+            let times = scan.times()?;
+            rows.retain(|row| matcher.matches_instant(Timestamp(times[*row as usize])));
+            Ok(rows)
+        }
+        // Everything else: through the record, as the matcher does it.
+        Target::Field(_)
+        | Target::Received
+        | Target::Id
+        | Target::TimeSource
+        | Target::Message
+        | Target::Line => scan.with_view(|view, ids| {
+            let mut scratch = Scratch::new();
+            rows.retain(|row| {
+                let row = *row as usize;
+                let id = ids.of_row(view.rows(), row);
+                scratch.start_record();
+                matcher.matches(&view.record(row, id), &mut scratch)
+            });
+            rows
+        }),
+    }
+}
+
+fn select_by_column(
+    name: &str,
+    matcher: &FieldMatcher,
+    number: usize,
+    scan: &mut GroupScan<'_>,
+    rows: Vec<u32>,
+) -> Result<Vec<u32>, ReadError> {
+    let (mut wanted, without) = match scan.directory.schema.column(name) {
+        Some(column) => {
+            let kind = scan.directory.schema.columns[column].kind;
+            let (block, reader, decisions) = scan.parts();
+            let column = block.field(column, reader)?;
+            split_by_column(column, matcher, &mut decisions[number], kind, &rows)
+        }
+        None => (Vec::new(), rows),
+    };
+    if without.is_empty() || !scan.may_be_elsewhere(name) {
+        return Ok(wanted);
+    }
+    let before = wanted.len();
+    for &row in &without {
+        if scan.value_elsewhere_matches(name, matcher, row as usize)? {
+            wanted.push(row);
+        }
+    }
+    if before > 0 && wanted.len() > before {
+        wanted.sort_unstable();
+    }
+    Ok(wanted)
+}
+
+/// The rows whose value in the column is wanted, and those without a value there.
+fn split_by_column(
+    column: &Column,
+    matcher: &FieldMatcher,
+    decisions: &mut Decisions,
+    kind: logpond_segment::rows::ColumnType,
+    rows: &[u32],
+) -> (Vec<u32>, Vec<u32>) {
+    let (mut wanted, mut without) = (Vec::new(), Vec::new());
+    match column {
+        Column::Absent => without.extend_from_slice(rows),
+        Column::Strings(strings) => {
+            let known = decisions.of(&strings.values);
+            for &row in rows {
+                let code = strings.codes[row as usize];
+                if code == NULL {
+                    without.push(row);
+                    continue;
+                }
+                let decision = &mut known[code as usize];
+                if *decision == 0 {
+                    let value = string_value(kind, strings.values.get(code));
+                    *decision = 1 + u8::from(matcher.matches_value(Some(&value)));
+                }
+                if *decision == 2 {
+                    wanted.push(row);
+                }
+            }
+        }
+        Column::Ints(numbers) => {
+            let mut last = None;
+            for &row in rows {
+                match numbers.get(row as usize) {
+                    None => without.push(row),
+                    Some(int) => {
+                        let matches = match last {
+                            Some((before, matches)) if before == int => matches,
+                            _ => matcher.matches_value(Some(&number_value(kind, int))),
+                        };
+                        last = Some((int, matches));
+                        if matches {
+                            wanted.push(row);
+                        }
+                    }
+                }
+            }
+        }
+        Column::Floats(_) | Column::Bools(_) => {
+            for &row in rows {
+                match column_value(column, kind, row as usize) {
+                    None => without.push(row),
+                    Some(value) if matcher.matches_value(Some(&value)) => wanted.push(row),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    (wanted, without)
+}
+
+impl GroupScan<'_> {
+    /// Whether a column holds whole numbers and fractions alike, so that it does not tell which a
+    /// row had; the row's shape does.
+    pub(super) fn mixes_numbers(&self, name: &str) -> bool {
+        let count = self.directory.counts.fields.get(name);
+        count.is_some_and(|count| count.int > 0 && count.float > 0)
+    }
+
+    /// Whether a field may have values outside its column: in the overflow column, or as a null
+    /// of a shape.
+    pub(super) fn may_be_elsewhere(&self, name: &str) -> bool {
+        let schema = &self.directory.schema;
+        let Some(count) = self.directory.counts.fields.get(name) else {
+            return false;
+        };
+        let beside = match schema.column(name) {
+            Some(column) => count.beside(schema.columns[column].kind),
+            None => count.total(),
+        };
+        beside + count.shape_null > 0
+    }
+
+    fn value_elsewhere_matches(
+        &mut self,
+        name: &str,
+        matcher: &FieldMatcher,
+        row: usize,
+    ) -> Result<bool, ReadError> {
+        let (block, reader, _) = self.parts();
+        let more = block.more(reader)?;
+        if let Some(value) = more
+            .get(row)
+            .and_then(|object| Overflow::find(object, name))
+        {
+            return Ok(matcher.matches_value(Some(&value)));
+        }
+        let is_null = self.shape_has_null(name, row)?;
+        Ok(is_null && matcher.matches_value(Some(&Value::Null)))
+    }
+}

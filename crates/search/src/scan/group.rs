@@ -1,0 +1,289 @@
+//! The scan of one row group.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
+use logpond_segment::file::{
+    Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile,
+};
+use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
+
+use super::block::Block;
+use super::evaluate::{Decisions, Evaluator};
+
+/// The place of a row in the total order, and where it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Event time.
+    pub time: Timestamp,
+    /// The record's id.
+    pub id: Id,
+    /// The block in the row group.
+    pub block: u32,
+    /// The row in the block.
+    pub row: u32,
+}
+
+/// Rows of one block that were selected.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    /// The block in the row group.
+    pub block: usize,
+    /// The rows in the block, in order.
+    pub rows: Vec<u32>,
+}
+
+/// Makes ids of stored rows.
+#[derive(Clone, Debug)]
+pub(super) struct Ids {
+    incarnations: Vec<Incarnation>,
+}
+
+impl Ids {
+    /// For the rows of a segment.
+    fn new(manifest: &Manifest) -> Ids {
+        Ids {
+            incarnations: manifest
+                .sources
+                .iter()
+                .map(|s| s.source.incarnation)
+                .collect(),
+        }
+    }
+
+    /// The id of a row.
+    pub(super) fn of_row(&self, rows: &Rows, row: usize) -> Id {
+        self.of(rows.received[row], rows.source[row], rows.number[row])
+    }
+
+    fn of(&self, received_us: i64, source: u32, number: i64) -> Id {
+        let incarnation = self
+            .incarnations
+            .get(source as usize)
+            .copied()
+            .unwrap_or_default();
+        Id::new(
+            received_us.div_euclid(1000) as u64,
+            incarnation,
+            number as u64,
+        )
+    }
+}
+
+/// Selects rows of one row group and gives their records.
+pub struct GroupScan<'a> {
+    pub(super) reader: RowGroupReader<'a>,
+    pub(super) directory: &'a Directory,
+    number: usize,
+    evaluator: &'a Evaluator,
+    ids: Ids,
+    plans: Plans,
+    /// The block at hand.
+    block: Block,
+    decisions: Vec<Decisions>,
+    shapes: HashMap<(usize, u32), Shape>,
+    /// Blocks whose columns were all read, for the records of the selected rows.
+    rows: HashMap<usize, Rows>,
+    damages: Vec<Damage>,
+}
+
+impl<'a> GroupScan<'a> {
+    /// A scan of row group `number`.
+    pub fn new(
+        segment: &'a SegmentFile,
+        directory: &'a Directory,
+        number: usize,
+        evaluator: &'a Evaluator,
+    ) -> GroupScan<'a> {
+        GroupScan {
+            reader: segment.row_group(directory, number),
+            directory,
+            number,
+            evaluator,
+            ids: Ids::new(segment.manifest()),
+            plans: Plans::default(),
+            block: Block::new(0, directory),
+            decisions: evaluator.new_decisions(),
+            shapes: HashMap::new(),
+            rows: HashMap::new(),
+            damages: Vec::new(),
+        }
+    }
+
+    /// What could not be read; its rows are not in any result.
+    pub fn damages(&self) -> &[Damage] {
+        &self.damages
+    }
+
+    /// Bytes read from the file so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
+    }
+
+    pub(super) fn entry(&self) -> &'a RowGroupEntry {
+        &self.directory.row_groups[self.number]
+    }
+
+    pub(super) fn blocks_count(&self) -> usize {
+        self.entry().blocks.len()
+    }
+
+    /// The selected rows, block by block; `visit` may look at columns of the block at hand.
+    /// It says whether to go on.
+    pub fn for_each_block(
+        &mut self,
+        mut visit: impl FnMut(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
+    ) -> Result<(), std::io::Error> {
+        let evaluator = self.evaluator;
+        let blocks = match evaluator.candidates(self) {
+            Ok(blocks) => blocks,
+            Err(error) => {
+                // Without its index the row group is searched whole.
+                self.note(error)?;
+                logpond_segment::tokens::BlockSet::all(self.blocks_count())
+            }
+        };
+        for number in blocks.iter() {
+            match self
+                .select_block(number)
+                .and_then(|selected| match selected {
+                    Some(selected) => visit(self, selected),
+                    None => Ok(true),
+                }) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => self.note(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn select_block(&mut self, number: usize) -> Result<Option<Selected>, ReadError> {
+        let entry = self.directory.row_groups[self.number].blocks[number];
+        let range = self.evaluator.range();
+        let (min, max) = (Timestamp(entry.time_min), Timestamp(entry.time_max));
+        if !range.overlaps(min, max) {
+            return Ok(None);
+        }
+        self.block = Block::new(number, self.directory);
+        let mut rows: Vec<u32> = (0..entry.rows).collect();
+        if !range.covers(min, max) {
+            let times = self.times()?;
+            rows.retain(|row| range.contains(Timestamp(times[*row as usize])));
+        }
+        let evaluator = self.evaluator;
+        let rows = evaluator.select(self, rows)?;
+        Ok((!rows.is_empty()).then_some(Selected {
+            block: number,
+            rows,
+        }))
+    }
+
+    fn note(&mut self, error: ReadError) -> Result<(), std::io::Error> {
+        match error {
+            ReadError::Damaged(damage) => {
+                self.damages.push(damage);
+                Ok(())
+            }
+            ReadError::Disk(error) => Err(error),
+        }
+    }
+
+    /// The block at hand, the reader, and the memory of decisions.
+    pub(super) fn parts(&mut self) -> (&mut Block, &mut RowGroupReader<'a>, &mut [Decisions]) {
+        (&mut self.block, &mut self.reader, &mut self.decisions)
+    }
+
+    /// Event times of the block at hand.
+    pub(super) fn times(&mut self) -> Result<&[i64], ReadError> {
+        let (block, reader, _) = self.parts();
+        block.times(reader)
+    }
+
+    /// Reads all columns of the block at hand and hands over a view of them.
+    pub(super) fn with_view<T>(
+        &mut self,
+        visit: impl FnOnce(&RowsView<'_>, &Ids) -> T,
+    ) -> Result<T, ReadError> {
+        let rows = self.block.rows(&mut self.reader)?;
+        let view = RowsView::new(rows, &self.directory.schema, &mut self.plans);
+        Ok(visit(&view, &self.ids))
+    }
+
+    /// Whether the shape of a row of the block at hand has this name in a null slot.
+    pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
+        let shapes = self.block.shapes(&mut self.reader)?;
+        let code = shapes.codes[row];
+        let key = (Arc::as_ptr(&shapes.values).cast::<Strings>() as usize, code);
+        let text = std::str::from_utf8(shapes.values.get(code)).unwrap_or("");
+        let shape = match self.shapes.entry(key) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(new) => {
+                new.insert(Shape::new(text).unwrap_or_else(|_| Shape::text()))
+            }
+        };
+        Ok(shape
+            .slots()
+            .iter()
+            .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
+    }
+
+    /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
+    /// block is kept for [`GroupScan::record`] if all of it was read.
+    pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
+        let times = self.block.times(&mut self.reader)?.to_vec();
+        let (received, sources, numbers) = self.block.identities(&mut self.reader)?;
+        out.extend(selected.rows.iter().map(|&row| {
+            let at = row as usize;
+            let id = self.ids.of(received[at], sources[at] as u32, numbers[at]);
+            Key {
+                time: Timestamp(times[at]),
+                id,
+                block: selected.block as u32,
+                row,
+            }
+        }));
+        let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
+        if let Some(rows) = block.into_rows() {
+            self.rows.insert(selected.block, rows);
+        }
+        Ok(())
+    }
+
+    /// Hands over the record of a row. A damaged block is noted, and `visit` is not called.
+    pub fn record<T>(
+        &mut self,
+        key: Key,
+        visit: impl FnOnce(&Record<'_>) -> T,
+    ) -> Result<Option<T>, std::io::Error> {
+        let number = key.block as usize;
+        if !self.rows.contains_key(&number) {
+            match self.reader.rows(number) {
+                Ok(rows) => {
+                    self.rows.insert(number, rows);
+                }
+                Err(error) => {
+                    self.note(error)?;
+                    return Ok(None);
+                }
+            }
+        }
+        let view = RowsView::new(&self.rows[&number], &self.directory.schema, &mut self.plans);
+        Ok(Some(visit(&view.record(key.row as usize, key.id))))
+    }
+
+    /// Bytes of lines in the blocks that are kept for records.
+    pub fn kept_line_bytes(&self) -> u64 {
+        let blocks = &self.directory.row_groups[self.number].blocks;
+        self.rows
+            .keys()
+            .map(|number| u64::from(blocks[*number].line_bytes))
+            .sum()
+    }
+
+    /// Forgets the blocks kept for records; they are read again when they are needed.
+    pub fn forget_rows(&mut self) {
+        self.rows.clear();
+    }
+}

@@ -1,0 +1,21 @@
+//! Searching segments column by column.
+//!
+//! ```text
+//! row groups in range ─▶ blocks by time and token index ─▶ rows by filter ─▶ keys, counts, records
+//! ```
+//!
+//! Invariants:
+//! - A row is selected exactly if [`crate::Matcher::matches`] accepts its record and its time is
+//!   in the range; pruning only skips what cannot be selected.
+//! - A damaged page costs its block: the block is skipped and named in [`GroupScan::damages`].
+//! - Memory is bounded by the decoded columns of one row group.
+
+mod block;
+mod evaluate;
+mod group;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use evaluate::Evaluator;
+pub use group::{GroupScan, Key, Selected};

@@ -1,0 +1,264 @@
+//! The scan of columns decides as the matcher does, record by record.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use logpond_record::{
+    Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeRange, TimeSource,
+    Timestamp, Value,
+};
+use logpond_segment::disk::{AppendFile, ReadAt};
+use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
+use logpond_segment::rows::RowsBuilder;
+
+use super::*;
+use crate::aggregate::{FieldStats, Histogram, Top};
+use crate::query::parse;
+use crate::{Matcher, Scratch};
+
+const INCARNATION: Incarnation = Incarnation(77);
+const START_NS: i64 = 1_772_409_600_000_000_000;
+const STEP_NS: i64 = 500_000_000;
+
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl AppendFile for Memory {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ReadAt for Memory {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.0.lock().unwrap().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let bytes = self.0.lock().unwrap();
+        let from = usize::try_from(offset).unwrap();
+        buffer.copy_from_slice(
+            bytes
+                .get(from..from + buffer.len())
+                .ok_or(io::ErrorKind::UnexpectedEof)?,
+        );
+        Ok(())
+    }
+}
+
+fn samples(count: u64) -> Vec<Record<'static>> {
+    let mut shapes = ShapeTable::new();
+    let text = |s: String| Value::Str(s.into());
+    (0..count)
+        .map(|n| {
+            let (shape, values): (&str, Vec<Value<'static>>) = match n % 6 {
+                0 => (Shape::TEXT, vec![text(format!("plain connection refused by peer-{n}"))]),
+                1 => (
+                    r#"{"t":"⟨_time:%Y-%m-%dT%H:%M:%S.%6f%z[Z]⟩","msg":"⟨_msg:j⟩","status":⟨status:i⟩,"ms":⟨ms:f⟩,"user":⟨user:n⟩}"#,
+                    vec![Value::Null, text(format!("said \"hi\"\nto {}", n % 50)), Value::Int(200 + (n % 7) as i64 * 50), Value::Float(n as f64 / 8.0), Value::Null],
+                ),
+                2 => (r#"{"status":"⟨status:j⟩","user":"⟨user:j⟩"}"#, vec![text("OK".into()), text(format!("u{}", n % 9))]),
+                3 => ("⟨host:t⟩ \"GET ⟨path:t⟩\" ⟨status:i⟩", vec![text(format!("h{}", n % 3)), text(format!("/a/{}", n % 11)), Value::Int(404)]),
+                4 => ("⟨_msg:t⟩", vec![Value::Bytes(vec![0xff, b'x', n as u8].into())]),
+                _ => ("k=⟨ms:i⟩ ok=⟨ok:b⟩ list=⟨list:r⟩", vec![Value::Int(n as i64), Value::Bool(n % 2 == 0), Value::Json("[1,2]".into())]),
+            };
+            let shape = shapes.intern(shape.as_bytes()).unwrap();
+            let message = match shape.message_slot() {
+                Some(slot) => Message::Part(values[slot].clone()),
+                None if shape.message_is_line() => Message::Line,
+                None => Message::Absent,
+            };
+            let mut record = Record {
+                id: Id::new(1_772_409_600_000 + n, INCARNATION, n),
+                time: Timestamp(START_NS + n as i64 * STEP_NS),
+                time_source: TimeSource::Line,
+                received: Timestamp(START_NS + n as i64 * 1_000_000),
+                message,
+                shape,
+                values,
+                fixes: Vec::new(),
+                labels: Vec::new(),
+                whole: None,
+            };
+            if n % 6 == 1 && n % 5 == 0 {
+                record.fixes.push(Fix { slot: 3, text: b"7.50e0".as_slice().into() });
+            }
+            if n % 6 == 2 && n % 4 == 0 {
+                record.whole = Some(b"{ \"odd\":  \"white space\" }".as_slice().into());
+            }
+            if n % 10 == 0 {
+                record.labels.push(("hostname".into(), text(format!("web-{}", n % 4))));
+            }
+            if n == 17 {
+                record.labels.push(("rare".into(), text("needle".into())));
+            }
+            record
+        })
+        .collect()
+}
+
+fn segment_of(records: &[Record<'_>]) -> SegmentFile {
+    let mut builder = RowsBuilder::new();
+    for (n, record) in records.iter().enumerate() {
+        let mut line = Vec::new();
+        record.write_line(&mut line);
+        builder.push(record, n as u64, 0, line.len());
+    }
+    let counts = builder.counts();
+    let schema = counts.schema();
+    let file = Memory::default();
+    let source = SourceEntry {
+        source: SourceId {
+            incarnation: INCARNATION,
+            sequence: 0,
+        },
+        rows: records.len() as u64,
+        hash: 0,
+    };
+    let mut writer = SegmentWriter::new(
+        Box::new(file.clone()),
+        Id(1),
+        Profile::Hot,
+        counts,
+        schema.clone(),
+        vec![source],
+    )
+    .unwrap();
+    writer.write(&builder.take(&schema)).unwrap();
+    writer.finish().unwrap();
+    SegmentFile::open(Arc::new(file)).unwrap()
+}
+
+const QUERIES: [&str; 35] = [
+    "",
+    "refused",
+    "connection refused",
+    "\"peer-12\"",
+    "\"said \\\"hi\\\"\"",
+    "\"hi\\\\\\\"\\\\nto\"",
+    "hi",
+    "i\"CONNECTION\"",
+    "/peer-[0-9]+2$/",
+    "/^plain/",
+    "/^said/",
+    "NOT refused",
+    "status=404",
+    "status>=400",
+    "status<300 OR status=OK",
+    "status!=404",
+    "status:*",
+    "user:*",
+    "user=null",
+    "NOT user:*",
+    "user=u3 AND NOT \"white space\"",
+    "ms>5 AND ms<9.5",
+    "ms=7.5",
+    "ms~/^5$/",
+    "ok=true",
+    "list=\"[1,2]\"",
+    "hostname=web-2",
+    "hostname=web-2 OR rare=needle",
+    "rare=needle",
+    "path~/^.a.[12]$/",
+    "_msg=\"plain connection refused by peer-6\"",
+    "_raw~/white/",
+    "\"7.50e0\"",
+    "\"\\xff\"",
+    "\"00:01:0\"",
+];
+
+#[test]
+fn columns_decide_as_records_do() {
+    let records = samples(5000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let whole = TimeRange::ALL;
+    let part = TimeRange {
+        from: Timestamp(START_NS + 100 * STEP_NS),
+        to: Timestamp(START_NS + 1234 * STEP_NS),
+    };
+    for (query, range) in QUERIES.iter().flat_map(|q| [(q, whole), (q, part)]) {
+        let filter = parse(query).unwrap();
+        let matcher = Matcher::new(&filter).unwrap();
+        let mut scratch = Scratch::new();
+        let expected: Vec<Id> = records
+            .iter()
+            .filter(|r| range.contains(r.time) && matcher.matches(r, &mut scratch))
+            .map(|r| r.id)
+            .collect();
+        let evaluator = Evaluator::new(&filter, range).unwrap();
+        let mut keys = Vec::new();
+        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
+            .unwrap();
+        assert!(scan.damages().is_empty());
+        keys.sort_unstable();
+        assert_eq!(
+            keys.iter().map(|k| k.id).collect::<Vec<_>>(),
+            expected,
+            "{query}"
+        );
+        if let Some(key) = keys.last() {
+            let id = scan.record(*key, |record| record.id).unwrap();
+            assert_eq!(id, Some(key.id));
+        }
+    }
+}
+
+#[test]
+fn tables_count_as_records_do() {
+    let records = samples(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let filter = parse("NOT \"peer-12\"").unwrap();
+    let matcher = Matcher::new(&filter).unwrap();
+    let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+    let mut scratch = Scratch::new();
+    let wanted: Vec<_> = records
+        .iter()
+        .filter(|r| matcher.matches(r, &mut scratch))
+        .collect();
+    for field in [
+        "status", "user", "hostname", "ms", "rare", "none", "_msg", "ok",
+    ] {
+        let (mut expected, mut found) = (Top::new(field), Top::new(field));
+        wanted.iter().for_each(|r| expected.add(r));
+        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        scan.for_each_block(|scan, s| scan.add_to_top(field, &s, &mut found).map(|()| true))
+            .unwrap();
+        assert_eq!(
+            format!("{:?}", found.finish(0)),
+            format!("{:?}", expected.finish(0)),
+            "{field}"
+        );
+    }
+    let range = TimeRange {
+        from: Timestamp(START_NS),
+        to: Timestamp(START_NS + 3000 * STEP_NS),
+    };
+    let new = || Histogram::new(range, 60_000_000_000, 0).unwrap();
+    let (mut expected, mut found) = (new(), new());
+    wanted.iter().for_each(|r| expected.add(r));
+    let (mut expected_fields, mut found_fields) = (FieldStats::new(), FieldStats::new());
+    wanted.iter().for_each(|r| expected_fields.add(r));
+    let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+    scan.for_each_block(|scan, s| {
+        scan.add_to_histogram(&s, &mut found)?;
+        scan.add_to_fields(&s, &mut found_fields)?;
+        Ok(true)
+    })
+    .unwrap();
+    assert_eq!(
+        format!("{:?}", found.finish()),
+        format!("{:?}", expected.finish())
+    );
+    assert_eq!(
+        format!("{:?}", found_fields.finish()),
+        format!("{:?}", expected_fields.finish())
+    );
+}

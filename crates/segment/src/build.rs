@@ -1,0 +1,439 @@
+//! Making segments: from closed journal files, and from other segments.
+//!
+//! Invariants:
+//! - A source goes into a segment whole or not at all (R4): what cannot be read ends the merge, and
+//!   rows written are counted against the rows of the sources.
+//! - The file is complete and synced under a temporary name before it gets its own; only a file
+//!   with its own name is a segment.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use logpond_record::{Entry, Id, Incarnation, Record};
+use parquet::errors::ParquetError;
+
+use crate::disk::Disk;
+use crate::file::{
+    Directory, Manifest, Profile, ROW_GROUP_ROWS_MAX, ReadError, SegmentFile, SegmentWriter,
+    SourceEntry, Written,
+};
+use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
+use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
+use crate::tally::Tally;
+
+/// Directory of the segments.
+pub const DIRECTORY: &str = "segments";
+/// Ending of live segments.
+pub const SUFFIX_LIVE: &str = ".parquet";
+/// Ending of files that are being written.
+pub const SUFFIX_TEMPORARY: &str = ".tmp";
+/// Ending of segments that have been retired and wait to be removed.
+pub const SUFFIX_TRASH: &str = ".trash";
+/// Ending of files that cannot be read as segments.
+pub const SUFFIX_QUARANTINED: &str = ".quarantined";
+
+/// Lines collected before a merge writes a row group.
+const MERGE_BYTES: u64 = 16 << 20;
+
+/// The path of a segment in one of its states.
+pub fn path(id: Id, suffix: &str) -> String {
+    format!("{DIRECTORY}/{id}{suffix}")
+}
+
+/// Why no segment was made. Nothing but a temporary file is left behind.
+#[derive(Debug)]
+pub enum BuildError {
+    /// A journal file cannot be opened.
+    Journal(OpenError),
+    /// An input segment cannot be read, or is damaged.
+    Input(ReadError),
+    /// The segment cannot be encoded or written.
+    Write(ParquetError),
+    /// The disk failed.
+    Disk(io::Error),
+    /// The caller wanted it to stop.
+    Stopped,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BuildError::Journal(_) => "a journal file cannot be opened",
+            BuildError::Input(_) => "a segment cannot be merged",
+            BuildError::Write(_) => "a segment cannot be written",
+            BuildError::Disk(_) => "the disk failed while a segment was made",
+            BuildError::Stopped => "the making of a segment was stopped",
+        })
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Journal(error) => Some(error),
+            BuildError::Input(error) => Some(error),
+            BuildError::Write(error) => Some(error),
+            BuildError::Disk(error) => Some(error),
+            BuildError::Stopped => None,
+        }
+    }
+}
+
+impl From<ParquetError> for BuildError {
+    fn from(error: ParquetError) -> BuildError {
+        BuildError::Write(error)
+    }
+}
+
+impl From<ReadError> for BuildError {
+    fn from(error: ReadError) -> BuildError {
+        BuildError::Input(error)
+    }
+}
+
+impl From<io::Error> for BuildError {
+    fn from(error: io::Error) -> BuildError {
+        BuildError::Disk(error)
+    }
+}
+
+/// A segment that was made and is live on disk.
+pub struct Built {
+    /// What was written.
+    pub written: Written,
+    /// Damaged parts of the journal files; their rows are lost.
+    pub damages: Damages,
+}
+
+/// Makes a segment of closed journal files; `decode` reads their entries.
+///
+/// The files together are held in memory: let them be a few tens of megabytes.
+pub fn from_journal(
+    disk: &dyn Disk,
+    id: Id,
+    closed: &[ClosedFile],
+    mut decode: impl for<'e> FnMut(&Entry<'e>) -> Record<'e>,
+) -> Result<Built, BuildError> {
+    let mut closed: Vec<&ClosedFile> = closed.iter().collect();
+    closed.sort_by_key(|file| file.source);
+    let mut builder = RowsBuilder::new();
+    let mut damages = Damages::default();
+    let mut sources = Vec::new();
+    for (number, file) in closed.iter().enumerate() {
+        let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
+        let mut tally = Tally::default();
+        let mut frames = journal.frames();
+        while let Some(frame) = frames.next()? {
+            for entry in frame.entries() {
+                tally.add_row(entry.id, entry.raw);
+                let row = number_of(entry.id, file.source.incarnation);
+                builder.push(&decode(&entry), row, number as u32, entry.raw.len());
+            }
+        }
+        damages.merge(frames.into_damages());
+        sources.push(SourceEntry {
+            source: file.source,
+            rows: tally.rows,
+            hash: tally.hash_sum,
+        });
+    }
+    let counts = builder.counts();
+    let schema = counts.schema();
+    let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
+    let mut writer = SegmentWriter::new(file, id, Profile::Hot, counts, schema.clone(), sources)?;
+    writer.write(&builder.take(&schema))?;
+    let written = writer.finish()?;
+    publish(disk, id)?;
+    Ok(Built { written, damages })
+}
+
+/// The number of a record within its incarnation.
+fn number_of(id: Id, incarnation: Incarnation) -> u64 {
+    (id.0 & ((1 << 80) - 1)).wrapping_sub(incarnation.entropy_base()) as u64
+}
+
+/// Gives a finished file its own name.
+fn publish(disk: &dyn Disk, id: Id) -> io::Result<()> {
+    disk.rename(&path(id, SUFFIX_TEMPORARY), &path(id, SUFFIX_LIVE))?;
+    disk.sync_directory(DIRECTORY)
+}
+
+/// Merges segments into one. Their sources must be disjoint; a source that two inputs list
+/// would be counted twice.
+///
+/// Holds the row groups that overlap in time at any one moment, decoded. `is_stopped` is asked
+/// between row groups.
+pub fn merge(
+    disk: &dyn Disk,
+    id: Id,
+    inputs: &[SegmentFile],
+    profile: Profile,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Written, BuildError> {
+    let mut counts = FieldCounts::default();
+    let mut directories = Vec::new();
+    for input in inputs {
+        let directory = input.read_directory()?;
+        counts.merge(&directory.counts);
+        directories.push(directory);
+    }
+    let sources = merged_sources(inputs);
+    let schema = counts.schema();
+    let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
+    let mut writer =
+        SegmentWriter::new(file, id, profile, counts, schema.clone(), sources.clone())?;
+    let mut merger = Merger::new(inputs, &directories, &sources);
+    let mut builder = RowsBuilder::new();
+    while merger.push_next(&mut builder)? {
+        if builder.line_bytes() >= MERGE_BYTES || builder.len() >= ROW_GROUP_ROWS_MAX {
+            if is_stopped() {
+                return Err(BuildError::Stopped);
+            }
+            writer.write(&builder.take(&schema))?;
+        }
+    }
+    writer.write(&builder.take(&schema))?;
+    let written = writer.finish()?;
+    publish(disk, id)?;
+    Ok(written)
+}
+
+fn merged_sources(inputs: &[SegmentFile]) -> Vec<SourceEntry> {
+    let mut sources: Vec<SourceEntry> = inputs
+        .iter()
+        .flat_map(|input| input.manifest().sources.iter().copied())
+        .collect();
+    sources.sort_unstable();
+    sources
+}
+
+/// The row groups of all inputs, merged by time.
+struct Merger<'a> {
+    inputs: &'a [SegmentFile],
+    directories: &'a [Directory],
+    /// For each input, the place of its sources in the output's list.
+    source_maps: Vec<Vec<u32>>,
+    incarnations: Vec<Incarnation>,
+    /// Row groups not opened yet, the earliest last.
+    waiting: Vec<(i64, usize, usize)>,
+    active: Vec<Group>,
+}
+
+/// A row group whose rows are being merged.
+struct Group {
+    input: usize,
+    /// One entry per block.
+    blocks: Vec<(Rows, Plans)>,
+    /// Block and row of each row, the earliest last.
+    order: Vec<(u32, u32)>,
+}
+
+impl Group {
+    fn next_key(&self, incarnations: &[Incarnation], source_map: &[u32]) -> Option<(i64, Id)> {
+        let (block, row) = self.order.last()?;
+        let (rows, _) = &self.blocks[*block as usize];
+        let row = *row as usize;
+        Some((rows.time[row], id_of(rows, row, incarnations, source_map)))
+    }
+}
+
+fn id_of(rows: &Rows, row: usize, incarnations: &[Incarnation], source_map: &[u32]) -> Id {
+    let source = source_map
+        .get(rows.source[row] as usize)
+        .copied()
+        .unwrap_or(0);
+    let incarnation = incarnations
+        .get(source as usize)
+        .copied()
+        .unwrap_or_default();
+    Id::new(
+        rows.received[row].div_euclid(1000) as u64,
+        incarnation,
+        rows.number[row] as u64,
+    )
+}
+
+impl<'a> Merger<'a> {
+    fn new(
+        inputs: &'a [SegmentFile],
+        directories: &'a [Directory],
+        sources: &[SourceEntry],
+    ) -> Merger<'a> {
+        let place = |entry: &SourceEntry| sources.binary_search(entry).unwrap_or(0) as u32;
+        let source_maps = inputs
+            .iter()
+            .map(|i| i.manifest().sources.iter().map(place).collect())
+            .collect();
+        let mut waiting: Vec<(i64, usize, usize)> = Vec::new();
+        for (input, directory) in directories.iter().enumerate() {
+            let groups = directory.row_groups.iter().enumerate();
+            waiting.extend(groups.map(|(number, group)| (group.time_bounds().0, input, number)));
+        }
+        waiting.sort_unstable_by(|a, b| b.cmp(a));
+        let incarnations = sources.iter().map(|s| s.source.incarnation).collect();
+        Merger {
+            inputs,
+            directories,
+            source_maps,
+            incarnations,
+            waiting,
+            active: Vec::new(),
+        }
+    }
+
+    /// Appends the next row in time; `false` at the end.
+    fn push_next(&mut self, builder: &mut RowsBuilder) -> Result<bool, BuildError> {
+        loop {
+            let next = self.first_active();
+            let opens = self
+                .waiting
+                .last()
+                .is_some_and(|(time, ..)| next.is_none_or(|((t, _), _)| *time <= t));
+            if opens {
+                self.open_group()?;
+                continue;
+            }
+            let Some((_, at)) = next else {
+                return Ok(false);
+            };
+            self.push_from(at, builder);
+            if self.active[at].order.is_empty() {
+                self.active.swap_remove(at);
+            }
+            return Ok(true);
+        }
+    }
+
+    fn first_active(&self) -> Option<((i64, Id), usize)> {
+        let key =
+            |group: &Group| group.next_key(&self.incarnations, &self.source_maps[group.input]);
+        self.active
+            .iter()
+            .enumerate()
+            .filter_map(|(at, group)| Some((key(group)?, at)))
+            .min()
+    }
+
+    fn open_group(&mut self) -> Result<(), BuildError> {
+        let Some((_, input, number)) = self.waiting.pop() else {
+            return Ok(());
+        };
+        let directory = &self.directories[input];
+        let mut reader = self.inputs[input].row_group(directory, number);
+        let mut blocks = Vec::new();
+        for block in 0..directory.row_groups[number].blocks.len() {
+            blocks.push((reader.rows(block)?, Plans::default()));
+        }
+        let mut order: Vec<(u32, u32)> = Vec::new();
+        for (block, (rows, _)) in blocks.iter().enumerate() {
+            order.extend((0..rows.len()).map(|row| (block as u32, row as u32)));
+        }
+        let map = &self.source_maps[input];
+        order.sort_by_cached_key(|(block, row)| {
+            let (rows, _) = &blocks[*block as usize];
+            let id = id_of(rows, *row as usize, &self.incarnations, map);
+            std::cmp::Reverse((rows.time[*row as usize], id))
+        });
+        self.active.push(Group {
+            input,
+            blocks,
+            order,
+        });
+        Ok(())
+    }
+
+    fn push_from(&mut self, at: usize, builder: &mut RowsBuilder) {
+        let group = &mut self.active[at];
+        let Some((block, row)) = group.order.pop() else {
+            return;
+        };
+        let (rows, plans) = &mut group.blocks[block as usize];
+        let row = row as usize;
+        let map = &self.source_maps[group.input];
+        let id = id_of(rows, row, &self.incarnations, map);
+        let view = RowsView::new(rows, &self.directories[group.input].schema, plans);
+        let source = map.get(rows.source[row] as usize).copied().unwrap_or(0);
+        let line_bytes = rows.line_bytes[row].saturating_sub(1) as usize;
+        builder.push(
+            &view.record(row, id),
+            rows.number[row] as u64,
+            source,
+            line_bytes,
+        );
+    }
+}
+
+/// What is found in the directory of segments at start.
+#[derive(Default)]
+pub struct Found {
+    /// Live segments with their ids.
+    pub live: Vec<SegmentFile>,
+    /// Files that are no segments any more, with the reason; they were renamed.
+    pub quarantined: Vec<(String, ReadError)>,
+}
+
+/// Opens all segments. Temporary files are removed; files that cannot be read are put aside under
+/// another ending and never removed (R12).
+pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
+    let mut found = Found::default();
+    let mut changed = false;
+    for entry in disk.list(DIRECTORY)? {
+        let full = format!("{DIRECTORY}/{}", entry.name);
+        if entry.name.ends_with(SUFFIX_TEMPORARY) {
+            disk.remove(&full)?;
+            changed = true;
+        } else if let Some(stem) = entry.name.strip_suffix(SUFFIX_LIVE) {
+            match open_live(disk, &full) {
+                Ok(segment) => found.live.push(segment),
+                Err(ReadError::Disk(error)) => return Err(error),
+                Err(error) => {
+                    disk.rename(&full, &format!("{DIRECTORY}/{stem}{SUFFIX_QUARANTINED}"))?;
+                    changed = true;
+                    found.quarantined.push((full, error));
+                }
+            }
+        }
+    }
+    if changed {
+        disk.sync_directory(DIRECTORY)?;
+    }
+    found.live.sort_by_key(|segment| segment.manifest().id);
+    Ok(found)
+}
+
+fn open_live(disk: &dyn Disk, path: &str) -> Result<SegmentFile, ReadError> {
+    SegmentFile::open(disk.open(path)?)
+}
+
+/// Opens a segment that was just made.
+pub fn open(disk: &dyn Disk, id: Id) -> Result<SegmentFile, ReadError> {
+    open_live(disk, &path(id, SUFFIX_LIVE))
+}
+
+/// Takes segments out of the live ones: from now on they are trash, and no restart counts them.
+///
+/// The caller has made sure that other live segments list all their sources (R5), or that they
+/// have expired (R8).
+pub fn retire(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
+    for id in ids {
+        disk.rename(&path(*id, SUFFIX_LIVE), &path(*id, SUFFIX_TRASH))?;
+    }
+    disk.sync_directory(DIRECTORY)
+}
+
+/// Removes retired segments for good.
+pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
+    for id in ids {
+        disk.remove(&path(*id, SUFFIX_TRASH))?;
+    }
+    disk.sync_directory(DIRECTORY)
+}
+
+/// The manifests of some segments, for planners.
+pub fn manifests(segments: &[SegmentFile]) -> Vec<Arc<Manifest>> {
+    segments
+        .iter()
+        .map(|segment| Arc::clone(segment.manifest()))
+        .collect()
+}

@@ -1,0 +1,565 @@
+//! Bytes of a journal file: its header and its frames. `docs/format/journal.md` is normative.
+//!
+//! Invariants:
+//! - A frame checks out only at the place it was written for: its header's checksum covers the
+//!   file's identity and the frame's offset. So stale blocks of other files, and journal bytes
+//!   that somebody logs, are never taken for frames.
+//! - A header is checked by itself, in constant time, before its lengths are believed; so the
+//!   search for the next frame after damage is linear in the bytes searched.
+//! - No allocation is made from a length that was not checked against a named bound.
+
+use logpond_record::{EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
+
+/// Version of the file layout that this code writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Version of the frame layout that this code writes and reads.
+pub const FRAME_VERSION: u8 = 1;
+
+/// First bytes of a journal file; the first is not ASCII and the last is a line end, so that
+/// text conversions are noticed.
+pub const FILE_MAGIC: [u8; 8] = *b"\x8cLPJRNL\n";
+
+/// Length of the file's header.
+pub const FILE_HEADER_BYTES: usize = 48;
+
+/// First bytes of a frame; 0xF5 and 0xFA occur in no UTF-8 text, so payloads rarely hold it.
+pub const FRAME_MARKER: [u8; 4] = [0xF5, b'L', b'P', 0xFA];
+
+/// Length of a frame's header.
+pub const FRAME_HEADER_BYTES: usize = 56;
+
+/// The most entries of one frame: bounds the decoded length column (256 KiB).
+pub const FRAME_ENTRIES_MAX: usize = 65_536;
+
+/// A frame takes further entries up to this payload; larger batches make several frames. Large
+/// enough that per-frame costs vanish, small enough that one damaged frame costs little.
+pub const FRAME_PAYLOAD_BYTES_TARGET: usize = 1 << 20;
+
+/// The largest payload: one entry of the hard line limit.
+pub const FRAME_PAYLOAD_BYTES_MAX: usize = limits::LINE_BYTES_MAX;
+
+/// The most encoded bytes of labels: far above what senders declare, far below a frame.
+pub const LABELS_BYTES_MAX: usize = 64 << 10;
+
+/// The most labels of a frame: as many as a record may have fields.
+pub const LABELS_MAX: usize = limits::FIELDS_MAX;
+
+/// The largest body: the largest payload with the largest other parts, with room to spare.
+pub const FRAME_BODY_BYTES_MAX: usize = 40 << 20;
+
+/// Payloads below this are never compressed: the gain is less than a block of the disk.
+const COMPRESSED_PAYLOAD_BYTES_MIN: usize = 4096;
+
+/// Length of the batch identity block.
+const BATCH_ID_BYTES: usize = 28;
+
+/// Flag bit: the body starts with a batch identity block.
+const FLAG_BATCH_ID: u8 = 1;
+
+/// The longest encoding of one length.
+const LENGTH_BYTES_MAX: usize = 5;
+
+const _: () = assert!(
+    BATCH_ID_BYTES
+        + LABELS_BYTES_MAX
+        + FRAME_ENTRIES_MAX * LENGTH_BYTES_MAX
+        + FRAME_PAYLOAD_BYTES_MAX
+        <= FRAME_BODY_BYTES_MAX
+);
+const _: () = assert!(FRAME_PAYLOAD_BYTES_TARGET <= FRAME_PAYLOAD_BYTES_MAX);
+
+/// How payloads are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Codec {
+    /// As they are.
+    #[default]
+    None = 0,
+    /// One zstd frame of level 1, where that saves at least a quarter.
+    Zstd = 1,
+}
+
+/// A producer's name for a batch: the same batch sent again differs in the attempt only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchId {
+    /// Random name of the producer's life.
+    pub epoch: u128,
+    /// Dense number of the batch within the epoch.
+    pub sequence: u64,
+    /// 0 for the first sending, then counting up.
+    pub attempt: u32,
+}
+
+/// Why a range of a journal file cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The file's header is damaged or missing; its identity was taken from the file name.
+    FileHeader,
+    /// There is no frame where one must start.
+    Marker,
+    /// The frame's header does not check out.
+    HeaderChecksum,
+    /// The frame is longer than what is left of the file.
+    Torn,
+    /// The frame's body does not check out.
+    BodyChecksum,
+    /// The frame checks out but its parts contradict each other.
+    Inconsistent,
+    /// The frame was written by a newer version: unknown version, codec, kind or flag.
+    Unsupported,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Reason::FileHeader => "the file header is damaged",
+            Reason::Marker => "no frame starts here",
+            Reason::HeaderChecksum => "the frame header's checksum is wrong",
+            Reason::Torn => "the frame is cut off",
+            Reason::BodyChecksum => "the frame's checksum is wrong",
+            Reason::Inconsistent => "the frame's parts contradict each other",
+            Reason::Unsupported => "the frame was written by a newer version",
+        })
+    }
+}
+
+/// What a file's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// The source that the file holds.
+    pub source: SourceId,
+    /// When the file was begun.
+    pub created: Timestamp,
+}
+
+/// Why a file's header cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileHeaderError {
+    /// Too short, wrong magic or wrong checksum.
+    Damaged,
+    /// A layout of another version.
+    Version(u32),
+}
+
+impl FileHeader {
+    /// The header's bytes.
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        let mut out = [0u8; FILE_HEADER_BYTES];
+        out[..8].copy_from_slice(&FILE_MAGIC);
+        out[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out[12..28].copy_from_slice(&self.source.incarnation.0.to_le_bytes());
+        out[28..36].copy_from_slice(&self.source.sequence.to_le_bytes());
+        out[36..44].copy_from_slice(&self.created.0.to_le_bytes());
+        let checksum = crc32c::crc32c(&out[..44]);
+        out[44..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads a header from the start of a file.
+    pub fn decode(bytes: &[u8]) -> Result<FileHeader, FileHeaderError> {
+        let header: &[u8; FILE_HEADER_BYTES] =
+            bytes.first_chunk().ok_or(FileHeaderError::Damaged)?;
+        let checks_out = crc32c::crc32c(&header[..44]) == u32_at(header, 44);
+        if header[..8] != FILE_MAGIC || !checks_out {
+            return Err(FileHeaderError::Damaged);
+        }
+        let version = u32_at(header, 8);
+        if version != FORMAT_VERSION {
+            return Err(FileHeaderError::Version(version));
+        }
+        Ok(FileHeader {
+            source: SourceId {
+                incarnation: Incarnation(u128_at(header, 12)),
+                sequence: u64_at(header, 28),
+            },
+            created: Timestamp(u64_at(header, 36) as i64),
+        })
+    }
+}
+
+/// What a frame is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameParts<'a> {
+    pub(crate) kind: EntryKind,
+    pub(crate) labels: &'a Labels,
+    pub(crate) lengths: &'a [u32],
+    pub(crate) payload: &'a [u8],
+    pub(crate) first_number: u64,
+    pub(crate) received: Timestamp,
+    pub(crate) batch_id: Option<BatchId>,
+}
+
+/// Encodes frames; keeps the compressor between them.
+pub(crate) struct Encoder {
+    codec: Codec,
+    compressor: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Encoder {
+    pub(crate) fn new(codec: Codec) -> Encoder {
+        Encoder {
+            codec,
+            compressor: None,
+        }
+    }
+
+    /// Replaces `out` by the frame that belongs at `offset` of the file of `source`.
+    ///
+    /// The parts must be within the bounds above; [`labels_bytes`] tells for labels.
+    pub(crate) fn encode(
+        &mut self,
+        source: SourceId,
+        offset: u64,
+        parts: &FrameParts<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        debug_assert!((1..=FRAME_ENTRIES_MAX).contains(&parts.lengths.len()));
+        debug_assert!(parts.payload.len() <= FRAME_PAYLOAD_BYTES_MAX);
+        out.clear();
+        out.resize(FRAME_HEADER_BYTES, 0);
+        if let Some(id) = parts.batch_id {
+            out.extend_from_slice(&id.epoch.to_le_bytes());
+            out.extend_from_slice(&id.sequence.to_le_bytes());
+            out.extend_from_slice(&id.attempt.to_le_bytes());
+        }
+        let labels_from = out.len();
+        encode_labels(parts.labels, out);
+        let lengths_from = out.len();
+        for &length in parts.lengths {
+            encode_length(length, out);
+        }
+        let payload_from = out.len();
+        let codec = self.encode_payload(parts.payload, out);
+
+        let body_checksum = crc32c::crc32c(&out[FRAME_HEADER_BYTES..]);
+        let body_bytes = (out.len() - FRAME_HEADER_BYTES) as u32;
+        let header = &mut out[..FRAME_HEADER_BYTES];
+        header[..4].copy_from_slice(&FRAME_MARKER);
+        header[8..12].copy_from_slice(&body_bytes.to_le_bytes());
+        header[12..16].copy_from_slice(&body_checksum.to_le_bytes());
+        header[16] = FRAME_VERSION;
+        header[17] = codec as u8;
+        header[18] = parts.kind as u8;
+        header[19] = if parts.batch_id.is_some() {
+            FLAG_BATCH_ID
+        } else {
+            0
+        };
+        header[20..24].copy_from_slice(&(parts.lengths.len() as u32).to_le_bytes());
+        header[24..32].copy_from_slice(&parts.first_number.to_le_bytes());
+        header[32..40].copy_from_slice(&parts.received.0.to_le_bytes());
+        header[40..44].copy_from_slice(&((lengths_from - labels_from) as u32).to_le_bytes());
+        header[44..48].copy_from_slice(&((payload_from - lengths_from) as u32).to_le_bytes());
+        header[48..52].copy_from_slice(&(parts.payload.len() as u32).to_le_bytes());
+        let checksum = header_checksum(source, offset, header);
+        header[4..8].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Appends the payload in the form that pays; gives that form.
+    fn encode_payload(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Codec {
+        if self.codec == Codec::Zstd && payload.len() >= COMPRESSED_PAYLOAD_BYTES_MIN {
+            if self.compressor.is_none() {
+                self.compressor = zstd::bulk::Compressor::new(1).ok();
+            }
+            let compressed = self
+                .compressor
+                .as_mut()
+                .and_then(|compressor| compressor.compress(payload).ok())
+                .filter(|compressed| compressed.len() <= payload.len() / 4 * 3);
+            if let Some(compressed) = compressed {
+                out.extend_from_slice(&compressed);
+                return Codec::Zstd;
+            }
+        }
+        out.extend_from_slice(payload);
+        Codec::None
+    }
+}
+
+/// Length of labels in a frame.
+pub(crate) fn labels_bytes(labels: &Labels) -> usize {
+    let each = labels
+        .iter()
+        .map(|(name, value)| 8 + name.len() + value.len());
+    each.sum()
+}
+
+fn encode_labels(labels: &Labels, out: &mut Vec<u8>) {
+    for (name, value) in labels {
+        for text in [name, value] {
+            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+fn encode_length(length: u32, out: &mut Vec<u8>) {
+    let mut rest = length;
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+/// A frame's header, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    pub(crate) body_bytes: usize,
+    pub(crate) body_checksum: u32,
+    pub(crate) version: u8,
+    pub(crate) codec: u8,
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) count: usize,
+    pub(crate) first_number: u64,
+    pub(crate) received: Timestamp,
+    labels_bytes: usize,
+    lengths_bytes: usize,
+    payload_bytes: usize,
+}
+
+impl FrameHeader {
+    /// Reads the header of the frame at `offset` of the file of `source`.
+    ///
+    /// Fails unless marker and checksum are right and the bounds on lengths and counts are kept.
+    pub(crate) fn decode(
+        bytes: &[u8; FRAME_HEADER_BYTES],
+        source: SourceId,
+        offset: u64,
+    ) -> Result<FrameHeader, Reason> {
+        if bytes[..4] != FRAME_MARKER {
+            return Err(Reason::Marker);
+        }
+        if header_checksum(source, offset, bytes) != u32_at(bytes, 4) {
+            return Err(Reason::HeaderChecksum);
+        }
+        let header = FrameHeader::unchecked(bytes);
+        if header.body_bytes > FRAME_BODY_BYTES_MAX
+            || !(1..=FRAME_ENTRIES_MAX).contains(&header.count)
+            || header
+                .first_number
+                .checked_add(header.count as u64)
+                .is_none()
+        {
+            return Err(Reason::HeaderChecksum);
+        }
+        Ok(header)
+    }
+
+    /// Reads the fields without any check.
+    pub(crate) fn unchecked(bytes: &[u8; FRAME_HEADER_BYTES]) -> FrameHeader {
+        FrameHeader {
+            body_bytes: u32_at(bytes, 8) as usize,
+            body_checksum: u32_at(bytes, 12),
+            version: bytes[16],
+            codec: bytes[17],
+            kind: bytes[18],
+            flags: bytes[19],
+            count: u32_at(bytes, 20) as usize,
+            first_number: u64_at(bytes, 24),
+            received: Timestamp(u64_at(bytes, 32) as i64),
+            labels_bytes: u32_at(bytes, 40) as usize,
+            lengths_bytes: u32_at(bytes, 44) as usize,
+            payload_bytes: u32_at(bytes, 48) as usize,
+        }
+    }
+}
+
+/// The parts of a body that had to be decoded; reused from frame to frame.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) labels: Labels,
+    /// End of each entry in the payload.
+    pub(crate) ends: Vec<u32>,
+    decompressor: Option<zstd::bulk::Decompressor<'static>>,
+    decompressed: Vec<u8>,
+}
+
+/// A decoded body, with labels and ends in the scratch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) kind: EntryKind,
+    pub(crate) batch_id: Option<BatchId>,
+    payload: Stored,
+}
+
+/// Where a payload lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored {
+    /// In the body, from this byte on.
+    Body(usize),
+    /// In the scratch.
+    Scratch,
+}
+
+impl Body {
+    /// The payload, given the body and the scratch that were decoded.
+    pub(crate) fn payload<'a>(&self, body: &'a [u8], scratch: &'a Scratch) -> &'a [u8] {
+        match self.payload {
+            Stored::Body(from) => &body[from..],
+            Stored::Scratch => &scratch.decompressed,
+        }
+    }
+}
+
+/// Decodes a body whose checksum is right. Fails if its parts contradict each other or the header.
+pub(crate) fn decode_body(
+    header: &FrameHeader,
+    body: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Body, Reason> {
+    let kind = EntryKind::from_u8(header.kind).ok_or(Reason::Unsupported)?;
+    if header.version != FRAME_VERSION || header.codec > 1 || header.flags & !FLAG_BATCH_ID != 0 {
+        return Err(Reason::Unsupported);
+    }
+    if header.labels_bytes > LABELS_BYTES_MAX || header.payload_bytes > FRAME_PAYLOAD_BYTES_MAX {
+        return Err(Reason::Inconsistent);
+    }
+    let mut rest = body;
+    let batch_id = match header.flags & FLAG_BATCH_ID {
+        0 => None,
+        _ => {
+            let block = take(&mut rest, BATCH_ID_BYTES)?;
+            Some(BatchId {
+                epoch: u128_at(block, 0),
+                sequence: u64_at(block, 16),
+                attempt: u32_at(block, 24),
+            })
+        }
+    };
+    decode_labels(take(&mut rest, header.labels_bytes)?, &mut scratch.labels)?;
+    let lengths = take(&mut rest, header.lengths_bytes)?;
+    decode_ends(
+        lengths,
+        header.count,
+        header.payload_bytes,
+        &mut scratch.ends,
+    )?;
+    let payload = if header.codec == Codec::Zstd as u8 {
+        decompress(rest, header.payload_bytes, scratch)?;
+        Stored::Scratch
+    } else if rest.len() == header.payload_bytes {
+        Stored::Body(body.len() - rest.len())
+    } else {
+        return Err(Reason::Inconsistent);
+    };
+    Ok(Body {
+        kind,
+        batch_id,
+        payload,
+    })
+}
+
+fn decode_labels(mut bytes: &[u8], labels: &mut Labels) -> Result<(), Reason> {
+    labels.clear();
+    while !bytes.is_empty() {
+        if labels.len() == LABELS_MAX {
+            return Err(Reason::Inconsistent);
+        }
+        let name = take_text(&mut bytes)?;
+        let value = take_text(&mut bytes)?;
+        labels.push((name.into(), value.into()));
+    }
+    Ok(())
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, Reason> {
+    let length = u32_at(take(bytes, 4)?, 0) as usize;
+    std::str::from_utf8(take(bytes, length)?).map_err(|_| Reason::Inconsistent)
+}
+
+/// Decodes `count` lengths, as running ends; they must add up to `payload_bytes`.
+fn decode_ends(
+    lengths: &[u8],
+    count: usize,
+    payload_bytes: usize,
+    ends: &mut Vec<u32>,
+) -> Result<(), Reason> {
+    ends.clear();
+    if lengths.len() < count || count > FRAME_ENTRIES_MAX {
+        return Err(Reason::Inconsistent);
+    }
+    ends.reserve(count);
+    let mut end = 0u64;
+    let mut length = 0u64;
+    let mut shift = 0;
+    for &byte in lengths {
+        length |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 != 0 {
+            shift += 7;
+            if shift >= 7 * LENGTH_BYTES_MAX as u32 {
+                return Err(Reason::Inconsistent);
+            }
+            continue;
+        }
+        end += length;
+        if end > payload_bytes as u64 || ends.len() == count {
+            return Err(Reason::Inconsistent);
+        }
+        ends.push(end as u32);
+        (length, shift) = (0, 0);
+    }
+    let complete = shift == 0 && ends.len() == count && end == payload_bytes as u64;
+    complete.then_some(()).ok_or(Reason::Inconsistent)
+}
+
+fn decompress(stored: &[u8], payload_bytes: usize, scratch: &mut Scratch) -> Result<(), Reason> {
+    // Only compression that pays is written, so the ratio has a floor, and a limit as well.
+    if stored.len() > payload_bytes {
+        return Err(Reason::Inconsistent);
+    }
+    if scratch.decompressor.is_none() {
+        scratch.decompressor = zstd::bulk::Decompressor::new().ok();
+    }
+    let Scratch {
+        decompressor: Some(decompressor),
+        decompressed,
+        ..
+    } = scratch
+    else {
+        return Err(Reason::Unsupported);
+    };
+    decompressed.clear();
+    decompressed.reserve(payload_bytes);
+    // Writes no more than the capacity, which may exceed what was asked for; hence the check.
+    match decompressor.decompress_to_buffer(stored, decompressed) {
+        Ok(bytes) if bytes == payload_bytes => Ok(()),
+        _ => Err(Reason::Inconsistent),
+    }
+}
+
+/// Checksum of a frame's header at its place.
+fn header_checksum(source: SourceId, offset: u64, header: &[u8]) -> u32 {
+    let mut place = [0u8; 32];
+    place[..16].copy_from_slice(&source.incarnation.0.to_le_bytes());
+    place[16..24].copy_from_slice(&source.sequence.to_le_bytes());
+    place[24..].copy_from_slice(&offset.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c(&place), &header[8..FRAME_HEADER_BYTES])
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Reason> {
+    let (taken, after) = rest.split_at_checked(length).ok_or(Reason::Inconsistent)?;
+    *rest = after;
+    Ok(taken)
+}
+
+/// Reads a number; the caller has checked that `bytes` reaches far enough.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut number = [0u8; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0u8; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+fn u128_at(bytes: &[u8], at: usize) -> u128 {
+    let mut number = [0u8; 16];
+    number.copy_from_slice(&bytes[at..at + 16]);
+    u128::from_le_bytes(number)
+}

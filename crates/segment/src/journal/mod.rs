@@ -1,0 +1,90 @@
+//! The journal: where records are made durable before they are sorted into segments.
+//!
+//! Invariants:
+//! - What [`Writer::sync`] returned for is read back after any crash, exactly once, in order.
+//! - Nothing beyond the synced length of an open file is shown to readers (R1).
+//! - A file that could not be synced is never synced again: its good prefix is copied to a new
+//!   file (R1).
+//! - A closed file never changes (R2); its number is dense within its incarnation.
+//! - No bytes make reading fail: what does not check out is skipped, named and counted.
+//!
+//! ```text
+//! append ─▶ <incarnation>-<sequence>.open ──close: sync, rename──▶ ….journal ─▶ consumed, removed
+//!               │ error: cut at the synced length, go on with the next sequence
+//!               └ a crash: recover cuts the torn tail and closes it
+//! ```
+//!
+//! The layout is in `docs/format/journal.md`.
+
+mod frame;
+mod read;
+mod visible;
+mod salvage;
+mod writer;
+mod recover;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod format_tests;
+
+pub use frame::{
+    BatchId, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION, FRAME_BODY_BYTES_MAX,
+    FRAME_ENTRIES_MAX, FRAME_HEADER_BYTES, FRAME_MARKER, FRAME_PAYLOAD_BYTES_MAX,
+    FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader, FileHeaderError, LABELS_BYTES_MAX,
+    LABELS_MAX, Reason,
+};
+pub use read::{
+    DAMAGES_LISTED_MAX, Damage, Damages, Entries, Frame, Frames, JournalFile, OpenError, Scanned,
+    fuzz_frames,
+};
+pub use recover::{Cut, RecoverError, Recovered, Unusable, recover};
+pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
+pub use writer::{Appended, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};
+
+use logpond_record::{Incarnation, SourceId};
+
+/// The directory of the journal, below the data directory.
+pub const DIRECTORY: &str = "journal";
+
+/// Suffix of a file that is being written, or was when its process ended.
+pub const SUFFIX_OPEN: &str = ".open";
+/// Suffix of a file that never changes again.
+pub const SUFFIX_CLOSED: &str = ".journal";
+/// Suffix of the copy of a good prefix, before it is complete.
+pub const SUFFIX_SALVAGE: &str = ".salvage";
+/// Suffix of a file in which nothing readable was found; it is kept for people to look at.
+pub const SUFFIX_QUARANTINED: &str = ".quarantined";
+
+/// The path of a source's file with this suffix.
+pub fn path(source: SourceId, suffix: &str) -> String {
+    format!(
+        "{DIRECTORY}/{}-{:016}{suffix}",
+        source.incarnation, source.sequence
+    )
+}
+
+/// Reads a file name (without the directory) back into its source and suffix.
+///
+/// `None` for names that the journal does not give.
+pub fn parse_name(name: &str) -> Option<(SourceId, &'static str)> {
+    let (stem, suffix) = [
+        SUFFIX_OPEN,
+        SUFFIX_CLOSED,
+        SUFFIX_SALVAGE,
+        SUFFIX_QUARANTINED,
+    ]
+    .into_iter()
+    .find_map(|suffix| Some((name.strip_suffix(suffix)?, suffix)))?;
+    let (incarnation, sequence) = stem.split_once('-')?;
+    let lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let well_formed = incarnation.len() == 32
+        && incarnation.bytes().all(lower_hex)
+        && (16..=20).contains(&sequence.len())
+        && sequence.bytes().all(|b| b.is_ascii_digit());
+    let source = SourceId {
+        incarnation: incarnation.parse::<Incarnation>().ok()?,
+        sequence: sequence.parse().ok()?,
+    };
+    // One name for one source: a longer form with leading zeros is not ours.
+    (well_formed && path(source, suffix).ends_with(name)).then_some((source, suffix))
+}

@@ -1,0 +1,149 @@
+//! What of the journal readers may read at this moment.
+//!
+//! Invariants: an open file is listed with its synced length and no more (R1); a source is in one
+//! place of a snapshot only; a listed open file can be read whatever its name has become.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use logpond_record::{Id, SourceId, Timestamp};
+
+use crate::disk::ReadAt;
+use crate::tally::Tally;
+
+/// What a run of frames contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows, raw bytes and the sum of row hashes.
+    pub tally: Tally,
+    /// Earliest receive time; [`Timestamp::MAX`] without rows.
+    pub received_min: Timestamp,
+    /// Latest receive time; [`Timestamp::MIN`] without rows.
+    pub received_max: Timestamp,
+}
+
+impl Default for Summary {
+    fn default() -> Summary {
+        Summary {
+            tally: Tally::default(),
+            received_min: Timestamp::MAX,
+            received_max: Timestamp::MIN,
+        }
+    }
+}
+
+impl Summary {
+    /// Counts one row.
+    pub fn add_row(&mut self, id: Id, received: Timestamp, raw: &[u8]) {
+        self.tally.add_row(id, raw);
+        self.received_min = self.received_min.min(received);
+        self.received_max = self.received_max.max(received);
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.tally.rows
+    }
+}
+
+/// A file whose end is not final: the one being written, or one that could not be closed yet.
+#[derive(Clone)]
+pub struct OpenState {
+    /// The path it was created with; it may have another one by now.
+    pub path: String,
+    /// The source it will be when closed.
+    pub source: SourceId,
+    /// How far it may be read. Never more than what was synced.
+    pub synced_bytes: u64,
+    /// What is in the synced part.
+    pub summary: Summary,
+    /// The file, opened for reading.
+    pub file: Arc<dyn ReadAt>,
+}
+
+impl fmt::Debug for OpenState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenState")
+            .field("path", &self.path)
+            .field("synced_bytes", &self.synced_bytes)
+            .field("summary", &self.summary)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A file that never changes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedFile {
+    /// Its path.
+    pub path: String,
+    /// The source that it is.
+    pub source: SourceId,
+    /// Its length.
+    pub bytes: u64,
+    /// What is in it.
+    pub summary: Summary,
+}
+
+/// The readable journal at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Grows with every change.
+    pub version: u64,
+    /// Files whose end is not final, oldest first.
+    pub open: Vec<OpenState>,
+    /// Closed files that nobody has removed, oldest first.
+    pub closed: Arc<Vec<ClosedFile>>,
+}
+
+/// The shared view of the journal: the writer publishes, readers take snapshots.
+///
+/// Locks are held for moments only and never over IO.
+#[derive(Debug, Default)]
+pub struct Visible {
+    state: Mutex<Snapshot>,
+}
+
+impl Visible {
+    /// The journal as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.lock().clone()
+    }
+
+    /// The current version; a reader that has seen it need not take a snapshot.
+    pub fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// Adds closed files, as [`super::recover`] found them.
+    pub fn add_closed(&self, files: Vec<ClosedFile>) {
+        let mut state = self.lock();
+        Arc::make_mut(&mut state.closed).extend(files);
+        state.version += 1;
+    }
+
+    /// Takes a closed file off the list: a segment holds its rows now, so the file may be removed.
+    ///
+    /// Whoever shows the segment and takes off the file should do so in one step as readers see
+    /// it, or readers must leave out journal files whose source a segment lists.
+    pub fn remove_closed(&self, source: SourceId) -> Option<ClosedFile> {
+        let mut state = self.lock();
+        let at = state.closed.iter().position(|file| file.source == source)?;
+        state.version += 1;
+        Some(Arc::make_mut(&mut state.closed).remove(at))
+    }
+
+    /// Replaces the open files and adds those that were closed, in one step.
+    pub(crate) fn publish(&self, open: Vec<OpenState>, closed: Option<ClosedFile>) {
+        let mut state = self.lock();
+        state.open = open;
+        if let Some(file) = closed {
+            Arc::make_mut(&mut state.closed).push(file);
+        }
+        state.version += 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Snapshot> {
+        // Nothing panics while the lock is held, and every change is complete in itself.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,668 @@
+//! The journal's writer: appends, syncs, closes.
+//!
+//! Invariants:
+//! - Record numbers and the receive time never step back within an incarnation, also after errors:
+//!   a number is given out once.
+//! - After an error every batch above [`Writer::durable_mark`] has failed, and its bytes are cut
+//!   off before its file is closed.
+//! - A file is closed only with rows in it, so the sequence numbers of closed files are dense.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp};
+
+use super::frame::{
+    BatchId, Codec, Encoder, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_TARGET,
+    FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
+};
+use super::read::entry_id;
+use super::salvage::{remove_if_there, salvage};
+use super::visible::{ClosedFile, OpenState, Summary, Visible};
+use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
+use crate::disk::{AppendFile, Disk, ReadAt};
+
+/// The most files that may wait for being closed after errors. The disk fails at everything when
+/// so many wait; refusing is better than leaving ever more behind.
+pub const UNCLOSED_FILES_MAX: usize = 16;
+
+/// How long a file that could not be closed is left alone before the next attempt.
+const RETRY_NS: i64 = 5_000_000_000;
+
+/// The frame buffer is given back above this: a single huge entry must not cost memory for ever.
+const BUFFER_BYTES_KEPT: usize = 2 * FRAME_PAYLOAD_BYTES_TARGET;
+
+/// When files end, and how payloads are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A file is closed this long after its first append, in nanoseconds.
+    pub rotate_age_ns: i64,
+    /// A file is closed once it has this many bytes.
+    pub rotate_bytes: u64,
+    /// How payloads are stored.
+    pub codec: Codec,
+}
+
+impl Default for Settings {
+    /// 30 seconds, 16 MiB, not compressed.
+    fn default() -> Settings {
+        Settings {
+            rotate_age_ns: 30_000_000_000,
+            rotate_bytes: 16 << 20,
+            codec: Codec::None,
+        }
+    }
+}
+
+/// What an append gave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Id of the first entry; the others follow by one. [`Id::MIN`] for an empty batch.
+    pub first_id: Id,
+    /// Number of entries.
+    pub count: u64,
+    /// The batch is durable once [`Writer::durable_mark`] has reached this.
+    pub mark: u64,
+}
+
+/// Why a batch was not taken, or what was taken is not durable.
+#[derive(Debug)]
+pub enum WriteError {
+    /// The disk is full. Nothing is damaged; try again when there is room.
+    Full {
+        /// What was being written.
+        path: String,
+        /// What the disk said.
+        error: io::Error,
+    },
+    /// The disk failed.
+    Disk {
+        /// What was done.
+        operation: &'static str,
+        /// What it was done to.
+        path: String,
+        /// What the disk said.
+        error: io::Error,
+    },
+    /// The batch has too many or too long labels; nothing was written and no other batch is
+    /// affected.
+    Labels {
+        /// Their encoded length.
+        bytes: usize,
+        /// Their number.
+        count: usize,
+    },
+    /// Too many files could not be closed after errors; nothing was written.
+    Unclosed {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl WriteError {
+    fn disk(operation: &'static str, path: &str, error: io::Error) -> WriteError {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                WriteError::Full { path, error }
+            }
+            _ => WriteError::Disk {
+                operation,
+                path,
+                error,
+            },
+        }
+    }
+
+    /// Whether the reason is a full disk: refuse records until there is room.
+    pub fn is_full(&self) -> bool {
+        matches!(self, WriteError::Full { .. })
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Full { path, .. } => {
+                write!(f, "the disk is full: cannot write {path}; free some space")
+            }
+            WriteError::Disk {
+                operation, path, ..
+            } => write!(f, "cannot {operation} {path}; check the disk"),
+            WriteError::Labels { bytes, count } => write!(
+                f,
+                "{count} labels of {bytes} bytes exceed the limit of {LABELS_MAX} labels or \
+                 {LABELS_BYTES_MAX} bytes; send fewer"
+            ),
+            WriteError::Unclosed { count } => write!(
+                f,
+                "{count} journal files could not be closed after disk errors; check the disk"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            WriteError::Full { error, .. } | WriteError::Disk { error, .. } => Some(error),
+            WriteError::Labels { .. } | WriteError::Unclosed { .. } => None,
+        }
+    }
+}
+
+/// A length of a file, what is in it, and the mark of its last batch.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    bytes: u64,
+    summary: Summary,
+    mark: u64,
+}
+
+/// The file that is being written.
+struct OpenFile {
+    file: Box<dyn AppendFile>,
+    reader: Arc<dyn ReadAt>,
+    source: SourceId,
+    begun: Timestamp,
+    appended: Reach,
+    synced: Reach,
+    /// Whether the file's name is durable.
+    named: bool,
+}
+
+/// A file that takes no more frames but has not got its final name.
+struct Unclosed {
+    /// Absent only where nothing can be read.
+    reader: Option<Arc<dyn ReadAt>>,
+    source: SourceId,
+    synced: Reach,
+    fate: Fate,
+}
+
+/// The next thing to do with a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nothing in it was synced: remove it.
+    Remove,
+    /// It has a tail that failed, but no sync failed: cut that off, then rename it.
+    Cut,
+    /// All of it is synced: rename it.
+    Rename,
+    /// A sync failed: it must not be synced again, so copy its good prefix to the final name.
+    Salvage,
+    /// It has its final name: make that durable.
+    Name,
+    /// The copy has its final name: make that durable, then remove the original.
+    NameCopy,
+}
+
+/// Appends batches to the journal. One thread owns it.
+pub struct Writer {
+    disk: Arc<dyn Disk>,
+    settings: Settings,
+    visible: Arc<Visible>,
+    incarnation: Option<Incarnation>,
+    sequence_next: u64,
+    number_next: u64,
+    received_last: Timestamp,
+    durable_mark: u64,
+    directory_made: bool,
+    open: Option<OpenFile>,
+    unclosed: Vec<Unclosed>,
+    retry_at: Timestamp,
+    encoder: Encoder,
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// A writer that has not written; it touches the disk at the first append.
+    pub fn new(disk: Arc<dyn Disk>, settings: Settings) -> Writer {
+        Writer {
+            disk,
+            settings,
+            visible: Arc::default(),
+            incarnation: None,
+            sequence_next: 0,
+            number_next: 0,
+            received_last: Timestamp(0),
+            durable_mark: 0,
+            directory_made: false,
+            open: None,
+            unclosed: Vec::new(),
+            retry_at: Timestamp::MIN,
+            encoder: Encoder::new(settings.codec),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// What readers may read, kept up to date by this writer.
+    pub fn visible(&self) -> Arc<Visible> {
+        self.visible.clone()
+    }
+
+    /// The writer's incarnation, once something was appended.
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.incarnation
+    }
+
+    /// Batches with marks up to this are durable. After an error the others have failed.
+    pub fn durable_mark(&self) -> u64 {
+        self.durable_mark
+    }
+
+    /// Bytes that were appended and not yet synced.
+    pub fn unsynced_bytes(&self) -> u64 {
+        let open = self.open.as_ref();
+        open.map_or(0, |open| open.appended.bytes - open.synced.bytes)
+    }
+
+    /// Appends a batch, closing the current file before if it is due.
+    ///
+    /// The batch is written but not durable. After an error (but [`WriteError::Labels`]) the batch
+    /// and all above [`Writer::durable_mark`] have failed; the next append begins a new file.
+    /// `mint` gives the random incarnation and is called at the first append only.
+    pub fn append(
+        &mut self,
+        batch: &Batch,
+        now: Timestamp,
+        mint: impl FnOnce() -> Incarnation,
+    ) -> Result<Appended, WriteError> {
+        self.append_identified(batch, None, now, mint)
+    }
+
+    /// [`Writer::append`] of a batch that its producer named.
+    pub fn append_identified(
+        &mut self,
+        batch: &Batch,
+        batch_id: Option<BatchId>,
+        now: Timestamp,
+        mint: impl FnOnce() -> Incarnation,
+    ) -> Result<Appended, WriteError> {
+        if batch.is_empty() {
+            return Ok(Appended {
+                first_id: Id::MIN,
+                count: 0,
+                mark: self.durable_mark,
+            });
+        }
+        let bytes = labels_bytes(&batch.labels);
+        let count = batch.labels.len();
+        if bytes > LABELS_BYTES_MAX || count > LABELS_MAX {
+            return Err(WriteError::Labels { bytes, count });
+        }
+        self.rotate_if_due(now)?;
+        let incarnation = *self.incarnation.get_or_insert_with(mint);
+        // The receive time never steps back, so that ids increase.
+        let received = now.max(self.received_last);
+        self.received_last = received;
+        if self.open.is_none() {
+            self.begin(incarnation, received)?;
+        }
+        // Numbers of a batch that fails are not given out again: its frames may come back to
+        // life in a crash before they are cut off.
+        let first = self.number_next;
+        self.number_next += batch.len() as u64;
+        match self.write_frames(batch, batch_id, received, first) {
+            Ok(reach) => {
+                if let Some(open) = &mut self.open {
+                    open.appended = reach;
+                }
+            }
+            Err(error) => {
+                self.abandon(false);
+                return Err(error);
+            }
+        }
+        Ok(Appended {
+            first_id: entry_id(received, incarnation, first),
+            count: batch.len() as u64,
+            mark: self.number_next,
+        })
+    }
+
+    /// Makes everything that was appended durable, and visible to readers.
+    ///
+    /// After an error all batches above [`Writer::durable_mark`] have failed.
+    pub fn sync(&mut self) -> Result<(), WriteError> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        if open.synced.bytes == open.appended.bytes {
+            return Ok(());
+        }
+        let path = path(open.source, SUFFIX_OPEN);
+        let synced = open
+            .file
+            .sync()
+            .map_err(|error| WriteError::disk("sync", &path, error))
+            .and_then(|()| match open.named {
+                true => Ok(()),
+                false => self
+                    .disk
+                    .sync_directory(DIRECTORY)
+                    .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error)),
+            });
+        match synced {
+            Ok(()) => {
+                open.named = true;
+                open.synced = open.appended;
+                self.durable_mark = open.synced.mark;
+                self.publish(None);
+                Ok(())
+            }
+            Err(error) => {
+                self.abandon(true);
+                Err(error)
+            }
+        }
+    }
+
+    /// Closes the current file if it is old or large enough, and tries again to close files that
+    /// could not be closed. To be called at least every second or so while idle.
+    ///
+    /// Fails only if unsynced batches were lost by it; a file that is synced but could not be
+    /// renamed is tried again later.
+    pub fn rotate_if_due(&mut self, now: Timestamp) -> Result<(), WriteError> {
+        if !self.unclosed.is_empty() && now >= self.retry_at {
+            self.retry_at = now.saturating_add(RETRY_NS);
+            // Those that fail again stay in the list.
+            let _ = self.settle();
+        }
+        let now = now.max(self.received_last);
+        let due = self.open.as_ref().is_some_and(|open| {
+            now >= open.begun.saturating_add(self.settings.rotate_age_ns)
+                || open.appended.bytes >= self.settings.rotate_bytes
+        });
+        if due {
+            self.sync()?;
+            self.finish();
+            let _ = self.settle();
+        }
+        Ok(())
+    }
+
+    /// Syncs and closes the current file. Everything that was appended is durable afterwards.
+    ///
+    /// An error with [`Writer::durable_mark`] at the last mark says that all is durable but a file
+    /// has not got its final name; [`super::recover`] gives it at the next start.
+    pub fn close(&mut self) -> Result<(), WriteError> {
+        self.sync()?;
+        self.finish();
+        self.settle()
+    }
+
+    /// Begins the file with the next sequence number.
+    fn begin(&mut self, incarnation: Incarnation, received: Timestamp) -> Result<(), WriteError> {
+        // A file without synced rows has the number that is needed now.
+        if self.unclosed.iter().any(|file| file.fate == Fate::Remove) {
+            self.settle()?;
+        }
+        if self.unclosed.len() >= UNCLOSED_FILES_MAX {
+            return Err(WriteError::Unclosed {
+                count: self.unclosed.len(),
+            });
+        }
+        if !self.directory_made {
+            self.disk
+                .create_directory(DIRECTORY)
+                .map_err(|error| WriteError::disk("create the directory", DIRECTORY, error))?;
+            self.directory_made = true;
+        }
+        let source = SourceId {
+            incarnation,
+            sequence: self.sequence_next,
+        };
+        let (file, reader) = match self.create(source, received) {
+            Ok(created) => created,
+            Err(error) => {
+                // Incarnations are random, so whatever has this name is what this attempt left.
+                self.unclosed.push(Unclosed {
+                    reader: None,
+                    source,
+                    synced: Reach::default(),
+                    fate: Fate::Remove,
+                });
+                return Err(error);
+            }
+        };
+        self.sequence_next += 1;
+        self.open = Some(OpenFile {
+            file,
+            reader,
+            source,
+            begun: received,
+            appended: Reach {
+                bytes: FILE_HEADER_BYTES as u64,
+                ..Reach::default()
+            },
+            synced: Reach::default(),
+            named: false,
+        });
+        Ok(())
+    }
+
+    /// Creates a file with its header, and opens it for readers.
+    fn create(
+        &self,
+        source: SourceId,
+        created: Timestamp,
+    ) -> Result<(Box<dyn AppendFile>, Arc<dyn ReadAt>), WriteError> {
+        let path = path(source, SUFFIX_OPEN);
+        let create = || {
+            let mut file = self.disk.create(&path)?;
+            file.append(&FileHeader { source, created }.encode())?;
+            Ok((file, self.disk.open(&path)?))
+        };
+        create().map_err(|error| WriteError::disk("create", &path, error))
+    }
+
+    /// Appends the batch's frames to the open file; gives how far the file then reaches.
+    fn write_frames(
+        &mut self,
+        batch: &Batch,
+        batch_id: Option<BatchId>,
+        received: Timestamp,
+        first: u64,
+    ) -> Result<Reach, WriteError> {
+        // `begin` has been called.
+        let Some(open) = &mut self.open else {
+            return Ok(Reach::default());
+        };
+        let mut reach = open.appended;
+        let mut lengths = batch.lengths();
+        let mut payload = batch.payload();
+        let mut number = first;
+        while !lengths.is_empty() {
+            let (count, bytes) = frame_extent(lengths);
+            let (frame_lengths, lengths_after) = lengths.split_at(count);
+            let (frame_payload, payload_after) = payload.split_at(bytes);
+            let parts = FrameParts {
+                kind: batch.kind,
+                labels: &batch.labels,
+                lengths: frame_lengths,
+                payload: frame_payload,
+                first_number: number,
+                received,
+                batch_id,
+            };
+            self.encoder
+                .encode(open.source, reach.bytes, &parts, &mut self.buffer);
+            let written = open.file.append(&self.buffer);
+            reach.bytes += self.buffer.len() as u64;
+            if self.buffer.capacity() > BUFFER_BYTES_KEPT {
+                self.buffer = Vec::new();
+            }
+            written.map_err(|error| {
+                WriteError::disk("append to", &path(open.source, SUFFIX_OPEN), error)
+            })?;
+            (lengths, payload) = (lengths_after, payload_after);
+            number += count as u64;
+        }
+        for (index, raw) in batch.iter().enumerate() {
+            let id = entry_id(received, open.source.incarnation, first + index as u64);
+            reach.summary.add_row(id, received, raw);
+        }
+        reach.mark = number;
+        Ok(reach)
+    }
+
+    /// Takes no more frames into the current file, after an error.
+    fn abandon(&mut self, sync_failed: bool) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        let mut fate = Fate::Salvage;
+        if !sync_failed && open.appended.summary.rows() > 0 {
+            // No sync has failed yet, so the batches before the failed one may still be saved.
+            let durable = open.file.sync().is_ok()
+                && (open.named || self.disk.sync_directory(DIRECTORY).is_ok());
+            if durable {
+                open.synced = open.appended;
+                self.durable_mark = open.synced.mark;
+                fate = Fate::Cut;
+            }
+        }
+        if open.synced.summary.rows() == 0 {
+            fate = Fate::Remove;
+            self.sequence_next = open.source.sequence;
+        }
+        self.set_aside(open, fate);
+        self.retry_at = Timestamp::MIN;
+        // What fails again stays in the list.
+        let _ = self.settle();
+    }
+
+    /// Takes no more frames into the current file, which is synced.
+    fn finish(&mut self) {
+        if let Some(open) = self.open.take() {
+            debug_assert_eq!(open.synced.bytes, open.appended.bytes);
+            self.set_aside(open, Fate::Rename);
+        }
+    }
+
+    fn set_aside(&mut self, open: OpenFile, fate: Fate) {
+        self.unclosed.push(Unclosed {
+            reader: Some(open.reader),
+            source: open.source,
+            synced: open.synced,
+            fate,
+        });
+        self.publish(None);
+    }
+
+    /// Tries to close all files that wait for it; the last error, if any.
+    fn settle(&mut self) -> Result<(), WriteError> {
+        let mut result = Ok(());
+        let mut index = 0;
+        while index < self.unclosed.len() {
+            match self.settle_one(index) {
+                Ok(closed) => {
+                    self.unclosed.remove(index);
+                    self.publish(closed);
+                }
+                Err(error) => {
+                    index += 1;
+                    result = Err(error);
+                }
+            }
+        }
+        result
+    }
+
+    /// Goes on with one file until it is closed (or removed) or something fails; every step that
+    /// was done stays done.
+    fn settle_one(&mut self, index: usize) -> Result<Option<ClosedFile>, WriteError> {
+        let file = &mut self.unclosed[index];
+        let from = path(file.source, SUFFIX_OPEN);
+        let to = path(file.source, SUFFIX_CLOSED);
+        let disk = &*self.disk;
+        loop {
+            let failed = |operation| {
+                let from = &from;
+                move |error| WriteError::disk(operation, from, error)
+            };
+            match file.fate {
+                Fate::Remove => {
+                    remove_if_there(disk, &from).map_err(failed("remove"))?;
+                    return Ok(None);
+                }
+                Fate::Cut => {
+                    disk.truncate(&from, file.synced.bytes)
+                        .map_err(failed("truncate"))?;
+                    file.fate = Fate::Rename;
+                }
+                Fate::Rename => {
+                    rename_once(disk, &from, &to).map_err(failed("rename"))?;
+                    file.fate = Fate::Name;
+                }
+                Fate::Salvage => {
+                    if let Some(reader) = &file.reader {
+                        let synced = &file.synced;
+                        salvage(disk, file.source, &**reader, synced.bytes, &synced.summary)
+                            .map_err(failed("salvage"))?;
+                    }
+                    file.fate = Fate::NameCopy;
+                }
+                Fate::Name | Fate::NameCopy => {
+                    disk.sync_directory(DIRECTORY)
+                        .map_err(failed("sync the directory of"))?;
+                    if file.fate == Fate::NameCopy {
+                        // Only now: before, a crash could keep the removal and lose the rename.
+                        // If it fails, recovery finds both and keeps the closed one.
+                        let _ = disk.remove(&from);
+                    }
+                    return Ok(Some(ClosedFile {
+                        path: to,
+                        source: file.source,
+                        bytes: file.synced.bytes,
+                        summary: file.synced.summary,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn publish(&self, closed: Option<ClosedFile>) {
+        let state = |source: SourceId, synced: &Reach, file: &Arc<dyn ReadAt>| OpenState {
+            path: path(source, SUFFIX_OPEN),
+            source,
+            synced_bytes: synced.bytes,
+            summary: synced.summary,
+            file: file.clone(),
+        };
+        let unclosed = self.unclosed.iter().filter_map(|file| {
+            let reader = file.reader.as_ref()?;
+            Some(state(file.source, &file.synced, reader))
+        });
+        let open = self.open.iter();
+        let open = open.map(|open| state(open.source, &open.synced, &open.reader));
+        let readable = unclosed
+            .chain(open)
+            .filter(|state| state.summary.rows() > 0);
+        self.visible.publish(readable.collect(), closed);
+    }
+}
+
+/// How many entries, and how many bytes of payload, go into the next frame.
+fn frame_extent(lengths: &[u32]) -> (usize, usize) {
+    let mut bytes = 0;
+    for (index, &length) in lengths.iter().take(FRAME_ENTRIES_MAX).enumerate() {
+        let with = bytes + length as usize;
+        // An entry stays whole, however long it is.
+        if index > 0 && with > FRAME_PAYLOAD_BYTES_TARGET {
+            return (index, bytes);
+        }
+        bytes = with;
+    }
+    (lengths.len().min(FRAME_ENTRIES_MAX), bytes)
+}
+
+/// Renames, unless an earlier attempt that reported an error has done it.
+fn rename_once(disk: &dyn Disk, from: &str, to: &str) -> io::Result<()> {
+    match disk.rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && disk.open(to).is_ok() => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,171 @@
+// The search page: one query at a time, streamed; the newest rows first.
+//
+// Text from records only ever becomes text nodes, never markup.
+
+// Rows kept in the page; more would slow the browser, and nobody reads them.
+const ROWS_MAX = 500;
+// Characters of a value that are shown.
+const VALUE_CHARS_MAX = 20000;
+
+const byId = (id) => document.getElementById(id);
+const [form, query, range, run, stop] = ["search", "query", "range", "run", "stop"].map(byId);
+const [error, status, rows, histogram] = ["error", "status", "rows", "histogram"].map(byId);
+let running = null;
+
+function element(name, text, attributes = {}) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function clip(text) {
+  if (text.length <= VALUE_CHARS_MAX) return text;
+  return `${text.slice(0, VALUE_CHARS_MAX)} … ${text.length - VALUE_CHARS_MAX} more characters`;
+}
+
+function shown(value) {
+  return clip(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+function summaryOf(record) {
+  if (record._msg !== undefined) return record._msg;
+  const fields = Object.entries(record).filter(([name]) => !name.startsWith("_"));
+  return fields.map(([name, value]) => `${name}=${shown(value)}`).join(" ");
+}
+
+function row(record) {
+  const details = element("details");
+  const summary = element("summary");
+  summary.append(
+    element("time", record._time.replace("T", " "), { datetime: record._time }),
+    element("span", clip(summaryOf(record))),
+  );
+  details.append(summary);
+  details.addEventListener("toggle", () => {
+    if (!details.open || details.lastChild !== summary) return;
+    const list = element("dl");
+    for (const [name, value] of Object.entries(record)) {
+      list.append(element("dt", name), element("dd", shown(value)));
+    }
+    details.append(list);
+  });
+  const item = element("li");
+  item.append(details);
+  return item;
+}
+
+// Shows what is wrong, underlined where it is wrong in the query.
+function showError(problem) {
+  error.replaceChildren();
+  error.hidden = false;
+  if (problem.start !== undefined) {
+    const characters = [...query.value];
+    const part = (from, to) => characters.slice(from, to).join("");
+    const wrong = part(problem.start, problem.end) || " ";
+    error.append(part(0, problem.start), element("mark", wrong), part(problem.end), "\n");
+  }
+  error.append(problem.message);
+  if (problem.hint) error.append(`; ${problem.hint}`);
+}
+
+async function* lines(url, signal) {
+  const response = await fetch(url, { signal });
+  if (!response.ok) {
+    const answer = await response.json().catch(() => null);
+    throw answer?.error ?? { message: `the server answered ${response.status}` };
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    for (const part of parts) if (part) yield JSON.parse(part);
+  }
+}
+
+async function showRows(parameters, signal) {
+  const found = new URLSearchParams({ ...parameters, limit: ROWS_MAX, direction: "backward" });
+  let count = 0;
+  for await (const record of lines(`api/v1/query?${found}`, signal)) {
+    if (record._trailer) return showTrailer(record._trailer, count);
+    rows.append(row(record));
+    count += 1;
+    status.textContent = `${count} records …`;
+  }
+  throw { message: "the answer broke off" };
+}
+
+function showTrailer(trailer, count) {
+  const parts = [`${count}${trailer.more ? " newest" : ""} records`];
+  parts.push(`${trailer.bytes_scanned.toLocaleString()} bytes read`, `${Math.round(trailer.elapsed_ms)} ms`);
+  if (trailer.more) parts.push("more exist: narrow the search");
+  if (!count && trailer.newest) parts.push(`the newest record is of ${trailer.newest}`);
+  if (!trailer.complete) parts.push(`incomplete: ${trailer.missing.join("; ")}`);
+  status.textContent = parts.join(" · ");
+  status.className = trailer.complete ? "" : "partial";
+}
+
+async function showHistogram(parameters, signal) {
+  const buckets = [];
+  for await (const bucket of lines(`api/v1/histogram?${new URLSearchParams(parameters)}`, signal)) {
+    if (!bucket._trailer) buckets.push(bucket);
+  }
+  const most = Math.max(1, ...buckets.map((b) => b.count));
+  histogram.replaceChildren(...buckets.map((bucket) => {
+    const title = `${bucket.from}: ${bucket.count}`;
+    const bar = element("span", undefined, { title });
+    // A style attribute is not allowed by the page's policy; a property is.
+    bar.style.height = bucket.count ? `${Math.max(2, (100 * bucket.count) / most)}%` : "0";
+    return bar;
+  }));
+}
+
+async function search() {
+  running?.abort();
+  const mine = new AbortController();
+  running = mine;
+  error.hidden = true;
+  rows.replaceChildren();
+  histogram.replaceChildren();
+  status.className = "";
+  status.textContent = "searching …";
+  [run.hidden, stop.hidden] = [true, false];
+  const parameters = { q: query.value, from: range.value };
+  try {
+    await showRows(parameters, mine.signal);
+    // Over all time most buckets would be empty.
+    if (range.value !== "@0") await showHistogram(parameters, mine.signal);
+  } catch (problem) {
+    if (mine.signal.aborted) {
+      if (running === mine) status.textContent = `stopped: ${rows.childElementCount} records, not all`;
+    } else {
+      status.textContent = "";
+      showError(problem);
+    }
+  }
+  if (running === mine) [run.hidden, stop.hidden] = [false, true];
+}
+
+function fromAddress() {
+  const parameters = new URLSearchParams(location.search);
+  query.value = parameters.get("q") ?? "";
+  const from = parameters.get("from");
+  if (from && [...range.options].some((option) => option.value === from)) range.value = from;
+  search();
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  history.pushState(null, "", `?${new URLSearchParams({ q: query.value, from: range.value })}`);
+  search();
+});
+range.addEventListener("change", () => form.requestSubmit());
+stop.addEventListener("click", () => running?.abort());
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") running?.abort();
+});
+addEventListener("popstate", fromAddress);
+fromAddress();
