@@ -88,67 +88,6 @@ fn pure_crates_know_nothing_of_the_world() {
 }
 
 #[test]
-fn pure_crates_do_not_iterate_over_hash_maps() {
-    // Iteration order differs from run to run; anything that reaches a file or an answer must
-    // not depend on it. Best effort: names bound to a hash map in a file and iterated there.
-    let mut findings = Vec::new();
-    for source in repository()
-        .iter()
-        .filter(|s| s.is_rust() && in_pure_crate(s))
-    {
-        if source.is_test_only() {
-            continue;
-        }
-        let lines = source.shipped_lines();
-        let names: Vec<&str> = lines.iter().filter_map(|(_, l)| hash_map_name(l)).collect();
-        for (number, line) in &lines {
-            for name in &names {
-                if iterates(line, name) && !line.contains("// any order") {
-                    findings.push(format!("{}:{number}: {}", source.path, line.trim()));
-                }
-            }
-        }
-    }
-    assert_none(
-        findings,
-        "sort, use a BTreeMap, or end the line with `// any order: reason`",
-    );
-}
-
-/// The name that a line binds to a hash map or set, if it does.
-fn hash_map_name(line: &str) -> Option<&str> {
-    let at = line.find("HashMap").or_else(|| line.find("HashSet"))?;
-    let before = line[..at].trim_end();
-    let before = before
-        .strip_suffix("std::collections::")
-        .unwrap_or(before)
-        .trim_end();
-    let before = before
-        .strip_suffix(':')
-        .or_else(|| before.strip_suffix('='))?
-        .trim_end();
-    let name = before.rsplit([' ', '(', ',']).next()?;
-    (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
-        .then_some(name)
-}
-
-fn iterates(line: &str, name: &str) -> bool {
-    let calls = [
-        "iter()",
-        "keys()",
-        "values()",
-        "into_iter()",
-        "drain()",
-        "iter_mut()",
-    ];
-    calls
-        .iter()
-        .any(|call| line.contains(&format!("{name}.{call}")))
-        || line.contains(&format!("in &{name} "))
-        || line.contains(&format!("in &self.{name} "))
-}
-
-#[test]
 fn nothing_is_left_undone() {
     let markers = [
         ["TO", "DO"].concat(),
@@ -230,21 +169,4 @@ fn names_say_something() {
 fn names_are_whole() {
     assert!(names("let f = File::open(path);", "File::open"));
     assert!(!names("let f = JournalFile::open(disk);", "File::open"));
-}
-
-#[test]
-fn hash_map_iteration_is_found() {
-    assert_eq!(hash_map_name("    seen: HashMap<u64, u32>,"), Some("seen"));
-    assert_eq!(
-        hash_map_name("let mut seen = HashMap::new();"),
-        Some("seen")
-    );
-    assert_eq!(
-        hash_map_name("    let seen: std::collections::HashSet<u8>"),
-        Some("seen")
-    );
-    assert_eq!(hash_map_name("use std::collections::HashMap;"), None);
-    assert!(iterates("for x in self.seen.keys() {", "seen"));
-    assert!(iterates("for x in &self.seen {", "seen"));
-    assert!(!iterates("self.seen.get(&x)", "seen"));
 }
