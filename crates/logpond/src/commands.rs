@@ -1,3 +1,88 @@
-pub fn run(_cli: crate::cli::Cli) -> u8 {
-    0
+//! What the subcommands do, one file each.
+//!
+//! Invariants: nothing but data goes to standard output; errors are said once, on standard error,
+//! by [`run`]; a reader of the output that goes away ends a command silently and with success.
+
+mod selection;
+mod query;
+mod listing;
+mod top;
+mod fields;
+mod histogram;
+mod segments;
+mod compact;
+mod forward;
+mod serve;
+mod verify;
+mod pages;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::terminal::complain;
+
+/// How a command ended: the table of exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done; of a question: something was found.
+    Found = 0,
+    /// Nothing was found, in a complete answer; of `verify`: there is damage.
+    None = 1,
+    /// It did not work.
+    Error = 2,
+    /// The answer is not complete.
+    Incomplete = 3,
+    /// The user interrupted it.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command failed; it is shown with its causes.
+pub type Failure = Box<dyn Error>;
+
+/// Does what the command line says.
+pub fn run(cli: Cli) -> Exit {
+    let outcome = match cli.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Forward(args) => forward::run(args),
+        Command::Query(args) => query::run(*args),
+        Command::Top(args) => top::run(args),
+        Command::Fields(args) => fields::run(args),
+        Command::Histogram(args) => histogram::run(args),
+        Command::Segments(args) => segments::run(&args),
+        Command::Compact(args) => compact::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Completion(args) => pages::completion(&args),
+        Command::Man(args) => pages::man(&args),
+        Command::Version(args) => pages::version(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        // Who pipes into `head` has seen enough.
+        if is_broken_pipe(error.as_ref()) {
+            return Exit::Found;
+        }
+        complain(error.as_ref());
+        match error.downcast_ref() {
+            Some(crate::client::ClientError::Broken(_)) => Exit::Incomplete,
+            _ => Exit::Error,
+        }
+    })
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Reads an environment variable.
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
 }

@@ -24,6 +24,15 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     decoded(file)
 }
 
+/// How many bytes a file will give, where that is known: it is a regular file and not compressed.
+pub fn plain_length(path: &Path) -> Option<u64> {
+    let mut file = File::open(path).ok()?;
+    let metadata = file.metadata().ok().filter(|m| m.is_file())?;
+    let mut start = [0; ZSTD_MAGIC.len()];
+    let filled = file.read(&mut start).ok()?;
+    (!is_compressed(&start[..filled])).then_some(metadata.len())
+}
+
 /// Standard input. What is compressed is only recognised once its first bytes are there.
 pub fn standard() -> Box<dyn Read + Send> {
     Box::new(Late {

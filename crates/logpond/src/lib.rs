@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
-//! `lp-journal` writes the journal; `lp-query-N` run queries; `lp-blocking` decode request bodies.
+//! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run queries; `lp-blocking` decode request bodies.
 
 pub mod cli;
 pub mod settings;
@@ -15,6 +15,7 @@ pub mod forward;
 pub mod input;
 pub mod net;
 pub mod ingest;
+pub mod store;
 pub mod query;
 pub mod serve;
 pub mod http;

@@ -18,6 +18,7 @@ pub use file::read_file;
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
+use logpond_search::size::Size;
 
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
 const LINE_BYTES_MIN: u64 = 1 << 10;
@@ -267,27 +268,8 @@ impl std::error::Error for SettingsError {
     }
 }
 
-/// How much of a disk is to stay free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// So many bytes.
-    Bytes(u64),
-    /// So many hundredths of the disk, from 0 to 99.
-    Percent(u8),
-}
-
-impl Room {
-    /// The room in bytes on a file system of this size.
-    pub fn bytes_of(self, total_bytes: u64) -> u64 {
-        match self {
-            Room::Bytes(bytes) => bytes,
-            Room::Percent(percent) => (u128::from(total_bytes) * u128::from(percent) / 100) as u64,
-        }
-    }
-}
-
 /// The settings of `logpond serve`: data only, all of it valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The data directory; it may not exist yet.
     pub data: PathBuf,
@@ -306,7 +288,7 @@ pub struct Settings {
     /// The most bytes of all live segments; `None` is no limit.
     pub retain_size_bytes: Option<u64>,
     /// How much of the disk stays free.
-    pub keep_free: Room,
+    pub keep_free: Size,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
     /// The file that says that the server is ready.
@@ -532,9 +514,9 @@ pub fn reference() -> String {
          `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \
          `$XDG_CONFIG_HOME/logpond/logpond.toml` over it.\n\n\
          `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
-         any free one. `DURATION` is a number with `s`, `m`, `h`, `d` or `w`, also several \
-         (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, \
-         `MiB`, `GiB`, `TiB` (powers of 1024).\n\n\
+         any free one. `DURATION` is a number with `s`, `m`, `h`, `d`, `w`, `month` or `y`, also \
+         several (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or \
+         `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024).\n\n\
          | key and flag | variable | value | default | meaning |\n\
          | --- | --- | --- | --- | --- |\n",
     );

@@ -1,8 +1,10 @@
-//! Measures the parser: `throughput FILE line|json|syslog [ROUNDS]`.
+//! Measures the parser: `throughput FILE line|json|syslog [SECONDS]`.
 //!
-//! Prints bytes and records per second of one core, how many lines were kept whole or had slots
-//! fixed, and what validating the same lines as pushed JSON costs.
+//! Prints bytes and records per CPU second (per second where the system does not count those), how
+//! many lines were kept whole or had slots fixed, and what validating the same lines as pushed JSON
+//! costs. Each way is repeated for `SECONDS`, 1 if not given, with a parser that has seen nothing.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use logpond_protocol::intake::Parser;
@@ -12,7 +14,7 @@ use logpond_record::{Entry, EntryKind, Id, Labels, Timestamp};
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, path, kind, rest @ ..] = &arguments[..] else {
-        eprintln!("usage: throughput FILE line|json|syslog [ROUNDS]");
+        eprintln!("usage: throughput FILE line|json|syslog [SECONDS]");
         std::process::exit(2);
     };
     let kind = match kind.as_str() {
@@ -20,7 +22,7 @@ fn main() {
         "syslog" => EntryKind::Syslog,
         _ => EntryKind::Line,
     };
-    let rounds: u32 = rest.first().and_then(|r| r.parse().ok()).unwrap_or(5);
+    let seconds: f64 = rest.first().and_then(|r| r.parse().ok()).unwrap_or(1.0);
     let data = match std::fs::read(path) {
         Ok(data) => data,
         Err(error) => {
@@ -32,49 +34,75 @@ fn main() {
         .split(|b| *b == b'\n')
         .filter(|l| !l.is_empty())
         .collect();
-    parse(&lines, kind, rounds);
-    let (mut valid, mut best) = (0, f64::MAX);
-    for _ in 0..rounds {
-        let start = Instant::now();
+    let bytes: usize = lines.iter().map(|l| l.len()).sum();
+    let mut seen = Seen::default();
+    let each = repeat(seconds, || seen = parse(&lines, kind));
+    println!(
+        "parse: {:.0} MB/s, {:.0} records/s; {} records, {:.1} slots each, {} text, {} whole, \
+         {} fixed",
+        bytes as f64 / each / 1e6,
+        lines.len() as f64 / each,
+        lines.len(),
+        seen.slots as f64 / lines.len() as f64,
+        seen.text,
+        seen.whole,
+        seen.fixed,
+    );
+    let mut valid = 0;
+    let each = repeat(seconds, || {
         valid = lines.iter().filter(|line| validate(line).is_ok()).count();
-        best = best.min(start.elapsed().as_secs_f64());
-    }
+    });
     if valid > lines.len() / 2 {
-        let bytes: usize = lines.iter().map(|l| l.len()).sum();
-        println!("validate: {:.0} MB/s", bytes as f64 / best / 1e6);
+        println!("validate: {:.0} MB/s", bytes as f64 / each / 1e6);
     }
 }
 
-fn parse(lines: &[&[u8]], kind: EntryKind, rounds: u32) {
+#[derive(Default)]
+struct Seen {
+    slots: usize,
+    text: usize,
+    whole: usize,
+    fixed: usize,
+}
+
+fn parse(lines: &[&[u8]], kind: EntryKind) -> Seen {
     let labels = Labels::new();
-    let bytes: usize = lines.iter().map(|l| l.len()).sum();
-    let mut best = f64::MAX;
-    let (mut whole, mut fixed, mut fields, mut text) = (0, 0, 0, 0);
-    for _ in 0..rounds {
-        let mut parser = Parser::new();
-        (whole, fixed, fields, text) = (0, 0, 0, 0);
-        let start = Instant::now();
-        for raw in lines {
-            let record = parser.parse(&Entry {
-                id: Id::MIN,
-                received: Timestamp(1_772_409_600_000_000_000),
-                kind,
-                labels: &labels,
-                raw,
-            });
-            whole += usize::from(record.whole.is_some());
-            fixed += usize::from(!record.fixes.is_empty());
-            fields += record.values.len();
-            text += usize::from(record.values.len() == 1);
-        }
-        best = best.min(start.elapsed().as_secs_f64());
+    let mut parser = Parser::new();
+    let mut seen = Seen::default();
+    for raw in lines {
+        let record = parser.parse(&Entry {
+            id: Id::MIN,
+            received: Timestamp(1_772_409_600_000_000_000),
+            kind,
+            labels: &labels,
+            raw,
+        });
+        seen.slots += record.values.len();
+        seen.text += usize::from(record.values.len() == 1);
+        seen.whole += usize::from(record.whole.is_some());
+        seen.fixed += usize::from(!record.fixes.is_empty());
     }
-    println!(
-        "parse: {:.0} MB/s, {:.0} records/s; {} records, {:.1} slots each, {text} text, \
-         {whole} whole, {fixed} fixed",
-        bytes as f64 / best / 1e6,
-        lines.len() as f64 / best,
-        lines.len(),
-        fields as f64 / lines.len() as f64,
-    );
+    seen
+}
+
+/// Seconds that one `turn` takes, the mean of as many as fit into `seconds`.
+fn repeat(seconds: f64, mut turn: impl FnMut()) -> f64 {
+    let start = cpu_seconds();
+    let mut turns = 0.0;
+    loop {
+        turn();
+        turns += 1.0;
+        let spent = cpu_seconds() - start;
+        if spent >= seconds {
+            return spent / turns;
+        }
+    }
+}
+
+/// Seconds that this thread has run; on Linux without those that it waited for a core.
+fn cpu_seconds() -> f64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = counted.and_then(|c| c.split(' ').next()?.parse::<f64>().ok());
+    nanos.map_or_else(|| START.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }

@@ -36,6 +36,9 @@ pub const SUFFIX_QUARANTINED: &str = ".quarantined";
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
 
+/// Marks a source whose rows another input gives.
+const LEFT_OUT: u32 = u32::MAX;
+
 /// The path of a segment in one of its states.
 pub fn path(id: Id, suffix: &str) -> String {
     format!("{DIRECTORY}/{id}{suffix}")
@@ -159,8 +162,8 @@ fn publish(disk: &dyn Disk, id: Id) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
-/// Merges segments into one. Their sources must be disjoint; a source that two inputs list
-/// would be counted twice.
+/// Merges segments into one. A source that several inputs list is taken from the first of them and
+/// left out of the others.
 ///
 /// Holds the row groups that overlap in time at any one moment, decoded. `is_stopped` is asked
 /// between row groups.
@@ -204,8 +207,30 @@ fn merged_sources(inputs: &[SegmentFile]) -> Vec<SourceEntry> {
         .iter()
         .flat_map(|input| input.manifest().sources.iter().copied())
         .collect();
-    sources.sort_unstable();
+    sources.sort_unstable_by_key(|entry| entry.source);
+    sources.dedup_by_key(|entry| entry.source);
     sources
+}
+
+/// For each input, the place of its sources in the output's list; [`LEFT_OUT`] for those that an
+/// earlier input has.
+fn source_maps(inputs: &[SegmentFile], sources: &[SourceEntry]) -> Vec<Vec<u32>> {
+    let mut taken = vec![false; sources.len()];
+    let mut place = |entry: &SourceEntry| {
+        let at = sources
+            .binary_search_by_key(&entry.source, |s| s.source)
+            .ok()?;
+        (!std::mem::replace(&mut taken[at], true)).then_some(at as u32)
+    };
+    let map = |input: &SegmentFile| {
+        input
+            .manifest()
+            .sources
+            .iter()
+            .map(|entry| place(entry).unwrap_or(LEFT_OUT))
+            .collect()
+    };
+    inputs.iter().map(map).collect()
 }
 
 /// The row groups of all inputs, merged by time.
@@ -260,11 +285,7 @@ impl<'a> Merger<'a> {
         directories: &'a [Directory],
         sources: &[SourceEntry],
     ) -> Merger<'a> {
-        let place = |entry: &SourceEntry| sources.binary_search(entry).unwrap_or(0) as u32;
-        let source_maps = inputs
-            .iter()
-            .map(|i| i.manifest().sources.iter().map(place).collect())
-            .collect();
+        let source_maps = source_maps(inputs, sources);
         let mut waiting: Vec<(i64, usize, usize)> = Vec::new();
         for (input, directory) in directories.iter().enumerate() {
             let groups = directory.row_groups.iter().enumerate();
@@ -326,10 +347,15 @@ impl<'a> Merger<'a> {
             blocks.push((reader.rows(block)?, Plans::default()));
         }
         let mut order: Vec<(u32, u32)> = Vec::new();
-        for (block, (rows, _)) in blocks.iter().enumerate() {
-            order.extend((0..rows.len()).map(|row| (block as u32, row as u32)));
-        }
         let map = &self.source_maps[input];
+        for (block, (rows, _)) in blocks.iter().enumerate() {
+            let taken = |row: &usize| map.get(rows.source[*row] as usize) != Some(&LEFT_OUT);
+            order.extend(
+                (0..rows.len())
+                    .filter(taken)
+                    .map(|row| (block as u32, row as u32)),
+            );
+        }
         order.sort_by_cached_key(|(block, row)| {
             let (rows, _) = &blocks[*block as usize];
             let id = id_of(rows, *row as usize, &self.incarnations, map);

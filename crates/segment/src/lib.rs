@@ -14,4 +14,5 @@ pub mod encoding;
 pub mod rows;
 pub mod file;
 pub mod build;
+pub mod verify;
 pub mod tokens;

@@ -32,8 +32,9 @@ impl Address {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
+        // In an IPv6 address without brackets a colon begins no port.
         let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
-            is_port(port) && !(host.contains(':') && !host.ends_with(']'))
+            is_port(port) && (host.ends_with(']') || !host.contains(':'))
         });
         let mut authority = authority.to_string();
         if authority.starts_with(':') {

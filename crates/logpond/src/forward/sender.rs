@@ -51,7 +51,7 @@ pub enum SendError {
         /// The server.
         address: String,
         /// Its answer.
-        error: ClientError,
+        error: Box<ClientError>,
     },
     /// No server took it for too long.
     GaveUp {
@@ -145,6 +145,7 @@ impl Sender {
                     }
                     Attempt::Refused(error) => {
                         let address = self.addresses[at].to_string();
+                        let error = Box::new(error);
                         return Err(SendError::Refused { address, error });
                     }
                     Attempt::Failed(reason, retry_after) => {

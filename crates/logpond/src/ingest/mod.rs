@@ -159,10 +159,33 @@ struct Submission {
     room: OwnedSemaphorePermit,
 }
 
+/// What the writer thread is sent.
+enum Message {
+    /// A batch to append.
+    Batch(Submission),
+    /// The open file is to be closed; the sender learns when it is.
+    Close(mpsc::Sender<()>),
+}
+
+/// Has the open journal file closed, so that all its records can go into a segment.
+#[derive(Clone)]
+pub struct Closer(mpsc::Sender<Message>);
+
+impl Closer {
+    /// Waits until the file that is open now is closed. Blocks for a sync.
+    pub fn close(&self) {
+        let (done, waiting) = mpsc::channel();
+        if self.0.send(Message::Close(done)).is_ok() {
+            // The writer answers, or has ended and closed the file.
+            let _ = waiting.recv();
+        }
+    }
+}
+
 /// Hands batches to the writer thread. Cheap to clone; the thread ends when all are dropped.
 #[derive(Clone)]
 pub struct Ingest {
-    queue: mpsc::Sender<Submission>,
+    queue: mpsc::Sender<Message>,
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
 }
@@ -236,6 +259,11 @@ pub fn start(
 }
 
 impl Ingest {
+    /// What closes the journal's open file. Like the handle itself it keeps the writer running.
+    pub fn closer(&self) -> Closer {
+        Closer(self.queue.clone())
+    }
+
     /// Submits a batch and waits until it is written (and synced, if `durable`).
     ///
     /// An empty batch is accepted at once. If the future is dropped, the batch may be kept or not.
@@ -262,7 +290,8 @@ impl Ingest {
             room,
         };
         let stopping = |_| Refused::Stopping;
-        self.queue.send(submission).map_err(|_| Refused::Stopping)?;
+        let sent = self.queue.send(Message::Batch(submission));
+        sent.map_err(|_| Refused::Stopping)?;
         let result = answer.await.map_err(stopping)?;
         match &result {
             Err(Refused::Full(_)) => self.metrics.refused_full.add(1),

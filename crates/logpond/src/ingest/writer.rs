@@ -6,7 +6,7 @@
 //!   acknowledged, and the journal has dropped them.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use logpond_record::Timestamp;
@@ -14,7 +14,7 @@ use logpond_segment::disk::Space;
 use logpond_segment::journal::WriteError;
 use tokio::sync::oneshot;
 
-use super::{Accepted, Changes, Journal, Refused, Submission, UNSYNCED_TIME_MAX};
+use super::{Accepted, Changes, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX};
 use crate::telemetry::Metrics;
 
 /// How much is appended before a sync although more is waiting: bounds the wait of the first.
@@ -40,7 +40,7 @@ struct Waiting {
 
 pub(super) struct Driver<J> {
     journal: J,
-    receiver: Receiver<Submission>,
+    receiver: Receiver<Message>,
     changes: Changes,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
@@ -55,6 +55,8 @@ pub(super) struct Driver<J> {
 
 enum Event {
     Batch(Box<Submission>),
+    /// The open file is to be closed now; whoever asked waits for the answer.
+    Close(mpsc::Sender<()>),
     Due,
     Ended,
 }
@@ -62,7 +64,7 @@ enum Event {
 impl<J: Journal> Driver<J> {
     pub(super) fn new(
         journal: J,
-        receiver: Receiver<Submission>,
+        receiver: Receiver<Message>,
         changes: Changes,
         metrics: Arc<Metrics>,
         clock: fn() -> Timestamp,
@@ -94,6 +96,11 @@ impl<J: Journal> Driver<J> {
                         self.sync();
                     }
                 }
+                Event::Close(done) => {
+                    self.close_file();
+                    let _ = done.send(());
+                    continue;
+                }
                 Event::Due => self.sync(),
                 Event::Ended => break,
             }
@@ -119,10 +126,20 @@ impl<J: Journal> Driver<J> {
                 .map_err(|_| RecvTimeoutError::Disconnected),
         };
         match received {
-            Ok(submission) => Event::Batch(Box::new(submission)),
+            Ok(Message::Batch(submission)) => Event::Batch(Box::new(submission)),
+            Ok(Message::Close(done)) => Event::Close(done),
             Err(RecvTimeoutError::Timeout) => Event::Due,
             Err(RecvTimeoutError::Disconnected) => Event::Ended,
         }
+    }
+
+    /// Syncs and closes the open file. What fails is tried again with the next rotation.
+    fn close_file(&mut self) {
+        self.sync();
+        if let Err(error) = self.journal.close() {
+            crate::telemetry::warn(&format!("a journal file could not be closed: {error}"));
+        }
+        self.changes.notify();
     }
 
     /// Appends the batch and all that wait behind it, up to the group's size.
@@ -131,9 +148,13 @@ impl<J: Journal> Driver<J> {
         self.append(first);
         while bytes < GROUP_BYTES_MAX {
             match self.receiver.try_recv() {
-                Ok(submission) => {
+                Ok(Message::Batch(submission)) => {
                     bytes += submission.batch.payload().len();
                     self.append(submission);
+                }
+                Ok(Message::Close(done)) => {
+                    self.close_file();
+                    let _ = done.send(());
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }

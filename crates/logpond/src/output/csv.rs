@@ -5,8 +5,6 @@
 //! on the records only, never on how fast they came; so nothing is printed before the sample is
 //! full or the answer ends.
 
-use std::borrow::Cow;
-
 use logpond_record::Value;
 
 use super::json::write_object;
@@ -69,7 +67,13 @@ impl Csv {
             }
         }
         self.sample_bytes += row.message.as_ref().map_or(0, |m| m.len());
-        self.sample.push(owned(row));
+        self.sample.push(
+            Row {
+                line: None,
+                ..row.clone()
+            }
+            .into_owned(),
+        );
     }
 
     fn write(&self, row: &Row<'_>, out: &mut Vec<u8>) {
@@ -99,20 +103,6 @@ impl Csv {
             write_cell(&object, out);
         }
         out.extend_from_slice(b"\r\n");
-    }
-}
-
-fn owned(row: &Row<'_>) -> Row<'static> {
-    Row {
-        time: row.time,
-        id: Cow::Owned(row.id.to_string()),
-        message: row.message.as_ref().map(|m| Cow::Owned(m.to_vec())),
-        fields: row
-            .fields
-            .iter()
-            .map(|(name, value)| (Cow::Owned(name.to_string()), value.clone().into_owned()))
-            .collect(),
-        line: None,
     }
 }
 

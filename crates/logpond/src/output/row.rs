@@ -134,6 +134,35 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The same row without borrowed parts.
+    pub fn into_owned(self) -> Row<'static> {
+        let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        Row {
+            time: self.time,
+            id: Cow::Owned(self.id.into_owned()),
+            message: self.message.map(owned),
+            fields: self
+                .fields
+                .into_iter()
+                .map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned()))
+                .collect(),
+            line: self.line.map(owned),
+        }
+    }
+
+    /// About how much memory the row takes beside itself.
+    pub fn bytes(&self) -> usize {
+        let length = |bytes: &Option<Cow<'_, [u8]>>| bytes.as_ref().map_or(0, |b| b.len());
+        let field = |(name, value): &(Cow<'_, str>, Value<'_>)| {
+            size_of::<(Cow<'_, str>, Value<'_>)>() + name.len() + value_bytes(value)
+        };
+        size_of::<Row<'_>>()
+            + self.id.len()
+            + length(&self.message)
+            + length(&self.line)
+            + self.fields.iter().map(field).sum::<usize>()
+    }
+
     /// The fields that text formats print.
     pub(super) fn plain_fields(&self) -> impl Iterator<Item = (&str, &Value<'a>)> {
         self.fields
@@ -150,6 +179,14 @@ impl<'a> Row<'a> {
         self.plain_fields()
             .filter(|(name, _)| !skipped.contains(name))
             .all(|(_, value)| memchr::memmem::find(message, &value.to_text()).is_some())
+    }
+}
+
+fn value_bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Str(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 

@@ -43,16 +43,16 @@ fn line() {
         Format::Line,
         style(false),
         expect![[r#"
-        2026-03-02T00:02:32.465922Z web-1 shop: upstream timeout level=error n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
-        2026-03-02T00:02:33.000000001Z web-1: 10.0.0.1 - - \"GET /x\" 200
-        2026-03-02T00:02:34.000000Z a=1 a_b_=\"q\\\"uo\\\\te\"
-        2026-03-02T00:02:35.100000Z two\
-        lines\\x1b[31m\tred \\u202e severity=4
-        2026-03-02T00:02:36.000000Z \\xff\\x00x
-        2026-03-02T00:02:37.000000Z cron: 
-        2026-03-02T00:02:38.000000Z m big=18446744073709552000.0
-        --
-    "#]],
+            2026-03-02T00:02:32.465922Z web-1 shop: upstream timeout level=error n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
+            2026-03-02T00:02:33.000000001Z web-1: 10.0.0.1 - - \"GET /x\" 200
+            2026-03-02T00:02:34.000000Z a=1 a_b_=\"q\\\"uo\\\\te\"
+            2026-03-02T00:02:35.100000Z two\
+            lines\\x1b[31m\tred \\u202e severity=4
+            2026-03-02T00:02:36.000000Z \\xff\\x00x
+            2026-03-02T00:02:37.000000Z cron:
+            2026-03-02T00:02:38.000000Z m big=18446744073709551615
+            --
+        "#]],
     );
 }
 
@@ -62,16 +62,16 @@ fn pretty_without_colours() {
         Format::Pretty,
         style(false),
         expect![[r#"
-        2026-03-02 01:02:32.465922+01:00 ERROR web-1 shop: upstream timeout n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
-        2026-03-02 01:02:33.000000001+01:00 web-1 10.0.0.1 - - \"GET /x\" 200
-        2026-03-02 01:02:34.000+01:00 a=1 a_b_=\"q\\\"uo\\\\te\"
-        2026-03-02 01:02:35.100+01:00 WARN  two
-        lines\\x1b[31m\tred \\u202e
-        2026-03-02 01:02:36.000+01:00 \\xff\\x00x
-        2026-03-02 01:02:37.000+01:00 cron: 
-        2026-03-02 01:02:38.000+01:00 m big=18446744073709552000.0
-        --
-    "#]],
+            2026-03-02 01:02:32.465922+01:00 ERROR web-1 shop: upstream timeout n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
+            2026-03-02 01:02:33.000000001+01:00 web-1 10.0.0.1 - - \"GET /x\" 200
+            2026-03-02 01:02:34.000+01:00 a=1 a_b_=\"q\\\"uo\\\\te\"
+            2026-03-02 01:02:35.100+01:00 WARN  two
+            lines\\x1b[31m\tred \\u202e
+            2026-03-02 01:02:36.000+01:00 \\xff\\x00x
+            2026-03-02 01:02:37.000+01:00 cron:
+            2026-03-02 01:02:38.000+01:00 m big=18446744073709551615
+            --
+        "#]],
     );
 }
 
@@ -81,16 +81,16 @@ fn pretty_with_colours() {
         Format::Pretty,
         style(true),
         expect![[r#"
-        \x1b[2m2026-03-02 01:02:32.465922+01:00\x1b[0m \x1b[31mERROR\x1b[0m \x1b[36mweb-1\x1b[0m \x1b[36mshop\x1b[0m: upstream \x1b[1;31mtime\x1b[0mout \x1b[2mn=\x1b[0m42 \x1b[2mtook=\x1b[0m2.5 \x1b[2mok=\x1b[0mtrue \x1b[2muser=\x1b[0m\"a b\" \x1b[2mnone=\x1b[0mnull \x1b[2mtags=\x1b[0m\"[\\\"x\\\", 1]\" \x1b[2mempty=\x1b[0m\"\"
-        \x1b[2m2026-03-02 01:02:33.000000001+01:00\x1b[0m \x1b[36mweb-1\x1b[0m 10.0.0.1 - - \"GET /x\" 200
-        \x1b[2m2026-03-02 01:02:34.000+01:00\x1b[0m \x1b[2ma=\x1b[0m1 \x1b[2ma_b_=\x1b[0m\"q\\\"uo\\\\te\"
-        \x1b[2m2026-03-02 01:02:35.100+01:00\x1b[0m \x1b[33mWARN \x1b[0m two
-        lines\\x1b[31m\tred \\u202e
-        \x1b[2m2026-03-02 01:02:36.000+01:00\x1b[0m \\xff\\x00x
-        \x1b[2m2026-03-02 01:02:37.000+01:00\x1b[0m \x1b[36mcron\x1b[0m: 
-        \x1b[2m2026-03-02 01:02:38.000+01:00\x1b[0m m \x1b[2mbig=\x1b[0m18446744073709552000.0
-        \x1b[2m--\x1b[0m
-    "#]],
+            \x1b[2m2026-03-02 01:02:32.465922+01:00\x1b[0m \x1b[31mERROR\x1b[0m \x1b[36mweb-1\x1b[0m \x1b[36mshop\x1b[0m: upstream \x1b[1;31mtime\x1b[0mout \x1b[2mn=\x1b[0m42 \x1b[2mtook=\x1b[0m2.5 \x1b[2mok=\x1b[0mtrue \x1b[2muser=\x1b[0m\"a b\" \x1b[2mnone=\x1b[0mnull \x1b[2mtags=\x1b[0m\"[\\\"x\\\", 1]\" \x1b[2mempty=\x1b[0m\"\"
+            \x1b[2m2026-03-02 01:02:33.000000001+01:00\x1b[0m \x1b[36mweb-1\x1b[0m 10.0.0.1 - - \"GET /x\" 200
+            \x1b[2m2026-03-02 01:02:34.000+01:00\x1b[0m \x1b[2ma=\x1b[0m1 \x1b[2ma_b_=\x1b[0m\"q\\\"uo\\\\te\"
+            \x1b[2m2026-03-02 01:02:35.100+01:00\x1b[0m \x1b[33mWARN \x1b[0m two
+            lines\\x1b[31m\tred \\u202e
+            \x1b[2m2026-03-02 01:02:36.000+01:00\x1b[0m \\xff\\x00x
+            \x1b[2m2026-03-02 01:02:37.000+01:00\x1b[0m \x1b[36mcron\x1b[0m:
+            \x1b[2m2026-03-02 01:02:38.000+01:00\x1b[0m m \x1b[2mbig=\x1b[0m18446744073709551615
+            \x1b[2m--\x1b[0m
+        "#]],
     );
 }
 
@@ -119,16 +119,16 @@ fn json() {
         Format::Json,
         style(false),
         expect![[r#"
-        {\"_time\":\"2026-03-02T00:02:32.465922000Z\",\"_id\":\"A\",\"_msg\":\"upstream timeout\",\"level\":\"error\",\"hostname\":\"web-1\",\"app\":\"shop\",\"n\":42,\"took\":2.5,\"ok\":true,\"user\":\"a b\",\"none\":null,\"tags\":[\"x\", 1],\"empty\":\"\"}
-        {\"_time\":\"2026-03-02T00:02:33.000000001Z\",\"_id\":\"B\",\"_msg\":\"10.0.0.1 - - \\\"GET /x\\\" 200\",\"remote_addr\":\"10.0.0.1\",\"path\":\"/x\",\"status\":200,\"hostname\":\"web-1\"}
-        {\"_time\":\"2026-03-02T00:02:34.000000000Z\",\"_id\":\"C\",\"a\":1,\"a b=\":\"q\\\"uo\\\\te\"}
-        {\"_time\":\"2026-03-02T00:02:35.100000000Z\",\"_id\":\"D\",\"_msg\":\"two\
-        lines\\u001b[31m\\tred \xe2\x80\xae\",\"severity\":4}
-        {\"_time\":\"2026-03-02T00:02:36.000000000Z\",\"_id\":\"E\",\"_msg\":\"\xef\xbf\xbd\\u0000x\",\"_msg_bin\":\"/wB4\"}
-        {\"_time\":\"2026-03-02T00:02:37.000000000Z\",\"_id\":\"F\",\"_msg\":\"\",\"app\":\"cron\"}
-        {\"_time\":\"2026-03-02T00:02:38.000000000Z\",\"_id\":\"G\",\"_msg\":\"m\",\"big\":18446744073709552000.0}
-        {\"_gap\":true}
-    "#]],
+            {\"_time\":\"2026-03-02T00:02:32.465922000Z\",\"_id\":\"A\",\"_msg\":\"upstream timeout\",\"level\":\"error\",\"hostname\":\"web-1\",\"app\":\"shop\",\"n\":42,\"took\":2.5,\"ok\":true,\"user\":\"a b\",\"none\":null,\"tags\":[\"x\", 1],\"empty\":\"\"}
+            {\"_time\":\"2026-03-02T00:02:33.000000001Z\",\"_id\":\"B\",\"_msg\":\"10.0.0.1 - - \\\"GET /x\\\" 200\",\"remote_addr\":\"10.0.0.1\",\"path\":\"/x\",\"status\":200,\"hostname\":\"web-1\"}
+            {\"_time\":\"2026-03-02T00:02:34.000000000Z\",\"_id\":\"C\",\"a\":1,\"a b=\":\"q\\\"uo\\\\te\"}
+            {\"_time\":\"2026-03-02T00:02:35.100000000Z\",\"_id\":\"D\",\"_msg\":\"two\
+            lines\\u001b[31m\\tred \xe2\x80\xae\",\"severity\":4}
+            {\"_time\":\"2026-03-02T00:02:36.000000000Z\",\"_id\":\"E\",\"_msg\":\"\xef\xbf\xbd\\u0000x\",\"_msg_bin\":\"/wB4\"}
+            {\"_time\":\"2026-03-02T00:02:37.000000000Z\",\"_id\":\"F\",\"_msg\":\"\",\"app\":\"cron\"}
+            {\"_time\":\"2026-03-02T00:02:38.000000000Z\",\"_id\":\"G\",\"_msg\":\"m\",\"big\":18446744073709551615}
+            {\"_gap\":true}
+        "#]],
     );
 }
 
@@ -138,16 +138,16 @@ fn logfmt() {
         Format::Logfmt,
         style(false),
         expect![[r#"
-        time=2026-03-02T00:02:32.465922Z id=A msg=\"upstream timeout\" level=error hostname=web-1 app=shop n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
-        time=2026-03-02T00:02:33.000000001Z id=B msg=\"10.0.0.1 - - \\\"GET /x\\\" 200\" remote_addr=10.0.0.1 path=/x status=200 hostname=web-1
-        time=2026-03-02T00:02:34.000000Z id=C a=1 a_b_=\"q\\\"uo\\\\te\"
-        time=2026-03-02T00:02:35.100000Z id=D msg=\"two\
-        lines\\x1b[31m\tred \\u202e\" severity=4
-        time=2026-03-02T00:02:36.000000Z id=E msg=\"\\xff\\x00x\"
-        time=2026-03-02T00:02:37.000000Z id=F msg=\"\" app=cron
-        time=2026-03-02T00:02:38.000000Z id=G msg=m big=18446744073709552000.0
-        --
-    "#]],
+            time=2026-03-02T00:02:32.465922Z id=A msg=\"upstream timeout\" level=error hostname=web-1 app=shop n=42 took=2.5 ok=true user=\"a b\" none=null tags=\"[\\\"x\\\", 1]\" empty=\"\"
+            time=2026-03-02T00:02:33.000000001Z id=B msg=\"10.0.0.1 - - \\\"GET /x\\\" 200\" remote_addr=10.0.0.1 path=/x status=200 hostname=web-1
+            time=2026-03-02T00:02:34.000000Z id=C a=1 a_b_=\"q\\\"uo\\\\te\"
+            time=2026-03-02T00:02:35.100000Z id=D msg=\"two\
+            lines\\x1b[31m\tred \\u202e\" severity=4
+            time=2026-03-02T00:02:36.000000Z id=E msg=\"\\xff\\x00x\"
+            time=2026-03-02T00:02:37.000000Z id=F msg=\"\" app=cron
+            time=2026-03-02T00:02:38.000000Z id=G msg=m big=18446744073709551615
+            --
+        "#]],
     );
 }
 
@@ -157,16 +157,16 @@ fn csv() {
         Format::Csv,
         style(false),
         expect![[r#"
-        _time,_id,_msg,level,hostname,app,n,took,ok,user,none,tags,empty,remote_addr,path,status,a,a b=,severity,big,_more\r
-        2026-03-02T00:02:32.465922000Z,A,upstream timeout,error,web-1,shop,42,2.5,true,a b,,\"[\"\"x\"\", 1]\",\"\",,,,,,,,\r
-        2026-03-02T00:02:33.000000001Z,B,\"10.0.0.1 - - \"\"GET /x\"\" 200\",,web-1,,,,,,,,,10.0.0.1,/x,200,,,,,\r
-        2026-03-02T00:02:34.000000000Z,C,,,,,,,,,,,,,,,1,\"q\"\"uo\\te\",,,\r
-        2026-03-02T00:02:35.100000000Z,D,\"two
-        lines\x1b[31m\tred \xe2\x80\xae\",,,,,,,,,,,,,,,,4,,\r
-        2026-03-02T00:02:36.000000000Z,E,\xff\x00x,,,,,,,,,,,,,,,,,,\r
-        2026-03-02T00:02:37.000000000Z,F,,,,cron,,,,,,,,,,,,,,,\r
-        2026-03-02T00:02:38.000000000Z,G,m,,,,,,,,,,,,,,,,,18446744073709552000.0,\r
-    "#]],
+            _time,_id,_msg,level,hostname,app,n,took,ok,user,none,tags,empty,remote_addr,path,status,a,a b=,severity,big,_more\r
+            2026-03-02T00:02:32.465922000Z,A,upstream timeout,error,web-1,shop,42,2.5,true,a b,,\"[\"\"x\"\", 1]\",\"\",,,,,,,,\r
+            2026-03-02T00:02:33.000000001Z,B,\"10.0.0.1 - - \"\"GET /x\"\" 200\",,web-1,,,,,,,,,10.0.0.1,/x,200,,,,,\r
+            2026-03-02T00:02:34.000000000Z,C,,,,,,,,,,,,,,,1,\"q\"\"uo\\te\",,,\r
+            2026-03-02T00:02:35.100000000Z,D,\"two
+            lines\x1b[31m\tred \xe2\x80\xae\",,,,,,,,,,,,,,,,4,,\r
+            2026-03-02T00:02:36.000000000Z,E,\xff\x00x,,,,,,,,,,,,,,,,,,\r
+            2026-03-02T00:02:37.000000000Z,F,,,,cron,,,,,,,,,,,,,,,\r
+            2026-03-02T00:02:38.000000000Z,G,m,,,,,,,,,,,,,,,,,18446744073709551615,\r
+        "#]],
     );
 }
 

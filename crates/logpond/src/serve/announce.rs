@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use logpond_search::size::Size;
 use serde_json::{Value, json};
 
 use super::{ServeError, Server};
 use crate::output::quantity;
-use crate::settings::{Room, Settings};
+use crate::settings::Settings;
 
 /// Where a server listens; what is off has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +104,8 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         env!("CARGO_PKG_VERSION"),
         settings.data.display(),
         match settings.keep_free {
-            Room::Bytes(bytes) => quantity::bytes(bytes),
-            Room::Percent(percent) => format!("{percent} % of the disk"),
+            Size::Bytes(bytes) => quantity::bytes(bytes),
+            Size::Percent(percent) => format!("{percent} % of the disk"),
         },
     );
     let mut say = |what: &str, value: String| text.push_str(&format!("  {what:<8}  {value}\n"));

@@ -10,10 +10,11 @@ mod syslog;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
-use crate::settings::{Room, Settings};
+use crate::settings::Settings;
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -32,7 +33,7 @@ fn settings(data: &Path) -> Settings {
         syslog_tcp: Some(any),
         retain_age: None,
         retain_size_bytes: None,
-        keep_free: Room::Bytes(0),
+        keep_free: Size::Bytes(0),
         line_bytes_max: 1 << 20,
         ready_file: None,
         insecure: false,

@@ -1,36 +1,34 @@
-//! Addresses, durations and sizes as people write them.
+//! Addresses as people write them, and how much durations and sizes may be.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::Room;
+use logpond_search::size::{AmountError, Size, parse_duration, parse_size};
 
 /// Why a text is no address, duration or size.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QuantityError {
     /// Not an address.
     Address,
-    /// Not a duration.
-    Duration,
-    /// Not a size.
-    Size,
-    /// A percentage above 99.
+    /// Not a duration or a size.
+    Amount(AmountError),
+    /// A percentage where bytes are expected.
     Percent,
+    /// All of the disk.
+    WholeDisk,
 }
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            QuantityError::Address => {
-                "expected an address such as 127.0.0.1:7650, [::1]:7650, 7650 or :0, or 'off'"
-            }
-            QuantityError::Duration => "expected a duration such as 90s, 1h30m, 30d or 4w",
-            QuantityError::Size => "expected a size such as 200MB or 10GiB",
-            QuantityError::Percent => {
-                "expected a percentage from 0% to 99%, or a size such as 10GiB"
-            }
-        })
+        match self {
+            QuantityError::Address => f.write_str(
+                "expected an address such as 127.0.0.1:7650, [::1]:7650, 7650 or :0, or 'off'",
+            ),
+            QuantityError::Amount(error) => write!(f, "{error}"),
+            QuantityError::Percent => f.write_str("expected bytes, such as 200MB or 10GiB"),
+            QuantityError::WholeDisk => f.write_str("expected a percentage below 100%"),
+        }
     }
 }
 
@@ -62,81 +60,26 @@ pub fn parse_address(text: &str, port: u16) -> Result<SocketAddr, QuantityError>
         .map_err(|_| QuantityError::Address)
 }
 
-/// Reads a duration of whole numbers with units, at most some ten thousand years.
+/// Reads a duration such as `30d` or `1h30m`.
 pub fn parse_age(text: &str) -> Result<Duration, QuantityError> {
-    let mut total: u64 = 0;
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(QuantityError::Duration);
-    }
-    while !rest.is_empty() {
-        let (number, after) = split_number(rest).ok_or(QuantityError::Duration)?;
-        let end = after
-            .find(|c: char| c.is_ascii_digit() || c == ' ')
-            .unwrap_or(after.len());
-        let seconds = match &after[..end] {
-            "s" | "sec" => 1,
-            "m" | "min" => 60,
-            "h" => 3600,
-            "d" => 86_400,
-            "w" => 7 * 86_400,
-            "y" => 365 * 86_400,
-            _ => return Err(QuantityError::Duration),
-        };
-        total = number
-            .checked_mul(seconds)
-            .and_then(|part| total.checked_add(part))
-            .filter(|&seconds| seconds <= i64::MAX as u64 / 1_000_000_000)
-            .ok_or(QuantityError::Duration)?;
-        rest = after[end..].trim_start();
-    }
-    Ok(Duration::from_secs(total))
+    let nanos = parse_duration(text).map_err(QuantityError::Amount)?;
+    Ok(Duration::from_nanos(nanos.max(0) as u64))
 }
 
-/// Reads a size in bytes, with a unit or without.
+/// Reads a size in bytes, such as `200MB` or `10GiB`.
 pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let unit: f64 = match text[end..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" => 1e3,
-        "m" | "mb" => 1e6,
-        "g" | "gb" => 1e9,
-        "t" | "tb" => 1e12,
-        "ki" | "kib" => 1024.0,
-        "mi" | "mib" => 1_048_576.0,
-        "gi" | "gib" => 1_073_741_824.0,
-        "ti" | "tib" => 1_099_511_627_776.0,
-        _ => return Err(QuantityError::Size),
-    };
-    let number: f64 = text[..end].parse().map_err(|_| QuantityError::Size)?;
-    let bytes = number * unit;
-    // 2^53: above it a float no longer counts single bytes.
-    if bytes <= 9_007_199_254_740_992.0 {
-        Ok(bytes.round() as u64)
-    } else {
-        Err(QuantityError::Size)
+    match parse_size(text).map_err(QuantityError::Amount)? {
+        Size::Bytes(bytes) => Ok(bytes),
+        Size::Percent(_) => Err(QuantityError::Percent),
     }
 }
 
-/// Reads a size, or a whole percentage of the disk.
-pub fn parse_room(text: &str) -> Result<Room, QuantityError> {
-    match text.trim().strip_suffix('%') {
-        Some(percent) => match percent.trim().parse::<u8>() {
-            Ok(percent) if percent < 100 => Ok(Room::Percent(percent)),
-            _ => Err(QuantityError::Percent),
-        },
-        None => parse_bytes(text).map(Room::Bytes),
+/// Reads a size, or a percentage of the disk.
+pub fn parse_room(text: &str) -> Result<Size, QuantityError> {
+    match parse_size(text).map_err(QuantityError::Amount)? {
+        Size::Percent(percent) if percent >= 100.0 => Err(QuantityError::WholeDisk),
+        room => Ok(room),
     }
-}
-
-fn split_number(text: &str) -> Option<(u64, &str)> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
 #[cfg(test)]
@@ -176,48 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
-        let table = [
-            ("90s", 90),
-            ("1h30m", 5400),
-            ("1h 30m", 5400),
-            ("30d", 2_592_000),
-            ("4w", 2_419_200),
-        ];
-        for (text, seconds) in table {
-            assert_eq!(parse_age(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for text in [
-            "",
-            "d",
-            "30",
-            "30x",
-            "99999999999999999999d",
-            "-1d",
-            "1000y",
-        ] {
-            assert_eq!(parse_age(text), Err(QuantityError::Duration), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        let table = [
-            ("0", 0),
-            ("200MB", 200_000_000),
-            ("10GiB", 10 << 30),
-            ("1.5 kib", 1536),
-            ("7b", 7),
-        ];
-        for (text, bytes) in table {
-            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "MB", "1..2", "1 x", "99999999TB", "-1", "ä"] {
-            assert_eq!(parse_bytes(text), Err(QuantityError::Size), "{text}");
-        }
-        assert_eq!(parse_room("20%"), Ok(Room::Percent(20)));
-        assert_eq!(parse_room("1KB"), Ok(Room::Bytes(1000)));
-        assert_eq!(parse_room("100%"), Err(QuantityError::Percent));
-        assert_eq!(Room::Percent(20).bytes_of(u64::MAX), u64::MAX / 5);
+    fn amounts() {
+        assert_eq!(parse_age("1h30m"), Ok(Duration::from_secs(5400)));
+        assert!(parse_age("30").is_err());
+        assert_eq!(parse_bytes("200MB"), Ok(200_000_000));
+        assert_eq!(parse_bytes("20%"), Err(QuantityError::Percent));
+        assert_eq!(parse_room("20%"), Ok(Size::Percent(20.0)));
+        assert_eq!(parse_room("10GiB"), Ok(Size::Bytes(10 << 30)));
+        assert_eq!(parse_room("100%"), Err(QuantityError::WholeDisk));
     }
 }

@@ -45,7 +45,7 @@ fn defaults() {
             ),
             retain_size_bytes: None,
             keep_free: Percent(
-                20,
+                20.0,
             ),
             line_bytes_max: 1048576,
             ready_file: None,
@@ -117,8 +117,8 @@ fn complaints_say_where_and_what_to_do() {
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
         /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
-        /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: expected a duration such as 90s, 1h30m, 30d or 4w
-        /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: expected a percentage from 0% to 99%, or a size such as 10GiB
+        /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
+        /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large
         /etc/logpond/logpond.toml:1:8: 'off' is no value for http: HTTP cannot be off: the commands need it
         /etc/logpond/logpond.toml:1:8: '[1]' is no value for http: expected ADDR in quotes
         /etc/logpond/logpond.toml:1:8: other machines could reach fast at 0.0.0.0:7651, and nothing there is encrypted or authenticated. Either stay on this machine: --fast 127.0.0.1:7651 (and put a proxy with TLS before it); or, in a network you trust: --fast 0.0.0.0:7651 --insecure

@@ -8,6 +8,7 @@
 mod instrument;
 mod exposition;
 mod process;
+mod log;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use std::sync::Mutex;
 
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
+pub use log::warn;
 pub use process::kernel_drops;
 
 /// Where records come in.

@@ -1,7 +1,8 @@
 //! JSON objects, as RFC 8259 defines them and nothing else.
 //!
 //! Invariants:
-//! - Nothing recurses; nesting is bounded by `JSON_DEPTH_MAX`, objects and arrays together.
+//! - Nothing recurses. Objects nest at most `JSON_DEPTH_MAX` levels, and so does all that an array
+//!   holds, which is not flattened.
 //! - Every byte is looked at once, in order, and an error names the first byte that cannot be.
 //!
 //! [`validate`] is what a push is checked with. `flatten` makes a record of any object, `learned`
@@ -63,11 +64,59 @@ pub fn validate(raw: &[u8]) -> Result<(), JsonError> {
     })?;
     let mut scanner = Scanner::new(text);
     scanner.space();
-    if scanner.peek() != Some(b'{') {
-        return Err(scanner.expected("'{'"));
+    scanner.byte(b'{', "'{'")?;
+    scanner.space();
+    match scanner.peek() {
+        Some(b'}') => scanner.at += 1,
+        _ => check_members(&mut scanner)?,
     }
-    scanner.skip_value()?;
     scanner.end()
+}
+
+/// Checks the members of an object that is not empty, and its closing brace, as `flatten` reads
+/// them.
+fn check_members(scanner: &mut Scanner<'_>) -> Result<(), JsonError> {
+    let mut depth = 1;
+    loop {
+        scanner.name()?;
+        match scanner.peek() {
+            Some(b'"') => {
+                scanner.at += 1;
+                scanner.string_rest()?;
+            }
+            Some(b'{') => {
+                let start = scanner.at;
+                scanner.at += 1;
+                scanner.space();
+                if scanner.peek() == Some(b'}') {
+                    scanner.at += 1;
+                } else {
+                    scanner.nest(&mut depth, start)?;
+                    continue;
+                }
+            }
+            Some(b'[') => scanner.skip_value()?,
+            _ => scanner.skip_bare()?,
+        }
+        loop {
+            scanner.space();
+            match scanner.peek() {
+                Some(b',') => {
+                    scanner.at += 1;
+                    scanner.space();
+                    break;
+                }
+                Some(b'}') => {
+                    scanner.at += 1;
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                _ => return Err(scanner.expected("',' or '}'")),
+            }
+        }
+    }
 }
 
 /// A position in a text that is read as JSON.
@@ -147,6 +196,19 @@ impl<'a> Scanner<'a> {
             return Err(self.expected(name));
         }
         self.at += 1;
+        Ok(())
+    }
+
+    /// Goes one level deeper, for the value that begins at `start`.
+    #[inline]
+    fn nest(&self, depth: &mut usize, start: usize) -> Result<(), JsonError> {
+        if *depth == JSON_DEPTH_MAX {
+            return Err(JsonError {
+                at: start,
+                reason: JsonReason::TooDeep,
+            });
+        }
+        *depth += 1;
         Ok(())
     }
 
@@ -270,7 +332,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Skips any value. The nesting is kept in the bits of one word: 1 for an object.
+    /// Skips an array, or any other value. The nesting is kept in the bits of one word: 1 for an object.
     pub(crate) fn skip_value(&mut self) -> Result<(), JsonError> {
         const _: () = assert!(JSON_DEPTH_MAX <= u64::BITS as usize);
         let mut objects = 0u64;
@@ -284,20 +346,15 @@ impl<'a> Scanner<'a> {
                     self.string_rest()?;
                 }
                 Some(b'{' | b'[') => {
-                    if depth == JSON_DEPTH_MAX {
-                        return Err(JsonError {
-                            at: self.at,
-                            reason: JsonReason::TooDeep,
-                        });
-                    }
+                    let start = self.at;
                     self.at += 1;
                     self.space();
                     let object = open == Some(b'{');
                     if self.peek() == Some(if object { b'}' } else { b']' }) {
                         self.at += 1;
                     } else {
+                        self.nest(&mut depth, start)?;
                         objects = objects << 1 | u64::from(object);
-                        depth += 1;
                         if object {
                             self.name()?;
                         }

@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn lines_are_split() {
-        let table: [(&[u8], usize, &[(&[u8], usize)]); 7] = [
+        type Row<'a> = (&'a [u8], usize, &'a [(&'a [u8], usize)]);
+        let table: [Row<'_>; 7] = [
             (b"", 8, &[]),
             (b"\n", 8, &[(b"", 0)]),
             (b"a\n\nb", 8, &[(b"a", 0), (b"", 0), (b"b", 0)]),

@@ -4,10 +4,11 @@
 //! is known only when all names are. So slots are collected first, and the shape is drawn from the
 //! line and the slots when the line ends.
 //!
-//! A line is *irregular* where slots cannot rebuild it: a field's name holds `⟨` or `⟩`, is longer
-//! than `FIELD_NAME_BYTES_MAX`, is reserved (`_msg`, `_time`) without being the message or the
-//! time, or occurs twice; or there are more than `FIELDS_MAX` fields. Its line is kept whole, and
-//! its shape just lists the slots of the fields that have a proper name, the first of each name.
+//! A line is *irregular* where slots cannot rebuild it: a field's name holds `⟨` or `⟩`, reads like
+//! a slot for the time (`_time:%…`), is longer than `FIELD_NAME_BYTES_MAX`, or occurs twice; or
+//! there are more than `FIELDS_MAX` fields, or more literal text than a shape may have. Its line is
+//! kept whole, and its shape just lists the slots of the fields that have a proper name, the first
+//! of each name, as far as they fit.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,7 +49,6 @@ pub(crate) struct Outline {
     times: [Option<u16>; TIME_NAMES.len()],
     messages: [Option<u16>; MESSAGE_NAMES.len()],
     irregular: bool,
-    reserved: bool,
 }
 
 /// The time field that was chosen.
@@ -87,7 +87,6 @@ impl Outline {
             times: [None; TIME_NAMES.len()],
             messages: [None; MESSAGE_NAMES.len()],
             irregular: false,
-            reserved: false,
         }
     }
 
@@ -99,7 +98,6 @@ impl Outline {
         self.times = [None; TIME_NAMES.len()];
         self.messages = [None; MESSAGE_NAMES.len()];
         self.irregular = false;
-        self.reserved = false;
     }
 
     /// The slots so far.
@@ -126,7 +124,8 @@ impl Outline {
         if listed {
             self.names.extend_from_slice(prefix);
             self.names.extend_from_slice(key);
-            listed = !has_marks(&self.names[start..]) && self.is_new(start);
+            let name = &self.names[start..];
+            listed = !has_marks(name) && !is_pattern(name) && self.is_new(start);
         }
         self.irregular |= !listed;
         if listed && prefix.is_empty() && !key.is_empty() {
@@ -146,7 +145,6 @@ impl Outline {
         if !matches!(key[0], b'_' | b't' | b'@' | b'm') {
             return;
         }
-        self.reserved |= is_reserved(key);
         if let Some(rank) = TIME_NAMES.iter().position(|name| *name == key) {
             self.times[rank] = Some(index);
         } else if let Some(rank) = MESSAGE_NAMES.iter().position(|name| *name == key) {
@@ -187,12 +185,9 @@ impl Outline {
         debug_assert_eq!(parts.values.len(), self.slots.len());
         let message = self.choose_message(parts);
         let (time, same) = self.choose_time(raw, parts, received, times);
-        if self.reserved {
-            self.hide_reserved(time, message);
-        }
         scratch.clear();
         let mut found = None;
-        if !self.irregular {
+        if !self.irregular && self.literal_bytes(raw) <= SHAPE_BYTES_MAX {
             self.draw(raw, time, message, scratch);
             found = shapes.find(scratch);
         }
@@ -265,19 +260,10 @@ impl Outline {
         (None, same)
     }
 
-    /// A field with a reserved name that is neither the time nor the message has no slot.
-    fn hide_reserved(&mut self, time: Option<ChosenTime>, message: Option<u16>) {
-        for index in 0..self.slots.len() {
-            let slot = self.slots[index];
-            let used = message.map(usize::from) == Some(index)
-                || time.is_some_and(|t| usize::from(t.slot) == index);
-            if !used && slot.listed && is_reserved(self.name(&slot)) {
-                self.slots[index].listed = false;
-                self.irregular = true;
-            }
-        }
-        // A message from another field must not stand beside one that is hidden: it is `_msg` too,
-        // which is why the hidden one is not listed.
+    /// Bytes of the line that are in no slot.
+    fn literal_bytes(&self, raw: &[u8]) -> usize {
+        let spans = self.slots.iter().map(|slot| slot.span.1 - slot.span.0);
+        raw.len() - spans.sum::<u32>() as usize
     }
 
     fn draw(&self, raw: &[u8], time: Option<ChosenTime>, message: Option<u16>, out: &mut Vec<u8>) {
@@ -372,9 +358,9 @@ fn is_text(kind: u8) -> bool {
     matches!(kind, b'j' | b't' | b'q')
 }
 
-/// Names that shapes use for the time and the message.
-fn is_reserved(name: &[u8]) -> bool {
-    name == b"_msg" || name == b"_time" || name.starts_with(b"_time:")
+/// Whether a shape would take a field of this name for the time in some pattern.
+fn is_pattern(name: &[u8]) -> bool {
+    name.starts_with(b"_time:") && name.contains(&b'%')
 }
 
 /// Whether a name holds `⟨` or `⟩`, the marks of slots.

@@ -192,7 +192,7 @@ impl Parser {
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
-        if let Some(time) = self.times.leading(entry.raw, entry.received) {
+        if let Some(time) = self.times.of_line(entry.raw, entry.received) {
             parts.time = Some(time);
             parts.time_source = TimeSource::Line;
         }

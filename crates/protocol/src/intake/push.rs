@@ -111,7 +111,11 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
         rejected: Vec::new(),
         rejected_total: 0,
     };
-    let mut rest = body;
+    // Editors on Windows begin files with a byte order mark, which JSON does not allow.
+    let mut rest = match form {
+        PushForm::NdJson => body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
+        PushForm::Text => body,
+    };
     let mut number = 0;
     while !rest.is_empty() {
         let line;

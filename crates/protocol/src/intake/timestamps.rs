@@ -12,7 +12,7 @@ use logpond_record::{Civil, TimePattern, Timestamp};
 
 /// Forms beyond the ones read by hand, in the pattern language of `TimePattern`. The first that
 /// fits counts, so longer ones stand first.
-const TABLE: [&str; 24] = [
+const TABLE: [&str; 29] = [
     // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
     "%a %b %e %H:%M:%S.%f %Y",
     "%a %b %d %H:%M:%S.%f %Y",
@@ -42,7 +42,13 @@ const TABLE: [&str; 24] = [
     "%Y%m%dT%H%M%S%z",
     "%Y%m%d %H:%M:%S.%f",
     "%Y%m%d %H:%M:%S",
+    "%Y%m%d-%H:%M:%S",
     "%Y.%m.%d %H:%M:%S",
+    // NX-OS, and Suricata, whose dates are American.
+    "%Y %b %e %H:%M:%S.%f",
+    "%Y %b %e %H:%M:%S",
+    "%Y %b %d %H:%M:%S",
+    "%m/%d/%Y-%H:%M:%S.%f",
 ];
 
 /// Rows of [`TABLE`] that begin with a weekday, a month and a digit.
@@ -55,6 +61,9 @@ const GLOG: &str = "%m%d %H:%M:%S.%f";
 
 /// Fewer digits than this are no Unix time but a duration or a count: nine reach back to 1973.
 const EPOCH_DIGITS_MIN: usize = 9;
+
+/// How far into a line the bracketed time of an access log is looked for, in bytes.
+const ACCESS_BYTES_MAX: usize = 512;
 
 /// Words before a timestamp that are skipped (`INFO 2026-…`, `[WARN] …`).
 const LEVELS: [&[u8]; 10] = [
@@ -227,8 +236,17 @@ impl TimeReader {
         }
     }
 
-    /// The instant at the start of a plain line, also in brackets or after a level word.
-    pub(crate) fn leading(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
+    /// The instant that a plain line begins with, also in brackets or after a level word, or that
+    /// stands in brackets as in access logs.
+    pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
+        self.leading(line, received).or_else(|| {
+            let head = &line[..line.len().min(ACCESS_BYTES_MAX)];
+            let bracket = memchr::memchr(b'[', head)?;
+            access(&line[bracket + 1..]).map(|found| found.time)
+        })
+    }
+
+    fn leading(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
         let mut text = line;
         if !text.first()?.is_ascii_digit() {
             text = without_bracket(text);
@@ -244,6 +262,11 @@ impl TimeReader {
                 Some(found.time)
             }
             b'0'..=b'9' => leading_epoch(text),
+            // A weekday and a day without padding, which no row has.
+            b'A'..=b'Z' if text.get(3) == Some(&b' ') => {
+                let found = syslog(&text[4..], received)?;
+                Some(found.time)
+            }
             _ => None,
         }
     }
@@ -446,27 +469,32 @@ pub(crate) fn access(text: &[u8]) -> Option<Written> {
     })
 }
 
-/// Reads `Mmm dd hh:mm:ss`, with a fraction or not, with a year after it or not.
+/// Reads `Mmm dd hh:mm:ss`, also without padding of the day, with a fraction or not, with a year
+/// after it or not.
 pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
-    let head: &[u8; 15] = text.first_chunk()?;
-    let separated = head[3] == b' ' && head[6] == b' ' && head[9] == b':' && head[12] == b':';
-    if !separated {
+    let name: &[u8; 4] = text.first_chunk().filter(|name| name[3] == b' ')?;
+    let month = month([name[0], name[1], name[2]])?;
+    let (day, day_bytes) = match text[name.len()..] {
+        [b' ', day, b' ', ..] => (digit(day)?, 2),
+        [day, b' ', ..] => (digit(day)?, 1),
+        [_, _, b' ', ..] => (two(text, name.len())?, 2),
+        _ => return None,
+    };
+    let day_at = name.len();
+    let mut at = day_at + day_bytes + 1;
+    let clock: &[u8; 8] = text[at..].first_chunk()?;
+    if clock[2] != b':' || clock[5] != b':' {
         return None;
     }
-    let zero = head[4] == b'0';
-    let day = match head[4] {
-        b' ' => digit(head[5])?,
-        _ => two(head, 4)?,
-    };
     let mut civil = Civil {
         year: 0,
-        month: month([head[0], head[1], head[2]])?,
+        month,
         day,
-        hour: two(head, 7)?,
-        minute: two(head, 10)?,
-        second: two(head, 13)?,
+        hour: two(clock, 0)?,
+        minute: two(clock, 3)?,
+        second: two(clock, 6)?,
     };
-    let mut at = head.len();
+    at += clock.len();
     let (mut nanos, mut fraction_digits) = (0, 0);
     if let [b'.', digit, ..] = text[at..]
         && digit.is_ascii_digit()
@@ -484,7 +512,7 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
         None => in_latest_year(&mut civil, nanos, received)?,
     };
     let layout = Layout::Syslog {
-        zero,
+        zero: text[day_at] == b'0',
         year: year.is_some(),
     };
     Some(Written {
@@ -495,7 +523,8 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
             fraction_digits,
             offset: Offset::default(),
         },
-        exact: civil.second < 60,
+        // No pattern renders a day of one digit without padding.
+        exact: civil.second < 60 && day_bytes == 2,
     })
 }
 

@@ -295,6 +295,12 @@ impl RowGroupReader<'_> {
         tokens::look_up(self, token)
     }
 
+    /// Reads the whole token index, to check it.
+    pub fn check_tokens(&mut self) -> Result<(), ReadError> {
+        let length = self.group.tokens.bytes as usize;
+        self.bytes(0, length).map(|_| ())
+    }
+
     /// Event times of a block's rows, in nanoseconds.
     pub fn times(&mut self, block: usize) -> Result<Vec<i64>, ReadError> {
         let micros = self.ints(0, block)?;

@@ -53,7 +53,7 @@ fn what_is_no_access_line_is_text() {
         r#"1.2.3.4 - - [02/Mar/2026:00:00:06 +0000] "GET / HTTP/1.1" 200 5 1 2 3 4 5 6 7 8 9"#,
     ] {
         let described = describe(EntryKind::Line, line.as_bytes());
-        assert!(described.starts_with("| 1.2.3.4"), "{described}");
+        assert!(described.contains("| 1.2.3.4"), "{described}");
     }
 }
 

@@ -12,7 +12,8 @@ fn split(input: &[u8], max: usize) -> Vec<(String, usize)> {
 
 #[test]
 fn frames_are_told_apart() {
-    let table: [(&[u8], &[(&str, usize)]); 16] = [
+    type Row<'a> = (&'a [u8], &'a [(&'a str, usize)]);
+    let table: [Row<'_>; 16] = [
         (b"", &[]),
         (b"\n\r\n\0", &[]),
         (

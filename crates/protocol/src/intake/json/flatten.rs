@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use logpond_record::Fix;
 use logpond_record::limits::JSON_DEPTH_MAX;
 
-use super::{Escapes, JsonError, JsonReason, Scanner, Token, unescape};
+use super::{Escapes, JsonError, Scanner, Token, unescape};
 use crate::intake::outline::{Outline, without_message};
 use crate::intake::sketch::Parts;
 
@@ -51,14 +51,9 @@ fn members<'a>(
         match scanner.token()? {
             Some(token) => take(token, &prefix, &key, scanner, outline, parts),
             None => {
-                if depth == JSON_DEPTH_MAX {
-                    return Err(JsonError {
-                        at: scanner.at,
-                        reason: JsonReason::TooDeep,
-                    });
-                }
-                ends[depth] = prefix.len();
-                depth += 1;
+                let outer = depth;
+                scanner.nest(&mut depth, scanner.at)?;
+                ends[outer] = prefix.len();
                 prefix.extend_from_slice(key.as_bytes());
                 prefix.push(b'.');
                 scanner.at += 1;

@@ -1,0 +1,29 @@
+//! `logpond compact`: merges and recompresses at once.
+
+use super::listing::rows;
+use super::{Exit, Failure};
+use crate::cli::Compact;
+use crate::client::{Client, Parameters};
+use crate::output::quantity;
+use crate::terminal::note;
+
+pub(super) fn run(args: &Compact) -> Result<Exit, Failure> {
+    let mut parameters = Parameters::new();
+    if args.cold {
+        parameters.push(("cold", "true".into()));
+    }
+    let answer = Client::new(&args.server.addr)?.post("/api/v1/compact", &parameters)?;
+    let (_, trailer) = rows(answer)?;
+    if !trailer.complete {
+        for missing in &trailer.missing {
+            note(&format!(
+                "logpond: {}",
+                missing.as_str().unwrap_or("something failed")
+            ));
+        }
+        return Err("the compaction did not finish".into());
+    }
+    let elapsed = std::time::Duration::from_secs_f64((trailer.elapsed_ms / 1000.0).clamp(0.0, 1e9));
+    note(&format!("compacted in {}", quantity::span(elapsed)));
+    Ok(Exit::Found)
+}

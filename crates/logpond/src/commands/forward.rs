@@ -1,0 +1,105 @@
+//! `logpond forward`: flags to settings; the work is in [`crate::forward`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use logpond_search::size::parse_duration;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::{Exit, Failure, variable};
+use crate::cli::Forward;
+use crate::client::Address;
+use crate::forward::{self, Backoff, ForwardError, Settings};
+use crate::settings::Surroundings;
+
+/// The first wait after no server took a batch.
+const WAIT_FIRST: Duration = Duration::from_millis(100);
+
+/// The longest wait: after an outage records flow again within this time.
+const WAIT_LONGEST: Duration = Duration::from_secs(10);
+
+/// How long a forwarder that ends with its input tries, unless told otherwise.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
+
+pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
+    let settings = settings(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let interrupted = Arc::new(AtomicBool::new(false));
+    if settings.tail.is_some() {
+        // A second signal of the kind ends the process at once.
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
+    }
+    let totals = forward::run(&settings, &stop)?;
+    if totals.rejected > 0 {
+        return Ok(Exit::Error);
+    }
+    match interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+        true => Ok(Exit::Interrupted),
+        false => Ok(Exit::Found),
+    }
+}
+
+fn settings(args: Forward) -> Result<Settings, Failure> {
+    let addresses = args
+        .addr
+        .iter()
+        .map(|address| Address::parse(address))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(ForwardError::Address)?;
+    let give_up_after = match (&args.give_up_after, args.tail) {
+        (Some(text), _) => Some(Duration::from_nanos(
+            parse_duration(text).map_err(|error| format!("--give-up-after: {error}"))? as u64,
+        )),
+        (None, true) => None,
+        (None, false) => Some(GIVE_UP_AFTER),
+    };
+    let mut labels = Vec::new();
+    for label in &args.label {
+        let (name, value) = label
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| format!("--label: expected NAME=VALUE, not '{label}'"))?;
+        labels.push((name.to_string(), value.to_string()));
+    }
+    if !labels.iter().any(|(name, _)| name == "hostname") {
+        let hostname = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        labels.push(("hostname".to_string(), hostname));
+    }
+    let tail = match (args.tail, args.state) {
+        (false, _) => None,
+        (true, Some(state)) => Some(state),
+        (true, None) => Some(state_default()?),
+    };
+    Ok(Settings {
+        addresses,
+        inputs: args.files,
+        tail,
+        labels,
+        backoff: Backoff {
+            first: WAIT_FIRST,
+            longest: WAIT_LONGEST,
+            give_up_after,
+        },
+        quiet: args.quiet,
+    })
+}
+
+fn state_default() -> Result<PathBuf, Failure> {
+    let surroundings = Surroundings {
+        variable: &variable,
+        is_root: false,
+    };
+    let directory = surroundings
+        .xdg("XDG_STATE_HOME", ".local/state")
+        .ok_or("HOME is not set: say where positions are remembered by --state FILE")?;
+    Ok(directory.join("logpond/forward.json"))
+}

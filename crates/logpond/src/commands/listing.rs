@@ -1,0 +1,86 @@
+//! What the commands that print tables have in common.
+
+use std::io::Write;
+
+use super::{Exit, Failure};
+use crate::client::{Answer, Item, Trailer};
+use crate::terminal::note;
+
+/// Most lines of a table that are held to be aligned.
+const ROWS_MAX: usize = 100_000;
+
+/// Reads an answer's lines, parsed as JSON, and its trailer.
+pub(super) fn rows(mut answer: Answer) -> Result<(Vec<serde_json::Value>, Trailer), Failure> {
+    let mut rows = Vec::new();
+    loop {
+        match answer.next_item()? {
+            Item::Row(line) if rows.len() < ROWS_MAX => rows.push(serde_json::from_slice(line)?),
+            Item::Row(_) | Item::Gap | Item::Progress(_) => {}
+            Item::Trailer(trailer) => return Ok((rows, trailer)),
+        }
+    }
+}
+
+/// Prints an answer's lines as they are; gives how many, and the trailer.
+pub(super) fn print_lines(mut answer: Answer) -> Result<(u64, Trailer), Failure> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut count = 0;
+    loop {
+        match answer.next_item()? {
+            Item::Row(line) => {
+                out.write_all(line)?;
+                out.write_all(b"\n")?;
+                count += 1;
+            }
+            Item::Gap | Item::Progress(_) => {}
+            Item::Trailer(trailer) => {
+                out.flush()?;
+                return Ok((count, trailer));
+            }
+        }
+    }
+}
+
+/// Prints bytes.
+pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// The exit code of a table, after saying what it lacks.
+pub(super) fn exit(is_empty: bool, trailer: &Trailer) -> Exit {
+    if !trailer.complete {
+        note("logpond: the answer is not complete");
+        for missing in &trailer.missing {
+            match missing.as_str() {
+                Some(text) => note(&format!("  missing: {text}")),
+                None => note(&format!("  missing: {missing}")),
+            }
+        }
+        return Exit::Incomplete;
+    }
+    if !is_empty {
+        return Exit::Found;
+    }
+    if let Some(newest) = &trailer.newest {
+        note(&format!(
+            "no records match; the newest record is of {newest}"
+        ));
+    }
+    Exit::None
+}
+
+/// A member of a row as text: strings without quotes, nothing for what is missing.
+pub(super) fn text(row: &serde_json::Value, name: &str) -> String {
+    match &row[name] {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A member of a row as a count.
+pub(super) fn count(row: &serde_json::Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or(0)
+}

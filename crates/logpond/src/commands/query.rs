@@ -1,0 +1,225 @@
+//! `logpond query`: prints the records that match, from a server or from files.
+
+mod sink;
+mod progress;
+mod local;
+mod remote;
+mod follow;
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use logpond_search::Matcher;
+
+use self::sink::Sink;
+use super::selection::{Meaning, meaning};
+use super::{Exit, Failure, variable};
+use crate::cli::{Format, Query};
+use crate::output::{Style, quantity};
+use crate::terminal::{self, note};
+
+/// Records printed on a terminal unless another number is asked for.
+const LIMIT_ON_TERMINAL: u64 = 1000;
+
+/// Records printed before those that are followed.
+const LIMIT_BEFORE_FOLLOWING: u64 = 10;
+
+/// Bytes that may be held to print the newest records oldest first.
+const HELD_BYTES_MAX: usize = 256 << 20;
+
+/// What was asked for, apart from where.
+struct Question {
+    meaning: Meaning,
+    matcher: Matcher,
+    /// Newest records only; 0 is all.
+    limit: u64,
+    /// Whether the limit is ours and not the user's.
+    is_limit_default: bool,
+    before: u32,
+    after: u32,
+    format: Format,
+}
+
+/// What is known of an answer when it is over.
+#[derive(Default)]
+struct Outcome {
+    rows: u64,
+    bytes: u64,
+    elapsed_ms: f64,
+    /// What the answer lacks.
+    missing: Vec<String>,
+    is_incomplete: bool,
+    /// Event time of the newest record anywhere.
+    newest: Option<String>,
+    has_more: bool,
+}
+
+/// Where records come from.
+enum Origin {
+    Server,
+    /// `-` is standard input.
+    Files(Vec<PathBuf>),
+}
+
+pub(super) fn run(args: Query) -> Result<Exit, Failure> {
+    let (text, origin) = split_words(&args.words, &args.files)?;
+    let meaning = meaning(text.as_deref(), &args.selection)?;
+    let matcher = Matcher::new(&meaning.filter).map_err(|error| error.to_string())?;
+    let is_terminal = terminal::is_output();
+    let limit_default = match (args.follow, is_terminal && !args.count) {
+        (true, _) => LIMIT_BEFORE_FOLLOWING,
+        (false, true) => LIMIT_ON_TERMINAL,
+        (false, false) => 0,
+    };
+    let format_default = if is_terminal {
+        Format::Pretty
+    } else {
+        Format::Line
+    };
+    let question = Question {
+        meaning,
+        matcher,
+        limit: if args.quiet {
+            1
+        } else {
+            args.limit.unwrap_or(limit_default)
+        },
+        is_limit_default: args.limit.is_none() && !args.quiet,
+        before: args.before_context.or(args.context).unwrap_or(0),
+        after: args.after_context.or(args.context).unwrap_or(0),
+        format: args.output.unwrap_or(format_default),
+    };
+    let mut sink = open_sink(&args, &question, is_terminal);
+    let outcome = match (origin, args.follow) {
+        (Origin::Server, false) => remote::run(&args, &question, &mut sink),
+        (Origin::Server, true) => follow::run(&args, &question, &mut sink),
+        (Origin::Files(_), true) => {
+            Err("--follow asks a server; for a file: tail -F FILE | logpond query -".into())
+        }
+        (Origin::Files(files), false) => local::run(&args, &question, &files, &mut sink),
+    };
+    let closed = sink.close();
+    let outcome = outcome?;
+    closed?;
+    Ok(report(&args, &question, &outcome))
+}
+
+/// Tells TEXT from files among the arguments: with `--file`, names of existing files are files.
+fn split_words(
+    words: &[OsString],
+    files: &[PathBuf],
+) -> Result<(Option<OsString>, Origin), Failure> {
+    let is_file =
+        |word: &OsStr| word == "-" || (!files.is_empty() && PathBuf::from(word).is_file());
+    let (more, texts): (Vec<&OsString>, Vec<&OsString>) =
+        words.iter().partition(|word| is_file(word));
+    if texts.len() > 1 {
+        let joined: Vec<_> = texts.iter().map(|text| text.to_string_lossy()).collect();
+        return Err(match files.is_empty() {
+            true => format!(
+                "several texts: quote them to search for one: '{}'",
+                joined.join(" ")
+            ),
+            false => format!("no such files, or several texts: {}", joined.join(", ")),
+        }
+        .into());
+    }
+    let files: Vec<PathBuf> = files
+        .iter()
+        .cloned()
+        .chain(more.into_iter().map(PathBuf::from))
+        .collect();
+    let origin = match files.is_empty() {
+        true => Origin::Server,
+        false => Origin::Files(files),
+    };
+    Ok((texts.first().map(|text| (*text).clone()), origin))
+}
+
+fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
+    let colour = terminal::colours(args.color, is_terminal, &variable);
+    let zone = match args.utc {
+        true => jiff::tz::TimeZone::UTC,
+        false => question.meaning.zone.clone(),
+    };
+    let spans = question.matcher.clone();
+    let style = Style {
+        colour,
+        zone,
+        spans: Some(Box::new(move |text| spans.spans(text))),
+    };
+    let paging = match args.follow || args.count || args.quiet {
+        true => crate::cli::When::Never,
+        false => args.paging,
+    };
+    Sink::open(question.format, style, &args.only_fields, paging)
+}
+
+/// Says on standard error what belongs to the answer but is no data; gives the exit code.
+fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
+    if args.stats {
+        note(&format!(
+            "{} records · {} scanned · {}",
+            quantity::count(outcome.rows),
+            quantity::bytes(outcome.bytes),
+            quantity::span(std::time::Duration::from_secs_f64(
+                (outcome.elapsed_ms / 1000.0).clamp(0.0, 1e9)
+            )),
+        ));
+    }
+    if outcome.has_more && question.is_limit_default && !args.count {
+        let shown = quantity::count(outcome.rows);
+        note(&format!("-- {shown} shown, more exist: add -n 0 --"));
+    }
+    if outcome.is_incomplete {
+        note("logpond: the answer is not complete");
+        for missing in &outcome.missing {
+            note(&format!("  missing: {missing}"));
+        }
+        return Exit::Incomplete;
+    }
+    if outcome.rows > 0 {
+        return Exit::Found;
+    }
+    if !args.quiet {
+        note(&match &outcome.newest {
+            Some(newest) => format!("no records match; the newest record is of {newest}"),
+            None => "no records match; there are none at all".to_string(),
+        });
+    }
+    Exit::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_files_are_told_apart() {
+        let here = tempfile::NamedTempFile::new().unwrap();
+        let here = here.path().as_os_str().to_owned();
+        let split = |words: &[&OsStr], files: &[&OsStr]| {
+            let words: Vec<OsString> = words.iter().map(|w| w.to_os_string()).collect();
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            split_words(&words, &files).map(|(text, origin)| {
+                let files = match origin {
+                    Origin::Server => 0,
+                    Origin::Files(files) => files.len(),
+                };
+                (text.map(|t| t.to_string_lossy().into_owned()), files)
+            })
+        };
+        let text = OsStr::new("text");
+        let dash = OsStr::new("-");
+        assert_eq!(split(&[], &[]).unwrap(), (None, 0));
+        assert_eq!(split(&[text], &[]).unwrap(), (Some("text".into()), 0));
+        assert_eq!(split(&[text, dash], &[]).unwrap(), (Some("text".into()), 1));
+        assert_eq!(
+            split(&[&here, text], &[&here]).unwrap(),
+            (Some("text".into()), 2)
+        );
+        assert_eq!(split(&[&here], &[]).unwrap().1, 0);
+        assert!(split(&[text, text], &[]).is_err());
+        assert!(split(&[text, text], &[&here]).is_err());
+    }
+}

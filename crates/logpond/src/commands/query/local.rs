@@ -1,0 +1,338 @@
+//! `logpond query --file` and `-`: the same filters over files, without a server.
+//!
+//! Records come in the order of the input, file by file. Nothing is held but the newest ones where
+//! only these are wanted.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use logpond_protocol::intake::Parser;
+use logpond_protocol::intake::lines::{Line, LineSplitter};
+use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Entry, EntryKind, Id, Incarnation, Labels, Record, TimeRange, Timestamp};
+use logpond_search::Scratch;
+use logpond_search::context::{Context, Shown};
+
+use super::sink::Sink;
+use super::{HELD_BYTES_MAX, Outcome, Question};
+use crate::cli::{Format, Query};
+use crate::client;
+use crate::commands::Failure;
+use crate::commands::selection::now;
+use crate::input;
+use crate::output::Row;
+use crate::terminal::note;
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+pub(super) fn run(
+    args: &Query,
+    question: &Question,
+    files: &[PathBuf],
+    sink: &mut Sink,
+) -> Result<Outcome, Failure> {
+    let started = Instant::now();
+    let mut search = Search::new(args, question, files.len() > 1);
+    let lengths: Option<u64> = files.iter().map(|path| input::plain_length(path)).sum();
+    search.bytes_total = lengths.unwrap_or(0);
+    for path in files {
+        if let Err(error) = search.read(path, sink) {
+            match error.downcast::<Unreadable>() {
+                Ok(unreadable) => {
+                    note(&format!("logpond: {unreadable}"));
+                    search.unreadable += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if search.is_done {
+            break;
+        }
+    }
+    let unreadable = search.unreadable;
+    let outcome = search.finish(args, sink)?;
+    if unreadable > 0 && outcome.rows == 0 {
+        return Err("nothing was found, but not everything could be read".into());
+    }
+    Ok(Outcome {
+        elapsed_ms: started.elapsed().as_secs_f64() * 1000.0,
+        is_incomplete: unreadable > 0,
+        ..outcome
+    })
+}
+
+/// A file that cannot be read.
+#[derive(Debug)]
+struct Unreadable(String, std::io::Error);
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} cannot be read: {}", self.0, self.1)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A search through files.
+struct Search<'a> {
+    question: &'a Question,
+    range: TimeRange,
+    parser: Parser,
+    scratch: Scratch,
+    context: Option<Context<Record<'static>>>,
+    /// The newest matches, where only those are wanted or the order is reversed.
+    tail: Option<Tail>,
+    is_silent: bool,
+    is_quiet: bool,
+    labels_files: bool,
+    with_line: bool,
+    received: Timestamp,
+    number: u64,
+    rows: u64,
+    bytes: u64,
+    /// Bytes of all files; 0 if that is not known.
+    bytes_total: u64,
+    newest: Option<Timestamp>,
+    unreadable: usize,
+    is_done: bool,
+    failure: Option<Failure>,
+}
+
+impl<'a> Search<'a> {
+    fn new(args: &Query, question: &'a Question, labels_files: bool) -> Search<'a> {
+        let context = Context::new(question.before as usize, question.after as usize);
+        let is_silent = args.quiet || args.count;
+        let is_held = (question.limit > 0 || args.reverse) && !is_silent;
+        Search {
+            question,
+            range: TimeRange {
+                from: question.meaning.since.unwrap_or(Timestamp::MIN),
+                to: question.meaning.until.unwrap_or(Timestamp::MAX),
+            },
+            parser: Parser::new(),
+            scratch: Scratch::new(),
+            context: (question.before + question.after > 0 && !is_silent).then_some(context),
+            tail: is_held.then(Tail::default),
+            is_silent,
+            is_quiet: args.quiet,
+            labels_files,
+            with_line: question.format == Format::Raw,
+            received: now(),
+            number: 0,
+            rows: 0,
+            bytes: 0,
+            bytes_total: 0,
+            newest: None,
+            unreadable: 0,
+            is_done: false,
+            failure: None,
+        }
+    }
+
+    fn read(&mut self, path: &Path, sink: &mut Sink) -> Result<(), Failure> {
+        let is_standard = path.as_os_str() == "-";
+        let name = path.display().to_string();
+        let unreadable = |error| Unreadable(name.clone(), error);
+        let mut reader = match is_standard {
+            true => input::standard(),
+            false => input::open(path).map_err(unreadable)?,
+        };
+        let labels: Labels = match self.labels_files {
+            true => vec![("file".into(), name.as_str().into())],
+            false => Vec::new(),
+        };
+        let mut splitter = LineSplitter::new(LINE_BYTES_MAX);
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let bytes = match reader.read(&mut chunk) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    splitter.finish(|line| self.line(line, &labels, sink));
+                    return Err(unreadable(error).into());
+                }
+            };
+            if bytes == 0 {
+                break;
+            }
+            self.bytes += bytes as u64;
+            splitter.feed(&chunk[..bytes], |line| self.line(line, &labels, sink));
+            self.check()?;
+            if self.is_done {
+                return Ok(());
+            }
+            // A pipe that pauses must not keep back what was found.
+            if bytes < CHUNK_BYTES {
+                sink.flush()?;
+            }
+            sink.progress.update(client::Progress {
+                bytes: self.bytes,
+                bytes_total: self.bytes_total,
+                rows: self.rows,
+            });
+        }
+        splitter.finish(|line| self.line(line, &labels, sink));
+        self.check()
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Takes one line; a failure waits in `failure`, since the splitter cannot be stopped.
+    fn line(&mut self, line: Line<'_>, labels: &Labels, sink: &mut Sink) {
+        if self.failure.is_some() || self.is_done {
+            return;
+        }
+        let entry = Entry {
+            id: Id::new(
+                self.received.unix_ms().max(0) as u64,
+                Incarnation(0),
+                self.number,
+            ),
+            received: self.received,
+            kind: EntryKind::Line,
+            labels,
+            raw: line.bytes,
+        };
+        self.number += 1;
+        let record = self.parser.parse(&entry);
+        if let Err(failure) = self.record(record, sink) {
+            self.failure = Some(failure);
+        }
+    }
+
+    fn record(&mut self, record: Record<'_>, sink: &mut Sink) -> Result<(), Failure> {
+        self.newest = self.newest.max(Some(record.time));
+        let is_match = self.range.contains(record.time)
+            && self.question.matcher.matches(&record, &mut self.scratch);
+        self.rows += u64::from(is_match);
+        self.is_done = is_match && self.is_quiet;
+        if self.is_silent {
+            return Ok(());
+        }
+        let Some(context) = &mut self.context else {
+            return match is_match {
+                true => self.show(&record, true, sink),
+                false => Ok(()),
+            };
+        };
+        let mut shown = Vec::new();
+        context.push(record.into_owned(), is_match, |item| shown.push(item));
+        for item in shown {
+            match item {
+                Shown::Match(record) => self.show(&record, true, sink)?,
+                Shown::Context(record) => self.show(&record, false, sink)?,
+                Shown::Separator => match &mut self.tail {
+                    Some(tail) => tail.push(None, false, self.question.limit)?,
+                    None => sink.gap()?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn show(
+        &mut self,
+        record: &Record<'_>,
+        is_match: bool,
+        sink: &mut Sink,
+    ) -> Result<(), Failure> {
+        let row = Row::from_record(record, self.with_line);
+        match &mut self.tail {
+            Some(tail) => tail.push(Some(row.into_owned()), is_match, self.question.limit),
+            None => Ok(sink.row(row)?),
+        }
+    }
+
+    fn finish(self, args: &Query, sink: &mut Sink) -> Result<Outcome, Failure> {
+        let mut rows = self.rows;
+        let mut has_more = false;
+        if let Some(tail) = self.tail {
+            has_more = tail.matches < rows;
+            rows = tail.matches;
+            tail.print(args.reverse, sink)?;
+        }
+        if args.count {
+            let limit = args.limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
+            rows = rows.min(limit);
+            sink.bytes(format!("{rows}\n").as_bytes())?;
+        }
+        Ok(Outcome {
+            rows,
+            bytes: self.bytes,
+            newest: self.newest.map(|time| time.to_string()),
+            has_more,
+            ..Outcome::default()
+        })
+    }
+}
+
+/// The last rows, gaps between groups among them.
+#[derive(Default)]
+struct Tail {
+    items: VecDeque<(Option<Row<'static>>, bool)>,
+    bytes: usize,
+    matches: u64,
+}
+
+impl Tail {
+    /// Adds a row or a gap; forgets the oldest ones beyond `limit` matches.
+    fn push(
+        &mut self,
+        row: Option<Row<'static>>,
+        is_match: bool,
+        limit: u64,
+    ) -> Result<(), Failure> {
+        self.bytes += row.as_ref().map_or(0, Row::bytes);
+        self.matches += u64::from(is_match);
+        self.items.push_back((row, is_match));
+        while limit > 0 && self.matches > limit {
+            self.forget_oldest();
+        }
+        if self.bytes > HELD_BYTES_MAX {
+            return Err(
+                "the records take more than 256 MB, too much to print them in another \
+                        order; ask for fewer (-n) or leave out -r"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Forgets everything up to the oldest match and its group's rows after it.
+    fn forget_oldest(&mut self) {
+        while let Some((row, is_match)) = self.items.pop_front() {
+            self.bytes -= row.as_ref().map_or(0, Row::bytes);
+            if is_match {
+                self.matches -= 1;
+                break;
+            }
+        }
+        // What came after it is context of the next match only up to that match's group.
+        let next_gap = self.items.iter().position(|(row, _)| row.is_none());
+        let next_match = self.items.iter().position(|(_, is_match)| *is_match);
+        if let (Some(gap), Some(found)) = (next_gap, next_match)
+            && gap < found
+        {
+            for (row, _) in self.items.drain(..=gap) {
+                self.bytes -= row.as_ref().map_or(0, Row::bytes);
+            }
+        }
+    }
+
+    fn print(self, is_reversed: bool, sink: &mut Sink) -> std::io::Result<()> {
+        let mut print = |row: Option<Row<'static>>| match row {
+            Some(row) => sink.row(row),
+            None => sink.gap(),
+        };
+        let mut items = self.items.into_iter().map(|(row, _)| row);
+        match is_reversed {
+            false => items.try_for_each(&mut print),
+            true => items.rev().try_for_each(&mut print),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `logpond query` against a server.
+
+use super::sink::Sink;
+use super::{HELD_BYTES_MAX, Outcome, Question};
+use crate::cli::{Format, Query};
+use crate::client::{Client, Item, Parameters, Trailer};
+use crate::commands::Failure;
+
+pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
+    let client = Client::new(&args.server.addr)?;
+    let mut parameters = parameters(question, sink);
+    if args.count {
+        parameters.push(("count", "true".into()));
+        if args.limit.is_some_and(|limit| limit > 0) {
+            parameters.push(("limit", question.limit.to_string()));
+        }
+        return count(&client, &parameters, sink);
+    }
+    if question.limit > 0 {
+        parameters.push(("limit", question.limit.to_string()));
+    }
+    // The newest ones are found from the newest end, and then turned round.
+    if args.reverse || question.limit > 0 {
+        parameters.push(("direction", "backward".into()));
+    }
+    let mut held = (question.limit > 0 && !args.reverse).then(Held::default);
+    let mut answer = client.get("/api/v1/query", &parameters)?;
+    let trailer = loop {
+        match answer.next_item()? {
+            Item::Row(_) | Item::Gap if args.quiet => {}
+            Item::Row(line) => match &mut held {
+                Some(held) => held.push(line)?,
+                None => sink.line(line)?,
+            },
+            Item::Gap => match &mut held {
+                Some(held) => held.push(b"")?,
+                None => sink.gap()?,
+            },
+            Item::Progress(progress) => sink.progress.update(progress),
+            Item::Trailer(trailer) => break trailer,
+        }
+        // What has arrived is shown before waiting for more.
+        if !answer.is_more_at_hand() {
+            sink.flush()?;
+        }
+    };
+    if let Some(held) = held {
+        held.print(sink)?;
+    }
+    Ok(outcome(trailer))
+}
+
+/// What every request for rows says.
+pub(super) fn parameters(question: &Question, sink: &Sink) -> Parameters {
+    let mut parameters = question.meaning.parameters();
+    if question.format == Format::Raw {
+        parameters.push(("fields", "raw".into()));
+    }
+    for (name, rows) in [("before", question.before), ("after", question.after)] {
+        if rows > 0 {
+            parameters.push((name, rows.to_string()));
+        }
+    }
+    if sink.progress.is_enabled() {
+        parameters.push(("progress", "true".into()));
+    }
+    parameters
+}
+
+fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Outcome, Failure> {
+    let mut answer = client.get("/api/v1/query", parameters)?;
+    loop {
+        match answer.next_item()? {
+            Item::Progress(progress) => sink.progress.update(progress),
+            Item::Trailer(trailer) => {
+                sink.bytes(format!("{}\n", trailer.rows).as_bytes())?;
+                return Ok(outcome(trailer));
+            }
+            Item::Row(_) | Item::Gap => {}
+        }
+    }
+}
+
+fn outcome(trailer: Trailer) -> Outcome {
+    let text = |value: serde_json::Value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Outcome {
+        rows: trailer.rows,
+        bytes: trailer.bytes_scanned,
+        elapsed_ms: trailer.elapsed_ms,
+        missing: trailer.missing.into_iter().map(text).collect(),
+        is_incomplete: !trailer.complete,
+        newest: trailer.newest,
+        has_more: trailer.more,
+    }
+}
+
+/// Rows that came newest first and are printed oldest first; an empty one is a gap.
+#[derive(Default)]
+pub(super) struct Held {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Held {
+    pub(super) fn push(&mut self, line: &[u8]) -> Result<(), Failure> {
+        if self.bytes.len() + line.len() > HELD_BYTES_MAX {
+            return Err(
+                "the newest records take more than 256 MB, too much to turn them round; \
+                        ask for fewer (-n), for the newest first (-r), or for all of a range \
+                        (-n 0 --since …)"
+                    .into(),
+            );
+        }
+        self.bytes.extend_from_slice(line);
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    pub(super) fn print(self, sink: &mut Sink) -> Result<(), Failure> {
+        for (at, &end) in self.ends.iter().enumerate().rev() {
+            let start = if at == 0 { 0 } else { self.ends[at - 1] };
+            match &self.bytes[start..end] {
+                b"" => sink.gap()?,
+                line => sink.line(line)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Where printed records go: standard output or a pager.
+//!
+//! A pager is started with the first bytes, so that progress can be shown until then and an empty
+//! answer opens none.
+
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+
+use super::progress::Progress;
+use crate::cli::{Format, When};
+use crate::commands::variable;
+use crate::output::{Render, Row, Style, renderer};
+use crate::terminal;
+
+/// Bytes gathered before they are written.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// See the module.
+pub(super) struct Sink {
+    renderer: Box<dyn Render>,
+    /// Whether lines of a server's answer are printed as they are.
+    is_verbatim: bool,
+    only_fields: Vec<String>,
+    buffer: Vec<u8>,
+    pager: Pager,
+    /// What is shown while there is nothing to print.
+    pub(super) progress: Progress,
+}
+
+enum Pager {
+    /// None is wanted.
+    Off,
+    /// This one is started with the first bytes.
+    Wanted(String),
+    Running(Child),
+}
+
+impl Sink {
+    pub(super) fn open(format: Format, style: Style, only_fields: &[String], paging: When) -> Sink {
+        let wanted = match paging {
+            When::Auto => terminal::is_output() && variable("TERM").is_none_or(|t| t != "dumb"),
+            When::Always => true,
+            When::Never => false,
+        };
+        Sink {
+            renderer: renderer(format, style),
+            is_verbatim: format == Format::Json && only_fields.is_empty(),
+            only_fields: only_fields.to_vec(),
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            pager: match (wanted, pager_command()) {
+                (true, Some(command)) => Pager::Wanted(command),
+                _ => Pager::Off,
+            },
+            progress: Progress::new(),
+        }
+    }
+
+    /// Prints a line of a server's answer.
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), crate::commands::Failure> {
+        if self.is_verbatim {
+            self.buffer.extend_from_slice(line);
+            self.buffer.push(b'\n');
+            return Ok(self.flush_if_full()?);
+        }
+        let row = Row::from_json(line)?;
+        Ok(self.row(row)?)
+    }
+
+    /// Prints a row.
+    pub(super) fn row(&mut self, mut row: Row<'_>) -> io::Result<()> {
+        if !self.only_fields.is_empty() {
+            row.keep_only(&self.only_fields);
+        }
+        self.renderer.row(&row, &mut self.buffer);
+        self.flush_if_full()
+    }
+
+    /// Prints what separates groups of context.
+    pub(super) fn gap(&mut self) -> io::Result<()> {
+        self.renderer.gap(&mut self.buffer);
+        self.flush_if_full()
+    }
+
+    /// Prints bytes as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        self.flush_if_full()
+    }
+
+    /// Makes what was printed visible.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.progress.clear();
+        if let Pager::Wanted(command) = &self.pager {
+            self.pager = match start(command) {
+                Ok(child) => {
+                    self.progress.disable();
+                    Pager::Running(child)
+                }
+                // Without its pager the output is still worth having.
+                Err(_) => Pager::Off,
+            };
+        }
+        let written = match &mut self.pager {
+            Pager::Running(child) => match &mut child.stdin {
+                Some(stdin) => stdin.write_all(&self.buffer),
+                None => Ok(()),
+            },
+            _ => {
+                let mut out = io::stdout().lock();
+                out.write_all(&self.buffer).and_then(|()| out.flush())
+            }
+        };
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * BUFFER_BYTES);
+        written
+    }
+
+    /// Prints what was held back and waits for the pager to be left.
+    pub(super) fn close(mut self) -> io::Result<()> {
+        self.renderer.end(&mut self.buffer);
+        let flushed = self.flush();
+        self.progress.clear();
+        if let Pager::Running(mut child) = self.pager {
+            drop(child.stdin.take());
+            child.wait()?;
+        }
+        flushed
+    }
+
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        match self.buffer.len() >= BUFFER_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+}
+
+fn pager_command() -> Option<String> {
+    let given = ["LOGPOND_PAGER", "PAGER"]
+        .iter()
+        .find_map(|name| variable(name))
+        .map_or("less".to_string(), |value| {
+            value.to_string_lossy().into_owned()
+        });
+    (!given.trim().is_empty() && given.trim() != "cat").then_some(given)
+}
+
+fn start(command: &str) -> io::Result<Child> {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::piped());
+    if variable("LESS").is_none() {
+        // Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
+        shell.env("LESS", "FRX");
+    }
+    shell.spawn()
+}

@@ -1,0 +1,39 @@
+//! `logpond top`: the most frequent values of a field.
+
+use super::listing::{count, exit, print, print_lines, rows, text};
+use super::selection::meaning;
+use super::{Exit, Failure};
+use crate::cli::{TableFormat, Top};
+use crate::client::Client;
+use crate::output::{Table, quantity};
+
+pub(super) fn run(args: Top) -> Result<Exit, Failure> {
+    let meaning = meaning(args.text.as_deref(), &args.selection)?;
+    let mut parameters = meaning.parameters();
+    parameters.push(("field", args.field.clone()));
+    parameters.push(("n", args.limit.to_string()));
+    let answer = Client::new(&args.server.addr)?.get("/api/v1/top", &parameters)?;
+    if args.output == TableFormat::Json {
+        let (lines, trailer) = print_lines(answer)?;
+        return Ok(exit(lines == 0, &trailer));
+    }
+    let (rows, trailer) = rows(answer)?;
+    let mut table = Table::new(&[("count", true), ("share", true), (FIELD, false)]);
+    for row in &rows {
+        let share = 100.0 * count(row, "count") as f64 / trailer.rows.max(1) as f64;
+        table.row(vec![
+            quantity::count(count(row, "count")),
+            format!("{share:.1} %"),
+            text(row, "value"),
+        ]);
+    }
+    let mut out = Vec::new();
+    table.write(&mut out);
+    if !table.is_empty() {
+        print(&out)?;
+    }
+    Ok(exit(table.is_empty(), &trailer))
+}
+
+/// Header of the values.
+const FIELD: &str = "value";

@@ -1,0 +1,139 @@
+//! The live segments, as queries see them.
+//!
+//! Invariants:
+//! - The list is replaced as a whole; a reader's snapshot never changes.
+//! - A segment of a snapshot stays readable as long as the snapshot is held: its file is open, so
+//!   neither a rename nor a removal hurts (R13).
+//! - Every source is in at most one segment of a list, or the list says which one counts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use logpond_record::SourceId;
+use logpond_segment::compact::Live;
+use logpond_segment::file::{Directory, ReadError, SegmentFile};
+use logpond_segment::sources::SourceSet;
+
+/// A directory that no query has asked for in this time is forgotten; reading it again takes
+/// about a millisecond.
+const DIRECTORY_IDLE: Duration = Duration::from_secs(30);
+
+/// A segment that queries read.
+pub struct LiveSegment {
+    file: SegmentFile,
+    sources: SourceSet,
+    directory: Mutex<Option<(Arc<Directory>, Instant)>>,
+}
+
+impl LiveSegment {
+    /// A segment that was opened.
+    pub fn new(file: SegmentFile) -> LiveSegment {
+        let mut sources = SourceSet::new();
+        file.manifest()
+            .sources
+            .iter()
+            .for_each(|s| sources.insert(s.source));
+        LiveSegment {
+            file,
+            sources,
+            directory: Mutex::new(None),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &SegmentFile {
+        &self.file
+    }
+
+    /// The sources whose rows it holds.
+    pub fn sources(&self) -> &SourceSet {
+        &self.sources
+    }
+
+    /// The directory, read if nobody has asked for it lately.
+    ///
+    /// # Errors
+    /// When it is damaged or the disk fails.
+    pub fn directory(&self) -> Result<Arc<Directory>, ReadError> {
+        let mut known = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let directory = match &*known {
+            Some((directory, _)) => Arc::clone(directory),
+            None => Arc::new(self.file.read_directory()?),
+        };
+        *known = Some((Arc::clone(&directory), Instant::now()));
+        Ok(directory)
+    }
+
+    fn forget_if_idle(&self) {
+        let mut known = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if known
+            .as_ref()
+            .is_some_and(|(_, used)| used.elapsed() > DIRECTORY_IDLE)
+        {
+            *known = None;
+        }
+    }
+
+    /// What planners must know of it.
+    pub fn describe(&self) -> Live {
+        let manifest = self.file.manifest();
+        Live {
+            id: manifest.id,
+            sources: self.sources.clone(),
+            time_min: manifest.time_min,
+            time_max: manifest.time_max,
+            received_min: manifest.received_min,
+            received_max: manifest.received_max,
+            rows: manifest.rows,
+            bytes: self.file.bytes(),
+            raw_bytes: manifest.line_bytes,
+            cold: manifest.cold,
+        }
+    }
+}
+
+/// A snapshot of the live segments.
+pub type Segments = Arc<Vec<Arc<LiveSegment>>>;
+
+/// The live segments. Cheap to clone; all clones are the same list.
+#[derive(Clone, Default)]
+pub struct LiveSet(Arc<Mutex<Segments>>);
+
+impl LiveSet {
+    /// The segments that live now.
+    pub fn snapshot(&self) -> Segments {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Takes segments out and puts one in, in one step as readers see it.
+    pub fn replace(&self, out: &[Arc<LiveSegment>], new: Option<Arc<LiveSegment>>) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut segments: Vec<Arc<LiveSegment>> = list.to_vec();
+        segments.retain(|s| !out.iter().any(|o| Arc::ptr_eq(o, s)));
+        segments.extend(new);
+        *list = Arc::new(segments);
+    }
+
+    /// Forgets directories that nobody uses.
+    pub fn forget_idle(&self) {
+        self.snapshot()
+            .iter()
+            .for_each(|segment| segment.forget_if_idle());
+    }
+}
+
+/// Whether a source is in one of the segments.
+pub fn holds(segments: &Segments, source: SourceId) -> bool {
+    segments
+        .iter()
+        .any(|segment| segment.sources.contains(source))
+}

@@ -1,0 +1,226 @@
+//! Turns closed journal files into segments, merges them, and lets old ones go.
+//!
+//! Invariants:
+//! - A closed journal file is removed only when a live segment lists its source.
+//! - Inputs of a merge retire only when the other live segments list all their sources, tested in
+//!   the step that retires them (R5): by this thread, the only one that changes the list.
+//! - Readers see a source once: whoever takes a journal snapshot first and the segments second,
+//!   and leaves out journal files that a segment holds, counts every record exactly once.
+//! - Whatever fails is tried again later; nothing is removed because it failed.
+
+mod live;
+mod steps;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use logpond_record::Timestamp;
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::Visible;
+use logpond_segment::{compact, retain};
+
+use crate::ingest::{Changes, Closer};
+use crate::settings::{Room, Settings};
+use crate::telemetry::Metrics;
+pub use live::{LiveSegment, LiveSet, Segments, holds};
+pub use steps::Counters;
+use steps::Worker;
+
+/// How often the store looks after things that no event announces: age, free space, cold segments.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Requests that wait; people type them.
+const REQUESTS_MAX: usize = 16;
+
+/// What the store works with.
+pub struct Parts {
+    /// The data directory.
+    pub disk: Arc<dyn Disk>,
+    /// The journal as readers see it.
+    pub visible: Arc<Visible>,
+    /// Says when the journal has changed.
+    pub changes: Changes,
+    /// Where the segments are shown.
+    pub live: LiveSet,
+    /// Closes the journal's open file.
+    pub closer: Closer,
+    /// The time.
+    pub clock: fn() -> Timestamp,
+    /// The process's metrics.
+    pub metrics: Arc<Metrics>,
+}
+
+/// How long to keep what.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// What to retire.
+    pub retain: retain::Settings,
+    /// Part of the disk to keep free, in percent, where it is not a number of bytes.
+    pub keep_free_percent: Option<u64>,
+    /// What to merge.
+    pub compact: compact::Settings,
+}
+
+impl Policy {
+    /// As the settings say.
+    pub fn new(settings: &Settings) -> Policy {
+        let (keep_free_bytes, keep_free_percent) = match settings.keep_free {
+            Room::Bytes(bytes) => (bytes, None),
+            Room::Percent(percent) => (0, Some(u64::from(percent))),
+        };
+        let age_ns = settings
+            .retain_age
+            .map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        Policy {
+            retain: retain::Settings {
+                age_ns,
+                size_bytes: settings.retain_size_bytes,
+                keep_free_bytes,
+            },
+            keep_free_percent,
+            compact: compact::Settings::default(),
+        }
+    }
+}
+
+/// A request to the store.
+enum Request {
+    /// Put everything into as few segments as possible.
+    CompactAll {
+        cold: bool,
+        done: mpsc::Sender<Result<(), String>>,
+    },
+}
+
+/// Asks the store for something. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    requests: SyncSender<Request>,
+    counters: Arc<Counters>,
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug)]
+pub enum RequestError {
+    /// The store is stopping.
+    Stopping,
+    /// Too many requests wait.
+    Busy,
+    /// It failed; why, in words.
+    Failed(String),
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestError::Stopping => f.write_str("the server is stopping"),
+            RequestError::Busy => f.write_str("too many requests wait; try again later"),
+            RequestError::Failed(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl Store {
+    /// Closes the journal, puts everything into as few segments as the settings allow, compressed
+    /// for rest if `cold`, and waits for the end of it. `is_cancelled` ends the waiting, not the
+    /// work.
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    pub fn compact_all(
+        &self,
+        cold: bool,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), RequestError> {
+        let (done, waiting) = mpsc::channel();
+        let request = Request::CompactAll { cold, done };
+        self.requests
+            .try_send(request)
+            .map_err(|error| match error {
+                mpsc::TrySendError::Full(_) => RequestError::Busy,
+                mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
+            })?;
+        loop {
+            match waiting.recv_timeout(Duration::from_millis(100)) {
+                Ok(result) => return result.map_err(RequestError::Failed),
+                Err(RecvTimeoutError::Disconnected) => return Err(RequestError::Stopping),
+                Err(RecvTimeoutError::Timeout) if is_cancelled() => {
+                    return Err(RequestError::Stopping);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// What the store has done and met.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+}
+
+/// The store's thread.
+pub struct StoreThread {
+    thread: JoinHandle<()>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl StoreThread {
+    /// Ends the thread between two row groups, and waits for it.
+    pub fn stop(self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        if self.thread.join().is_err() {
+            crate::telemetry::warn("the store thread panicked; segments were not affected");
+        }
+    }
+}
+
+/// Starts the thread `lp-store` over the segments that are live already.
+///
+/// # Errors
+/// When the system gives no thread.
+pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
+    let (requests, receiver) = mpsc::sync_channel(REQUESTS_MAX);
+    let is_stopping = Arc::new(AtomicBool::new(false));
+    let counters = Arc::new(Counters::default());
+    counters.register(&parts.metrics, parts.live.clone());
+    let worker = Worker::new(
+        parts,
+        policy,
+        Arc::clone(&counters),
+        Arc::clone(&is_stopping),
+    );
+    let thread = thread::Builder::new().name("lp-store".to_owned()).spawn({
+        let is_stopping = Arc::clone(&is_stopping);
+        move || run(worker, &receiver, &is_stopping)
+    })?;
+    let store = Store { requests, counters };
+    Ok((
+        store,
+        StoreThread {
+            thread,
+            is_stopping,
+        },
+    ))
+}
+
+fn run(mut worker: Worker, requests: &Receiver<Request>, is_stopping: &AtomicBool) {
+    let mut seen = 0;
+    while !is_stopping.load(Ordering::Relaxed) {
+        match requests.try_recv() {
+            Ok(Request::CompactAll { cold, done }) => {
+                let _ = done.send(worker.compact_all(cold));
+            }
+            Err(_) => {
+                seen = worker.wait_for_changes(seen, TICK);
+                worker.tick();
+            }
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! What the store does, step by step. Each step leaves everything in order.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use logpond_protocol::intake::Parser;
+use logpond_record::{Id, Incarnation, Timestamp};
+use logpond_segment::build::{self, BuildError};
+use logpond_segment::compact::{self, Job};
+use logpond_segment::file::Profile;
+use logpond_segment::journal::ClosedFile;
+use logpond_segment::retain::{self, Held, Reason, Room};
+
+use super::live::{LiveSegment, LiveSet, holds};
+use super::{Parts, Policy};
+use crate::telemetry::{Counter, Exposition, Metrics, warn};
+
+/// Journal data that goes into one segment at most; it is held in memory while it is sorted.
+const CONSUME_BYTES_MAX: u64 = 24 << 20;
+
+/// How often ages, sizes and free space are looked at.
+const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long retired segments stay on disk before they are removed. Nobody reads them; they are
+/// there for the case that retiring them was a mistake of this program.
+const TRASH_TIME: Duration = Duration::from_secs(600);
+
+/// How long the store waits after a failure, so that a full disk is not hammered.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+
+/// What the store has done and met.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Journal files that went into segments.
+    pub consumed_files: Counter,
+    /// Rows that went into segments.
+    pub consumed_rows: Counter,
+    /// Merges and rewrites done.
+    pub merges: Counter,
+    /// Segments retired because others hold their rows.
+    pub retired: Counter,
+    /// Segments and journal files retired for age, size or free space.
+    pub expired: Counter,
+    /// Damaged parts of journal files whose rows are lost.
+    pub damages: Counter,
+    /// Steps that failed.
+    pub failures: Counter,
+}
+
+impl Counters {
+    pub(super) fn register(self: &Arc<Counters>, metrics: &Metrics, live: LiveSet) {
+        let counters = Arc::clone(self);
+        metrics.register(Box::new(move |out| {
+            counters.expose(out);
+            let segments = live.snapshot();
+            let sum = |of: fn(&LiveSegment) -> u64| segments.iter().map(|s| of(s)).sum::<u64>();
+            let table = [
+                ("logpond_segments", "Live segments.", segments.len() as u64),
+                (
+                    "logpond_segment_bytes",
+                    "Bytes of live segments.",
+                    sum(|s| s.file().bytes()),
+                ),
+                (
+                    "logpond_segment_rows",
+                    "Rows in live segments.",
+                    sum(|s| s.file().manifest().rows),
+                ),
+                (
+                    "logpond_segment_raw_bytes",
+                    "Bytes of the lines in live segments.",
+                    sum(|s| s.file().manifest().line_bytes),
+                ),
+            ];
+            for (name, help, value) in table {
+                out.family(name, "gauge", help);
+                out.sample(name, &[], value);
+            }
+        }));
+    }
+
+    fn expose(&self, out: &mut Exposition) {
+        let table = [
+            (
+                "logpond_store_consumed_files_total",
+                "Journal files put into segments.",
+                &self.consumed_files,
+            ),
+            (
+                "logpond_store_consumed_rows_total",
+                "Rows put into segments.",
+                &self.consumed_rows,
+            ),
+            (
+                "logpond_store_merges_total",
+                "Merges and rewrites of segments.",
+                &self.merges,
+            ),
+            (
+                "logpond_store_retired_total",
+                "Segments retired because others hold their rows.",
+                &self.retired,
+            ),
+            (
+                "logpond_store_expired_total",
+                "Files retired for age, size or free space.",
+                &self.expired,
+            ),
+            (
+                "logpond_store_damages_total",
+                "Damaged parts of journal files; their rows are lost.",
+                &self.damages,
+            ),
+            (
+                "logpond_store_failures_total",
+                "Steps of the store that failed.",
+                &self.failures,
+            ),
+        ];
+        for (name, help, counter) in table {
+            out.family(name, "counter", help);
+            out.sample(name, &[], counter.get());
+        }
+    }
+}
+
+/// A file that retention may take.
+#[derive(Clone)]
+enum Kept {
+    Journal(ClosedFile),
+    Segment(Arc<LiveSegment>),
+}
+
+/// The store's thread at work.
+pub(super) struct Worker {
+    parts: Parts,
+    policy: Policy,
+    counters: Arc<Counters>,
+    is_stopping: Arc<AtomicBool>,
+    parser: Parser,
+    trash: Vec<(Id, u64, Instant)>,
+    /// Segments that cannot be merged because they are damaged.
+    unmergeable: HashSet<Id>,
+    retained_at: Option<Instant>,
+    failed_at: Option<Instant>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        parts: Parts,
+        policy: Policy,
+        counters: Arc<Counters>,
+        is_stopping: Arc<AtomicBool>,
+    ) -> Worker {
+        Worker {
+            parts,
+            policy,
+            counters,
+            is_stopping,
+            parser: Parser::new(),
+            trash: Vec::new(),
+            unmergeable: HashSet::new(),
+            retained_at: None,
+            failed_at: None,
+        }
+    }
+
+    pub(super) fn wait_for_changes(&self, seen: u64, time_max: Duration) -> u64 {
+        self.parts.changes.wait(seen, time_max)
+    }
+
+    /// Everything that is due, one step of each kind.
+    pub(super) fn tick(&mut self) {
+        if self
+            .failed_at
+            .is_some_and(|at| at.elapsed() < FAILURE_PAUSE)
+        {
+            // Retention goes on: it is what makes room again.
+            self.retain_if_due();
+            return;
+        }
+        self.failed_at = None;
+        let result = self.consume_all().and_then(|()| self.compact_once());
+        if let Err(what) = result {
+            self.note_failure(&what);
+        }
+        self.retain_if_due();
+        self.parts.live.forget_idle();
+    }
+
+    fn note_failure(&mut self, what: &str) {
+        self.counters.failures.add(1);
+        self.failed_at = Some(Instant::now());
+        warn(&format!("{what}; trying again"));
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Puts everything into as few segments as the settings allow.
+    pub(super) fn compact_all(&mut self, cold: bool) -> Result<(), String> {
+        self.parts.closer.close();
+        self.consume_all()?;
+        loop {
+            let jobs = compact::plan_all(&self.describe(), cold, &self.policy.compact);
+            if jobs.is_empty() || self.is_stopping() {
+                return Ok(());
+            }
+            for job in jobs {
+                self.carry_out(&job)?;
+            }
+        }
+    }
+
+    /// Puts all closed journal files into segments.
+    fn consume_all(&mut self) -> Result<(), String> {
+        while !self.is_stopping() {
+            let files = self.next_files();
+            if files.is_empty() {
+                break;
+            }
+            self.consume(&files)?;
+        }
+        Ok(())
+    }
+
+    /// The oldest closed files, as many as one segment takes. Files that a segment holds already
+    /// are removed on the way: the process ended between the two steps.
+    fn next_files(&mut self) -> Vec<ClosedFile> {
+        let segments = self.parts.live.snapshot();
+        let mut files = Vec::new();
+        let mut bytes = 0;
+        for file in self.parts.visible.snapshot().closed.iter() {
+            if holds(&segments, file.source) {
+                self.drop_journal(file);
+                continue;
+            }
+            if !files.is_empty() && bytes + file.bytes > CONSUME_BYTES_MAX {
+                break;
+            }
+            bytes += file.bytes;
+            files.push(file.clone());
+        }
+        files
+    }
+
+    fn consume(&mut self, files: &[ClosedFile]) -> Result<(), String> {
+        let id = self.new_id();
+        let parser = &mut self.parser;
+        let built = build::from_journal(&*self.parts.disk, id, files, |entry| parser.parse(entry));
+        let built = built.map_err(|error| {
+            self.failed(id, "journal files could not be put into a segment", &error)
+        })?;
+        let file = build::open(&*self.parts.disk, id)
+            .map_err(|error| describe("a new segment cannot be read", &error))?;
+        self.counters.consumed_files.add(files.len() as u64);
+        self.counters.consumed_rows.add(built.written.manifest.rows);
+        if built.damages.count > 0 {
+            self.counters.damages.add(built.damages.count);
+            for damage in &built.damages.listed {
+                warn(&format!("rows were lost: {damage}"));
+            }
+        }
+        self.parts
+            .live
+            .replace(&[], Some(Arc::new(LiveSegment::new(file))));
+        files.iter().for_each(|file| self.drop_journal(file));
+        Ok(())
+    }
+
+    /// Removes a journal file whose source a live segment lists.
+    fn drop_journal(&self, file: &ClosedFile) {
+        self.parts.visible.remove_closed(file.source);
+        if let Err(error) = self.parts.disk.remove(&file.path) {
+            // It is found again at the next start, and removed then.
+            warn(&describe(
+                &format!("{} cannot be removed", file.path),
+                &error,
+            ));
+        }
+    }
+
+    /// A segment's name: an id as records have, of an incarnation that nothing else uses.
+    fn new_id(&self) -> Id {
+        let mut random = [0; 16];
+        // Without randomness the clock still makes names distinct; a clash fails the creation.
+        let _ = getrandom::fill(&mut random);
+        let now = (self.parts.clock)();
+        Id::new(
+            now.unix_ms().max(0) as u64,
+            Incarnation(u128::from_le_bytes(random)),
+            0,
+        )
+    }
+
+    fn failed(&self, id: Id, what: &str, error: &BuildError) -> String {
+        // What was written so far is of no use; a leftover is removed at the next start.
+        let _ = self
+            .parts
+            .disk
+            .remove(&build::path(id, build::SUFFIX_TEMPORARY));
+        describe(what, error)
+    }
+
+    fn describe(&self) -> Vec<compact::Live> {
+        let segments = self.parts.live.snapshot();
+        let mergeable = segments
+            .iter()
+            .filter(|s| !self.unmergeable.contains(&s.file().manifest().id));
+        mergeable.map(|s| s.describe()).collect()
+    }
+
+    /// Carries out the most useful job, if there is one.
+    fn compact_once(&mut self) -> Result<(), String> {
+        let now = (self.parts.clock)();
+        match compact::plan(&self.describe(), now, &self.policy.compact).first() {
+            Some(job) => self.carry_out(job),
+            None => Ok(()),
+        }
+    }
+
+    fn carry_out(&mut self, job: &Job) -> Result<(), String> {
+        match job {
+            Job::Retire(id) => {
+                let segments = self.parts.live.snapshot();
+                let segment = segments.iter().find(|s| s.file().manifest().id == *id);
+                match segment {
+                    Some(segment) if compact::is_covered(*id, &self.describe()) => {
+                        self.retire(&[Arc::clone(segment)], None)?;
+                        self.counters.retired.add(1);
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Job::Merge { inputs, cold, .. } => self.merge(inputs, *cold),
+        }
+    }
+
+    fn merge(&mut self, inputs: &[Id], cold: bool) -> Result<(), String> {
+        let segments = self.parts.live.snapshot();
+        let inputs: Vec<Arc<LiveSegment>> = inputs
+            .iter()
+            .filter_map(|id| {
+                segments
+                    .iter()
+                    .find(|s| s.file().manifest().id == *id)
+                    .cloned()
+            })
+            .collect();
+        let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
+        let id = self.new_id();
+        let profile = if cold { Profile::Cold } else { Profile::Hot };
+        let is_stopping = Arc::clone(&self.is_stopping);
+        let stopped = move || is_stopping.load(Ordering::Relaxed);
+        match build::merge(&*self.parts.disk, id, &files, profile, &stopped) {
+            Ok(_) => {}
+            Err(error @ BuildError::Input(_)) => {
+                self.set_aside_damaged(&inputs);
+                return Err(self.failed(id, "segments could not be merged", &error));
+            }
+            Err(BuildError::Stopped) => {
+                self.failed(id, "", &BuildError::Stopped);
+                return Ok(());
+            }
+            Err(error) => return Err(self.failed(id, "segments could not be merged", &error)),
+        }
+        let file = build::open(&*self.parts.disk, id)
+            .map_err(|error| describe("a merged segment cannot be read", &error))?;
+        self.counters.merges.add(1);
+        self.counters.retired.add(inputs.len() as u64);
+        self.retire(&inputs, Some(Arc::new(LiveSegment::new(file))))
+    }
+
+    /// Finds out which inputs are damaged; they stay as they are.
+    fn set_aside_damaged(&mut self, inputs: &[Arc<LiveSegment>]) {
+        for input in inputs {
+            let damages = logpond_segment::verify::pages(input.file());
+            if !matches!(damages, Ok(damages) if damages.is_empty()) {
+                self.unmergeable.insert(input.file().manifest().id);
+            }
+        }
+    }
+
+    /// Takes segments out of the list, and then off the disk's live files.
+    fn retire(
+        &mut self,
+        out: &[Arc<LiveSegment>],
+        new: Option<Arc<LiveSegment>>,
+    ) -> Result<(), String> {
+        self.parts.live.replace(out, new);
+        let ids: Vec<Id> = out.iter().map(|s| s.file().manifest().id).collect();
+        let retired = out
+            .iter()
+            .map(|s| (s.file().manifest().id, s.file().bytes(), Instant::now()));
+        self.trash.extend(retired);
+        // If this fails, the next start finds the segments live, and retires them again.
+        build::retire(&*self.parts.disk, &ids)
+            .map_err(|error| describe("segments cannot be retired", &error))
+    }
+
+    fn retain_if_due(&mut self) {
+        if self
+            .retained_at
+            .is_some_and(|at| at.elapsed() < RETAIN_INTERVAL)
+        {
+            return;
+        }
+        self.retained_at = Some(Instant::now());
+        if let Err(what) = self.retain() {
+            self.note_failure(&what);
+        }
+    }
+
+    fn retain(&mut self) -> Result<(), String> {
+        let space = self
+            .parts
+            .disk
+            .space()
+            .map_err(|error| describe("the free space is not known", &error))?;
+        let mut settings = self.policy.retain;
+        if let Some(percent) = self.policy.keep_free_percent {
+            settings.keep_free_bytes =
+                (u128::from(space.total_bytes) * u128::from(percent) / 100) as u64;
+        }
+        self.purge(space.free_bytes < settings.keep_free_bytes)?;
+        let room = Room {
+            space,
+            trash_bytes: self.trash.iter().map(|(_, bytes, _)| bytes).sum(),
+        };
+        let held = self.held();
+        let now: Timestamp = (self.parts.clock)();
+        let plan = retain::plan(&held, now, &settings, &room);
+        let (mut journals, mut segments) = (Vec::new(), Vec::new());
+        let mut needs_room = false;
+        for (kept, reason) in plan {
+            needs_room |= reason == Reason::Free;
+            match kept {
+                Kept::Journal(file) => journals.push(file),
+                Kept::Segment(segment) => segments.push(segment),
+            }
+        }
+        self.counters
+            .expired
+            .add((journals.len() + segments.len()) as u64);
+        journals.iter().for_each(|file| self.drop_journal(file));
+        if !segments.is_empty() {
+            self.retire(&segments, None)?;
+        }
+        self.purge(needs_room)
+    }
+
+    fn held(&self) -> Vec<Held<Kept>> {
+        let journals = self.parts.visible.snapshot();
+        let journals = journals.closed.iter().map(|file| Held {
+            received_min: file.summary.received_min,
+            received_max: file.summary.received_max,
+            bytes: file.bytes,
+            key: Kept::Journal(file.clone()),
+        });
+        let segments = self.parts.live.snapshot();
+        let segments = segments.iter().map(|segment| Held {
+            received_min: segment.file().manifest().received_min,
+            received_max: segment.file().manifest().received_max,
+            bytes: segment.file().bytes(),
+            key: Kept::Segment(Arc::clone(segment)),
+        });
+        journals.chain(segments).collect()
+    }
+
+    /// Removes trash that is old enough, or all of it if room is needed now.
+    fn purge(&mut self, all: bool) -> Result<(), String> {
+        let due: Vec<Id> = self
+            .trash
+            .iter()
+            .filter(|(_, _, since)| all || since.elapsed() >= TRASH_TIME)
+            .map(|(id, ..)| *id)
+            .collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        self.trash.retain(|(id, ..)| !due.contains(id));
+        build::purge(&*self.parts.disk, &due)
+            .map_err(|error| describe("retired segments cannot be removed", &error))
+    }
+}
+
+/// An error with all its causes in one line.
+fn describe(what: &str, error: &dyn std::error::Error) -> String {
+    let mut text = format!("{what}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,4 @@
+//! The program as its users meet it: real processes, loopback, port 0.
+
+mod cli;
+mod scripted;
