@@ -18,6 +18,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, Recovered};
 
@@ -28,9 +29,10 @@ use crate::clock;
 use crate::disk::{DataLock, RealDisk};
 use crate::http::App;
 use crate::ingest::{self, Changes, DiskJournal, Writer};
-use crate::query::{Engine, JournalEngine};
+use crate::query::{Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
+use crate::store::{self, LiveSegment, LiveSet, Policy, StoreThread};
 use crate::telemetry::Metrics;
 use runtime::{Listeners, Parts};
 
@@ -42,6 +44,7 @@ pub struct Server {
     stopper: Arc<Stopper>,
     metrics: Arc<Metrics>,
     runtime: JoinHandle<()>,
+    store: StoreThread,
     writer: Writer,
     /// Held until everything has ended.
     _lock: DataLock,
@@ -85,9 +88,21 @@ impl Server {
         let visible = journal.visible();
         visible.add_closed(recovered.closed.clone());
         let changes = Changes::default();
-        let engine: Arc<dyn Engine> = Arc::new(JournalEngine::new(disk, visible, changes.clone()));
-        let (ingest, writer) = ingest::start(journal, changes, metrics.clone(), clock::now)
+        let (ingest, writer) = ingest::start(journal, changes.clone(), metrics.clone(), clock::now)
             .map_err(ServeError::Thread)?;
+        let live = open_segments(&*disk)?;
+        let parts = store::Parts {
+            disk: disk.clone(),
+            visible: visible.clone(),
+            changes: changes.clone(),
+            live: live.clone(),
+            closer: ingest.closer(),
+            clock: clock::now,
+            metrics: metrics.clone(),
+        };
+        let (store, store_thread) =
+            store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
+        let engine: Arc<dyn Engine> = Arc::new(Pond::new(disk, visible, live, changes, store));
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
@@ -117,6 +132,7 @@ impl Server {
             stopper,
             metrics,
             runtime,
+            store: store_thread,
             writer,
             _lock: lock,
         })
@@ -148,10 +164,29 @@ impl Server {
     /// When the journal could not be closed in order.
     pub fn join(self) -> Result<(), ServeError> {
         let drained = self.runtime.join();
+        self.store.stop();
         // The writer ends once the runtime has dropped the last handle to it.
         self.writer.join().map_err(ServeError::End)?;
         drained.map_err(|_| ServeError::Panic)
     }
+}
+
+/// Opens the segments of earlier lives; what is damaged is put aside and named.
+fn open_segments(disk: &dyn Disk) -> Result<LiveSet, ServeError> {
+    disk.create_directory(build::DIRECTORY)
+        .map_err(ServeError::Data)?;
+    let found = build::open_all(disk).map_err(ServeError::Data)?;
+    for (path, error) in &found.quarantined {
+        crate::telemetry::warn(&format!(
+            "{path} was put aside as {}: {error}",
+            build::SUFFIX_QUARANTINED
+        ));
+    }
+    let live = LiveSet::default();
+    for segment in found.live {
+        live.replace(&[], Some(Arc::new(LiveSegment::new(segment))));
+    }
+    Ok(live)
 }
 
 /// Starts `lp-runtime`; returns once it has taken over the listeners.

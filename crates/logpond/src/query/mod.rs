@@ -1,4 +1,4 @@
-//! Answers questions: over the journal now, with the same interface over segments.
+//! Answers questions over the journal and the segments.
 //!
 //! Invariants:
 //! - Rows leave in the total order `(time, id)`, each exactly once; followed rows leave in the
@@ -10,7 +10,13 @@
 //! Everything here blocks and runs on `lp-query-N` threads.
 
 mod encode;
-mod journal_engine;
+mod view;
+mod progress;
+mod journal_rows;
+mod segment_rows;
+mod follow;
+mod tables;
+mod pond;
 mod output;
 mod request;
 mod window;
@@ -22,10 +28,10 @@ use std::fmt;
 use logpond_record::{TimeRange, Timestamp};
 
 pub use encode::{RowParts, write_row, write_string, write_value};
-pub use journal_engine::JournalEngine;
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
+pub use pond::Pond;
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 
 /// Answers queries. Methods block; each call runs on a thread of its own.

@@ -21,6 +21,18 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Every record of a range.
+    pub fn all(range: TimeRange) -> Scope {
+        let filter = Filter::All;
+        // The filter that wants everything always compiles.
+        let matcher = Matcher::new(&filter).unwrap_or_else(|_| unreachable!());
+        Scope {
+            filter,
+            matcher,
+            range,
+        }
+    }
+
     /// Parses and compiles a filter. Takes up to milliseconds for a large regular expression.
     ///
     /// # Errors

@@ -20,12 +20,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use logpond_record::Timestamp;
+use logpond_search::size::Size;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 use logpond_segment::{compact, retain};
 
 use crate::ingest::{Changes, Closer};
-use crate::settings::{Room, Settings};
+use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use live::{LiveSegment, LiveSet, Segments, holds};
 pub use steps::Counters;
@@ -58,10 +59,10 @@ pub struct Parts {
 /// How long to keep what.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// What to retire.
+    /// What to retire; the free room depends on the disk.
     pub retain: retain::Settings,
-    /// Part of the disk to keep free, in percent, where it is not a number of bytes.
-    pub keep_free_percent: Option<u64>,
+    /// How much of the disk stays free.
+    pub keep_free: Size,
     /// What to merge.
     pub compact: compact::Settings,
 }
@@ -69,10 +70,6 @@ pub struct Policy {
 impl Policy {
     /// As the settings say.
     pub fn new(settings: &Settings) -> Policy {
-        let (keep_free_bytes, keep_free_percent) = match settings.keep_free {
-            Room::Bytes(bytes) => (bytes, None),
-            Room::Percent(percent) => (0, Some(u64::from(percent))),
-        };
         let age_ns = settings
             .retain_age
             .map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
@@ -80,9 +77,9 @@ impl Policy {
             retain: retain::Settings {
                 age_ns,
                 size_bytes: settings.retain_size_bytes,
-                keep_free_bytes,
+                keep_free_bytes: 0,
             },
-            keep_free_percent,
+            keep_free: settings.keep_free,
             compact: compact::Settings::default(),
         }
     }

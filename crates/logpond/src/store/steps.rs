@@ -422,10 +422,7 @@ impl Worker {
             .space()
             .map_err(|error| describe("the free space is not known", &error))?;
         let mut settings = self.policy.retain;
-        if let Some(percent) = self.policy.keep_free_percent {
-            settings.keep_free_bytes =
-                (u128::from(space.total_bytes) * u128::from(percent) / 100) as u64;
-        }
+        settings.keep_free_bytes = self.policy.keep_free.of(space.total_bytes);
         self.purge(space.free_bytes < settings.keep_free_bytes)?;
         let room = Room {
             space,

@@ -13,9 +13,9 @@ use logpond_search::Scratch;
 use logpond_segment::disk::ReadAt;
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
 
-use super::super::output::Output;
-use super::super::{QueryError, Search, Trailer, encode};
-use super::JournalEngine;
+use super::output::Output;
+use super::pond::Pond;
+use super::{QueryError, Search, Trailer, encode};
 
 /// How often a follower without news looks whether anybody still listens.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ struct Tail {
 }
 
 pub(super) struct Follower<'a> {
-    engine: &'a JournalEngine,
+    engine: &'a Pond,
     search: &'a Search,
     parser: Parser,
     scratch: Scratch,
@@ -41,7 +41,7 @@ pub(super) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     pub(super) fn new(
-        engine: &'a JournalEngine,
+        engine: &'a Pond,
         search: &'a Search,
         snapshot: &Snapshot,
         seen: u64,
@@ -168,7 +168,7 @@ impl<'a> Follower<'a> {
             trailer.bytes_scanned += frame.payload().len() as u64;
             for entry in frame.entries() {
                 let record = self.parser.parse(&entry);
-                self.engine.note_newest(record.time);
+                self.engine.newest.note(record.time);
                 let is_match = record.time >= search.scope.range.from
                     && search.scope.matcher.matches(&record, &mut self.scratch);
                 if is_match && search.limit.is_none_or(|limit| trailer.rows < limit) {

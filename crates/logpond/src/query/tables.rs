@@ -1,23 +1,36 @@
-//! Tables over the journal: top values, histogram, fields, files.
+//! Tables over the pond: top values, histogram, fields, files.
 
-use logpond_record::TimeRange;
+use logpond_record::{Record, TimeRange};
 use logpond_search::aggregate::{FieldStats, Histogram, Top, TopRow};
+use logpond_search::scan::{GroupScan, Selected};
+use logpond_segment::file::ReadError;
 use logpond_segment::journal::Summary;
 use serde_json::{Value, json};
 
-use super::super::output::Output;
-use super::super::{QueryError, Scope, Trailer};
-use super::JournalEngine;
+use super::journal_rows::Pass;
+use super::output::Output;
+use super::pond::Pond;
+use super::progress::Progress;
+use super::segment_rows::each_block;
+use super::{QueryError, Scope, Trailer};
+use crate::store::LiveSegment;
 
 pub(super) fn top(
-    engine: &JournalEngine,
+    engine: &Pond,
     scope: &Scope,
     field: &str,
     count_max: usize,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
     let mut top = Top::new(field);
-    let mut trailer = each(engine, scope, out, |record| top.add(record))?;
+    let mut trailer = each(
+        engine,
+        scope,
+        out,
+        &mut top,
+        Top::add,
+        |scan, selected, top| scan.add_to_top(field, selected, top),
+    )?;
     let answer = top.finish(count_max);
     for row in &answer.rows {
         out.json(&json!({ "value": value_of(row), "count": row.count }))?;
@@ -43,7 +56,7 @@ fn value_of(row: &TopRow) -> Value {
 }
 
 pub(super) fn histogram(
-    engine: &JournalEngine,
+    engine: &Pond,
     scope: &Scope,
     range: TimeRange,
     step_ns: i64,
@@ -51,7 +64,14 @@ pub(super) fn histogram(
 ) -> Result<Trailer, QueryError> {
     let histogram = Histogram::new(range, step_ns, 0);
     let mut histogram = histogram.map_err(|e| QueryError::Impossible(e.to_string()))?;
-    let trailer = each(engine, scope, out, |record| histogram.add(record))?;
+    let trailer = each(
+        engine,
+        scope,
+        out,
+        &mut histogram,
+        Histogram::add,
+        |scan, selected, histogram| scan.add_to_histogram(selected, histogram),
+    )?;
     for bucket in histogram.finish().buckets {
         let to = bucket.start.saturating_add(step_ns);
         let (from, to) = (bucket.start.to_string(), to.to_string());
@@ -61,12 +81,19 @@ pub(super) fn histogram(
 }
 
 pub(super) fn fields(
-    engine: &JournalEngine,
+    engine: &Pond,
     scope: &Scope,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
     let mut stats = FieldStats::new();
-    let mut trailer = each(engine, scope, out, |record| stats.add(record))?;
+    let mut trailer = each(
+        engine,
+        scope,
+        out,
+        &mut stats,
+        FieldStats::add,
+        |scan, selected, stats| scan.add_to_fields(selected, stats),
+    )?;
     let answer = stats.finish();
     for field in &answer.fields {
         let types: Vec<_> = field.types.iter().map(|t| t.as_str()).collect();
@@ -88,7 +115,7 @@ pub(super) fn fields(
     Ok(trailer)
 }
 
-pub(super) fn segments(engine: &JournalEngine, out: &mut Output) -> Result<Trailer, QueryError> {
+pub(super) fn segments(engine: &Pond, out: &mut Output) -> Result<Trailer, QueryError> {
     let snapshot = engine.visible.snapshot();
     let mut trailer = Trailer::default();
     let mut file = |path: &str, state: &str, source: String, bytes: u64, summary: &Summary| {
@@ -98,7 +125,8 @@ pub(super) fn segments(engine: &JournalEngine, out: &mut Output) -> Result<Trail
             "state": state,
             "rows": summary.rows(),
             "bytes": bytes,
-            "raw_bytes": summary.tally.bytes,
+            "raw_bytes": summary.tally.bytes + summary.rows(),
+            "whole_lines": 0,
             "sources": [source],
             "received_from": summary.received_min.to_string(),
             "received_to": summary.received_max.to_string(),
@@ -124,23 +152,71 @@ pub(super) fn segments(engine: &JournalEngine, out: &mut Output) -> Result<Trail
             &open.summary,
         )?;
     }
+    for segment in engine.live.snapshot().iter() {
+        trailer.rows += 1;
+        out.json(&describe(segment))?;
+    }
     Ok(trailer)
 }
 
-fn each(
-    engine: &JournalEngine,
+/// A segment as an object.
+fn describe(segment: &LiveSegment) -> Value {
+    let manifest = segment.file().manifest();
+    let sources = segment.sources().intervals();
+    let sources = sources.map(|(incarnation, interval)| {
+        json!({ "incarnation": incarnation.to_string(), "from": interval.from, "to": interval.to })
+    });
+    json!({
+        "path": format!("segments/{}.parquet", manifest.id),
+        "state": if manifest.cold { "cold" } else { "hot" },
+        "rows": manifest.rows,
+        "bytes": segment.file().bytes(),
+        "raw_bytes": manifest.line_bytes,
+        "whole_lines": manifest.whole_lines,
+        "whole_bytes": manifest.whole_bytes,
+        "sources": sources.collect::<Vec<_>>(),
+        "time_from": manifest.time_min.to_string(),
+        "time_to": manifest.time_max.to_string(),
+        "received_from": manifest.received_min.to_string(),
+        "received_to": manifest.received_max.to_string(),
+    })
+}
+
+/// Adds every record of a scope to a table: those of the journal one by one, those of segments
+/// column by column.
+fn each<T>(
+    engine: &Pond,
     scope: &Scope,
     out: &mut Output,
-    mut add: impl FnMut(&logpond_record::Record<'_>),
+    table: &mut T,
+    add_record: impl Fn(&mut T, &Record<'_>),
+    add_block: impl Fn(&mut GroupScan<'_>, &Selected, &mut T) -> Result<(), ReadError>,
 ) -> Result<Trailer, QueryError> {
-    let snapshot = engine.visible.snapshot();
+    let view = engine.view()?;
     let mut trailer = Trailer::default();
+    view.note_missing(&mut trailer);
+    let mut progress = Progress::new(false, view.bytes());
     let mut rows = 0;
-    engine.each_match(scope, &snapshot, false, out, &mut trailer, |record| {
+    let mut pass = Pass {
+        view: &view,
+        newest: &engine.newest,
+        out,
+        trailer: &mut trailer,
+        progress: &mut progress,
+    };
+    pass.matches(scope, |record| {
         rows += 1;
-        add(record);
+        add_record(table, record);
     })?;
-    trailer.rows = rows;
-    trailer.newest = super::Engine::newest(engine);
-    Ok(trailer)
+    each_block(
+        &view,
+        scope,
+        false,
+        out,
+        &mut trailer,
+        &mut progress,
+        |scan, selected| add_block(scan, &selected, table),
+    )?;
+    trailer.rows += rows;
+    Ok(engine.finish(trailer))
 }

@@ -1,0 +1,241 @@
+//! Reading the journal part of a view, row by row.
+//!
+//! Journal data is little and recent: what is old is in segments. So every pass reads all of it,
+//! and a window keeps the next rows in order.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use logpond_protocol::intake::Parser;
+use logpond_record::{Id, Record, Timestamp};
+use logpond_search::Scratch;
+use logpond_search::order::{Direction, Key};
+use logpond_segment::journal::JournalFile;
+
+use super::output::Output;
+use super::progress::Progress;
+use super::view::View;
+use super::window::{WINDOW_BYTES_MAX, Window, is_before};
+use super::{QueryError, Scope, Search, Trailer, encode};
+
+/// Event time of the newest journal record that was ever read.
+#[derive(Debug)]
+pub(super) struct Newest(AtomicI64);
+
+impl Newest {
+    pub(super) fn new() -> Newest {
+        Newest(AtomicI64::new(i64::MIN))
+    }
+
+    pub(super) fn note(&self, time: Timestamp) {
+        self.0.fetch_max(time.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> Option<Timestamp> {
+        let newest = self.0.load(Ordering::Relaxed);
+        (newest != i64::MIN).then_some(Timestamp(newest))
+    }
+}
+
+/// Where the rows of an answer begin.
+pub(super) struct Start {
+    direction: Direction,
+    /// Rows up to here have left.
+    pub(super) behind: Option<Key>,
+    /// A follower that comes back has seen everything that arrived before its last record.
+    arrived_after: Option<Id>,
+}
+
+impl Start {
+    pub(super) fn of(search: &Search) -> Start {
+        let (behind, arrived_after) = match search.is_followed {
+            true => (None, search.behind.map(|cursor| cursor.id)),
+            false => (search.behind, None),
+        };
+        Start {
+            direction: search.direction,
+            behind,
+            arrived_after,
+        }
+    }
+
+    pub(super) fn is_before(&self, key: Key) -> bool {
+        self.behind
+            .is_none_or(|behind| is_before(self.direction, behind, key))
+            && self.arrived_after.is_none_or(|id| key.id > id)
+    }
+}
+
+/// One reading of the journal.
+pub(super) struct Pass<'a> {
+    pub(super) view: &'a View,
+    pub(super) newest: &'a Newest,
+    pub(super) out: &'a mut Output,
+    pub(super) trailer: &'a mut Trailer,
+    pub(super) progress: &'a mut Progress,
+}
+
+impl Pass<'_> {
+    /// Hands over every record that may match the scope.
+    pub(super) fn run(
+        &mut self,
+        scope: &Scope,
+        mut each: impl FnMut(&Record<'_>),
+    ) -> Result<(), QueryError> {
+        let view = self.view;
+        let mut parser = Parser::new();
+        for file in &view.journal {
+            self.file(file, scope, &mut parser, &mut each)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over every record that the scope wants.
+    pub(super) fn matches(
+        &mut self,
+        scope: &Scope,
+        mut each: impl FnMut(&Record<'_>),
+    ) -> Result<(), QueryError> {
+        let mut scratch = Scratch::new();
+        self.run(scope, |record| {
+            if scope.range.contains(record.time) && scope.matcher.matches(record, &mut scratch) {
+                each(record);
+            }
+        })
+    }
+
+    fn file(
+        &mut self,
+        file: &JournalFile,
+        scope: &Scope,
+        parser: &mut Parser,
+        each: &mut impl FnMut(&Record<'_>),
+    ) -> Result<(), QueryError> {
+        let prefilter = scope.matcher.raw_prefilter();
+        let may_match = |raw: &[u8]| prefilter.is_none_or(|p| p.may_match(raw));
+        let mut frames = file.frames();
+        loop {
+            match frames.next() {
+                Ok(None) => break,
+                Ok(Some(frame)) => {
+                    self.trailer.bytes_scanned += frame.payload().len() as u64;
+                    let skips = !may_match(frame.payload());
+                    let last = frame.count().saturating_sub(1);
+                    for (index, entry) in frame.entries().enumerate() {
+                        // The last record of a skipped frame still tells how new the data is.
+                        if skips && index < last || !skips && index < last && !may_match(entry.raw)
+                        {
+                            continue;
+                        }
+                        let record = parser.parse(&entry);
+                        self.newest.note(record.time);
+                        each(&record);
+                    }
+                }
+                Err(error) => {
+                    self.trailer.miss(format_args!("{}: {error}", file.path()));
+                    break;
+                }
+            }
+            self.progress
+                .step(self.trailer.bytes_scanned, self.trailer.rows, self.out)?;
+        }
+        let damages = frames.into_damages();
+        damages
+            .listed
+            .iter()
+            .for_each(|damage| self.trailer.miss(damage));
+        self.trailer.missing_count += damages.count - damages.listed.len() as u64;
+        Ok(())
+    }
+}
+
+/// A row on its way out, and whether it matches or is only near a match.
+pub(super) type Row = (Key, Box<[u8]>, bool);
+
+/// The journal's rows in order, a window at a time.
+pub(super) struct JournalRows {
+    waiting: VecDeque<Row>,
+    start: Start,
+    is_last: bool,
+}
+
+impl JournalRows {
+    pub(super) fn new(search: &Search, view: &View) -> JournalRows {
+        JournalRows {
+            waiting: VecDeque::new(),
+            start: Start::of(search),
+            is_last: view.journal.is_empty(),
+        }
+    }
+
+    /// The key of the next row.
+    pub(super) fn peek(
+        &mut self,
+        search: &Search,
+        pass: &mut Pass<'_>,
+    ) -> Result<Option<Key>, QueryError> {
+        if self.waiting.is_empty() && !self.is_last {
+            self.fill(search, pass)?;
+        }
+        Ok(self.waiting.front().map(|(key, ..)| *key))
+    }
+
+    /// The next row, after [`JournalRows::peek`].
+    pub(super) fn pop(&mut self) -> Option<Row> {
+        self.waiting.pop_front()
+    }
+
+    fn fill(&mut self, search: &Search, pass: &mut Pass<'_>) -> Result<(), QueryError> {
+        let rows_max = match search.has_context() {
+            true => usize::MAX,
+            false => search
+                .limit
+                .and_then(|l| usize::try_from(l).ok())
+                .unwrap_or(usize::MAX),
+        };
+        let mut window = Window::new(search.direction, rows_max.max(1), WINDOW_BYTES_MAX);
+        let mut scratch = Scratch::new();
+        let mut buffer = Vec::new();
+        let (missing, missing_count) = (pass.trailer.missing.len(), pass.trailer.missing_count);
+        let has_passed = self.start.behind != search.behind;
+        let start = &self.start;
+        let everything = Scope::all(search.scope.range);
+        let scope = if search.has_context() {
+            &everything
+        } else {
+            &search.scope
+        };
+        pass.run(scope, |record| {
+            let key = Key {
+                time: record.time,
+                id: record.id,
+            };
+            if !search.scope.range.contains(key.time) || !start.is_before(key) {
+                return;
+            }
+            let is_match = search.scope.matcher.matches(record, &mut scratch);
+            if (is_match || search.has_context()) && window.admits(key) {
+                buffer.clear();
+                encode::write_row(record, search.parts, &mut buffer);
+                let row: Box<[u8]> = buffer.as_slice().into();
+                window.insert(key, (row, is_match), buffer.len());
+            }
+        })?;
+        if has_passed {
+            // What is missing was named by the first pass.
+            pass.trailer.missing.truncate(missing);
+            pass.trailer.missing_count = missing_count;
+        }
+        self.is_last = !window.has_overflowed();
+        self.waiting.extend(
+            window
+                .into_rows()
+                .map(|(key, (row, is_match))| (key, row, is_match)),
+        );
+        if let Some((key, ..)) = self.waiting.back() {
+            self.start.behind = Some(*key);
+        }
+        Ok(())
+    }
+}

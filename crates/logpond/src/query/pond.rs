@@ -1,0 +1,285 @@
+//! Answers over the whole pond: the journal and the segments.
+
+use std::sync::Arc;
+
+use logpond_record::{TimeRange, Timestamp};
+use logpond_search::context::{Context, Shown};
+use logpond_search::order::{Direction, Key};
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::Visible;
+
+use super::follow::Follower;
+use super::journal_rows::{JournalRows, Newest, Pass, Row, Start};
+use super::output::Output;
+use super::progress::Progress;
+use super::segment_rows::{Opened, SegmentRows, each_block};
+use super::view::View;
+use super::window::is_before;
+use super::{Engine, QueryError, Scope, Search, Trailer, tables};
+use crate::ingest::Changes;
+use crate::store::{LiveSet, Store};
+
+/// Answers from the journal and the segments.
+pub struct Pond {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) visible: Arc<Visible>,
+    pub(super) live: LiveSet,
+    pub(super) changes: Changes,
+    pub(super) newest: Newest,
+    store: Store,
+}
+
+impl Pond {
+    /// An engine over what `visible` and `live` show; `changes` wakes its followers.
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        visible: Arc<Visible>,
+        live: LiveSet,
+        changes: Changes,
+        store: Store,
+    ) -> Pond {
+        Pond {
+            disk,
+            visible,
+            live,
+            changes,
+            newest: Newest::new(),
+            store,
+        }
+    }
+
+    pub(super) fn view(&self) -> Result<View, QueryError> {
+        View::take(&*self.disk, &self.visible, &self.live)
+    }
+
+    fn rows(
+        &self,
+        search: &Search,
+        view: &View,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        let mut emitter = Emitter::new(search);
+        let mut progress = Progress::new(search.wants_progress, view.bytes());
+        let opened = Opened::new(view, search.scope.range, trailer);
+        let evaluator = SegmentRows::evaluator(search)?;
+        let mut segments = SegmentRows::new(&opened, &evaluator, search);
+        let mut journal = JournalRows::new(search, view);
+        loop {
+            let stored = segments.peek(out, trailer, &mut progress)?;
+            let mut pass = Pass {
+                view,
+                newest: &self.newest,
+                out,
+                trailer,
+                progress: &mut progress,
+            };
+            let waiting = journal.peek(search, &mut pass)?;
+            let from_segment = match (stored, waiting) {
+                (None, None) => break,
+                (Some(stored), Some(waiting)) => is_before(search.direction, stored, waiting),
+                (stored, _) => stored.is_some(),
+            };
+            let row = if from_segment {
+                segments.pop(trailer)?
+            } else {
+                journal.pop()
+            };
+            if let Some(row) = row
+                && !emitter.push(row, out, trailer)?
+            {
+                break;
+            }
+        }
+        segments.finish(trailer);
+        Ok(())
+    }
+
+    fn count(
+        &self,
+        search: &Search,
+        view: &View,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        let start = Start::of(search);
+        let mut progress = Progress::new(search.wants_progress, view.bytes());
+        let mut in_journal = 0;
+        let mut pass = Pass {
+            view,
+            newest: &self.newest,
+            out,
+            trailer,
+            progress: &mut progress,
+        };
+        pass.matches(&search.scope, |record| {
+            in_journal += u64::from(start.is_before(Key {
+                time: record.time,
+                id: record.id,
+            }));
+        })?;
+        let mut before_start = 0;
+        let has_start = search.behind.is_some();
+        each_block(
+            view,
+            &search.scope,
+            !has_start,
+            out,
+            trailer,
+            &mut progress,
+            |scan, selected| {
+                if has_start {
+                    let mut keys = Vec::new();
+                    scan.keys(&selected, &mut keys)?;
+                    let left = |key: &logpond_search::scan::Key| {
+                        !start.is_before(Key {
+                            time: key.time,
+                            id: key.id,
+                        })
+                    };
+                    before_start += keys.iter().filter(|k| left(k)).count() as u64;
+                }
+                Ok(())
+            },
+        )?;
+        let rows = in_journal + trailer.rows - before_start;
+        let limit = search.limit.unwrap_or(u64::MAX);
+        trailer.rows = rows.min(limit);
+        trailer.has_more = rows > limit;
+        Ok(())
+    }
+
+    /// What the trailer says of every answer.
+    pub(super) fn finish(&self, mut trailer: Trailer) -> Trailer {
+        if !trailer.has_more {
+            trailer.cursor = None;
+        }
+        trailer.newest = self.newest();
+        trailer
+    }
+}
+
+/// Lets rows out, with their context, up to the limit.
+struct Emitter {
+    context: Option<Context<Box<[u8]>>>,
+    /// Matches that may still leave.
+    limit: u64,
+    /// Rows of context behind each match, and behind the last one still to come.
+    rows_behind: usize,
+    rows_behind_left: usize,
+}
+
+impl Emitter {
+    fn new(search: &Search) -> Emitter {
+        let (ahead, rows_behind) = match search.direction {
+            Direction::Forward => (search.rows_before, search.rows_after),
+            Direction::Backward => (search.rows_after, search.rows_before),
+        };
+        let context = search
+            .has_context()
+            .then(|| Context::new(ahead, rows_behind));
+        let limit = search.limit.unwrap_or(u64::MAX);
+        Emitter {
+            context,
+            limit,
+            rows_behind,
+            rows_behind_left: 0,
+        }
+    }
+
+    /// Takes the next row; says whether further ones are wanted.
+    fn push(
+        &mut self,
+        (key, row, is_match): Row,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<bool, QueryError> {
+        if self.limit == 0 && (is_match || self.rows_behind_left == 0) {
+            // Whether a further match follows is not worth reading on for.
+            trailer.has_more = true;
+            return Ok(false);
+        }
+        if is_match {
+            self.limit -= 1;
+            trailer.rows += 1;
+            trailer.cursor = Some(key);
+            self.rows_behind_left = self.rows_behind;
+        } else {
+            self.rows_behind_left = self.rows_behind_left.saturating_sub(1);
+        }
+        let Some(context) = &mut self.context else {
+            out.line(|chunk| chunk.extend_from_slice(&row))?;
+            return Ok(true);
+        };
+        let mut sent = Ok(());
+        context.push(row, is_match, |shown| {
+            let line = match &shown {
+                Shown::Separator => &b"{\"_gap\":true}"[..],
+                Shown::Match(row) | Shown::Context(row) => row,
+            };
+            sent = sent.and_then(|()| out.line(|chunk| chunk.extend_from_slice(line)));
+        });
+        sent?;
+        Ok(true)
+    }
+}
+
+impl Engine for Pond {
+    fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
+        let mut trailer = Trailer::default();
+        // Before the view, so that no change between the two is missed.
+        let seen = self.changes.count();
+        let view = self.view()?;
+        view.note_missing(&mut trailer);
+        if search.is_count {
+            self.count(search, &view, out, &mut trailer)?;
+        } else {
+            self.rows(search, &view, out, &mut trailer)?;
+        }
+        if search.is_followed && !search.is_count {
+            out.flush()?;
+            Follower::new(self, search, &view.snapshot, seen).run(out, &mut trailer)?;
+        }
+        Ok(self.finish(trailer))
+    }
+
+    fn top(
+        &self,
+        scope: &Scope,
+        field: &str,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        tables::top(self, scope, field, count_max, out)
+    }
+
+    fn histogram(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        tables::histogram(self, scope, range, step_ns, out)
+    }
+
+    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
+        tables::fields(self, scope, out)
+    }
+
+    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
+        tables::segments(self, out)
+    }
+
+    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
+        let done = self.store.compact_all(cold, &|| out.check().is_err());
+        done.map_err(|error| QueryError::Impossible(error.to_string()))?;
+        self.segments(out)
+    }
+
+    fn newest(&self) -> Option<Timestamp> {
+        let segments = self.live.snapshot();
+        let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
+        stored.max(self.newest.get())
+    }
+}

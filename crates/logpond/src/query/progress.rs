@@ -1,0 +1,46 @@
+//! How far a query is, for those who want to know.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::output::{Cancelled, Output};
+
+/// How often a query that wants it says how far it is.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Says how far a query is, now and then.
+pub(super) struct Progress {
+    said_at: Instant,
+    bytes_total: u64,
+    is_wanted: bool,
+}
+
+impl Progress {
+    pub(super) fn new(is_wanted: bool, bytes_total: u64) -> Progress {
+        Progress {
+            said_at: Instant::now(),
+            bytes_total,
+            is_wanted,
+        }
+    }
+
+    /// To be called every few milliseconds of work: ends it when nobody reads any more.
+    pub(super) fn step(
+        &mut self,
+        bytes: u64,
+        rows: u64,
+        out: &mut Output,
+    ) -> Result<(), Cancelled> {
+        out.check()?;
+        if self.is_wanted && self.said_at.elapsed() >= INTERVAL {
+            self.said_at = Instant::now();
+            let total = self.bytes_total.max(bytes);
+            out.json(
+                &json!({ "_progress": { "bytes": bytes, "bytes_total": total, "rows": rows } }),
+            )?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What one query sees: the journal files and segments of one moment.
+//!
+//! Invariant: every record that was visible when the view was taken is in exactly one of its
+//! files. All journal files are open, so that the store may remove them meanwhile.
+
+use std::io;
+
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
+
+use super::{QueryError, Trailer};
+use crate::store::{LiveSet, Segments, holds};
+
+/// How often a view is taken anew because the store moved a file meanwhile. It moves one a second
+/// at most; each try takes well below a millisecond.
+const TRIES_MAX: usize = 100;
+
+/// The files of one moment.
+pub(super) struct View {
+    /// The journal, also files that are in segments.
+    pub(super) snapshot: Snapshot,
+    /// Journal files that no segment holds.
+    pub(super) journal: Vec<JournalFile>,
+    /// The live segments.
+    pub(super) segments: Segments,
+    /// Journal files that cannot be opened, with the reason.
+    missing: Vec<String>,
+}
+
+impl View {
+    pub(super) fn take(
+        disk: &dyn Disk,
+        visible: &Visible,
+        live: &LiveSet,
+    ) -> Result<View, QueryError> {
+        for _ in 0..TRIES_MAX {
+            // The journal first: what moves between the two steps is then in both, and counted
+            // in the segment.
+            let snapshot = visible.snapshot();
+            let segments = live.snapshot();
+            if let Some(view) = View::open(disk, snapshot, segments) {
+                return Ok(view);
+            }
+        }
+        Err(QueryError::Disk(
+            "the journal changed too fast to be read; try again".into(),
+        ))
+    }
+
+    /// `None` if a file is gone: a segment has it by now.
+    fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
+        let mut view = View {
+            journal: Vec::new(),
+            missing: Vec::new(),
+            snapshot,
+            segments,
+        };
+        for closed in view.snapshot.closed.iter() {
+            if holds(&view.segments, closed.source) {
+                continue;
+            }
+            match JournalFile::from_closed(disk, closed) {
+                Ok(file) => view.journal.push(file),
+                Err(OpenError::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return None;
+                }
+                Err(error) => view.missing.push(format!("{}: {error}", closed.path)),
+            }
+        }
+        for open in &view.snapshot.open {
+            if holds(&view.segments, open.source) {
+                continue;
+            }
+            match JournalFile::from_open(open) {
+                Ok(file) => view.journal.push(file),
+                Err(error) => view.missing.push(format!("{}: {error}", open.path)),
+            }
+        }
+        Some(view)
+    }
+
+    /// Names in the trailer what cannot be opened.
+    pub(super) fn note_missing(&self, trailer: &mut Trailer) {
+        self.missing.iter().for_each(|what| trailer.miss(what));
+    }
+
+    /// Bytes of all files: what a full scan reads at most.
+    pub(super) fn bytes(&self) -> u64 {
+        let journal: u64 = self.journal.iter().map(JournalFile::limit).sum();
+        journal + self.segments.iter().map(|s| s.file().bytes()).sum::<u64>()
+    }
+}
