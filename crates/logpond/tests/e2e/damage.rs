@@ -83,17 +83,22 @@ fn fill(data: &Path) -> BTreeSet<String> {
     originals
 }
 
+/// The last part, in many frames of a journal file that nobody has consumed yet.
 fn fill_last(data: &Path, mut originals: BTreeSet<String>) -> BTreeSet<String> {
+    const BATCH: usize = 100;
     let pond = Pond::start(program(), data, &[]).unwrap();
-    let body: String = (0..PART)
-        .map(|n| format!("part 2 record {n} of many\n"))
-        .collect();
-    assert_eq!(
-        pond.push("text/plain", body.as_bytes()).unwrap().accepted(),
-        PART as u64
-    );
-    originals.extend((0..PART).map(|n| format!("part 2 record {n} of many")));
-    pond.kill();
+    crate::pond::wait_until("the second part is in a segment", || {
+        files_below(data, ".parquet").len() >= 2 && files_below(data, ".journal").is_empty()
+    })
+    .unwrap();
+    for first in (0..PART).step_by(BATCH) {
+        let messages = (first..first + BATCH).map(|n| format!("part 2 record {n} of many"));
+        let messages: Vec<String> = messages.collect();
+        let pushed = pond.push("text/plain", messages.join("\n").as_bytes());
+        assert_eq!(pushed.unwrap().accepted(), BATCH as u64);
+        originals.extend(messages);
+    }
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
     originals
 }
 
