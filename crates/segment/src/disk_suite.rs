@@ -8,7 +8,6 @@ use crate::disk::Disk;
 ///
 /// # Panics
 /// If the disk does not behave as [`Disk`] says.
-#[allow(clippy::unwrap_used)]
 pub fn check(disk: &dyn Disk) {
     files_are_appended_and_read(disk);
     names_change(disk);

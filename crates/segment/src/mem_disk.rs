@@ -27,7 +27,7 @@ impl Seeded {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -37,7 +37,7 @@ impl Seeded {
 
     /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.draw() % end
     }
 
     /// True in one of `n` cases.
@@ -252,7 +252,7 @@ impl File {
         let style = random.below(4);
         let from = self.durable.len();
         let torn_at = from + random.below((end.max(from) - from) as u64 + 1) as usize;
-        let sector_seed = random.next();
+        let sector_seed = random.draw();
         let reach = match style {
             0 | 3 => end,
             1 => 0,

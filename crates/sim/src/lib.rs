@@ -1,1 +1,14 @@
-//! Seeded simulation.
+//! Seeded simulation of a pond on a disk that fails, with the product's own crates.
+//!
+//! Invariants: a run follows from its seed alone: no clock, no threads, no order of hash maps; a
+//! ledger outside of the pond knows every row that was handed over and every one that was
+//! acknowledged, and judges what is found after each crash.
+//!
+//! ```text
+//! workload ──▶ journal::Writer ──▶ MemDisk ──crash──▶ journal::recover ──▶ rows found
+//!     └────────── ledger: handed over, acknowledged, consumed ◀── check ──────┘
+//! ```
+
+pub mod ledger;
+pub mod pond;
+pub mod report;

@@ -144,7 +144,7 @@ impl From<&WriteError> for Refused {
         }
         match error {
             WriteError::Full { .. } => Refused::Full(text.into()),
-            WriteError::Labels { .. } => Refused::Invalid(text.into()),
+            _ if error.is_refusal() => Refused::Invalid(text.into()),
             _ => Refused::Failed(text.into()),
         }
     }

@@ -185,8 +185,8 @@ impl<J: Journal> Driver<J> {
             Ok(appended) => appended,
             Err(error) => {
                 let _ = reply.send(Err((&error).into()));
-                // Labels are the sender's mistake and touch no other batch.
-                if !matches!(error, WriteError::Labels { .. }) {
+                // A refusal is the sender's mistake and touches no other batch.
+                if !error.is_refusal() {
                     self.fail_unsynced(&error);
                 }
                 return;

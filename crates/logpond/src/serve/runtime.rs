@@ -129,7 +129,7 @@ pub(super) fn run(parts: Parts, is_up: &mpsc::Sender<io::Result<()>>) {
         match Running::start(parts) {
             Ok(running) => {
                 let _ = is_up.send(Ok(()));
-                running.to_the_end().await;
+                running.serve().await;
             }
             Err(e) => drop(is_up.send(Err(e))),
         }
@@ -189,7 +189,7 @@ impl Running {
     }
 
     /// Waits for the stop, then for everything that is open. A second signal ends the waiting.
-    async fn to_the_end(mut self) {
+    async fn serve(mut self) {
         tokio::select! {
             () = self.signals.next() => {}
             () = self.shutdown.stopping() => {}

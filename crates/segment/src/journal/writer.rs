@@ -14,8 +14,8 @@ use std::sync::Arc;
 use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp};
 
 use super::frame::{
-    BatchId, Codec, Encoder, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_TARGET,
-    FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
+    BatchId, Codec, Encoder, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX,
+    FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
 };
 use super::read::entry_id;
 use super::salvage::{remove_if_there, salvage};
@@ -93,6 +93,12 @@ pub enum WriteError {
         /// Their number.
         count: usize,
     },
+    /// The batch has an entry beyond the hard limit; nothing was written and no other batch is
+    /// affected.
+    Entry {
+        /// Its length.
+        bytes: usize,
+    },
     /// Too many files could not be closed after errors; nothing was written.
     Unclosed {
         /// How many.
@@ -115,6 +121,12 @@ impl WriteError {
         }
     }
 
+    /// Whether only the batch itself was refused: nothing was written, and batches that wait for
+    /// a sync are not affected.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, WriteError::Labels { .. } | WriteError::Entry { .. })
+    }
+
     /// Whether the reason is a full disk: refuse records until there is room.
     pub fn is_full(&self) -> bool {
         matches!(self, WriteError::Full { .. })
@@ -135,6 +147,10 @@ impl fmt::Display for WriteError {
                 "{count} labels of {bytes} bytes exceed the limit of {LABELS_MAX} labels or \
                  {LABELS_BYTES_MAX} bytes; send fewer"
             ),
+            WriteError::Entry { bytes } => write!(
+                f,
+                "an entry of {bytes} bytes exceeds the limit of {FRAME_PAYLOAD_BYTES_MAX}; cut it"
+            ),
             WriteError::Unclosed { count } => write!(
                 f,
                 "{count} journal files could not be closed after disk errors; check the disk"
@@ -147,7 +163,9 @@ impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             WriteError::Full { error, .. } | WriteError::Disk { error, .. } => Some(error),
-            WriteError::Labels { .. } | WriteError::Unclosed { .. } => None,
+            WriteError::Labels { .. } | WriteError::Entry { .. } | WriteError::Unclosed { .. } => {
+                None
+            }
         }
     }
 }
@@ -171,6 +189,9 @@ struct OpenFile {
     /// Whether the file's name is durable.
     named: bool,
 }
+
+/// A new file, for appending and for reading.
+type Created = (Box<dyn AppendFile>, Arc<dyn ReadAt>);
 
 /// A file that takes no more frames but has not got its final name.
 struct Unclosed {
@@ -260,7 +281,7 @@ impl Writer {
 
     /// Appends a batch, closing the current file before if it is due.
     ///
-    /// The batch is written but not durable. After an error (but [`WriteError::Labels`]) the batch
+    /// The batch is written but not durable. After an error (but [`WriteError::Labels`] and [`WriteError::Entry`]) the batch
     /// and all above [`Writer::durable_mark`] have failed; the next append begins a new file.
     /// `mint` gives the random incarnation and is called at the first append only.
     pub fn append(
@@ -287,11 +308,7 @@ impl Writer {
                 mark: self.durable_mark,
             });
         }
-        let bytes = labels_bytes(&batch.labels);
-        let count = batch.labels.len();
-        if bytes > LABELS_BYTES_MAX || count > LABELS_MAX {
-            return Err(WriteError::Labels { bytes, count });
-        }
+        check_bounds(batch)?;
         self.rotate_if_due(now)?;
         let incarnation = *self.incarnation.get_or_insert_with(mint);
         // The receive time never steps back, so that ids increase.
@@ -444,11 +461,7 @@ impl Writer {
     }
 
     /// Creates a file with its header, and opens it for readers.
-    fn create(
-        &self,
-        source: SourceId,
-        created: Timestamp,
-    ) -> Result<(Box<dyn AppendFile>, Arc<dyn ReadAt>), WriteError> {
+    fn create(&self, source: SourceId, created: Timestamp) -> Result<Created, WriteError> {
         let path = path(source, SUFFIX_OPEN);
         let create = || {
             let mut file = self.disk.create(&path)?;
@@ -643,6 +656,20 @@ impl Writer {
             .filter(|state| state.summary.rows() > 0);
         self.visible.publish(readable.collect(), closed);
     }
+}
+
+/// Refuses what no frame may hold.
+fn check_bounds(batch: &Batch) -> Result<(), WriteError> {
+    let bytes = labels_bytes(&batch.labels);
+    let count = batch.labels.len();
+    if bytes > LABELS_BYTES_MAX || count > LABELS_MAX {
+        return Err(WriteError::Labels { bytes, count });
+    }
+    let longest = batch.lengths().iter().copied().max().unwrap_or(0) as usize;
+    if longest > FRAME_PAYLOAD_BYTES_MAX {
+        return Err(WriteError::Entry { bytes: longest });
+    }
+    Ok(())
 }
 
 /// How many entries, and how many bytes of payload, go into the next frame.
