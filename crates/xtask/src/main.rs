@@ -1,2 +1,42 @@
-//! Repository automation.
-fn main() {}
+//! Repository automation: `cargo xtask ci|docs|fuzz|bench`.
+//!
+//! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
+//! what needs another tool says so when it is absent, and fails there if `CI=true`.
+
+mod ci;
+mod docs;
+mod fuzz;
+mod run;
+mod bench;
+#[cfg(test)]
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [STEP...]     everything that a change must pass, or only the named steps
+  docs [--check]   write docs/reference/ from the program, or compare with it
+  fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
+  bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...] [--no-write]
+                   measure the release build beside its peers and write docs/benchmarks.md";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let result = match arguments.first().map(String::as_str) {
+        Some("ci") => ci::run(rest),
+        Some("docs") => docs::run(rest),
+        Some("fuzz") => fuzz::run(rest),
+        Some("bench") => bench::run(rest),
+        _ => Err(USAGE.to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

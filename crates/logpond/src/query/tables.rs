@@ -33,7 +33,10 @@ pub(super) fn top(
     )?;
     let answer = top.finish(count_max);
     for row in &answer.rows {
-        out.json(&json!({ "value": value_of(row), "count": row.count }))?;
+        // The value first, as people read it; a JSON map would sort the names.
+        let (value, count) = (value_of(row), row.count);
+        let text = format!(r#"{{"value":{value},"count":{count}}}"#);
+        out.line(|chunk| chunk.extend_from_slice(text.as_bytes()))?;
     }
     if !answer.is_exact() {
         let uncounted = answer.uncounted;

@@ -37,7 +37,10 @@ impl<R> Window<R> {
 
     /// Whether a row of this key would stay; if not, it is taken note of.
     pub(super) fn admits(&mut self, key: Key) -> bool {
-        let is_full = self.rows.len() >= self.rows_max || self.bytes >= self.bytes_max;
+        // Once a row was left out, none behind the last one may come in, even where it would fit:
+        // the next pass begins behind the last row and would miss what was left out.
+        let is_full =
+            self.overflowed || self.rows.len() >= self.rows_max || self.bytes >= self.bytes_max;
         let admitted = !is_full
             || self
                 .last()
@@ -111,12 +114,14 @@ mod tests {
     proptest! {
         #[test]
         fn passes_together_give_every_row_once_in_order(
-            times in proptest::collection::vec(0i64..20, 0..60),
+            rows in proptest::collection::vec((0i64..20, 1usize..400), 0..60),
             rows_max in 1usize..8,
+            bytes_max in 200usize..2_000,
             backward: bool,
         ) {
             let direction = if backward { Direction::Backward } else { Direction::Forward };
-            let keys: Vec<_> = times.iter().enumerate().map(|(i, t)| key(*t, i as u128)).collect();
+            let keys: Vec<_> =
+                rows.iter().enumerate().map(|(i, (time, _))| key(*time, i as u128)).collect();
             let mut expected = keys.clone();
             expected.sort();
             if backward {
@@ -125,11 +130,11 @@ mod tests {
             let mut found = Vec::new();
             loop {
                 let behind: Option<Key> = found.last().copied();
-                let mut window = Window::new(direction, rows_max, usize::MAX);
-                for &key in &keys {
+                let mut window = Window::new(direction, rows_max, bytes_max);
+                for (&key, (_, bytes)) in keys.iter().zip(&rows) {
                     let wanted = behind.is_none_or(|b| is_before(direction, b, key));
                     if wanted && window.admits(key) {
-                        window.insert(key, (), 1);
+                        window.insert(key, (), *bytes);
                     }
                 }
                 let again = window.has_overflowed();

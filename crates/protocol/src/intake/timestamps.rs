@@ -62,6 +62,11 @@ const GLOG: &str = "%m%d %H:%M:%S.%f";
 /// Fewer digits than this are no Unix time but a duration or a count: nine reach back to 1973.
 const EPOCH_DIGITS_MIN: usize = 9;
 
+/// Numbers whose instant lies outside of 1990 to 2100 are no Unix time unless a field says so: a
+/// record in the far future would never be in a range that anybody asks for.
+const EPOCH_PLAUSIBLE: std::ops::Range<Timestamp> =
+    Timestamp(631_152_000_000_000_000)..Timestamp(4_102_444_800_000_000_000);
+
 /// How far into a line the bracketed time of an access log is looked for, in bytes.
 const ACCESS_BYTES_MAX: usize = 512;
 
@@ -577,9 +582,12 @@ fn epoch(text: &[u8], certain: bool) -> Option<Written> {
         }
         _ => return None,
     };
-    let time = number.checked_mul(unit)?.checked_add(i64::from(nanos))?;
+    let time = Timestamp(number.checked_mul(unit)?.checked_add(i64::from(nanos))?);
+    if !certain && !EPOCH_PLAUSIBLE.contains(&time) {
+        return None;
+    }
     Some(Written {
-        time: Timestamp(time),
+        time,
         bytes: text.len(),
         form: Form {
             layout: Layout::Epoch(letter),

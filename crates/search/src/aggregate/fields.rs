@@ -9,7 +9,7 @@ use std::hash::Hasher;
 
 use logpond_record::{Message, Record, Value};
 
-use super::types::TypeSet;
+use super::value_type::TypeSet;
 
 /// The most distinct values that are counted exactly per field.
 pub const EXACT_VALUES_MAX: usize = 1024;

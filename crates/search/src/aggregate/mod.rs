@@ -10,7 +10,7 @@ mod count;
 mod top;
 mod histogram;
 mod fields;
-mod types;
+mod value_type;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -23,7 +23,7 @@ pub use histogram::{
     BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
 };
 pub use top::{Top, TopAnswer, TopRow};
-pub use types::{TypeSet, ValueType};
+pub use value_type::{TypeSet, ValueType};
 
 /// A map with fixed keys for its hashes: the same input gives the same work everywhere.
 type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;

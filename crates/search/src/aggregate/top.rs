@@ -4,7 +4,7 @@
 
 use logpond_record::{Record, Value};
 
-use super::types::TypeSet;
+use super::value_type::TypeSet;
 use super::{FixedMap, with_named};
 
 /// The most distinct values that are counted.

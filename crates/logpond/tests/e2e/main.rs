@@ -1,0 +1,23 @@
+//! End to end: the real program, real processes, real files, real peers.
+
+#[allow(
+    dead_code,
+    reason = "the benchmark uses these modules too, each user a part"
+)]
+mod http;
+#[allow(
+    dead_code,
+    reason = "the benchmark uses these modules too, each user a part"
+)]
+mod pond;
+
+mod surroundings;
+mod command_line;
+mod crash;
+mod damage;
+mod disk_full;
+mod facts;
+mod original;
+mod process;
+mod readers;
+mod tracing;

@@ -1,0 +1,130 @@
+//! The server as a process: ports, ready file, draining, refusals.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use crate::pond::{Pond, Scratch, wait_until};
+use crate::surroundings::program;
+
+#[test]
+fn the_ready_file_names_every_bound_address() {
+    let scratch = Scratch::new("ready").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    for name in ["http", "fast", "durable", "syslog_udp", "syslog_tcp"] {
+        let address: std::net::SocketAddr = pond.address(name).parse().unwrap();
+        assert!(
+            address.ip().is_loopback() && address.port() != 0,
+            "{name} {address}"
+        );
+    }
+    assert_eq!(pond.get("/-/healthy").map(drop), Ok(()));
+    assert_eq!(pond.get("/-/ready").map(drop), Ok(()));
+    let said = pond.stderr();
+    let port = pond.address("http").rsplit(':').next().unwrap().to_string();
+    assert!(said.contains(&port), "the chosen port is printed: {said}");
+}
+
+#[test]
+fn every_way_in_leads_to_the_same_answers() {
+    let scratch = Scratch::new("ways").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let syslog = "<34>1 2026-03-02T00:00:10Z web-01 sshd 7 - - by wayin syslog\n";
+    assert_eq!(
+        pond.send_tcp("durable", b"by wayin 100%d durable\nand \0 wayin")
+            .unwrap(),
+        "OK 2\n"
+    );
+    pond.send_tcp("fast", b"by wayin fast, no newline").unwrap();
+    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket
+        .send_to(syslog.as_bytes(), pond.address("syslog_udp"))
+        .unwrap();
+    let text = pond.push("text/plain", b"by wayin text").unwrap();
+    assert_eq!((text.status, text.accepted()), (200, 1), "{}", text.body);
+    let body = b"{\"_msg\":\"by wayin json\",\"status\":500}\nnot json\n{\"_msg\":\"wayin\"}\n";
+    let mixed = pond.push("application/x-ndjson", body).unwrap();
+    assert_eq!((mixed.status, mixed.accepted()), (200, 2), "{}", mixed.body);
+    assert_eq!(mixed.body["rejected"][0]["line"], 2, "{}", mixed.body);
+    wait_until("all ways are visible", || {
+        pond.query("wayin").is_ok_and(|(rows, _)| rows.len() == 8)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {:?}", pond.query("wayin")));
+    let (rows, _) = pond
+        .query("\"wayin syslog\" hostname=web-01 app=sshd")
+        .unwrap();
+    assert_eq!(rows.len(), 2);
+    let (rows, _) = pond.query("wayin status>=500").unwrap();
+    assert_eq!(rows.len(), 1);
+    let (rows, _) = pond.query("\"100%d durable\"").unwrap();
+    assert_eq!(rows.len(), 1);
+}
+
+#[test]
+fn sigterm_drains_and_nothing_accepted_is_lost() {
+    let scratch = Scratch::new("drain").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let mut fast = TcpStream::connect(pond.address("fast")).unwrap();
+    fast.write_all(b"drain first\ndrain last without newline")
+        .unwrap();
+    pond.push("text/plain", b"drain pushed\n").unwrap();
+    // The first line is visible, so the connection's bytes have been read.
+    wait_until("the fast line is visible", || {
+        pond.query("\"drain first\"")
+            .is_ok_and(|(rows, _)| rows.len() == 1)
+    })
+    .unwrap();
+    let status = pond.terminate().unwrap();
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(
+        crate::pond::files_below(&data, ".open").is_empty(),
+        "the journal is closed"
+    );
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    assert_eq!(pond.query("drain").unwrap().0.len(), 3);
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    let scratch = Scratch::new("lock").unwrap();
+    let data = scratch.path().join("data");
+    let _pond = Pond::start(program(), &data, &[]).unwrap();
+    let other = scratch.path().join("other");
+    std::os::unix::fs::symlink(&data, &other).unwrap();
+    let Err(error) = Pond::start(program(), &other, &[]) else {
+        panic!("two servers write to one data directory");
+    };
+    assert!(error.contains("before it was ready"), "{error}");
+}
+
+#[test]
+fn an_open_address_needs_an_explicit_word() {
+    let scratch = Scratch::new("open").unwrap();
+    let output = std::process::Command::new(program())
+        .args(["serve", "--http", "0.0.0.0:0", "--data"])
+        .arg(scratch.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--insecure"), "{said}");
+}
+
+#[test]
+fn a_query_that_nobody_reads_to_its_end_is_given_up() {
+    let scratch = Scratch::new("cancel").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let line = "cancel ".repeat(500);
+    let body = vec![line.as_str(); 2_000].join("\n");
+    pond.push("text/plain", body.as_bytes()).unwrap();
+    let mut stream = TcpStream::connect(pond.address("http")).unwrap();
+    let target = format!("/api/v1/query?{}&limit=0&q=cancel", crate::pond::ALL_TIME);
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut first = String::new();
+    BufReader::new(&stream).read_line(&mut first).unwrap();
+    assert!(first.contains("200"), "{first}");
+    drop(stream);
+    assert_eq!(pond.query("cancel").unwrap().0.len(), 2_000);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}

@@ -1,0 +1,106 @@
+//! What the tests find around them: the program, the shared fixtures, other tools.
+//!
+//! What is absent is said on stderr, where the test runner does not swallow it, and is a failure
+//! if `CI=true`.
+
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::pond::Scratch;
+
+/// The program under test.
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_logpond"))
+}
+
+/// Says that a test did not run, and why; fails where nothing may be skipped.
+pub(crate) fn skip(what: &str, reason: &str) {
+    let is_ci = env::var("CI").is_ok_and(|v| v == "true");
+    assert!(!is_ci, "{what}: {reason}, and CI=true allows no skipping");
+    let _ = writeln!(std::io::stderr(), "skipped: {what} because {reason}");
+}
+
+/// Says something that a person should see although the test passed.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The folder with fixtures and the corpus generator, unless it is absent.
+pub(crate) fn shared(what: &str) -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let path = env::var_os("LOGPOND_SHARED").map_or_else(default, PathBuf::from);
+    if path.join("fixtures").is_dir() {
+        return Some(path);
+    }
+    skip(
+        what,
+        "the folder with fixtures is absent (LOGPOND_SHARED or ../shared)",
+    );
+    None
+}
+
+/// Whether a program can be run.
+pub(crate) fn has_program(name: &str) -> bool {
+    let mut command = Command::new(name);
+    command
+        .arg("--version")
+        .output()
+        .is_ok_and(|o| o.status.success())
+}
+
+/// A Python with the packages of `requirements.txt`, as `./test` sets it up.
+pub(crate) fn python(what: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let default = || root.join("target/venv/bin/python3");
+    let path = env::var_os("LOGPOND_PYTHON").map_or_else(default, PathBuf::from);
+    let works = Command::new(&path)
+        .args(["-c", "import duckdb"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if works {
+        return Some(path);
+    }
+    skip(what, "there is no Python with duckdb (./test installs it)");
+    None
+}
+
+/// A generated corpus and its facts.
+pub(crate) struct Corpus {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// What is true of it.
+    pub(crate) facts: serde_json::Value,
+    _scratch: Scratch,
+}
+
+/// Generates a corpus of a kind; nothing if that is impossible here.
+pub(crate) fn corpus(kind: &str, bytes: &str) -> Option<Corpus> {
+    let what = format!("the exact answers of the {kind} corpus");
+    let shared = shared(&what)?;
+    if !has_program("python3") {
+        skip(&what, "there is no python3 to generate it");
+        return None;
+    }
+    let scratch = Scratch::new("corpus").unwrap();
+    let output = Command::new("python3")
+        .arg(shared.join("tools/make-corpus.py"))
+        .args([kind, "--bytes", bytes, "--out"])
+        .arg(scratch.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let facts = scratch.path().join(format!("FACTS.{kind}.json"));
+    let facts: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();
+    Some(Corpus {
+        file: scratch.path().join(facts["file"].as_str().unwrap()),
+        facts,
+        _scratch: scratch,
+    })
+}

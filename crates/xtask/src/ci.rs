@@ -1,0 +1,110 @@
+//! Everything that a change must pass, in the order of cost.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::run::{Outcome, cargo, check, find_program, is_ci, root};
+use crate::{docs, fuzz};
+
+/// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
+/// finding new things is for longer runs.
+const FUZZ_SECONDS: u64 = 10;
+
+type Step = (&'static str, fn() -> Outcome<()>);
+
+const STEPS: [Step; 7] = [
+    ("format", format),
+    ("lint", lint),
+    ("deny", deny),
+    ("advisories", advisories),
+    ("test", test),
+    ("docs", || docs::run(&["--check".to_string()])),
+    ("fuzz", || fuzz::run(&[FUZZ_SECONDS.to_string()])),
+];
+
+/// Runs all steps, or those that are named. Stops at the first that fails.
+pub(crate) fn run(names: &[String]) -> Outcome<()> {
+    for name in names {
+        if !STEPS.iter().any(|(step, _)| step == name) {
+            let known: Vec<&str> = STEPS.iter().map(|(step, _)| *step).collect();
+            return Err(format!("no step {name}; there are {}", known.join(", ")));
+        }
+    }
+    let mut times: Vec<(&str, Duration)> = Vec::new();
+    for (name, step) in STEPS {
+        if !names.is_empty() && !names.iter().any(|n| n == name) {
+            continue;
+        }
+        eprintln!("== {name}");
+        let start = Instant::now();
+        step().map_err(|e| format!("== {name} failed: {e}"))?;
+        times.push((name, start.elapsed()));
+    }
+    let total: Duration = times.iter().map(|(_, time)| *time).sum();
+    eprintln!("== passed in {:.0} s", total.as_secs_f64());
+    for (name, time) in times {
+        eprintln!("   {name:<12} {:>5.0} s", time.as_secs_f64());
+    }
+    Ok(())
+}
+
+fn format() -> Outcome<()> {
+    check(cargo().args(["fmt", "--all", "--check"]))?;
+    let fuzz = ["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"];
+    check(cargo().args(fuzz))
+}
+
+fn lint() -> Outcome<()> {
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    check(cargo().args(arguments))
+}
+
+/// Licences, banned and duplicate packages, and sources of packages.
+fn deny() -> Outcome<()> {
+    let Some(mut command) = cargo_deny() else {
+        return missing("cargo-deny", "licences and bans were not checked");
+    };
+    check(command.args(["--offline", "check", "licenses", "bans", "sources"]))
+}
+
+/// Known vulnerabilities. Their database is elsewhere, so this is said and not a failure when it
+/// cannot be had; what it finds is a failure.
+fn advisories() -> Outcome<()> {
+    let Some(mut fetch) = cargo_deny() else {
+        return missing("cargo-deny", "advisories were not checked");
+    };
+    let fetched = fetch.args(["fetch", "db"]).output();
+    if !fetched.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: advisories were not checked because their database is out of reach");
+        return Ok(());
+    }
+    let mut command = cargo_deny().ok_or("cargo-deny has gone")?;
+    check(command.args(["--offline", "check", "advisories"]))
+}
+
+fn cargo_deny() -> Option<Command> {
+    let mut command = Command::new(find_program("cargo-deny")?);
+    command.current_dir(root());
+    Some(command)
+}
+
+fn missing(tool: &str, consequence: &str) -> Outcome<()> {
+    if is_ci() {
+        return Err(format!("{tool} is not installed; ./test installs it"));
+    }
+    eprintln!("skipped: {consequence} because {tool} is not installed (./test installs it)");
+    Ok(())
+}
+
+fn test() -> Outcome<()> {
+    // The end-to-end tests run last, so that a broken unit test shows first.
+    check(cargo().args(["test", "--workspace", "--locked", "--quiet"]))
+}

@@ -1,0 +1,79 @@
+//! Running programs, and where things are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What went wrong, for a person.
+pub(crate) type Outcome<T> = Result<T, String>;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate is in crates/xtask")
+        .to_path_buf()
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Whether missing tools are failures rather than skipped steps.
+pub(crate) fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// Runs a command to its end; anything but success is an error that shows the command.
+pub(crate) fn check(command: &mut Command) -> Outcome<()> {
+    let status = command
+        .status()
+        .map_err(|e| format!("cannot run {}: {e}", shown(command)))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{} failed: {status}", shown(command))),
+    }
+}
+
+/// Runs a command and gives what it printed; anything but success is an error with its complaint.
+pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+    let output = command
+        .output()
+        .map_err(|e| format!("cannot run {}: {e}", shown(command)))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!(
+            "{} failed: {}: {}",
+            shown(command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
+
+/// The path of a program, looked for where `./test` installs tools and then in `PATH`.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let own = target_directory().join("tools/bin");
+    std::iter::once(own)
+        .chain(env::split_paths(&path))
+        .map(|directory| directory.join(name))
+        .find(|program| program.is_file())
+}
+
+fn shown(command: &Command) -> String {
+    let arguments = command.get_args().map(|a| a.to_string_lossy());
+    std::iter::once(command.get_program().to_string_lossy())
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

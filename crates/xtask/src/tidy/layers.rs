@@ -1,0 +1,199 @@
+//! Which crate may depend on which, read from the manifests.
+//!
+//! The members of the workspace are listed bottom first; that list is the order of layers.
+
+use std::fs;
+
+use super::sources::root;
+
+/// What a crate may use of the workspace. `sim` and `xtask` are tools and may use everything.
+const ALLOWED: [(&str, &[&str]); 5] = [
+    ("record", &[]),
+    ("protocol", &["record"]),
+    ("segment", &["record"]),
+    ("search", &["record", "segment"]),
+    ("logpond", &["record", "protocol", "segment", "search"]),
+];
+
+/// Dependencies that do IO, read clocks, draw random numbers, or belong to the edge of the
+/// product: only `logpond`, `sim` and `xtask` may name them. Prefixes, so that `hyper-util` and
+/// `clap_complete` are meant too.
+const EDGE_ONLY: [&str; 36] = [
+    "tokio",
+    "hyper",
+    "http",
+    "axum",
+    "tower",
+    "mio",
+    "futures",
+    "async",
+    "clap",
+    "ureq",
+    "reqwest",
+    "rustls",
+    "native-tls",
+    "openssl",
+    "rustix",
+    "libc",
+    "nix",
+    "socket2",
+    "rand",
+    "getrandom",
+    "fastrand",
+    "tracing",
+    "log",
+    "env_logger",
+    "prometheus",
+    "indicatif",
+    "notify",
+    "serde",
+    "toml",
+    "anyhow",
+    "crossbeam",
+    "rayon",
+    "tempfile",
+    "memmap",
+    "dirs",
+    "hostname",
+];
+
+/// What a lower crate may use of these all the same, and why.
+const EXCEPTIONS: [(&str, &str); 1] = [
+    // The manifest in a segment's footer is JSON, so that other readers can show it.
+    ("segment", "serde_json"),
+];
+
+fn manifest(path: &str) -> toml::Table {
+    let path = root().join(path);
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.parse()
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn members() -> Vec<String> {
+    let workspace = manifest("Cargo.toml");
+    let list = workspace["workspace"]["members"]
+        .as_array()
+        .expect("a list");
+    list.iter()
+        .map(|m| {
+            m.as_str()
+                .expect("a path")
+                .trim_start_matches("crates/")
+                .to_string()
+        })
+        .collect()
+}
+
+/// Names of all dependencies of a crate: normal, for tests, for builds, and per target.
+fn dependencies(manifest: &toml::Table) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut tables = vec![manifest];
+    if let Some(targets) = manifest.get("target").and_then(|t| t.as_table()) {
+        tables.extend(targets.values().filter_map(|t| t.as_table()));
+    }
+    for table in tables {
+        for key in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(list) = table.get(key).and_then(|d| d.as_table()) else {
+                continue;
+            };
+            for (name, value) in list {
+                let package = value.get("package").and_then(|p| p.as_str());
+                names.push(package.unwrap_or(name).to_string());
+            }
+        }
+    }
+    names
+}
+
+fn is_edge_only(dependency: &str) -> bool {
+    EDGE_ONLY.iter().any(|prefix| {
+        dependency
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+    })
+}
+
+#[test]
+fn members_are_in_layer_order() {
+    let members = members();
+    let layered: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+    let listed: Vec<&str> = members
+        .iter()
+        .map(String::as_str)
+        .filter(|m| layered.contains(m))
+        .collect();
+    assert_eq!(listed, layered, "members of Cargo.toml, bottom layer first");
+    for tool in ["sim", "xtask"] {
+        assert!(members.iter().any(|m| m == tool), "no crates/{tool}");
+    }
+    let unknown: Vec<&String> = members
+        .iter()
+        .filter(|m| !layered.contains(&m.as_str()) && !["sim", "xtask"].contains(&m.as_str()))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "give {unknown:?} a place in tidy/layers.rs"
+    );
+}
+
+#[test]
+fn dependencies_point_down() {
+    for (name, allowed) in ALLOWED {
+        let manifest = manifest(&format!("crates/{name}/Cargo.toml"));
+        for dependency in dependencies(&manifest) {
+            let Some(other) = dependency.strip_prefix("logpond-") else {
+                assert_ne!(dependency, "logpond", "{name} depends on the product");
+                continue;
+            };
+            assert!(
+                allowed.contains(&other),
+                "crate {name} must not depend on {other}; it may use {allowed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_product_touches_the_world() {
+    for name in ["record", "protocol", "segment", "search"] {
+        let manifest = manifest(&format!("crates/{name}/Cargo.toml"));
+        for dependency in dependencies(&manifest) {
+            assert!(
+                !is_edge_only(&dependency) || EXCEPTIONS.contains(&(name, &dependency)),
+                "crate {name} names {dependency}; only logpond, sim and xtask may"
+            );
+        }
+    }
+    assert!(is_edge_only("hyper-util") && is_edge_only("clap_complete"));
+    assert!(!is_edge_only("logic") && !is_edge_only("memchr"));
+}
+
+#[test]
+fn every_crate_takes_the_lints_and_versions_of_the_workspace() {
+    for member in members() {
+        let manifest = manifest(&format!("crates/{member}/Cargo.toml"));
+        let lints = manifest.get("lints").and_then(|l| l.get("workspace"));
+        assert_eq!(
+            lints.and_then(|l| l.as_bool()),
+            Some(true),
+            "crates/{member}/Cargo.toml lacks [lints] workspace = true"
+        );
+        let expected = match member.as_str() {
+            "logpond" | "xtask" => member.clone(),
+            other => format!("logpond-{other}"),
+        };
+        assert_eq!(manifest["package"]["name"].as_str(), Some(&*expected));
+    }
+}
+
+#[test]
+fn pinned_tools_are_one_version() {
+    let toolchain = manifest("rust-toolchain.toml");
+    let channel = toolchain["toolchain"]["channel"]
+        .as_str()
+        .expect("a channel");
+    let workspace = manifest("Cargo.toml");
+    let minimum = workspace["workspace"]["package"]["rust-version"].as_str();
+    assert_eq!(minimum, channel.rsplit_once('.').map(|(minor, _)| minor));
+}

@@ -1,0 +1,235 @@
+//! Fuzzing of the decoders, guided by coverage: `logpond-fuzz SECONDS [TARGET...]` or
+//! `logpond-fuzz replay TARGET FILE`.
+//!
+//! Inputs that reach new branches are kept and changed further. A run is repeatable: it depends on
+//! the seed (`LOGPOND_FUZZ_SEED`, 1 by default), the time and the files it starts from. An input
+//! that fails is written to `target/fuzz/failed/` and the command that replays it is printed.
+
+mod coverage;
+mod mutate;
+mod targets;
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use mutate::{Random, mutate};
+use targets::{TARGETS, Target};
+
+/// The longest input. Longer ones find little that shorter ones do not, and slow the run.
+const INPUT_BYTES_MAX: usize = 16 << 10;
+
+/// The most inputs that are kept; a target has far fewer branches to discover.
+const CORPUS_MAX: usize = 8 << 10;
+
+/// The most inputs that a run starts from.
+const SEEDS_MAX: usize = 2_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match texts[..] {
+        ["replay", target, file] => replay(target, Path::new(file)),
+        [seconds, ref names @ ..] => run_all(seconds, names),
+        [] => run_all("10", &[]),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn replay(name: &str, file: &Path) -> Result<(), String> {
+    let target = find(name)?;
+    let input = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    (target.run)(&input);
+    println!("{name}: passed");
+    Ok(())
+}
+
+fn find(name: &str) -> Result<&'static Target, String> {
+    let known = || TARGETS.map(|t| t.name).join(", ");
+    TARGETS
+        .iter()
+        .find(|t| t.name == name)
+        .ok_or_else(|| format!("no target {name}; there are {}", known()))
+}
+
+fn run_all(seconds: &str, names: &[&str]) -> Result<(), String> {
+    let seconds = seconds
+        .parse()
+        .map_err(|_| format!("{seconds} is not a number of seconds"))?;
+    let seed = env::var("LOGPOND_FUZZ_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
+    if coverage::count() == 0 {
+        return Err("built without coverage; use `cargo xtask fuzz`".into());
+    }
+    let chosen: Vec<&Target> = match names {
+        [] => TARGETS.iter().collect(),
+        names => names.iter().map(|n| find(n)).collect::<Result<_, _>>()?,
+    };
+    for target in chosen {
+        Run::new(target, seed).run(Duration::from_secs(seconds))?;
+    }
+    Ok(())
+}
+
+/// One target being fuzzed.
+struct Run {
+    target: &'static Target,
+    random: Random,
+    /// Highest step of each counter so far: 0, 1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255.
+    seen: Vec<u8>,
+    corpus: Vec<Vec<u8>>,
+    executions: u64,
+    slowest: Duration,
+}
+
+impl Run {
+    fn new(target: &'static Target, seed: u64) -> Run {
+        Run {
+            target,
+            random: Random::new(seed),
+            seen: vec![0; coverage::count()],
+            corpus: Vec::new(),
+            executions: 0,
+            slowest: Duration::ZERO,
+        }
+    }
+
+    fn run(mut self, time: Duration) -> Result<(), String> {
+        let start = Instant::now();
+        let seeds = seeds(self.target);
+        let seed_count = seeds.len();
+        for seed in seeds {
+            if start.elapsed() > time / 2 {
+                break;
+            }
+            self.try_input(seed)?;
+        }
+        if self.corpus.is_empty() {
+            self.corpus.push(Vec::new());
+        }
+        while start.elapsed() < time {
+            let mut input = self.corpus[self.random.below(self.corpus.len())].clone();
+            let other = self.random.below(self.corpus.len());
+            mutate(
+                &mut input,
+                &self.corpus[other],
+                INPUT_BYTES_MAX,
+                &mut self.random,
+            );
+            self.try_input(input)?;
+        }
+        println!(
+            "{:<16} {:>9} inputs in {:.0} s, {:>5} branches, kept {} of which {} given, slowest {:.1} ms",
+            self.target.name,
+            self.executions,
+            start.elapsed().as_secs_f64(),
+            self.seen.iter().filter(|s| **s > 0).count(),
+            self.corpus.len(),
+            seed_count,
+            self.slowest.as_secs_f64() * 1e3,
+        );
+        Ok(())
+    }
+
+    /// Runs one input; keeps it if it did something new.
+    fn try_input(&mut self, input: Vec<u8>) -> Result<(), String> {
+        coverage::take(|_, _| {});
+        let start = Instant::now();
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (self.target.run)(&input)));
+        self.slowest = self.slowest.max(start.elapsed());
+        self.executions += 1;
+        if outcome.is_err() {
+            return Err(report(self.target.name, &input));
+        }
+        let mut is_new = false;
+        let seen = &mut self.seen;
+        coverage::take(|at, count| {
+            let step = match count {
+                0..=3 => count,
+                4..=7 => 4,
+                8..=15 => 5,
+                16..=31 => 6,
+                32..=127 => 7,
+                128.. => 8,
+            };
+            if step > seen[at] {
+                seen[at] = step;
+                is_new = true;
+            }
+        });
+        if is_new && self.corpus.len() < CORPUS_MAX {
+            self.corpus.push(input);
+        }
+        Ok(())
+    }
+}
+
+/// Keeps a failing input and says how to run it again.
+fn report(target: &str, input: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    let path = PathBuf::from(format!(
+        "target/fuzz/failed/{target}-{:016x}",
+        hasher.finish()
+    ));
+    let written = fs::create_dir_all("target/fuzz/failed").and_then(|()| fs::write(&path, input));
+    match written {
+        Ok(()) => format!(
+            "{target} failed; run it again with\n  target/fuzz/debug/logpond-fuzz replay {target} {}",
+            path.display()
+        ),
+        Err(e) => format!("{target} failed on {input:?}, which could not be kept: {e}"),
+    }
+}
+
+/// What a run starts from: our own test data, then lines of the shared fixtures where they are.
+fn seeds(target: &Target) -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    let mut directories = vec![PathBuf::from("testdata")];
+    if let (true, Some(shared)) = (target.takes_lines, env::var_os("LOGPOND_SHARED")) {
+        directories.push(Path::new(&shared).join("fixtures"));
+    }
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(bytes) = fs::read(&path) {
+                add_seeds(target, &bytes, &mut seeds);
+            }
+        }
+    }
+    seeds
+}
+
+/// The file as it is, and where lines are wanted its first few lines and every 500th.
+fn add_seeds(target: &Target, bytes: &[u8], seeds: &mut Vec<Vec<u8>>) {
+    if bytes.len() <= INPUT_BYTES_MAX && seeds.len() < SEEDS_MAX {
+        seeds.push(bytes.to_vec());
+    }
+    if !target.takes_lines {
+        return;
+    }
+    for (number, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        let chosen = number < 3 || number.is_multiple_of(500);
+        if chosen && line.len() <= INPUT_BYTES_MAX && seeds.len() < SEEDS_MAX {
+            seeds.push(line.to_vec());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The targets: one line each, calling an entry point that stands beside the decoder.
+
+use logpond_protocol::intake;
+use logpond_search::query;
+use logpond_segment::journal;
+
+/// A decoder under test.
+pub(crate) struct Target {
+    /// The name on the command line.
+    pub(crate) name: &'static str,
+    /// Runs one input; panics where an invariant does not hold.
+    pub(crate) run: fn(&[u8]),
+    /// Whether lines of logs are good inputs.
+    pub(crate) takes_lines: bool,
+}
+
+const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target {
+    Target {
+        name,
+        run,
+        takes_lines,
+    }
+}
+
+/// All targets.
+pub(crate) const TARGETS: [Target; 8] = [
+    target("syslog", intake::fuzz::fuzz_syslog, true),
+    target("frames", intake::fuzz::fuzz_frames, true),
+    target("line", intake::fuzz::fuzz_line, true),
+    target("access", intake::fuzz::fuzz_access, true),
+    target("json", intake::fuzz::fuzz_json, true),
+    target("push", intake::fuzz::fuzz_push, true),
+    target("journal", journal::fuzz_frames, false),
+    target("query", query::fuzz_query, true),
+];
