@@ -7,8 +7,10 @@
 //! - Readers see a source once: whoever takes a journal snapshot first and the segments second,
 //!   and leaves out journal files that a segment holds, counts every record exactly once.
 //! - Whatever fails is tried again later; nothing is removed because it failed.
+//! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
 mod live;
+mod put_aside;
 mod steps;
 
 use std::fmt;
@@ -19,7 +21,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use logpond_record::Timestamp;
+use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
@@ -29,6 +31,7 @@ use crate::ingest::{Changes, Closer};
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use live::{LiveSegment, LiveSet, Segments, holds};
+pub use put_aside::PutAside;
 pub use steps::Counters;
 use steps::Worker;
 
@@ -48,6 +51,8 @@ pub struct Parts {
     pub changes: Changes,
     /// Where the segments are shown.
     pub live: LiveSet,
+    /// Retired segments that earlier lives have not removed, with their lengths.
+    pub trash: Vec<(Id, u64)>,
     /// Closes the journal's open file.
     pub closer: Closer,
     /// The time.
@@ -186,7 +191,7 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
     let (requests, receiver) = mpsc::sync_channel(REQUESTS_MAX);
     let is_stopping = Arc::new(AtomicBool::new(false));
     let counters = Arc::new(Counters::default());
-    counters.register(&parts.metrics, parts.live.clone());
+    counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
     let worker = Worker::new(
         parts,
         policy,
