@@ -104,6 +104,8 @@ enum Request {
 pub struct Store {
     requests: SyncSender<Request>,
     counters: Arc<Counters>,
+    /// Wakes the thread.
+    changes: Changes,
 }
 
 /// Why a request was not carried out.
@@ -149,6 +151,7 @@ impl Store {
                 mpsc::TrySendError::Full(_) => RequestError::Busy,
                 mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
             })?;
+        self.changes.notify();
         loop {
             match waiting.recv_timeout(Duration::from_millis(100)) {
                 Ok(result) => return result.map_err(RequestError::Failed),
@@ -171,12 +174,15 @@ impl Store {
 pub struct StoreThread {
     thread: JoinHandle<()>,
     is_stopping: Arc<AtomicBool>,
+    changes: Changes,
 }
 
 impl StoreThread {
     /// Ends the thread between two row groups, and waits for it.
     pub fn stop(self) {
         self.is_stopping.store(true, Ordering::Relaxed);
+        // It may be waiting for news.
+        self.changes.notify();
         if self.thread.join().is_err() {
             crate::telemetry::warn("the store thread panicked; segments were not affected");
         }
@@ -192,6 +198,7 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
     let is_stopping = Arc::new(AtomicBool::new(false));
     let counters = Arc::new(Counters::default());
     counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
+    let changes = parts.changes.clone();
     let worker = Worker::new(
         parts,
         policy,
@@ -202,12 +209,17 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
         let is_stopping = Arc::clone(&is_stopping);
         move || run(worker, &receiver, &is_stopping)
     })?;
-    let store = Store { requests, counters };
+    let store = Store {
+        requests,
+        counters,
+        changes: changes.clone(),
+    };
     Ok((
         store,
         StoreThread {
             thread,
             is_stopping,
+            changes,
         },
     ))
 }
