@@ -12,6 +12,7 @@ use logpond_segment::tokens::{BlockSet, Words};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
+use super::text::TextDecisions;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +84,8 @@ pub struct GroupScan<'a> {
     /// The block at hand.
     block: Block,
     decisions: Vec<Decisions>,
-    shapes: HashMap<(usize, u32), Shape>,
+    shapes: HashMap<(usize, u32), Arc<Shape>>,
+    pub(super) text_decisions: TextDecisions,
     /// Blocks whose columns were all read, for the records of the selected rows.
     rows: HashMap<usize, Rows>,
     damages: Vec<Damage>,
@@ -108,6 +110,7 @@ impl<'a> GroupScan<'a> {
             block: Block::new(0, directory),
             decisions: evaluator.new_decisions(),
             shapes: HashMap::new(),
+            text_decisions: TextDecisions::default(),
             rows: HashMap::new(),
             damages: Vec::new(),
             words: None,
@@ -225,19 +228,23 @@ impl<'a> GroupScan<'a> {
     /// Whether the shape of a row of the block at hand has this name in a null slot.
     pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
         let shapes = self.block.shapes(&mut self.reader)?;
-        let code = shapes.codes[row];
-        let key = (Arc::as_ptr(&shapes.values).cast::<Strings>() as usize, code);
-        let text = std::str::from_utf8(shapes.values.get(code)).unwrap_or("");
-        let shape = match self.shapes.entry(key) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(Shape::new(text).unwrap_or_else(|_| Shape::text()))
-            }
-        };
+        let (values, code) = (Arc::clone(&shapes.values), shapes.codes[row]);
+        let shape = self.shape(&values, code);
         Ok(shape
             .slots()
             .iter()
             .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
+    }
+
+    /// A shape of the row group, compiled once.
+    pub(super) fn shape(&mut self, values: &Arc<Strings>, code: u32) -> Arc<Shape> {
+        // The reader keeps the dictionary, so its address stays its own.
+        let key = (Arc::as_ptr(values).cast::<Strings>() as usize, code);
+        let compiled = self.shapes.entry(key).or_insert_with(|| {
+            let text = std::str::from_utf8(values.get(code)).unwrap_or("");
+            Arc::new(Shape::new(text).unwrap_or_else(|_| Shape::text()))
+        });
+        Arc::clone(compiled)
     }
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
