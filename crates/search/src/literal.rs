@@ -71,18 +71,50 @@ pub enum TokenQuery {
     Any,
     /// This one.
     Token(Box<[u8]>),
+    /// One that holds this.
+    Part(TokenPart),
     /// All of these. Invariant: at least two, none of them `Any`.
     And(Vec<TokenQuery>),
     /// At least one of these. Invariant: at least two, none of them `Any`.
     Or(Vec<TokenQuery>),
 }
 
+/// A part of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenPart {
+    /// The bytes, all of them token bytes.
+    pub text: Box<[u8]>,
+    /// Whether the token starts with them.
+    pub at_start: bool,
+    /// Whether the token ends with them.
+    pub at_end: bool,
+    /// Whether ASCII letters match in both cases.
+    pub folded: bool,
+}
+
+impl TokenPart {
+    fn matches(&self, token: &[u8]) -> bool {
+        let text = &self.text[..];
+        let same = |window: &[u8]| match self.folded {
+            true => window.eq_ignore_ascii_case(text),
+            false => window == text,
+        };
+        match (self.at_start, self.at_end) {
+            (true, true) => same(token),
+            (true, false) => token.get(..text.len()).is_some_and(same),
+            (false, true) => token.len() >= text.len() && same(&token[token.len() - text.len()..]),
+            (false, false) => token.windows(text.len()).any(same),
+        }
+    }
+}
+
 impl TokenQuery {
-    /// Whether a record with the tokens that `has` knows may be wanted.
-    pub fn may_match(&self, has: &mut impl FnMut(&[u8]) -> bool) -> bool {
+    /// Whether a record may be wanted, of which `has` says whether any of its tokens fits.
+    pub fn may_match(&self, has: &mut impl FnMut(&dyn Fn(&[u8]) -> bool) -> bool) -> bool {
         match self {
             TokenQuery::Any => true,
-            TokenQuery::Token(token) => has(token),
+            TokenQuery::Token(token) => has(&|t| *t == **token),
+            TokenQuery::Part(part) => has(&|t| part.matches(t)),
             TokenQuery::And(parts) => parts.iter().all(|p| p.may_match(has)),
             TokenQuery::Or(parts) => parts.iter().any(|p| p.may_match(has)),
         }
@@ -128,7 +160,7 @@ impl TokenQuery {
 
     fn len(&self) -> usize {
         match self {
-            TokenQuery::Any | TokenQuery::Token(_) => 1,
+            TokenQuery::Any | TokenQuery::Token(_) | TokenQuery::Part(_) => 1,
             TokenQuery::And(parts) | TokenQuery::Or(parts) => {
                 parts.iter().map(TokenQuery::len).sum()
             }
@@ -177,30 +209,65 @@ fn has_one_text(value: &[u8], whole_edges: bool) -> bool {
     }
 }
 
-/// Tokens of a literal that are whole wherever the literal occurs; with `edges` also the first
-/// and last. Next to a backslash a token may be part of an escape, and is left out.
+/// Tokens of a compared value that are whole in every value that equals it; with `edges` also the
+/// first and last. Next to a backslash a token may be part of an escape, and is left out.
 fn whole_tokens(literal: &[u8], edges: bool) -> impl Iterator<Item = &[u8]> {
+    neighbours(literal).filter_map(move |(token, before, after)| {
+        let separates = |byte: Option<u8>| byte.map_or(edges, |b| b != b'\\');
+        (separates(before) && separates(after)).then_some(token)
+    })
+}
+
+/// The tokens of a literal with the bytes before and after each.
+fn neighbours(literal: &[u8]) -> impl Iterator<Item = (&[u8], Option<u8>, Option<u8>)> {
     let base = literal.as_ptr() as usize;
-    tokens(literal).filter(move |token| {
+    tokens(literal).map(move |token| {
         let start = token.as_ptr() as usize - base;
-        let separates = |at: Option<usize>| match at.and_then(|a| literal.get(a)) {
-            Some(byte) => *byte != b'\\',
-            None => edges,
-        };
-        separates(start.checked_sub(1)) && separates(Some(start + token.len()))
+        let before = start.checked_sub(1).and_then(|at| literal.get(at)).copied();
+        (token, before, literal.get(start + token.len()).copied())
+    })
+}
+
+/// What a literal that occurs anywhere in a line says of the line's tokens: those inside the
+/// literal are whole, the first and the last may go on beyond it. Next to a backslash a token may
+/// be part of an escape, and may go on too.
+fn literal_parts(literal: &[u8], folded: bool) -> impl Iterator<Item = TokenQuery> {
+    neighbours(literal).map(move |(token, before, after)| {
+        let separates = |byte: Option<u8>| byte.is_some_and(|b| b != b'\\');
+        match (separates(before), separates(after)) {
+            (true, true) if !folded => TokenQuery::Token(token.into()),
+            (at_start, at_end) => TokenQuery::Part(TokenPart {
+                text: token.into(),
+                at_start,
+                at_end,
+                folded,
+            }),
+        }
     })
 }
 
 fn pattern_tokens(pattern: &Pattern) -> TokenQuery {
-    required_tokens(&required(pattern))
+    match pattern {
+        // Case folding beyond ASCII maps letters to others of different length.
+        Pattern::Substring {
+            text,
+            case_insensitive: true,
+        } if text.is_ascii() && !has_special_folds(text) => {
+            TokenQuery::and(literal_parts(text, true))
+        }
+        _ => required_tokens(&required(pattern)),
+    }
+}
+
+/// Letters that fold to others outside ASCII: the Kelvin sign is a `k`, the long s an `s`.
+fn has_special_folds(text: &[u8]) -> bool {
+    text.iter().any(|b| matches!(b, b'k' | b'K' | b's' | b'S'))
 }
 
 fn required_tokens(required: &Required) -> TokenQuery {
     match required {
         Required::Nothing => TokenQuery::Any,
-        Required::Literal(text) => {
-            TokenQuery::and(whole_tokens(text, false).map(|t| TokenQuery::Token(t.into())))
-        }
+        Required::Literal(text) => TokenQuery::and(literal_parts(text, false)),
         Required::And(parts) => TokenQuery::and(parts.iter().map(required_tokens)),
         Required::Or(parts) => TokenQuery::or(parts.iter().map(required_tokens)),
     }
@@ -222,8 +289,13 @@ pub(crate) fn required(pattern: &Pattern) -> Required {
             text,
             case_insensitive: false,
         } => literal(text.to_vec()),
-        folded => hir(folded).map_or(Required::Nothing, |hir| walk(&hir).into_required()),
+        folded => hir(folded).map_or(Required::Nothing, |hir| required_of(&hir)),
     }
+}
+
+/// The substrings that a parsed expression requires.
+pub(crate) fn required_of(hir: &Hir) -> Required {
+    walk(hir).into_required()
 }
 
 fn literal(text: Vec<u8>) -> Required {
@@ -329,6 +401,14 @@ mod tests {
         match query {
             TokenQuery::Any => "any".into(),
             TokenQuery::Token(token) => String::from_utf8_lossy(token).into_owned(),
+            TokenQuery::Part(part) => {
+                let open = |is_whole: bool| if is_whole { "" } else { "*" };
+                let (text, fold) = (
+                    String::from_utf8_lossy(&part.text),
+                    if part.folded { "~" } else { "" },
+                );
+                format!("{fold}{}{text}{}", open(part.at_start), open(part.at_end))
+            }
             TokenQuery::And(parts) => join(parts, "&"),
             TokenQuery::Or(parts) => join(parts, "|"),
         }
@@ -354,14 +434,14 @@ mod tests {
     fn filters_imply_tokens() {
         let table = [
             ("*", "any"),
-            ("error", "any"),
-            ("an error here", "error"),
+            ("error", "*error*"),
+            ("an error here", "(*an&error&here*)"),
             ("\" error \"", "error"),
-            (r#"" a\nb \\n c ""#, "(a&b&c)"),
-            (r#"" x\\ndone y ""#, "y"),
-            ("i\" Error 42 \"", "42"),
+            (r#"" a\nb \\n c ""#, "(a&b&*n&c)"),
+            (r#"" x\\ndone y ""#, "(x*&*ndone&y)"),
+            ("i\" Error 42 \"", "(~Error&~42)"),
             (r"/ user=(bob|eve|.*) /", "user"),
-            (r"/ user=( bob | eve ) x/", "(user&(bob|eve))"),
+            (r"/ user=( bob | eve ) x/", "(user&(bob|eve)&x*)"),
             (r"/\[[0-9]+\] done\./", "done"),
             (r"/( ab ){2,3}/", "ab"),
             (r"/a* b /i", "any"),

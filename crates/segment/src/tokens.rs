@@ -8,10 +8,14 @@
 //! per bucket, and the buckets. A bucket holds the fingerprints with the same leading bits, in
 //! order: the gap to the one before (Rice code), then either one block number or a bitmap.
 
+mod words;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::encoding::Malformed;
 use crate::encoding::bits::{BitReader, BitWriter, width};
+use words::WordCollector;
+pub use words::{ID_BYTES_SHORT_MAX, Words, is_id};
 
 /// Fingerprints per bucket aimed at: a look-up reads about 60 bytes.
 const BUCKET_ENTRIES: usize = 32;
@@ -146,6 +150,15 @@ pub struct TokenCollector {
     block: u32,
     /// (fingerprint, block) of all blocks so far, fingerprints distinct per block.
     pairs: Vec<(u32, u32)>,
+    words: WordCollector,
+}
+
+/// The index of a row group, as it is stored.
+pub struct Index {
+    /// The fingerprints.
+    pub fingerprints: Vec<u8>,
+    /// The words before compression; empty if they were too many.
+    pub words: Vec<u8>,
 }
 
 impl Default for TokenCollector {
@@ -155,6 +168,7 @@ impl Default for TokenCollector {
             used: 0,
             block: 0,
             pairs: Vec::new(),
+            words: WordCollector::default(),
         }
     }
 }
@@ -163,19 +177,16 @@ impl TokenCollector {
     /// Adds all tokens of a text to the current block.
     pub fn add_text(&mut self, text: &[u8]) {
         for token in tokens(text) {
-            self.add(fingerprint(token));
+            self.add_token(token);
         }
     }
 
     /// Adds one token to the current block.
     pub fn add_token(&mut self, token: &[u8]) {
-        self.add(fingerprint(token));
-    }
-
-    fn add(&mut self, fingerprint: u32) {
-        let fingerprint = fingerprint.max(1);
+        let fingerprint = fingerprint(token).max(1);
         if place(&mut self.table, fingerprint) {
             self.pairs.push((fingerprint, self.block));
+            self.words.add(token, self.block);
             self.used += 1;
             if self.used * 2 > self.table.len() {
                 self.grow();
@@ -198,14 +209,17 @@ impl TokenCollector {
         self.used = 0;
     }
 
-    /// The index of all blocks, as it is stored, and an empty collector for the next row group.
-    pub fn finish(&mut self) -> Vec<u8> {
+    /// The index of all blocks; the collector is empty for the next row group.
+    pub fn finish(&mut self) -> Index {
         let blocks = self.block as usize;
         debug_assert!(blocks <= BLOCKS_MAX);
         self.block = 0;
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.sort_unstable();
-        encode(&pairs, blocks)
+        Index {
+            fingerprints: encode(&pairs, blocks),
+            words: self.words.finish(blocks),
+        }
     }
 }
 
@@ -440,7 +454,7 @@ mod tests {
             block.iter().for_each(|t| collector.add_text(t.as_bytes()));
             collector.end_block();
         }
-        collector.finish()
+        collector.finish().fingerprints
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! its name (rotation by rename) is read on by its handle until it has been quiet for a while,
 //! beside the new one of that name. One that shrank or starts differently was emptied
 //! (`copytruncate`) and is read anew; what was written between our last look and the emptying is
-//! in the copy only.
+//! in the copy only. A file that is created and renamed between two looks is not seen, unless a
+//! pattern matches its new name, too.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,9 @@ use crate::terminal::note;
 /// How often files are looked at.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// How often patterns are expanded: that reads directories, so less often than files.
-const DISCOVER_EVERY: Duration = Duration::from_secs(1);
+/// Patterns are expanded with every look, but no more than this part of the time goes into it:
+/// directories may be large.
+const DISCOVER_TIME_PART: u32 = 20;
 
 /// How long a file without its name is still read: daemons reopen their logs some time after the
 /// rename.
@@ -58,7 +60,8 @@ pub(super) struct Tail {
     /// What was remembered at the start; files that come later may be among them.
     remembered: Vec<Position>,
     files: Vec<Watched>,
-    discovered: Option<Instant>,
+    /// When patterns may be expanded again.
+    discover_after: Option<Instant>,
     /// Paths that were complained about.
     complained: HashSet<PathBuf>,
 }
@@ -83,7 +86,7 @@ impl Tail {
             state,
             remembered,
             files: Vec::new(),
-            discovered: None,
+            discover_after: None,
             complained: HashSet::new(),
         };
         tail.find_renamed(now);
@@ -97,10 +100,10 @@ impl Tail {
         sender: &mut Sender,
         totals: &mut Totals,
     ) -> Result<bool, ForwardError> {
-        let is_due = |at: Instant| now.saturating_duration_since(at) >= DISCOVER_EVERY;
-        if self.discovered.is_none_or(is_due) {
+        if self.discover_after.is_none_or(|after| now >= after) {
+            let started = Instant::now();
             self.discover(now);
-            self.discovered = Some(now);
+            self.discover_after = Some(now + started.elapsed() * DISCOVER_TIME_PART);
         }
         let mut moved = false;
         let outcome = self.follow_all(now, sender, totals, &mut moved);

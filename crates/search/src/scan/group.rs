@@ -8,9 +8,11 @@ use logpond_segment::file::{
     Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile,
 };
 use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
+use logpond_segment::tokens::{BlockSet, Words};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
+use super::text::TextDecisions;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,10 +84,12 @@ pub struct GroupScan<'a> {
     /// The block at hand.
     block: Block,
     decisions: Vec<Decisions>,
-    shapes: HashMap<(usize, u32), Shape>,
+    shapes: HashMap<(usize, u32), Arc<Shape>>,
+    pub(super) text_decisions: TextDecisions,
     /// Blocks whose columns were all read, for the records of the selected rows.
     rows: HashMap<usize, Rows>,
     damages: Vec<Damage>,
+    words: Option<Option<Arc<Words>>>,
 }
 
 impl<'a> GroupScan<'a> {
@@ -106,8 +110,10 @@ impl<'a> GroupScan<'a> {
             block: Block::new(0, directory),
             decisions: evaluator.new_decisions(),
             shapes: HashMap::new(),
+            text_decisions: TextDecisions::default(),
             rows: HashMap::new(),
             damages: Vec::new(),
+            words: None,
         }
     }
 
@@ -129,6 +135,14 @@ impl<'a> GroupScan<'a> {
         self.entry().blocks.len()
     }
 
+    /// The words of the row group, read once; `None` if they are not kept.
+    pub(super) fn words(&mut self) -> Result<Option<Arc<Words>>, ReadError> {
+        if self.words.is_none() {
+            self.words = Some(self.reader.words()?.map(Arc::new));
+        }
+        Ok(self.words.clone().flatten())
+    }
+
     /// The selected rows, block by block; `visit` may look at columns of the block at hand.
     /// It says whether to go on.
     pub fn for_each_block(
@@ -141,7 +155,7 @@ impl<'a> GroupScan<'a> {
             Err(error) => {
                 // Without its index the row group is searched whole.
                 self.note(error)?;
-                logpond_segment::tokens::BlockSet::all(self.blocks_count())
+                BlockSet::all(self.blocks_count())
             }
         };
         for number in blocks.iter() {
@@ -214,19 +228,23 @@ impl<'a> GroupScan<'a> {
     /// Whether the shape of a row of the block at hand has this name in a null slot.
     pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
         let shapes = self.block.shapes(&mut self.reader)?;
-        let code = shapes.codes[row];
-        let key = (Arc::as_ptr(&shapes.values).cast::<Strings>() as usize, code);
-        let text = std::str::from_utf8(shapes.values.get(code)).unwrap_or("");
-        let shape = match self.shapes.entry(key) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(Shape::new(text).unwrap_or_else(|_| Shape::text()))
-            }
-        };
+        let (values, code) = (Arc::clone(&shapes.values), shapes.codes[row]);
+        let shape = self.shape(&values, code);
         Ok(shape
             .slots()
             .iter()
             .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
+    }
+
+    /// A shape of the row group, compiled once.
+    pub(super) fn shape(&mut self, values: &Arc<Strings>, code: u32) -> Arc<Shape> {
+        // The reader keeps the dictionary, so its address stays its own.
+        let key = (Arc::as_ptr(values).cast::<Strings>() as usize, code);
+        let compiled = self.shapes.entry(key).or_insert_with(|| {
+            let text = std::str::from_utf8(values.get(code)).unwrap_or("");
+            Arc::new(Shape::new(text).unwrap_or_else(|_| Shape::text()))
+        });
+        Arc::clone(compiled)
     }
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the

@@ -52,8 +52,12 @@ pub struct BlockEntry {
 pub struct TokensEntry {
     /// First byte in the file.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length in bytes: fingerprints and, behind them, words.
     pub bytes: u32,
+    /// Bytes of the fingerprints.
+    pub fingerprint_bytes: u32,
+    /// Bytes of the words after decompression; 0 if they are not kept.
+    pub words_plain_bytes: u32,
     /// CRC32C of each part.
     pub crcs: Vec<u32>,
 }
@@ -177,7 +181,13 @@ impl RowGroupEntry {
                 .for_each(|p| write_page(p, &mut offset, out));
         }
         write_varint(self.tokens.offset, out);
-        write_varint(u64::from(self.tokens.bytes), out);
+        for part in [
+            self.tokens.bytes,
+            self.tokens.fingerprint_bytes,
+            self.tokens.words_plain_bytes,
+        ] {
+            write_varint(u64::from(part), out);
+        }
         write_varint(self.tokens.crcs.len() as u64, out);
         self.tokens
             .crcs
@@ -216,6 +226,8 @@ impl RowGroupEntry {
         }
         group.tokens.offset = read_varint(input)?;
         group.tokens.bytes = read_u32(input)?;
+        group.tokens.fingerprint_bytes = read_u32(input)?;
+        group.tokens.words_plain_bytes = read_u32(input)?;
         for _ in 0..read_count(input)? {
             group.tokens.crcs.push(read_crc(input)?);
         }
@@ -393,6 +405,8 @@ mod tests {
             tokens: TokensEntry {
                 offset: 300,
                 bytes: 5000,
+                fingerprint_bytes: 4000,
+                words_plain_bytes: 3000,
                 crcs: vec![1, 2],
             },
         });

@@ -15,7 +15,7 @@ use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
 use crate::encoding::{Malformed, read_varint};
 use crate::rows::{Column, Rows, StringColumn};
-use crate::tokens::{self, BlockSet, IndexBytes};
+use crate::tokens::{self, BlockSet, IndexBytes, Words};
 
 /// Bytes read from a file's end at first; enough for the footer of most files.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -295,6 +295,27 @@ impl RowGroupReader<'_> {
         tokens::look_up(self, token)
     }
 
+    /// The words of the row group; `None` if they were too many to be kept.
+    pub fn words(&mut self) -> Result<Option<Words>, ReadError> {
+        let tokens = &self.group.tokens;
+        let plain_bytes = tokens.words_plain_bytes as usize;
+        if plain_bytes == 0 {
+            return Ok(None);
+        }
+        let wrong = damaged(
+            tokens.offset,
+            u64::from(tokens.bytes),
+            "the words are damaged",
+        );
+        let (from, to) = (tokens.fingerprint_bytes as usize, tokens.bytes as usize);
+        if plain_bytes > PAGE_BYTES_MAX || from > to {
+            return Err(wrong);
+        }
+        let packed = self.bytes(from, to - from)?;
+        let plain = zstd::bulk::decompress(&packed, plain_bytes).map_err(|_| wrong)?;
+        Ok(Some(Words::new(plain, self.group.blocks.len())?))
+    }
+
     /// Reads the whole token index, to check it.
     pub fn check_tokens(&mut self) -> Result<(), ReadError> {
         let length = self.group.tokens.bytes as usize;
@@ -322,6 +343,22 @@ impl RowGroupReader<'_> {
     pub fn field(&mut self, column: usize, block: usize) -> Result<Column, ReadError> {
         let kind = self.directory.schema.columns[column].kind;
         self.column(FIELDS_FROM + column, physical(kind), true, block)
+    }
+
+    /// Whether the values of a field's column are codes into a dictionary, which then is the same
+    /// for all blocks.
+    pub fn has_dictionary(&self, column: usize) -> bool {
+        self.group.columns[FIELDS_FROM + column]
+            .dictionary
+            .is_some()
+    }
+
+    /// The lines of a block that are kept whole, and the texts of slots that render differently.
+    pub fn exceptions(&mut self, block: usize) -> Result<(StringColumn, StringColumn), ReadError> {
+        Ok((
+            self.fixed_strings(9, block)?,
+            self.fixed_strings(10, block)?,
+        ))
     }
 
     /// The overflow column of a block.

@@ -235,12 +235,22 @@ impl SegmentWriter {
             collector.add_block(order, block.clone(), number as u32, &mut self.tokens);
         }
         let index = self.tokens.finish();
+        let mut bytes = index.fingerprints;
+        let fingerprint_bytes = bytes.len() as u32;
+        if !index.words.is_empty() {
+            bytes.extend(zstd::bulk::compress(
+                &index.words,
+                self.profile.zstd_level(),
+            )?);
+        }
         let offset = self.file.bytes_written() as u64;
-        self.file.write_all(&index)?;
+        self.file.write_all(&bytes)?;
         Ok(TokensEntry {
             offset,
-            bytes: index.len() as u32,
-            crcs: index.chunks(TOKEN_PART_BYTES).map(crc32c::crc32c).collect(),
+            bytes: bytes.len() as u32,
+            fingerprint_bytes,
+            words_plain_bytes: index.words.len() as u32,
+            crcs: bytes.chunks(TOKEN_PART_BYTES).map(crc32c::crc32c).collect(),
         })
     }
 
