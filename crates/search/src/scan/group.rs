@@ -85,7 +85,7 @@ pub struct GroupScan<'a> {
     block: Block,
     decisions: Vec<Decisions>,
     shapes: HashMap<(usize, u32), Arc<Shape>>,
-    pub(super) text_decisions: TextDecisions,
+    text_decisions: TextDecisions,
     /// Blocks whose columns were all read, for the records of the selected rows.
     rows: HashMap<usize, Rows>,
     damages: Vec<Damage>,
@@ -207,6 +207,13 @@ impl<'a> GroupScan<'a> {
     /// The block at hand, the reader, and the memory of decisions.
     pub(super) fn parts(&mut self) -> (&mut Block, &mut RowGroupReader<'a>, &mut [Decisions]) {
         (&mut self.block, &mut self.reader, &mut self.decisions)
+    }
+
+    /// The block at hand, the reader, and the decisions about texts.
+    pub(super) fn text_parts(
+        &mut self,
+    ) -> (&mut Block, &mut RowGroupReader<'a>, &mut TextDecisions) {
+        (&mut self.block, &mut self.reader, &mut self.text_decisions)
     }
 
     /// Event times of the block at hand.

@@ -7,6 +7,7 @@
 //! deviate from their values.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -92,6 +93,10 @@ pub(super) fn select_by_text(
             None => by_shape.entry(code).or_default().push(row),
         }
     }
+    let mut decisions = BlockDecisions {
+        number,
+        ..BlockDecisions::default()
+    };
     for (code, rows) in by_shape {
         let shape = scan.shape(&shapes.values, code);
         if literals_match(&shape, finder) {
@@ -99,8 +104,8 @@ pub(super) fn select_by_text(
         } else if can_cross(&shape, finder) {
             open.extend(rows);
         } else {
-            let mut search = ShapeSearch::new(finder, number, &shape, &rows);
-            search.run(scan)?;
+            let mut search = ShapeSearch::new(finder, &shape, &rows);
+            search.run(scan, &mut decisions)?;
             search.sort(&fix, &more, &mut wanted, &mut open);
         }
     }
@@ -195,46 +200,48 @@ enum Hit {
 /// The search in the rows of one shape.
 struct ShapeSearch<'a> {
     finder: &'a Finder,
-    number: usize,
     shape: &'a Shape,
     rows: &'a [u32],
     hits: Vec<Hit>,
 }
 
+/// Decisions about the columns of one block, made once for all shapes.
+#[derive(Default)]
+struct BlockDecisions {
+    /// Number of the condition.
+    number: usize,
+    fields: HashMap<(usize, Shown), Arc<Vec<bool>>>,
+    /// Messages that are UTF-8, and those that are not.
+    messages: Vec<StringColumn>,
+    message_decisions: HashMap<(usize, Shown), Arc<Vec<bool>>>,
+}
+
 impl<'a> ShapeSearch<'a> {
-    fn new(
-        finder: &'a Finder,
-        number: usize,
-        shape: &'a Shape,
-        rows: &'a [u32],
-    ) -> ShapeSearch<'a> {
+    fn new(finder: &'a Finder, shape: &'a Shape, rows: &'a [u32]) -> ShapeSearch<'a> {
         ShapeSearch {
             finder,
-            number,
             shape,
             rows,
             hits: vec![Hit::No; rows.len()],
         }
     }
 
-    fn run(&mut self, scan: &mut GroupScan<'_>) -> Result<(), ReadError> {
+    fn run(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
+    ) -> Result<(), ReadError> {
         for slot in self.shape.slots() {
             match &slot.kind {
                 SlotKind::Null | SlotKind::Facility => {}
                 SlotKind::Time(pattern) => self.search_times(pattern, scan)?,
                 SlotKind::Severity => self.search_priority(),
                 kind if slot.is_message() => {
-                    let (block, reader, _) = scan.parts();
-                    let (text, bytes) = block.messages(reader)?;
-                    let shown = Shown::new(kind, true);
-                    for messages in [text, bytes] {
-                        let decisions = decide(self.finder, &messages.values, shown);
-                        self.mark_codes(&messages, &decisions);
-                    }
+                    self.search_messages(Shown::new(kind, true), scan, decisions)?
                 }
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {
-                        self.search_column(column, kind, scan)?;
+                        self.search_column(column, kind, scan, decisions)?;
                     }
                 }
             }
@@ -293,19 +300,29 @@ impl<'a> ShapeSearch<'a> {
         number: usize,
         kind: &SlotKind,
         scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
         let spec = scan.directory.schema.columns[number].kind;
         let has_dictionary = scan.reader.has_dictionary(number);
-        let (block, reader, _) = scan.parts();
+        let (block, reader, texts) = scan.text_parts();
         match block.field(number, reader)? {
             Column::Absent => {}
             Column::Strings(strings) => {
-                let (strings, shown) = (strings.clone(), Shown::new(kind, false));
-                let decisions = match has_dictionary {
-                    true => self.decide_once(&strings.values, shown, &mut scan.text_decisions),
-                    false => Arc::new(decide(self.finder, &strings.values, shown)),
+                let shown = Shown::new(kind, false);
+                let known = match decisions.fields.entry((number, shown)) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(new) => {
+                        let values = &strings.values;
+                        let made = match has_dictionary {
+                            true => {
+                                decide_once(self.finder, decisions.number, values, shown, texts)
+                            }
+                            false => Arc::new(decide(self.finder, values, shown)),
+                        };
+                        Arc::clone(new.insert(made))
+                    }
                 };
-                self.mark_codes(&strings, &decisions);
+                self.mark_codes(strings, &known);
             }
             Column::Bools(numbers) => {
                 let matches =
@@ -339,20 +356,28 @@ impl<'a> ShapeSearch<'a> {
         });
     }
 
-    fn decide_once(
-        &self,
-        dictionary: &Arc<Strings>,
+    fn search_messages(
+        &mut self,
         shown: Shown,
-        known: &mut TextDecisions,
-    ) -> Arc<Vec<bool>> {
-        let key = (self.number, Arc::as_ptr(dictionary) as usize, shown);
-        let entry = known.entry(key).or_insert_with(|| {
-            (
-                Arc::clone(dictionary),
-                Arc::new(decide(self.finder, dictionary, shown)),
-            )
-        });
-        Arc::clone(&entry.1)
+        scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
+    ) -> Result<(), ReadError> {
+        if decisions.messages.is_empty() {
+            let (block, reader, _) = scan.parts();
+            let (text, bytes) = block.messages(reader)?;
+            decisions.messages = vec![text, bytes];
+        }
+        for (at, messages) in decisions.messages.iter().enumerate() {
+            let made = || Arc::new(decide(self.finder, &messages.values, shown));
+            let known = Arc::clone(
+                decisions
+                    .message_decisions
+                    .entry((at, shown))
+                    .or_insert_with(made),
+            );
+            self.mark_codes(messages, &known);
+        }
+        Ok(())
     }
 
     /// Sorts the rows into those that match and those whose lines must be looked at.
@@ -380,6 +405,24 @@ impl<'a> ShapeSearch<'a> {
             }
         }
     }
+}
+
+/// Decides about a dictionary, which is the same for all blocks, once.
+fn decide_once(
+    finder: &Finder,
+    number: usize,
+    dictionary: &Arc<Strings>,
+    shown: Shown,
+    known: &mut TextDecisions,
+) -> Arc<Vec<bool>> {
+    let key = (number, Arc::as_ptr(dictionary) as usize, shown);
+    let made = || {
+        (
+            Arc::clone(dictionary),
+            Arc::new(decide(finder, dictionary, shown)),
+        )
+    };
+    Arc::clone(&known.entry(key).or_insert_with(made).1)
 }
 
 /// Bytes that times are written with.
@@ -411,8 +454,10 @@ fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
         escape.kind().write_text(text, &mut out);
         finder.is_match(&out)
     };
-    let mut decisions = match finder.literal() {
-        Some(literal) if !literal.is_empty() => find_in_all(literal, strings),
+    // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
+    // within one string.
+    let mut decisions = match finder.alphabet().contains(0) {
+        false if strings.all_shorter_than(1 << 24) => find_in_all(finder, strings),
         _ => strings.iter().map(|text| finder.is_match(text)).collect(),
     };
     let (escape, decoded_counts) = match shown {
@@ -428,26 +473,25 @@ fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
     decisions
 }
 
-/// Finds a literal in all strings with one pass over their buffer.
-fn find_in_all(literal: &[u8], strings: &Strings) -> Vec<bool> {
+/// Finds a pattern in all strings with one pass over their buffer.
+fn find_in_all(finder: &Finder, strings: &Strings) -> Vec<bool> {
     let mut found = vec![false; strings.len()];
-    let finder = memchr::memmem::Finder::new(literal);
     let bytes = strings.bytes();
     let (mut at, mut code) = (0, 0);
-    while let Some(hit) = finder.find(&bytes[at..]).map(|offset| at + offset) {
+    while let Some(hit) = finder.find(bytes, at) {
         // The strings lie in the order of their codes.
-        while code < strings.len() && strings.range(code as u32).1 as usize <= hit {
+        while code < strings.len() && strings.range(code as u32).1 as usize <= hit.start {
             code += 1;
         }
-        let Some(Range { start, end }) = (code < strings.len()).then(|| range_of(strings, code))
-        else {
+        if code == strings.len() {
             break;
-        };
-        if start <= hit && hit + literal.len() <= end {
+        }
+        let range = range_of(strings, code);
+        if range.start <= hit.start && hit.end <= range.end {
             found[code] = true;
-            at = end;
+            at = range.end;
         } else {
-            at = hit + 1;
+            at = hit.start + 1;
         }
     }
     found

@@ -47,7 +47,7 @@ impl Profile {
     fn block_bytes(self) -> u64 {
         match self {
             Profile::Hot => 1 << 20,
-            Profile::Cold => 4 << 20,
+            Profile::Cold => 2 << 20,
         }
     }
 
@@ -55,7 +55,7 @@ impl Profile {
     fn block_rows(self) -> usize {
         match self {
             Profile::Hot => 8192,
-            Profile::Cold => 32_768,
+            Profile::Cold => 16_384,
         }
     }
 }
