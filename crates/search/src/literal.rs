@@ -289,8 +289,13 @@ pub(crate) fn required(pattern: &Pattern) -> Required {
             text,
             case_insensitive: false,
         } => literal(text.to_vec()),
-        folded => hir(folded).map_or(Required::Nothing, |hir| walk(&hir).into_required()),
+        folded => hir(folded).map_or(Required::Nothing, |hir| required_of(&hir)),
     }
+}
+
+/// The substrings that a parsed expression requires.
+pub(crate) fn required_of(hir: &Hir) -> Required {
+    walk(hir).into_required()
 }
 
 fn literal(text: Vec<u8>) -> Required {

@@ -7,8 +7,9 @@ use memchr::memmem;
 use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::literal::{Required, required_of};
 use crate::query::Pattern;
 
 /// The most memory a compiled regular expression may take; enough for a hundred Unicode classes.
@@ -17,10 +18,82 @@ const REGEX_BYTES_MAX: usize = 4 << 20;
 /// The deepest nesting of a regular expression; keeps the recursion of its compiler shallow.
 const REGEX_DEPTH_MAX: u32 = 50;
 
+/// A required text of at least so many bytes is worth looking for before the expression is tried.
+const PREFILTER_BYTES_MIN: usize = 3;
+
 /// Finds a pattern.
 #[derive(Clone, Debug)]
 pub struct Finder {
     kind: Kind,
+    alphabet: Alphabet,
+    looks_around: bool,
+}
+
+/// The bytes that a match can consist of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alphabet([u64; 4]);
+
+impl Alphabet {
+    const ALL: Alphabet = Alphabet([u64::MAX; 4]);
+
+    fn of(bytes: &[u8]) -> Alphabet {
+        let mut alphabet = Alphabet::default();
+        bytes.iter().for_each(|b| alphabet.insert(*b));
+        alphabet
+    }
+
+    fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte) / 64] |= 1 << (byte % 64);
+    }
+
+    /// Whether a match can hold this byte.
+    pub fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte) / 64] >> (byte % 64) & 1 == 1
+    }
+
+    fn unite(&mut self, other: Alphabet) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    fn of_class(class: &Class) -> Alphabet {
+        let mut alphabet = Alphabet::default();
+        match class {
+            Class::Bytes(class) => {
+                let ranges = class.ranges().iter();
+                ranges
+                    .flat_map(|r| r.start()..=r.end())
+                    .for_each(|b| alphabet.insert(b));
+            }
+            Class::Unicode(class) => {
+                for range in class.ranges() {
+                    let ascii = (range.start() as u32).min(128)..=(range.end() as u32).min(127);
+                    ascii.for_each(|c| alphabet.insert(c as u8));
+                    if range.end() as u32 >= 128 {
+                        (128..=255).for_each(|b| alphabet.insert(b));
+                    }
+                }
+            }
+        }
+        alphabet
+    }
+
+    /// The parser bounds how deeply expressions nest, and so this recursion.
+    fn of_hir(hir: &Hir) -> Alphabet {
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => Alphabet::default(),
+            HirKind::Literal(text) => Alphabet::of(&text.0),
+            HirKind::Class(class) => Alphabet::of_class(class),
+            HirKind::Repetition(repetition) => Alphabet::of_hir(&repetition.sub),
+            HirKind::Capture(capture) => Alphabet::of_hir(&capture.sub),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+                let mut alphabet = Alphabet::default();
+                parts
+                    .iter()
+                    .for_each(|part| alphabet.unite(Alphabet::of_hir(part)));
+                alphabet
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +132,24 @@ impl Finder {
             } => Kind::Literal(Box::new(memmem::Finder::new(text).into_owned())),
             folded => Kind::Regex(compile(folded)?),
         };
-        Ok(Finder { kind })
+        let (alphabet, looks_around) = match (&kind, hir(pattern)) {
+            (Kind::Regex(_), Ok(hir)) => (
+                Alphabet::of_hir(&hir),
+                !hir.properties().look_set().is_empty(),
+            ),
+            (Kind::Literal(finder), _) => (Alphabet::of(finder.needle()), false),
+            _ => (Alphabet::ALL, true),
+        };
+        Ok(Finder {
+            kind,
+            alphabet,
+            looks_around,
+        })
+    }
+
+    /// The bytes that a match can consist of.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
     }
 
     /// Whether the pattern is in `text`.
@@ -87,10 +177,10 @@ impl Finder {
         }
     }
 
-    /// Whether a match in a part of a text is one in the whole text too: true for substrings
-    /// only, as regular expressions look at the ends.
+    /// Whether a match in a part of a text is one in the whole text too: true unless the pattern
+    /// looks at what stands around it (`^`, `\b`).
     pub(crate) fn ignores_ends(&self) -> bool {
-        !matches!(self.kind, Kind::Regex(_))
+        !self.looks_around
     }
 
     /// The exact bytes that are searched for, if it is no regular expression.
@@ -107,6 +197,9 @@ fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
     let hir = hir(pattern)?;
     let config = meta::Config::new()
         .utf8_empty(false)
+        // Lines are short: looking for a single byte that an expression requires, and from there
+        // to both sides, costs several times the plain search.
+        .auto_prefilter(requires_literal(&required_of(&hir)))
         .nfa_size_limit(Some(REGEX_BYTES_MAX))
         .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
     meta::Builder::new()
@@ -116,6 +209,16 @@ fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
             span: 0..source_bytes(pattern),
             message: format!("it takes more than {REGEX_BYTES_MAX} bytes when compiled"),
         })
+}
+
+/// Whether every match contains a text that is rare enough to look for it first.
+fn requires_literal(required: &Required) -> bool {
+    match required {
+        Required::Nothing => false,
+        Required::Literal(text) => text.len() >= PREFILTER_BYTES_MIN,
+        Required::And(parts) => parts.iter().any(requires_literal),
+        Required::Or(parts) => parts.iter().all(requires_literal),
+    }
 }
 
 fn source_bytes(pattern: &Pattern) -> usize {

@@ -417,6 +417,28 @@ impl<'a> Merger<'a> {
     }
 }
 
+/// The most bytes of lines in row groups that are open at a time when these files are merged: what
+/// the merge holds decoded.
+pub fn open_line_bytes_max(directories: &[Arc<Directory>]) -> u64 {
+    let groups = directories
+        .iter()
+        .flat_map(|directory| &directory.row_groups);
+    let mut changes: Vec<(i64, bool, u64)> = Vec::new();
+    for group in groups {
+        let (from, to) = group.time_bounds();
+        // At the same instant, what opens comes before what closes: both are open then.
+        changes.push((from, false, group.line_bytes()));
+        changes.push((to, true, group.line_bytes()));
+    }
+    changes.sort_unstable();
+    let (mut open, mut most) = (0, 0);
+    for (_, closes, bytes) in changes {
+        open = if closes { open - bytes } else { open + bytes };
+        most = most.max(open);
+    }
+    most
+}
+
 /// What is found in the directory of segments at start.
 #[derive(Default)]
 pub struct Found {

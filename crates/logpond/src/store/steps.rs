@@ -21,6 +21,10 @@ use crate::telemetry::{Counter, Exposition, Metrics, warn};
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted.
 const CONSUME_BYTES_MAX: u64 = 24 << 20;
 
+/// Bytes of lines in the row groups that a merge holds decoded at a time. Decoded rows take about
+/// as much memory as their lines.
+const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
+
 /// How often ages, sizes and free space are looked at.
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -422,10 +426,16 @@ impl Worker {
                     .cloned()
             })
             .collect();
+        let (inputs, is_partial) = bounded(inputs)?;
         let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
         self.discard_failed()?;
         let id = self.new_id();
-        let profile = if cold { Profile::Cold } else { Profile::Hot };
+        // A part is merged again soon: it need not be small.
+        let profile = if cold && !is_partial {
+            Profile::Cold
+        } else {
+            Profile::Hot
+        };
         let is_stopping = Arc::clone(&self.is_stopping);
         let stopped = move || is_stopping.load(Ordering::Relaxed);
         match build::merge(&*self.parts.disk, id, &files, profile, &stopped) {
@@ -566,6 +576,23 @@ fn damages_of(disk: &dyn Disk, file: &ClosedFile) -> Damages {
         // It cannot be read; its rows are in a segment, as far as they could be.
         _ => Damages::default(),
     }
+}
+
+/// The inputs of a merge, fewer if all of them would take too much memory at once: their merge
+/// comes in several rounds then. Says whether some were left out.
+fn bounded(mut inputs: Vec<Arc<LiveSegment>>) -> Result<(Vec<Arc<LiveSegment>>, bool), String> {
+    let wanted = inputs.len();
+    let mut directories = Vec::new();
+    for input in &inputs {
+        let directory = input.directory();
+        directories
+            .push(directory.map_err(|error| describe("a segment cannot be merged", &error))?);
+    }
+    while directories.len() > 2 && build::open_line_bytes_max(&directories) > MERGE_OPEN_BYTES_MAX {
+        directories.pop();
+    }
+    inputs.truncate(directories.len());
+    Ok((inputs, directories.len() < wanted))
 }
 
 /// An error with all its causes in one line.

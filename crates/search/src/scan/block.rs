@@ -114,6 +114,17 @@ impl Block {
         Ok(self.shapes.get_or_insert_default())
     }
 
+    /// The lines kept whole, and the texts of slots that render differently.
+    pub(super) fn exceptions(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<(StringColumn, StringColumn), ReadError> {
+        match &self.all {
+            Some(all) => Ok((all.whole.clone(), all.fix.clone())),
+            None => reader.exceptions(self.number),
+        }
+    }
+
     /// The messages: those that are UTF-8, and those that are not.
     pub(super) fn messages(
         &mut self,
@@ -156,10 +167,5 @@ impl Block {
         }
         // It was just put there.
         Ok(self.all.get_or_insert_default())
-    }
-
-    /// All columns, if they were read.
-    pub(super) fn into_rows(self) -> Option<Rows> {
-        self.all
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use logpond_record::{Shape, SlotKind, TimeRange, Timestamp, Value};
+use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, NULL, Overflow, RowsView, Strings};
+use logpond_segment::rows::{Column, NULL, Overflow, Strings};
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::GroupScan;
+use super::text::select_by_text;
 use crate::field::{FieldMatcher, Target};
 use crate::literal::{TokenPart, TokenQuery, token_query};
 use crate::matcher::Scratch;
@@ -18,7 +19,7 @@ use crate::query::{Filter, SyntaxError};
 /// A compiled filter and a range of time. It is shared by the scans of all row groups.
 pub struct Evaluator {
     root: Node,
-    /// Number of field conditions; each has a place in a scan's memory of decisions.
+    /// Number of conditions; each has a place in a scan's memory of decisions.
     fields: usize,
     tokens: TokenQuery,
     range: TimeRange,
@@ -29,7 +30,8 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    Text(Finder),
+    /// A text, with its number among the texts.
+    Text(Finder, usize),
     /// A condition on a field, with its place in the memory of decisions.
     Field(Box<FieldMatcher>, usize),
 }
@@ -122,7 +124,10 @@ fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
             Node::Or(parts)
         }
         Filter::Not(inner) => Node::Not(Box::new(compile(inner, fields)?)),
-        Filter::Text(pattern) => Node::Text(Finder::new(pattern).ok()?),
+        Filter::Text(pattern) => {
+            *fields += 1;
+            Node::Text(Finder::new(pattern).ok()?, *fields - 1)
+        }
         Filter::Field(field) => {
             *fields += 1;
             Node::Field(Box::new(FieldMatcher::new(field).ok()?), *fields - 1)
@@ -143,7 +148,7 @@ impl Node {
             Node::And(parts) | Node::Or(parts) => parts.iter().map(Node::cost).max().unwrap_or(0),
             Node::Not(inner) => inner.cost(),
             Node::Field(..) => 2,
-            Node::Text(_) => 3,
+            Node::Text(..) => 3,
         }
     }
 }
@@ -252,12 +257,7 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             subtract(&mut rest, &select(inner, scan, rows)?);
             Ok(rest)
         }
-        Node::Text(finder) => scan.with_view(|view, _| {
-            let mut line = Vec::new();
-            let mut rows = rows;
-            rows.retain(|row| text_matches(finder, view, *row as usize, &mut line));
-            rows
-        }),
+        Node::Text(finder, number) => select_by_text(finder, *number, scan, rows),
         Node::Field(matcher, number) => select_by_field(matcher, *number, scan, rows),
     }
 }
@@ -269,40 +269,6 @@ fn subtract(rows: &mut Vec<u32>, found: &[u32]) {
         while found.next_if(|f| *f < row).is_some() {}
         found.next_if(|f| *f == row).is_none()
     });
-}
-
-/// The same decision as for a record: the pattern is in the line or in the decoded message.
-fn text_matches(finder: &Finder, view: &RowsView<'_>, row: usize, line: &mut Vec<u8>) -> bool {
-    line.clear();
-    view.write_line(row, line);
-    if finder.is_match(line) {
-        return true;
-    }
-    let rows = view.rows();
-    let Some(message) = rows
-        .message
-        .get(row)
-        .or_else(|| rows.message_bytes.get(row))
-    else {
-        return false;
-    };
-    let seen = finder.ignores_ends()
-        && rows.whole.codes[row] == NULL
-        && is_shown_as_it_is(view.shape(row), message);
-    !seen && message != &line[..] && finder.is_match(message)
-}
-
-/// Whether a message stands in the line without escapes.
-fn is_shown_as_it_is(shape: &Shape, message: &[u8]) -> bool {
-    let Some(slot) = shape.message_slot() else {
-        return false;
-    };
-    match shape.slots()[slot].kind {
-        SlotKind::Text => true,
-        _ => !message
-            .iter()
-            .any(|b| *b < 0x20 || matches!(b, b'"' | b'\\' | b']')),
-    }
 }
 
 fn select_by_field(

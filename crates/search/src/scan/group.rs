@@ -12,6 +12,7 @@ use logpond_segment::tokens::{BlockSet, Words};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
+use super::text::TextDecisions;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,9 +84,10 @@ pub struct GroupScan<'a> {
     /// The block at hand.
     block: Block,
     decisions: Vec<Decisions>,
-    shapes: HashMap<(usize, u32), Shape>,
-    /// Blocks whose columns were all read, for the records of the selected rows.
-    rows: HashMap<usize, Rows>,
+    shapes: HashMap<(usize, u32), Arc<Shape>>,
+    text_decisions: TextDecisions,
+    /// Blocks with selected rows, with the columns that were read so far.
+    kept: HashMap<usize, Block>,
     damages: Vec<Damage>,
     words: Option<Option<Arc<Words>>>,
 }
@@ -108,7 +110,8 @@ impl<'a> GroupScan<'a> {
             block: Block::new(0, directory),
             decisions: evaluator.new_decisions(),
             shapes: HashMap::new(),
-            rows: HashMap::new(),
+            text_decisions: TextDecisions::default(),
+            kept: HashMap::new(),
             damages: Vec::new(),
             words: None,
         }
@@ -206,6 +209,13 @@ impl<'a> GroupScan<'a> {
         (&mut self.block, &mut self.reader, &mut self.decisions)
     }
 
+    /// The block at hand, the reader, and the decisions about texts.
+    pub(super) fn text_parts(
+        &mut self,
+    ) -> (&mut Block, &mut RowGroupReader<'a>, &mut TextDecisions) {
+        (&mut self.block, &mut self.reader, &mut self.text_decisions)
+    }
+
     /// Event times of the block at hand.
     pub(super) fn times(&mut self) -> Result<&[i64], ReadError> {
         let (block, reader, _) = self.parts();
@@ -225,23 +235,27 @@ impl<'a> GroupScan<'a> {
     /// Whether the shape of a row of the block at hand has this name in a null slot.
     pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
         let shapes = self.block.shapes(&mut self.reader)?;
-        let code = shapes.codes[row];
-        let key = (Arc::as_ptr(&shapes.values).cast::<Strings>() as usize, code);
-        let text = std::str::from_utf8(shapes.values.get(code)).unwrap_or("");
-        let shape = match self.shapes.entry(key) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(Shape::new(text).unwrap_or_else(|_| Shape::text()))
-            }
-        };
+        let (values, code) = (Arc::clone(&shapes.values), shapes.codes[row]);
+        let shape = self.shape(&values, code);
         Ok(shape
             .slots()
             .iter()
             .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
     }
 
+    /// A shape of the row group, compiled once.
+    pub(super) fn shape(&mut self, values: &Arc<Strings>, code: u32) -> Arc<Shape> {
+        // The reader keeps the dictionary, so its address stays its own.
+        let key = (Arc::as_ptr(values).cast::<Strings>() as usize, code);
+        let compiled = self.shapes.entry(key).or_insert_with(|| {
+            let text = std::str::from_utf8(values.get(code)).unwrap_or("");
+            Arc::new(Shape::new(text).unwrap_or_else(|_| Shape::text()))
+        });
+        Arc::clone(compiled)
+    }
+
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
-    /// block is kept for [`GroupScan::record`] if all of it was read.
+    /// block is kept for [`GroupScan::record`].
     pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
         let times = self.block.times(&mut self.reader)?.to_vec();
         let (received, sources, numbers) = self.block.identities(&mut self.reader)?;
@@ -256,9 +270,7 @@ impl<'a> GroupScan<'a> {
             }
         }));
         let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
-        if let Some(rows) = block.into_rows() {
-            self.rows.insert(selected.block, rows);
-        }
+        self.kept.insert(selected.block, block);
         Ok(())
     }
 
@@ -269,25 +281,28 @@ impl<'a> GroupScan<'a> {
         visit: impl FnOnce(&Record<'_>) -> T,
     ) -> Result<Option<T>, std::io::Error> {
         let number = key.block as usize;
-        if !self.rows.contains_key(&number) {
-            match self.reader.rows(number) {
-                Ok(rows) => {
-                    self.rows.insert(number, rows);
-                }
-                Err(error) => {
-                    self.note(error)?;
-                    return Ok(None);
-                }
+        let directory = self.directory;
+        let block = self
+            .kept
+            .entry(number)
+            .or_insert_with(|| Block::new(number, directory));
+        match block.rows(&mut self.reader) {
+            Ok(rows) => {
+                let view = RowsView::new(rows, &directory.schema, &mut self.plans);
+                Ok(Some(visit(&view.record(key.row as usize, key.id))))
+            }
+            Err(error) => {
+                self.kept.remove(&number);
+                self.note(error)?;
+                Ok(None)
             }
         }
-        let view = RowsView::new(&self.rows[&number], &self.directory.schema, &mut self.plans);
-        Ok(Some(visit(&view.record(key.row as usize, key.id))))
     }
 
     /// Bytes of lines in the blocks that are kept for records.
     pub fn kept_line_bytes(&self) -> u64 {
         let blocks = &self.directory.row_groups[self.number].blocks;
-        self.rows
+        self.kept
             .keys()
             .map(|number| u64::from(blocks[*number].line_bytes))
             .sum()
@@ -295,6 +310,6 @@ impl<'a> GroupScan<'a> {
 
     /// Forgets the blocks kept for records; they are read again when they are needed.
     pub fn forget_rows(&mut self) {
-        self.rows.clear();
+        self.kept.clear();
     }
 }

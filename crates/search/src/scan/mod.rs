@@ -13,6 +13,7 @@
 mod block;
 mod evaluate;
 mod group;
+mod text;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,7 @@ fn samples(count: u64) -> Vec<Record<'static>> {
     let text = |s: String| Value::Str(s.into());
     (0..count)
         .map(|n| {
-            let (shape, values): (&str, Vec<Value<'static>>) = match n % 6 {
+            let (shape, values): (&str, Vec<Value<'static>>) = match n % 7 {
                 0 => (Shape::TEXT, vec![text(format!("plain connection refused by peer-{n}"))]),
                 1 => (
                     r#"{"t":"⟨_time:%Y-%m-%dT%H:%M:%S.%6f%z[Z]⟩","msg":"⟨_msg:j⟩","status":⟨status:i⟩,"ms":⟨ms:f⟩,"user":⟨user:n⟩}"#,
@@ -85,10 +85,10 @@ fn samples(count: u64) -> Vec<Record<'static>> {
                 labels: Vec::new(),
                 whole: None,
             };
-            if n % 6 == 1 && n % 5 == 0 {
+            if n % 7 == 1 && n % 5 == 0 {
                 record.fixes.push(Fix { slot: 3, text: b"7.50e0".as_slice().into() });
             }
-            if n % 6 == 2 && n % 4 == 0 {
+            if n % 7 == 2 && n % 4 == 0 {
                 record.whole = Some(b"{ \"odd\":  \"white space\" }".as_slice().into());
             }
             if n % 10 == 0 {
@@ -134,7 +134,7 @@ fn segment_of(records: &[Record<'_>]) -> SegmentFile {
     SegmentFile::open(Arc::new(file)).unwrap()
 }
 
-const QUERIES: [&str; 35] = [
+const QUERIES: [&str; 65] = [
     "",
     "refused",
     "connection refused",
@@ -170,6 +170,36 @@ const QUERIES: [&str; 35] = [
     "\"7.50e0\"",
     "\"\\xff\"",
     "\"00:01:0\"",
+    r#"404"#,
+    r#"7"#,
+    r#"null"#,
+    r#"true"#,
+    r#"Mar"#,
+    r#"2026-03"#,
+    r#"00:0"#,
+    r#""\"status\":2""#,
+    r#"nto"#,
+    r#""\\nto""#,
+    r#"/[0-9]{3}[a-z]/"#,
+    r#"/peer-[0-9]+/"#,
+    r#"/u[0-9]/"#,
+    r#""1,2""#,
+    r#""ok=""#,
+    r#""<13>""#,
+    r#"13"#,
+    r#"2"#,
+    r#"/[0-9]{2}>1/"#,
+    r#"50e0"#,
+    r#""7.5""#,
+    r#"web"#,
+    r#"needle"#,
+    r#"NOT 7"#,
+    r#"white"#,
+    r#"i"OK""#,
+    r#"i"HI""#,
+    r#"/(?i)REFUSED/"#,
+    r#""said \"hi""#,
+    r#""\"hi\" ""#,
 ];
 
 #[test]

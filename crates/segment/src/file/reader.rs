@@ -413,6 +413,22 @@ impl RowGroupReader<'_> {
         self.column(FIELDS_FROM + column, physical(kind), true, block)
     }
 
+    /// Whether the values of a field's column are codes into a dictionary, which then is the same
+    /// for all blocks.
+    pub fn has_dictionary(&self, column: usize) -> bool {
+        self.group.columns[FIELDS_FROM + column]
+            .dictionary
+            .is_some()
+    }
+
+    /// The lines of a block that are kept whole, and the texts of slots that render differently.
+    pub fn exceptions(&mut self, block: usize) -> Result<(StringColumn, StringColumn), ReadError> {
+        Ok((
+            self.fixed_strings(9, block)?,
+            self.fixed_strings(10, block)?,
+        ))
+    }
+
     /// The overflow column of a block.
     pub fn more(&mut self, block: usize) -> Result<StringColumn, ReadError> {
         let column = self.column(MORE, Physical::Strings, true, block)?;

@@ -43,20 +43,15 @@ impl Profile {
         }
     }
 
-    /// Bytes of lines in a block. Larger blocks compress better, smaller ones are read faster.
+    /// Bytes of lines in a block. Blocks of 4 MiB are a tenth smaller at rest, but a rare word then
+    /// costs three times as much (measured).
     fn block_bytes(self) -> u64 {
-        match self {
-            Profile::Hot => 1 << 20,
-            Profile::Cold => 4 << 20,
-        }
+        1 << 20
     }
 
     /// Rows in a block: bounds what one look-up decodes when lines are very short.
     fn block_rows(self) -> usize {
-        match self {
-            Profile::Hot => 8192,
-            Profile::Cold => 32_768,
-        }
+        8192
     }
 }
 

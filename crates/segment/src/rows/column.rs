@@ -59,6 +59,11 @@ impl Strings {
         &self.bytes
     }
 
+    /// Whether every string is shorter than so many bytes.
+    pub fn all_shorter_than(&self, bytes: u32) -> bool {
+        self.bytes.len() < bytes as usize || self.ranges.iter().all(|(a, b)| b - a < bytes)
+    }
+
     /// Where string number `code` lies in [`Strings::bytes`].
     pub fn range(&self, code: u32) -> (u32, u32) {
         self.ranges[code as usize]
