@@ -144,11 +144,13 @@ impl BlockSet {
 
 /// Collects the distinct tokens of one block after another.
 pub struct TokenCollector {
-    /// Open addressing; 0 marks a free place, and fingerprint 0 is kept as 1.
-    table: Vec<u32>,
+    /// Hashes of whole tokens, by open addressing; 0 marks a free place, and hash 0 is kept as 1.
+    /// Fingerprints would not do: of the tokens of a large block some share one, and the second
+    /// would be missing from the words.
+    table: Vec<u64>,
     used: usize,
     block: u32,
-    /// (fingerprint, block) of all blocks so far, fingerprints distinct per block.
+    /// (fingerprint, block) of all blocks so far.
     pairs: Vec<(u32, u32)>,
     words: WordCollector,
 }
@@ -183,9 +185,13 @@ impl TokenCollector {
 
     /// Adds one token to the current block.
     pub fn add_token(&mut self, token: &[u8]) {
-        let fingerprint = fingerprint(token).max(1);
-        if place(&mut self.table, fingerprint) {
-            self.pairs.push((fingerprint, self.block));
+        let hash = xxh3_64(token).max(1);
+        if place(&mut self.table, hash) {
+            let fingerprint = match token.len() {
+                0..=TOKEN_BYTES_MAX => (hash >> 32) as u32,
+                _ => fingerprint(token),
+            };
+            self.pairs.push((fingerprint.max(1), self.block));
             self.words.add(token, self.block);
             self.used += 1;
             if self.used * 2 > self.table.len() {
@@ -196,8 +202,8 @@ impl TokenCollector {
 
     fn grow(&mut self) {
         let mut larger = vec![0; self.table.len() * 2];
-        for &fingerprint in self.table.iter().filter(|f| **f != 0) {
-            place(&mut larger, fingerprint);
+        for &hash in self.table.iter().filter(|hash| **hash != 0) {
+            place(&mut larger, hash);
         }
         self.table = larger;
     }
@@ -223,17 +229,17 @@ impl TokenCollector {
     }
 }
 
-/// Puts a fingerprint into a table; `false` if it was there.
-fn place(table: &mut [u32], fingerprint: u32) -> bool {
+/// Puts a hash into a table; `false` if it was there.
+fn place(table: &mut [u64], hash: u64) -> bool {
     let mask = table.len() - 1;
-    let mut at = (fingerprint.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
+    let mut at = hash as usize & mask;
     loop {
         match table[at] {
             0 => {
-                table[at] = fingerprint;
+                table[at] = hash;
                 return true;
             }
-            found if found == fingerprint => return false,
+            found if found == hash => return false,
             _ => at = (at + 1) & mask,
         }
     }
@@ -438,6 +444,30 @@ mod tests {
                 .get(from..to)
                 .map(<[u8]>::to_vec)
                 .ok_or(Malformed("short"))
+        }
+    }
+
+    /// Words that share their fingerprint, or more bytes than it covers, with an earlier token.
+    #[test]
+    fn no_word_is_lost_to_another_of_the_same_fingerprint() {
+        let mut seen = std::collections::HashMap::new();
+        let pair = (0u32..).find_map(|n| {
+            let word = format!("w{n}x");
+            let before = seen.insert(fingerprint(word.as_bytes()), word.clone());
+            before.map(|before| (before, word))
+        });
+        let (first, second) = pair.unwrap();
+        let long = "y".repeat(TOKEN_BYTES_MAX);
+        let words = [first, second, format!("{long}1"), format!("{long}2")];
+        let mut collector = TokenCollector::default();
+        words
+            .iter()
+            .for_each(|word| collector.add_token(word.as_bytes()));
+        collector.end_block();
+        let found = Words::new(collector.finish().words, 1).unwrap();
+        for word in words {
+            let holding = found.holding(word.as_bytes(), true, true, false).unwrap();
+            assert_eq!(holding, [word.as_bytes()]);
         }
     }
 
