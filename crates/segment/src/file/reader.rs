@@ -533,10 +533,15 @@ impl RowGroupReader<'_> {
             [page] => page,
             pages => &pages[block],
         };
+        let body = self.page(page)?;
+        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        if optional && page::is_without_values(&body, rows).map_err(wrong)? {
+            // A block of other kinds of rows: the dictionary is of no use to it.
+            return Ok(Column::Absent);
+        }
         if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
             self.dictionaries[number] = self.dictionary(entry, physical)?;
         }
-        let body = self.page(page)?;
         page::decode(
             physical,
             optional,
