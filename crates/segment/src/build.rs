@@ -48,7 +48,7 @@ pub fn path(id: Id, suffix: &str) -> String {
     format!("{DIRECTORY}/{id}{suffix}")
 }
 
-/// Why no segment was made. Nothing but a temporary file is left behind.
+/// Why no segment was made. What is left behind is for [`discard`].
 #[derive(Debug)]
 pub enum BuildError {
     /// A journal file cannot be opened.
@@ -233,7 +233,8 @@ fn merged_sources(inputs: &[SegmentFile]) -> Vec<SourceEntry> {
         .iter()
         .flat_map(|input| input.manifest().sources.iter().copied())
         .collect();
-    sources.sort_unstable_by_key(|entry| entry.source);
+    // Stable: what counts of a shared source is what its first input says, as for the rows.
+    sources.sort_by_key(|entry| entry.source);
     sources.dedup_by_key(|entry| entry.source);
     sources
 }
@@ -566,3 +567,6 @@ pub fn manifests(segments: &[SegmentFile]) -> Vec<Arc<Manifest>> {
         .map(|segment| Arc::clone(segment.manifest()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

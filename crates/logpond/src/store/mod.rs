@@ -12,6 +12,8 @@
 mod live;
 mod put_aside;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::io;

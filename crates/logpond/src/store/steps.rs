@@ -158,6 +158,7 @@ pub(super) struct Worker {
     trash: Vec<(Id, u64, Instant)>,
     /// Failed attempts of which something may be left on disk.
     failed: Vec<Id>,
+    ids_made: u64,
     /// Segments that cannot be merged because they are damaged.
     unmergeable: HashSet<Id>,
     retained_at: Option<Instant>,
@@ -176,6 +177,7 @@ impl Worker {
         Worker {
             trash: trash.map(|(id, bytes)| (*id, *bytes, since)).collect(),
             failed: Vec::new(),
+            ids_made: 0,
             parts,
             policy,
             counters,
@@ -348,15 +350,16 @@ impl Worker {
     }
 
     /// A segment's name: an id as records have, of an incarnation that nothing else uses.
-    fn new_id(&self) -> Id {
+    fn new_id(&mut self) -> Id {
         let mut random = [0; 16];
-        // Without randomness the clock still makes names distinct; a clash fails the creation.
+        // Without randomness clock and count still make names distinct.
         let _ = getrandom::fill(&mut random);
+        self.ids_made += 1;
         let now = (self.parts.clock)();
         Id::new(
             now.unix_ms().max(0) as u64,
             Incarnation(u128::from_le_bytes(random)),
-            0,
+            self.ids_made,
         )
     }
 
