@@ -323,6 +323,9 @@ fn parse_place(text: &str) -> Option<Place> {
     parts.next().is_none().then_some(place)
 }
 
+/// Receive times in microseconds, sources and numbers of rows.
+pub type Identities = (Vec<i64>, Vec<i64>, Vec<i64>);
+
 /// Reads the columns of one row group, block by block.
 pub struct RowGroupReader<'a> {
     file: &'a dyn ReadAt,
@@ -446,10 +449,7 @@ impl RowGroupReader<'_> {
     }
 
     /// Receive times in microseconds, sources and numbers of a block's rows.
-    pub fn identities(
-        &mut self,
-        block: usize,
-    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i64>), ReadError> {
+    pub fn identities(&mut self, block: usize) -> Result<Identities, ReadError> {
         Ok((
             self.ints(2, block)?,
             self.ints(4, block)?,
@@ -533,10 +533,15 @@ impl RowGroupReader<'_> {
             [page] => page,
             pages => &pages[block],
         };
+        let body = self.page(page)?;
+        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        if optional && page::is_without_values(&body, rows).map_err(wrong)? {
+            // A block of other kinds of rows: the dictionary is of no use to it.
+            return Ok(Column::Absent);
+        }
         if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
             self.dictionaries[number] = self.dictionary(entry, physical)?;
         }
-        let body = self.page(page)?;
         page::decode(
             physical,
             optional,
