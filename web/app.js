@@ -34,11 +34,16 @@ function summaryOf(record) {
   return fields.map(([name, value]) => `${name}=${shown(value)}`).join(" ");
 }
 
+// UTC, with as many digits of the fraction as are needed in threes.
+function timeOf(record) {
+  return record._time.replace("T", " ").replace(/(\.\d{3}(?:\d{3})??)(?:000)+Z$/, "$1Z");
+}
+
 function row(record) {
   const details = element("details");
   const summary = element("summary");
   summary.append(
-    element("time", record._time.replace("T", " "), { datetime: record._time }),
+    element("time", timeOf(record), { datetime: record._time }),
     element("span", clip(summaryOf(record))),
   );
   details.append(summary);
@@ -89,8 +94,15 @@ async function* lines(url, signal) {
 async function showRows(parameters, signal) {
   const found = new URLSearchParams({ ...parameters, limit: ROWS_MAX, direction: "backward" });
   let count = 0;
+  let newest;
   for await (const record of lines(`api/v1/query?${found}`, signal)) {
-    if (record._trailer) return showTrailer(record._trailer, count);
+    // Only now it is clear that there is an answer; an error leaves what was there.
+    if (!count) clear();
+    if (record._trailer) {
+      showTrailer(record._trailer, count);
+      return newest;
+    }
+    newest ??= record._time;
     rows.append(row(record));
     count += 1;
     status.textContent = `${count} records …`;
@@ -106,6 +118,22 @@ function showTrailer(trailer, count) {
   if (!trailer.complete) parts.push(`incomplete: ${trailer.missing.join("; ")}`);
   status.textContent = parts.join(" · ");
   status.className = trailer.complete ? "" : "partial";
+}
+
+function clear() {
+  rows.replaceChildren();
+  histogram.replaceChildren();
+}
+
+// Over all time most buckets would be empty: from the first record that matches to the last one.
+async function rangeOfAll(parameters, newest, signal) {
+  const first = new URLSearchParams({ ...parameters, limit: 1, direction: "forward" });
+  for await (const record of lines(`api/v1/query?${first}`, signal)) {
+    // The end is excluded, so it is a second later.
+    const to = new Date(Date.parse(newest) + 1000).toISOString();
+    if (record._time) return { from: record._time, to };
+  }
+  return {};
 }
 
 async function showHistogram(parameters, signal) {
@@ -128,16 +156,17 @@ async function search() {
   const mine = new AbortController();
   running = mine;
   error.hidden = true;
-  rows.replaceChildren();
-  histogram.replaceChildren();
   status.className = "";
   status.textContent = "searching …";
   [run.hidden, stop.hidden] = [true, false];
   const parameters = { q: query.value, from: range.value };
   try {
-    await showRows(parameters, mine.signal);
-    // Over all time most buckets would be empty.
-    if (range.value !== "@0") await showHistogram(parameters, mine.signal);
+    const newest = await showRows(parameters, mine.signal);
+    if (parameters.from !== "@0") await showHistogram(parameters, mine.signal);
+    else if (newest) {
+      const between = await rangeOfAll(parameters, newest, mine.signal);
+      await showHistogram({ ...parameters, ...between }, mine.signal);
+    }
   } catch (problem) {
     if (mine.signal.aborted) {
       if (running === mine) status.textContent = `stopped: ${rows.childElementCount} records, not all`;

@@ -183,7 +183,18 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
     }
     if !args.quiet {
         note(&match &outcome.newest {
-            Some(newest) => format!("no records match; the newest record is of {newest}"),
+            Some(newest) => {
+                // The default range is what people forget who have brought old logs in.
+                let is_default = args.selection.since.is_none()
+                    && args.selection.until.is_none()
+                    && args.files.is_empty()
+                    && !args.words.iter().any(|word| word == "-");
+                let range = match is_default {
+                    true => " in the last hour (--since reaches further back)",
+                    false => "",
+                };
+                format!("no records match{range}; the newest record is of {newest}")
+            }
             None => "no records match; there are none at all".to_string(),
         });
     }

@@ -43,18 +43,18 @@ fn search(params: &Params) -> Result<Search, ApiError> {
     let after = params.number("after", 0, CONTEXT_ROWS_MAX as u64)?;
     let cursor = params.one("cursor")?.filter(|text| !text.is_empty());
     let behind = cursor.map(parse_cursor).transpose();
-    Ok(Search {
-        scope,
-        limit: (limit > 0).then_some(limit),
-        direction: direction(params)?,
-        behind: behind.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?,
-        is_followed: params.flag("follow", false)?,
-        rows_before: before as usize,
-        rows_after: after as usize,
-        is_count: params.flag("count", false)?,
-        wants_progress: params.flag("progress", false)?,
-        parts: parts(params)?,
-    })
+    let mut search = Search::new(scope);
+    search.limit = (limit > 0).then_some(limit);
+    search.direction = direction(params)?;
+    search.behind =
+        behind.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?;
+    search.is_followed = params.flag("follow", false)?;
+    search.rows_before = before as usize;
+    search.rows_after = after as usize;
+    search.is_count = params.flag("count", false)?;
+    search.wants_progress = params.flag("progress", false)?;
+    search.parts = parts(params)?;
+    Ok(search)
 }
 
 fn direction(params: &Params) -> Result<Direction, ApiError> {

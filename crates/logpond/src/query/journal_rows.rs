@@ -210,7 +210,7 @@ impl JournalRows {
                 time: record.time,
                 id: record.id,
             };
-            if !search.scope.range.contains(key.time) || !start.is_before(key) {
+            if !search.looks_at(key.time) || !start.is_before(key) {
                 return;
             }
             let is_match = search.scope.matcher.matches(record, &mut scratch);

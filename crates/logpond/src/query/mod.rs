@@ -19,6 +19,7 @@ mod tables;
 mod pond;
 mod output;
 mod request;
+mod surroundings;
 mod window;
 #[cfg(test)]
 mod tests;
@@ -149,6 +150,17 @@ impl Trailer {
         if self.missing.len() < MISSING_MAX {
             self.missing.push(what.to_string());
         }
+    }
+
+    /// Names what another trailer misses and this one does not name yet.
+    pub(super) fn miss_too(&mut self, other: Trailer) {
+        let unlisted = other.missing_count - other.missing.len() as u64;
+        for what in other.missing {
+            if !self.missing.contains(&what) {
+                self.miss(what);
+            }
+        }
+        self.missing_count += unlisted;
     }
 
     /// The trailer as a line of JSON.

@@ -13,6 +13,7 @@ use super::journal_rows::{JournalRows, Newest, Pass, Row, Start};
 use super::output::Output;
 use super::progress::Progress;
 use super::segment_rows::{Opened, SegmentRows, each_block};
+use super::surroundings::{MATCHES_MAX, Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
 use super::{Engine, QueryError, Scope, Search, Trailer, tables};
@@ -60,10 +61,61 @@ impl Pond {
         trailer: &mut Trailer,
     ) -> Result<(), QueryError> {
         let mut emitter = Emitter::new(search);
-        let mut progress = Progress::new(search.wants_progress, view.bytes());
         let opened = Opened::new(view, search.scope.range, trailer);
+        if !search.has_context() || opened.is_empty() {
+            let rows =
+                |row, out: &mut Output, trailer: &mut Trailer| emitter.push(row, out, trailer);
+            return self.each_row(search, view, &opened, out, trailer, rows);
+        }
+        let mut seen = Trailer::default();
+        let mut matches = Vec::new();
+        let wanted = search
+            .limit
+            .map_or(MATCHES_MAX, |limit| limit.min(MATCHES_MAX as u64) as usize);
+        self.each_row(
+            &search.without_context(),
+            view,
+            &opened,
+            out,
+            &mut seen,
+            |(key, ..), _, _| {
+                matches.push(key.time);
+                Ok(matches.len() < wanted)
+            },
+        )?;
+        let groups = opened.groups(search.scope.range);
+        let bounds = groups.iter().map(|group| (group.min, group.max)).collect();
+        let wanted = Wanted {
+            rows: search.rows_before.max(search.rows_after),
+            range: search.scope.range,
+            direction: search.direction,
+        };
+        let times = |at: usize| opened.times(&groups[at], &mut seen);
+        let within = Surroundings::new(wanted, bounds, times).of(&matches)?;
+        trailer.bytes_scanned += seen.bytes_scanned;
+        if !within.is_empty() {
+            let search = search.narrowed(within);
+            let rows =
+                |row, out: &mut Output, trailer: &mut Trailer| emitter.push(row, out, trailer);
+            self.each_row(&search, view, &opened, out, trailer, rows)?;
+        }
+        trailer.miss_too(seen);
+        Ok(())
+    }
+
+    /// Hands over the rows of a search in order, until `visit` wants no more.
+    fn each_row(
+        &self,
+        search: &Search,
+        view: &View,
+        opened: &Opened<'_>,
+        out: &mut Output,
+        trailer: &mut Trailer,
+        mut visit: impl FnMut(Row, &mut Output, &mut Trailer) -> Result<bool, QueryError>,
+    ) -> Result<(), QueryError> {
+        let mut progress = Progress::new(search.wants_progress, view.bytes());
         let evaluator = SegmentRows::evaluator(search)?;
-        let mut segments = SegmentRows::new(&opened, &evaluator, search);
+        let mut segments = SegmentRows::new(opened, &evaluator, search);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
@@ -86,7 +138,7 @@ impl Pond {
                 journal.pop()
             };
             if let Some(row) = row
-                && !emitter.push(row, out, trailer)?
+                && !visit(row, out, trailer)?
             {
                 break;
             }

@@ -71,6 +71,9 @@ pub struct Search {
     pub wants_progress: bool,
     /// What rows have beside their fields.
     pub parts: RowParts,
+    /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
+    /// range of the scope.
+    pub(super) within: Vec<TimeRange>,
 }
 
 impl Search {
@@ -87,7 +90,50 @@ impl Search {
             is_count: false,
             wants_progress: false,
             parts: RowParts::default(),
+            within: Vec::new(),
         }
+    }
+
+    /// The same search for matches alone.
+    pub(super) fn without_context(&self) -> Search {
+        Search {
+            rows_before: 0,
+            rows_after: 0,
+            wants_progress: false,
+            ..self.narrowed(Vec::new())
+        }
+    }
+
+    /// The same search, looking only into these ranges.
+    pub(super) fn narrowed(&self, within: Vec<TimeRange>) -> Search {
+        Search {
+            scope: Scope {
+                filter: self.scope.filter.clone(),
+                matcher: self.scope.matcher.clone(),
+                range: self.scope.range,
+            },
+            within,
+            ..*self
+        }
+    }
+
+    /// Whether rows of this time are looked for.
+    pub(super) fn looks_at(&self, time: Timestamp) -> bool {
+        if self.within.is_empty() {
+            return self.scope.range.contains(time);
+        }
+        let next = self.within.partition_point(|range| range.to <= time);
+        self.scope.range.contains(time)
+            && self
+                .within
+                .get(next)
+                .is_some_and(|range| range.contains(time))
+    }
+
+    /// Whether rows between these times, both included, may be looked for.
+    pub(super) fn looks_between(&self, min: Timestamp, max: Timestamp) -> bool {
+        self.scope.range.overlaps(min, max)
+            && (self.within.is_empty() || self.within.iter().any(|range| range.overlaps(min, max)))
     }
 
     /// Whether rows around the matches are wanted.

@@ -49,8 +49,13 @@ impl<'v> Opened<'v> {
         Opened { segments }
     }
 
+    /// Whether no segment overlaps the range.
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     /// Row groups that overlap a range.
-    fn groups(&self, range: TimeRange) -> Vec<Group> {
+    pub(super) fn groups(&self, range: TimeRange) -> Vec<Group> {
         let mut groups = Vec::new();
         for (segment, (_, directory)) in self.segments.iter().enumerate() {
             for (number, group) in directory.row_groups.iter().enumerate() {
@@ -68,6 +73,25 @@ impl<'v> Opened<'v> {
         groups
     }
 
+    /// Event times of the rows of a row group, in order, as far as they can be read.
+    pub(super) fn times(
+        &self,
+        group: &Group,
+        trailer: &mut Trailer,
+    ) -> Result<Vec<Timestamp>, QueryError> {
+        let evaluator = evaluator(&Filter::All, TimeRange::ALL)?;
+        let mut scan = self.scan(group, &evaluator);
+        let mut times = Vec::new();
+        scan.for_each_block(|scan, _| {
+            times.extend(scan.block_times()?.iter().map(|time| Timestamp(*time)));
+            Ok(true)
+        })
+        .map_err(disk_error)?;
+        times.sort_unstable();
+        settle(self, group, &scan, trailer);
+        Ok(times)
+    }
+
     fn scan<'s>(&'s self, group: &Group, evaluator: &'s Evaluator) -> GroupScan<'s> {
         let (segment, directory) = &self.segments[group.segment];
         GroupScan::new(segment.file(), directory, group.number, evaluator)
@@ -76,9 +100,11 @@ impl<'v> Opened<'v> {
 
 /// A row group that may hold rows of an answer.
 #[derive(Clone, Copy)]
-struct Group {
-    min: Timestamp,
-    max: Timestamp,
+pub(super) struct Group {
+    /// Time of its first row.
+    pub(super) min: Timestamp,
+    /// Time of its last row.
+    pub(super) max: Timestamp,
     segment: usize,
     number: usize,
 }
@@ -135,6 +161,7 @@ impl<'s> SegmentRows<'s> {
         search: &'s Search,
     ) -> SegmentRows<'s> {
         let mut waiting = opened.groups(search.scope.range);
+        waiting.retain(|group| search.looks_between(group.min, group.max));
         match search.direction {
             Direction::Forward => waiting.sort_by_key(|g| std::cmp::Reverse(g.min)),
             Direction::Backward => waiting.sort_by_key(|g| g.max),
@@ -204,7 +231,7 @@ impl<'s> SegmentRows<'s> {
         let mut keys = Vec::new();
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .map_err(disk_error)?;
-        keys.retain(|key| self.start.is_before(order_key(key)));
+        keys.retain(|key| self.search.looks_at(key.time) && self.start.is_before(order_key(key)));
         match self.search.direction {
             Direction::Forward => keys.sort_unstable_by(|a, b| b.cmp(a)),
             Direction::Backward => keys.sort_unstable(),

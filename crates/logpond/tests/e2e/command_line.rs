@@ -60,6 +60,10 @@ fn exit_codes_say_what_was_found() {
         String::from_utf8_lossy(&none.stderr).contains("2026"),
         "names the newest record"
     );
+    let said =
+        |arguments: &[&str]| String::from_utf8_lossy(&asked.run(arguments).stderr).into_owned();
+    assert!(said(&["query", "probe"]).contains("in the last hour (--since"));
+    assert!(!said(&["query", "probe", "--since", "2h"]).contains("last hour"));
     assert_eq!(asked.run(&["query", "-e", "("]).status.code(), Some(2));
     assert_eq!(
         asked

@@ -216,6 +216,14 @@ impl<'a> GroupScan<'a> {
         (&mut self.block, &mut self.reader, &mut self.text_decisions)
     }
 
+    /// Event times of the block at hand, in nanoseconds, one for each row.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn block_times(&mut self) -> Result<&[i64], ReadError> {
+        self.times()
+    }
+
     /// Event times of the block at hand.
     pub(super) fn times(&mut self) -> Result<&[i64], ReadError> {
         let (block, reader, _) = self.parts();

@@ -68,13 +68,13 @@ impl GroupScan<'_> {
                 None => without.push(row),
             }
         }
-        for ((bits, is_whole), count) in counts {
+        counts.into_iter().for_each(|((bits, is_whole), count)| {
             let number = f64::from_bits(bits);
             match is_whole {
                 true => visit(&Value::Int(number as i64), count),
                 false => visit(&Value::Float(number), count),
             }
-        }
+        });
         Ok(())
     }
 

@@ -72,6 +72,81 @@ fn order_limits_pages_and_context() {
 }
 
 #[test]
+fn context_is_the_same_over_segments_and_journal() {
+    let pond = Pond::new();
+    // Times go back and forth and are often equal; some records go to a segment, others stay in
+    // the journal.
+    let body = |numbers: std::ops::Range<u64>| -> String {
+        let line = |n: u64| {
+            let (time, level) = (n * 7919 % 400, if n % 97 == 5 { "rare" } else { "info" });
+            format!(
+                "{{\"time\":{},\"level\":\"{level}\",\"n\":{n}}}\n",
+                1_772_409_600 + time
+            )
+        };
+        numbers.map(line).collect()
+    };
+    push(
+        pond.http(),
+        "application/x-ndjson",
+        body(0..1500).as_bytes(),
+    );
+    let headers = [("Content-Length", "0")];
+    let compacted = request(pond.http(), "POST", "/api/v1/compact", &headers, b"");
+    assert_eq!(compacted.status, 200);
+    push(
+        pond.http(),
+        "application/x-ndjson",
+        body(1500..2000).as_bytes(),
+    );
+    let numbers = |parameters: &str| -> Vec<Option<u64>> {
+        let (rows, _) = get(pond.http(), &format!("/api/v1/query?from=@0&{parameters}")).rows();
+        rows.iter().map(|row| row["n"].as_u64()).collect()
+    };
+    for direction in ["forward", "backward"] {
+        let all: Vec<u64> = numbers(&format!("direction={direction}"))
+            .into_iter()
+            .flatten()
+            .collect();
+        assert_eq!(all.len(), 2000);
+        for (before, after, limit) in [(1, 0, 0), (0, 3, 0), (2, 2, 5), (30, 60, 0), (0, 1, 1)] {
+            let (ahead, behind) = match direction {
+                "forward" => (before, after),
+                _ => (after, before),
+            };
+            let mut context = logpond_search::context::Context::new(ahead, behind);
+            let (mut expected, mut matches, mut left) = (Vec::new(), 0, 0);
+            for n in &all {
+                let is_match = n % 97 == 5;
+                if matches == limit && limit > 0 && (is_match || left == 0) {
+                    break;
+                }
+                matches += u64::from(is_match);
+                left = if is_match {
+                    behind
+                } else {
+                    left.saturating_sub(1)
+                };
+                context.push(*n, is_match, |shown| {
+                    expected.push(match shown {
+                        logpond_search::context::Shown::Separator => None,
+                        logpond_search::context::Shown::Match(n)
+                        | logpond_search::context::Shown::Context(n) => Some(n),
+                    });
+                });
+            }
+            let found = numbers(&format!(
+                "q=level=rare&before={before}&after={after}&limit={limit}&direction={direction}"
+            ));
+            assert_eq!(
+                found, expected,
+                "{direction} -B{before} -A{after} -n{limit}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_long_query_may_come_as_a_form() {
     let pond = pond();
     let headers = [("Content-Type", "application/x-www-form-urlencoded")];
