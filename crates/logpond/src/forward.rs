@@ -168,8 +168,8 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
             n => format!(", {} not taken", quantity::count(n)),
         };
         note(&format!(
-            "{} records ({}) durable at {} after {}{rejected}",
-            quantity::count(totals.accepted),
+            "{} ({}) durable at {} after {}{rejected}",
+            quantity::counted(totals.accepted, "record"),
             quantity::bytes(totals.bytes),
             sender.address(),
             quantity::span(started.elapsed()),

@@ -38,15 +38,15 @@ pub trait Render {
     fn end(&mut self, _out: &mut Vec<u8>) {}
 }
 
-/// The renderer of a format.
-pub fn renderer(format: Format, style: Style) -> Box<dyn Render> {
+/// The renderer of a format; `columns` are the fields of which rows were left with, if any.
+pub fn renderer(format: Format, style: Style, columns: &[String]) -> Box<dyn Render> {
     match format {
         Format::Pretty => Box::new(pretty::Pretty::new(style)),
         Format::Line => Box::new(line::Line),
         Format::Raw => Box::new(raw::Raw),
         Format::Json => Box::new(json::Json),
         Format::Logfmt => Box::new(logfmt::Logfmt),
-        Format::Csv => Box::new(csv::Csv::default()),
+        Format::Csv => Box::new(csv::Csv::new(columns)),
     }
 }
 

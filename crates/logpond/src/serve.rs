@@ -18,6 +18,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use logpond_record::Id;
 use logpond_segment::build;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, Recovered};
@@ -90,12 +91,14 @@ impl Server {
         let changes = Changes::default();
         let (ingest, writer) = ingest::start(journal, changes.clone(), metrics.clone(), clock::now)
             .map_err(ServeError::Thread)?;
-        let live = open_segments(&*disk)?;
+        let (live, trash) = open_segments(&*disk)?;
+        note_unusable(&recovered, &live);
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
             changes: changes.clone(),
             live: live.clone(),
+            trash,
             closer: ingest.closer(),
             clock: clock::now,
             metrics: metrics.clone(),
@@ -171,22 +174,38 @@ impl Server {
     }
 }
 
-/// Opens the segments of earlier lives; what is damaged is put aside and named.
-fn open_segments(disk: &dyn Disk) -> Result<LiveSet, ServeError> {
+/// Opens the segments of earlier lives; what is damaged is put aside and named, what others cover
+/// is retired. Gives the live segments, and the retired ones with their lengths.
+fn open_segments(disk: &dyn Disk) -> Result<(LiveSet, Vec<(Id, u64)>), ServeError> {
     disk.create_directory(build::DIRECTORY)
         .map_err(ServeError::Data)?;
     let found = build::open_all(disk).map_err(ServeError::Data)?;
-    for (path, error) in &found.quarantined {
-        crate::telemetry::warn(&format!(
-            "{path} was put aside as {}: {error}",
-            build::SUFFIX_QUARANTINED
-        ));
-    }
     let live = LiveSet::default();
-    for segment in found.live {
+    for (path, why) in found.quarantined {
+        crate::telemetry::warn(&format!("{path} was put aside: {why}"));
+        live.put_aside().add(&[&path], &why);
+    }
+    let settled = build::settle(disk, found.live);
+    if let Some(error) = settled.error {
+        crate::telemetry::warn(&format!("segments cannot be retired: {error}"));
+    }
+    for segment in settled.live {
         live.replace(&[], Some(Arc::new(LiveSegment::new(segment))));
     }
-    Ok(live)
+    let mut trash = found.trash;
+    trash.extend(settled.covered);
+    Ok((live, trash))
+}
+
+/// Names in every answer the journal files that cannot be used. What is not named like one never
+/// was one.
+fn note_unusable(recovered: &Recovered, live: &LiveSet) {
+    for file in &recovered.unusable {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        if journal::parse_name(name).is_some() {
+            live.put_aside().add(&[&file.path], &file.reason);
+        }
+    }
 }
 
 /// Starts `lp-runtime`; returns once it has taken over the listeners.

@@ -5,6 +5,9 @@
 //!   rows written are counted against the rows of the sources.
 //! - The file is complete and synced under a temporary name before it gets its own; only a file
 //!   with its own name is a segment.
+//! - What failed is discarded before anything else is made ([`discard`]). So of two live segments
+//!   that share sources one holds all sources of the other, whatever a crash brings back, and
+//!   [`settle`] can count each source once.
 
 use std::fmt;
 use std::io;
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use logpond_record::{Entry, Id, Incarnation, Record};
 use parquet::errors::ParquetError;
 
+use crate::compact::{self, Live};
 use crate::disk::Disk;
 use crate::file::{
     Directory, Manifest, Profile, ROW_GROUP_ROWS_MAX, ReadError, SegmentFile, SegmentWriter,
@@ -44,7 +48,7 @@ pub fn path(id: Id, suffix: &str) -> String {
     format!("{DIRECTORY}/{id}{suffix}")
 }
 
-/// Why no segment was made. Nothing but a temporary file is left behind.
+/// Why no segment was made. What is left behind is for [`discard`].
 #[derive(Debug)]
 pub enum BuildError {
     /// A journal file cannot be opened.
@@ -162,6 +166,28 @@ fn publish(disk: &dyn Disk, id: Id) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
+/// Removes what a failed attempt may have left: a temporary file, or a finished one that could not
+/// be made durable under its own name. What went into it is all still there.
+///
+/// To be called, until it succeeds, before the next segment is made. Otherwise that one could take
+/// other inputs along, and after a crash two segments would share some of their sources only.
+///
+/// # Errors
+/// When the disk fails.
+pub fn discard(disk: &dyn Disk, id: Id) -> io::Result<()> {
+    for suffix in [SUFFIX_TEMPORARY, SUFFIX_LIVE] {
+        remove_if_there(disk, &path(id, suffix))?;
+    }
+    Ok(())
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// Merges segments into one. A source that several inputs list is taken from the first of them and
 /// left out of the others.
 ///
@@ -207,7 +233,8 @@ fn merged_sources(inputs: &[SegmentFile]) -> Vec<SourceEntry> {
         .iter()
         .flat_map(|input| input.manifest().sources.iter().copied())
         .collect();
-    sources.sort_unstable_by_key(|entry| entry.source);
+    // Stable: what counts of a shared source is what its first input says, as for the rows.
+    sources.sort_by_key(|entry| entry.source);
     sources.dedup_by_key(|entry| entry.source);
     sources
 }
@@ -390,17 +417,43 @@ impl<'a> Merger<'a> {
     }
 }
 
+/// The most bytes of lines in row groups that are open at a time when these files are merged: what
+/// the merge holds decoded.
+pub fn open_line_bytes_max(directories: &[Arc<Directory>]) -> u64 {
+    let groups = directories
+        .iter()
+        .flat_map(|directory| &directory.row_groups);
+    let mut changes: Vec<(i64, bool, u64)> = Vec::new();
+    for group in groups {
+        let (from, to) = group.time_bounds();
+        // At the same instant, what opens comes before what closes: both are open then.
+        changes.push((from, false, group.line_bytes()));
+        changes.push((to, true, group.line_bytes()));
+    }
+    changes.sort_unstable();
+    let (mut open, mut most) = (0, 0);
+    for (_, closes, bytes) in changes {
+        open = if closes { open - bytes } else { open + bytes };
+        most = most.max(open);
+    }
+    most
+}
+
 /// What is found in the directory of segments at start.
 #[derive(Default)]
 pub struct Found {
     /// Live segments with their ids.
     pub live: Vec<SegmentFile>,
-    /// Files that are no segments any more, with the reason; they were renamed.
-    pub quarantined: Vec<(String, ReadError)>,
+    /// Files that are no segments any more, by their new path, with the reason: now and earlier.
+    pub quarantined: Vec<(String, String)>,
+    /// Retired segments that wait to be removed, with their lengths.
+    pub trash: Vec<(Id, u64)>,
 }
 
 /// Opens all segments. Temporary files are removed; files that cannot be read are put aside under
 /// another ending and never removed (R12).
+///
+/// Nothing is to be read from the live ones before [`settle`] has left out what others cover.
 pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
     let mut found = Found::default();
     let mut changed = false;
@@ -414,11 +467,22 @@ pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
                 Ok(segment) => found.live.push(segment),
                 Err(ReadError::Disk(error)) => return Err(error),
                 Err(error) => {
-                    disk.rename(&full, &format!("{DIRECTORY}/{stem}{SUFFIX_QUARANTINED}"))?;
+                    let aside = format!("{DIRECTORY}/{stem}{SUFFIX_QUARANTINED}");
+                    disk.rename(&full, &aside)?;
                     changed = true;
-                    found.quarantined.push((full, error));
+                    found.quarantined.push((aside, error.to_string()));
                 }
             }
+        } else if entry.name.ends_with(SUFFIX_QUARANTINED) {
+            let why = match open_live(disk, &full) {
+                Err(ReadError::Damaged(damage)) => damage.to_string(),
+                _ => "it was put aside earlier".to_owned(),
+            };
+            found.quarantined.push((full, why));
+        } else if let Some(stem) = entry.name.strip_suffix(SUFFIX_TRASH)
+            && let Ok(id) = stem.parse()
+        {
+            found.trash.push((id, entry.bytes));
         }
     }
     if changed {
@@ -426,6 +490,43 @@ pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
     }
     found.live.sort_by_key(|segment| segment.manifest().id);
     Ok(found)
+}
+
+/// Live segments that hold each source once.
+pub struct Settled {
+    /// Those that count.
+    pub live: Vec<SegmentFile>,
+    /// Those that others cover, with their lengths; they are retired.
+    pub covered: Vec<(Id, u64)>,
+    /// Why those that others cover have kept their names, if they have. They do not count anyway.
+    pub error: Option<io::Error>,
+}
+
+/// Retires the segments that others cover (R5): a process may end after a merge and before its
+/// inputs are retired, and rows must not be counted twice until somebody finds the time.
+pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> Settled {
+    let described: Vec<Live> = live
+        .iter()
+        .map(|segment| Live::new(segment.manifest(), segment.bytes()))
+        .collect();
+    let counting = compact::cover(&described);
+    let (live, covered): (Vec<_>, Vec<_>) = live
+        .into_iter()
+        .partition(|segment| counting.contains(&segment.manifest().id));
+    let covered: Vec<(Id, u64)> = covered
+        .iter()
+        .map(|segment| (segment.manifest().id, segment.bytes()))
+        .collect();
+    let ids: Vec<Id> = covered.iter().map(|(id, _)| *id).collect();
+    let error = match ids.is_empty() {
+        true => None,
+        false => retire(disk, &ids).err(),
+    };
+    Settled {
+        live,
+        covered,
+        error,
+    }
 }
 
 fn open_live(disk: &dyn Disk, path: &str) -> Result<SegmentFile, ReadError> {
@@ -448,10 +549,13 @@ pub fn retire(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
-/// Removes retired segments for good.
+/// Removes retired segments for good, also those that [`retire`] could not rename. May be called
+/// again for the same ones after an error.
 pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
     for id in ids {
-        disk.remove(&path(*id, SUFFIX_TRASH))?;
+        for suffix in [SUFFIX_TRASH, SUFFIX_LIVE] {
+            remove_if_there(disk, &path(*id, suffix))?;
+        }
     }
     disk.sync_directory(DIRECTORY)
 }
@@ -463,3 +567,6 @@ pub fn manifests(segments: &[SegmentFile]) -> Vec<Arc<Manifest>> {
         .map(|segment| Arc::clone(segment.manifest()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use logpond_record::{Id, Timestamp};
 
+use crate::file::Manifest;
 use crate::sources::SourceSet;
 
 /// The smallest tier ends here; below, files differ less than their fixed costs.
@@ -45,6 +46,24 @@ pub struct Live {
     pub raw_bytes: u64,
     /// Whether it is compressed for rest.
     pub cold: bool,
+}
+
+impl Live {
+    /// What the manifest of a segment file of `bytes` bytes says.
+    pub fn new(manifest: &Manifest, bytes: u64) -> Live {
+        Live {
+            id: manifest.id,
+            sources: manifest.sources.iter().map(|entry| entry.source).collect(),
+            time_min: manifest.time_min,
+            time_max: manifest.time_max,
+            received_min: manifest.received_min,
+            received_max: manifest.received_max,
+            rows: manifest.rows,
+            bytes,
+            raw_bytes: manifest.line_bytes,
+            cold: manifest.cold,
+        }
+    }
 }
 
 /// When to merge what.
@@ -105,6 +124,41 @@ pub fn is_covered(id: Id, live: &[Live]) -> bool {
     covers(others, &segment.sources)
 }
 
+/// The segments that count, in the order given: together they list every source of the live ones,
+/// and each source once wherever that is possible. The others are covered and may be retired.
+///
+/// It is possible whenever segments share sources as a merge shares them with its inputs: of two
+/// segments either one contains the other, or a third one makes up for what the smaller lacks.
+/// Where it is not, segments that share some sources are both among those that count, until
+/// [`plan`] has made one of them.
+pub fn cover(live: &[Live]) -> Vec<Id> {
+    let shares = share_sources(live);
+    let mut chosen: Vec<bool> = shares.iter().map(|shares| !shares).collect();
+    let mut sharing: Vec<usize> = (0..live.len()).filter(|at| shares[*at]).collect();
+    // The widest go first, so that a merge wins over its inputs; of equals the newest.
+    sharing.sort_by_key(|at| {
+        let segment = &live[*at];
+        std::cmp::Reverse((segment.sources.len(), segment.rows, segment.id))
+    });
+    let mut listed = SourceSet::new();
+    let mut take = |wanted: &dyn Fn(&SourceSet, &SourceSet) -> bool| {
+        for at in &sharing {
+            let sources = &live[*at].sources;
+            if !chosen[*at] && wanted(&listed, sources) {
+                chosen[*at] = true;
+                listed.union_with(sources);
+            }
+        }
+    };
+    take(&|listed, sources| listed.is_disjoint(sources));
+    // What is left of sources that no choice of disjoint segments lists.
+    take(&|listed, sources| !listed.contains_all(sources));
+    let each = live.iter().zip(&chosen);
+    each.filter(|(_, chosen)| **chosen)
+        .map(|(segment, _)| segment.id)
+        .collect()
+}
+
 /// What to do now, the most useful first.
 pub fn plan(live: &[Live], now: Timestamp, settings: &Settings) -> Vec<Job> {
     let (mut jobs, left) = settle_shared(live, false);
@@ -138,7 +192,10 @@ fn settle_shared(live: &[Live], cold: bool) -> (Vec<Job>, Vec<&Live>) {
         each.filter(move |(_, shares)| **shares == wanted)
             .map(|(segment, _)| segment)
     };
-    let (mut jobs, left) = retire_covered(with(true).collect());
+    let counting = cover(live);
+    let (left, covered): (Vec<&Live>, Vec<&Live>) =
+        with(true).partition(|segment| counting.contains(&segment.id));
+    let mut jobs: Vec<Job> = covered.iter().map(|s| Job::Retire(s.id)).collect();
     let mut alone = merge_shared(left, cold, &mut jobs);
     alone.extend(with(false));
     (jobs, alone)
@@ -171,25 +228,6 @@ fn share_sources(live: &[Live]) -> Vec<bool> {
         }
     }
     shares
-}
-
-/// Plans to retire what others cover; gives the rest.
-fn retire_covered(mut left: Vec<&Live>) -> (Vec<Job>, Vec<&Live>) {
-    // The smallest go first: of two segments that cover each other the larger one stays.
-    left.sort_by_key(|segment| (segment.rows, segment.id));
-    let mut jobs = Vec::new();
-    let mut index = 0;
-    while index < left.len() {
-        let segment = left[index];
-        let others = left.iter().copied().filter(|other| other.id != segment.id);
-        if covers(others, &segment.sources) {
-            jobs.push(Job::Retire(segment.id));
-            left.remove(index);
-        } else {
-            index += 1;
-        }
-    }
-    (jobs, left)
 }
 
 /// Plans to merge segments that share sources; gives the rest.

@@ -1,19 +1,71 @@
-//! Checking segment files down to the last byte.
+//! Checking files down to the last byte.
+//!
+//! Invariants:
+//! - There is no byte of a segment file whose change [`file`] would not notice: each is in a range
+//!   with a checksum, in the magic, or in a gap, and a gap is damage.
+//! - Nothing is changed, whatever is found.
 
-use crate::file::{Damage, ReadError, SegmentFile};
-use crate::rows::{Plans, RowsView};
-use crate::tally::Tally;
+mod pond;
+
+use std::io;
+use std::sync::Arc;
+
 use logpond_record::Id;
 
+use crate::disk::ReadAt;
+use crate::file::{Damage, Directory, ReadError, RowGroupReader, SegmentFile};
+use crate::rows::{Plans, RowsView};
+use crate::tally::Tally;
+pub use pond::{Finding, Totals, data_directory};
+
 /// Most damages of one file that are listed.
-const DAMAGES_MAX: usize = 1000;
+pub const DAMAGES_MAX: usize = 1000;
+
+/// What was found in a segment file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The segment's id; `None` if not even the footer can be read.
+    pub id: Option<Id>,
+    /// Rows that can be read.
+    pub rows: u64,
+    /// What is damaged, at most [`DAMAGES_MAX`] places.
+    pub damages: Vec<Damage>,
+}
+
+/// Checks a whole segment file: everything that [`deep`] does, and the footer.
+///
+/// # Errors
+/// When the disk fails; damage is no error.
+pub fn file(file: Arc<dyn ReadAt>) -> io::Result<Checked> {
+    let bytes = file.bytes()?;
+    let mut checked = match SegmentFile::open(file) {
+        Ok(segment) => {
+            let mut checked = check(&segment, true)?;
+            checked.id = Some(segment.manifest().id);
+            checked
+        }
+        Err(error) => {
+            let mut damages = Vec::new();
+            note(error, &mut damages)?;
+            Checked {
+                damages,
+                ..Checked::default()
+            }
+        }
+    };
+    // Where no range is known it is the whole file.
+    for damage in checked.damages.iter_mut().filter(|d| d.bytes == 0) {
+        (damage.offset, damage.bytes) = (0, bytes);
+    }
+    Ok(checked)
+}
 
 /// Reads every page of a segment: all checksums, all encodings. Gives what is damaged.
 ///
 /// # Errors
 /// When the disk fails; damage is no error.
-pub fn pages(segment: &SegmentFile) -> std::io::Result<Vec<Damage>> {
-    check(segment, false)
+pub fn pages(segment: &SegmentFile) -> io::Result<Vec<Damage>> {
+    check(segment, false).map(|checked| checked.damages)
 }
 
 /// Like [`pages`], and besides rebuilds every line and compares each source with what the
@@ -21,68 +73,114 @@ pub fn pages(segment: &SegmentFile) -> std::io::Result<Vec<Damage>> {
 ///
 /// # Errors
 /// When the disk fails; damage is no error.
-pub fn deep(segment: &SegmentFile) -> std::io::Result<Vec<Damage>> {
-    check(segment, true)
+pub fn deep(segment: &SegmentFile) -> io::Result<Vec<Damage>> {
+    check(segment, true).map(|checked| checked.damages)
 }
 
-fn check(segment: &SegmentFile, lines: bool) -> std::io::Result<Vec<Damage>> {
-    let mut damages = Vec::new();
+fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
+    let mut checked = Checked::default();
+    let damages = &mut checked.damages;
+    if let Err(error) = segment.check_start() {
+        note(error, damages)?;
+    }
     let directory = match segment.read_directory() {
         Ok(directory) => directory,
-        Err(error) => return note(error, &mut damages).map(|()| damages),
+        Err(error) => return note(error, damages).map(|()| checked),
     };
-    let sources = &segment.manifest().sources;
-    let mut tallies = vec![Tally::default(); sources.len()];
-    let mut plans = Plans::default();
-    let mut line = Vec::new();
+    for (offset, bytes) in segment.gaps(&directory) {
+        let what = "bytes that belong to nothing";
+        let damage = Damage {
+            offset,
+            bytes,
+            what,
+        };
+        note(ReadError::Damaged(damage), damages)?;
+    }
+    let mut lines = Lines {
+        segment,
+        tallies: lines.then(|| vec![Tally::default(); segment.manifest().sources.len()]),
+        plans: Plans::default(),
+        line: Vec::new(),
+    };
     for group in 0..directory.row_groups.len() {
         let mut reader = segment.row_group(&directory, group);
         if let Err(error) = reader.check_tokens() {
-            note(error, &mut damages)?;
+            note(error, damages)?;
+        }
+        for damage in reader.check_pages()? {
+            note(ReadError::Damaged(damage), damages)?;
         }
         for block in 0..directory.row_groups[group].blocks.len() {
-            let rows = match reader.rows(block) {
-                Ok(rows) => rows,
-                Err(error) => {
-                    note(error, &mut damages)?;
-                    continue;
-                }
-            };
-            if !lines {
-                continue;
-            }
-            let view = RowsView::new(&rows, &directory.schema, &mut plans);
-            for row in 0..rows.len() {
-                let Some(source) = sources.get(rows.source[row] as usize) else {
-                    continue;
-                };
-                let received_ms = rows.received[row].div_euclid(1000) as u64;
-                let id = Id::new(
-                    received_ms,
-                    source.source.incarnation,
-                    rows.number[row] as u64,
-                );
-                line.clear();
-                view.write_line(row, &mut line);
-                tallies[rows.source[row] as usize].add_row(id, &line);
+            match lines.add_block(&mut reader, &directory, block) {
+                Ok(rows) => checked.rows += rows,
+                Err(error) => note(error, damages)?,
             }
         }
     }
-    if lines && damages.is_empty() {
-        for (source, tally) in sources.iter().zip(&tallies) {
-            if (source.rows, source.hash) != (tally.rows, tally.hash_sum) {
-                damages.push(Damage {
-                    offset: 0,
-                    bytes: segment.bytes(),
-                    what: "the rows are not those of the source",
-                });
-            }
-        }
+    if damages.is_empty() {
+        lines.compare(damages);
     }
-    Ok(damages)
+    Ok(checked)
 }
 
-fn note(error: ReadError, damages: &mut Vec<Damage>) -> std::io::Result<()> {
+/// The lines of a segment, counted by source.
+struct Lines<'a> {
+    segment: &'a SegmentFile,
+    /// One for each source; `None` if lines do not matter.
+    tallies: Option<Vec<Tally>>,
+    plans: Plans,
+    line: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// Reads a block; gives its rows.
+    fn add_block(
+        &mut self,
+        reader: &mut RowGroupReader<'_>,
+        directory: &Directory,
+        block: usize,
+    ) -> Result<u64, ReadError> {
+        let rows = reader.rows(block)?;
+        let Some(tallies) = &mut self.tallies else {
+            return Ok(rows.len() as u64);
+        };
+        let sources = &self.segment.manifest().sources;
+        let view = RowsView::new(&rows, &directory.schema, &mut self.plans);
+        for row in 0..rows.len() {
+            let at = rows.source[row] as usize;
+            // A row of no source is missing from its own, which the comparison finds.
+            let Some(source) = sources.get(at) else {
+                continue;
+            };
+            let received_ms = rows.received[row].div_euclid(1000) as u64;
+            let number = rows.number[row] as u64;
+            let id = Id::new(received_ms, source.source.incarnation, number);
+            self.line.clear();
+            view.write_line(row, &mut self.line);
+            tallies[at].add_row(id, &self.line);
+        }
+        Ok(rows.len() as u64)
+    }
+
+    /// Compares every source with the manifest.
+    fn compare(&self, damages: &mut Vec<Damage>) {
+        let sources = &self.segment.manifest().sources;
+        let tallies = self.tallies.iter().flatten();
+        let differs = sources
+            .iter()
+            .zip(tallies)
+            .any(|(source, tally)| (source.rows, source.hash) != (tally.rows, tally.hash_sum));
+        if differs {
+            damages.push(Damage {
+                offset: 0,
+                bytes: self.segment.bytes(),
+                what: "the rows are not those of the source",
+            });
+        }
+    }
+}
+
+fn note(error: ReadError, damages: &mut Vec<Damage>) -> io::Result<()> {
     match error {
         ReadError::Disk(error) => Err(error),
         ReadError::Damaged(damage) => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_record::{Id, SourceId};
+use logpond_segment::file::SourceEntry;
 use logpond_segment::tally::Tally;
 
 /// A row as the pond holds it.
@@ -20,7 +21,6 @@ pub struct Ledger {
     attempted: BTreeSet<Vec<u8>>,
     pending: Vec<(u64, Row)>,
     acknowledged: BTreeMap<Vec<u8>, Id>,
-    consumed: BTreeMap<SourceId, Vec<Row>>,
     tallies: BTreeMap<SourceId, Tally>,
 }
 
@@ -69,23 +69,19 @@ impl Ledger {
         assert!(known.is_none_or(|known| known == tally), "{source} changed");
     }
 
-    /// Notes that the rows of a source are in a segment, which is taken to be safe.
-    pub fn consume(&mut self, source: SourceId, rows: Vec<Row>) {
-        let twice = self.consumed.insert(source, rows);
-        assert!(twice.is_none(), "{source} was consumed twice");
+    /// Notes what a segment says of a source: it must be what the journal said of it (R4).
+    pub fn listed(&self, entry: &SourceEntry) {
+        let known = self.tallies.get(&entry.source);
+        let known = known.map(|tally| (tally.rows, tally.hash_sum));
+        let source = entry.source;
+        assert_eq!(known, Some((entry.rows, entry.hash)), "{source} changed");
     }
 
-    /// Whether a segment holds this source.
-    pub fn is_consumed(&self, source: SourceId) -> bool {
-        self.consumed.contains_key(&source)
-    }
-
-    /// Compares what the journal holds with what it must and what it may hold; gives the number
-    /// of rows that were looked at.
-    pub fn check(&self, journal: &[Row]) -> u64 {
-        let segments = self.consumed.values().flatten();
+    /// Compares what journal and segments hold with what they must and what they may hold; gives
+    /// the number of rows that were looked at.
+    pub fn check(&self, rows: &[Row]) -> u64 {
         let mut found = BTreeMap::new();
-        for row in segments.chain(journal) {
+        for row in rows {
             assert!(self.attempted.contains(&row.raw), "invented: {row:?}");
             let twice = found.insert(&*row.raw, row.id);
             assert!(twice.is_none(), "there twice: {row:?} and {twice:?}");

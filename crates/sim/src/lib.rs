@@ -6,9 +6,11 @@
 //!
 //! ```text
 //! workload ──▶ journal::Writer ──▶ MemDisk ──crash──▶ journal::recover ──▶ rows found
-//!     └────────── ledger: handed over, acknowledged, consumed ◀── check ──────┘
+//!     │             build, compact ◀──▶ ┘ └──────────▶ build::open_all, settle ──┤
+//!     └──────────── ledger: handed over, acknowledged, closed ◀── check ─────────┘
 //! ```
 
 pub mod ledger;
 pub mod pond;
 pub mod report;
+pub mod segments;

@@ -11,6 +11,7 @@ use logpond_segment::mem_disk::{Fault, MemDisk, Seeded};
 
 use crate::ledger::{Ledger, Row};
 use crate::report::Report;
+use crate::segments::{Segments, Step};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -58,6 +59,7 @@ pub struct Pond {
     random: Seeded,
     faults: Faults,
     writer: Writer,
+    segments: Segments,
     now: Timestamp,
     rows: u64,
     ledger: Ledger,
@@ -70,6 +72,7 @@ impl Pond {
         let disk = MemDisk::new();
         let mut pond = Pond {
             writer: Writer::new(Arc::new(disk.clone()), JOURNAL),
+            segments: Segments::open(&disk).expect("without faults"),
             disk,
             random: Seeded::new(seed),
             faults,
@@ -120,12 +123,14 @@ impl Pond {
         if strikes(&mut self.random, faults.full_one_in) {
             self.fill_or_free();
         }
-        match self.random.below(20) {
+        match self.random.below(25) {
             0..10 => self.append(),
-            10..15 => self.sync(),
-            15 => self.close(),
+            10..14 => self.sync(),
+            14..16 => self.close(),
             16..18 => self.pass(),
-            18 => self.consume(),
+            18..20 => self.consume(),
+            20..23 => self.compact(),
+            23 => self.purge(),
             _ => self.look(),
         }
     }
@@ -203,34 +208,48 @@ impl Pond {
         }
     }
 
-    /// Does what the store does: takes the oldest closed file over, then removes it.
+    /// Does what the store does: puts the oldest closed files into a segment, then removes them.
     fn consume(&mut self) {
         let visible = self.writer.visible();
-        let Some(file) = visible.snapshot().closed.first().cloned() else {
-            return;
-        };
-        let journal = JournalFile::from_closed(&self.disk, &file);
-        let Some(rows) = journal.ok().and_then(|journal| rows_of(&journal)) else {
-            self.note("consume: cannot read");
-            return;
-        };
-        assert_eq!(rows.len() as u64, file.summary.rows());
-        self.note(&format!("consume {}", file.source));
-        self.report.files_consumed += 1;
-        self.ledger.consume(file.source, rows);
-        visible.remove_closed(file.source);
-        // It may come back in a crash; then its source tells that it was consumed.
-        let _ = self.disk.remove(&file.path);
+        let step = self.segments.consume(&visible, &mut self.random);
+        self.after_store("consume", &step);
+    }
+
+    fn compact(&mut self) {
+        let step = self.segments.compact(self.now, &mut self.random);
+        self.after_store("compact", &step);
+    }
+
+    fn purge(&mut self) {
+        let step = self.segments.purge();
+        self.after_store("purge", &step);
+    }
+
+    fn after_store(&mut self, what: &str, step: &Step) {
+        self.note(&format!("{what}: {step:?}"));
+        match step {
+            Step::Consumed(files) => self.report.files_consumed += files,
+            Step::Merged(inputs) => self.report.segments_merged += inputs,
+            Step::Failed(_) => self.report.segment_errors += 1,
+            Step::Retired | Step::Nothing => {}
+        }
+        for manifest in self.segments.manifests() {
+            manifest.sources.iter().for_each(|s| self.ledger.listed(s));
+        }
     }
 
     /// Reads what readers may read; all of it must be there for ever after.
     fn look(&mut self) {
         self.disk.fail_one_in(0, 0);
         let snapshot = self.writer.visible().snapshot();
+        // Like a query: the journal first, and of it what no segment holds.
+        let Some(mut seen) = self.segments.rows() else {
+            return self.note("look: cannot read");
+        };
         let closed = snapshot.closed.iter();
+        let closed = closed.filter(|file| !self.segments.holds(file.source));
         let closed = closed.map(|file| JournalFile::from_closed(&self.disk, file));
         let open = snapshot.open.iter().map(JournalFile::from_open);
-        let mut seen = Vec::new();
         for journal in closed.chain(open) {
             match journal.ok().and_then(|journal| rows_of(&journal)) {
                 Some(rows) => seen.extend(rows),
@@ -274,13 +293,15 @@ impl Pond {
             recovered.cuts.len(),
             recovered.damages_count
         ));
-        let mut rows = Vec::new();
+        self.segments = self.reopen();
+        self.segments.verify();
+        let mut rows = self.segments.rows().expect("without faults");
         let mut closed = Vec::new();
         for file in recovered.closed {
             self.ledger.closed(file.source, file.summary.tally);
-            if self.ledger.is_consumed(file.source) {
-                // A segment holds the source, so its file goes; the removal was lost in a crash.
-                let _ = self.disk.remove(&file.path);
+            if self.segments.holds(file.source) {
+                // The removal was lost in a crash; the next consumption removes it again.
+                closed.push(file);
                 continue;
             }
             let journal = JournalFile::from_closed(&self.disk, &file);
@@ -294,6 +315,22 @@ impl Pond {
         self.writer = Writer::new(Arc::new(self.disk.clone()), JOURNAL);
         self.writer.visible().add_closed(closed);
         self.arm();
+    }
+
+    /// Opens the segments, with power losses on the way.
+    fn reopen(&mut self) -> Segments {
+        if self.faults.power_loss_one_in > 0 && self.random.one_in(3) {
+            let call = self.disk.calls_count() + self.random.below(20);
+            self.disk.fail_at(call, Fault::PowerLoss);
+            let _ = Segments::open(&self.disk);
+            self.disk.clear_faults();
+            let seed = self.random.draw();
+            if self.disk.is_powered_off() {
+                self.report.crashes += 1;
+                self.disk.crash(seed);
+            }
+        }
+        Segments::open(&self.disk).expect("without faults")
     }
 
     fn recover(&mut self) -> Recovered {

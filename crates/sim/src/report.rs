@@ -21,6 +21,10 @@ pub struct Report {
     pub rows_checked: u64,
     /// Journal files whose rows went to segments.
     pub files_consumed: u64,
+    /// Segments that were put into larger or smaller ones.
+    pub segments_merged: u64,
+    /// Steps of the segments that the disk made fail.
+    pub segment_errors: u64,
     /// One line for each thing that happened.
     pub trace: Vec<String>,
 }
@@ -36,6 +40,8 @@ impl Report {
         self.checks += other.checks;
         self.rows_checked += other.rows_checked;
         self.files_consumed += other.files_consumed;
+        self.segments_merged += other.segments_merged;
+        self.segment_errors += other.segment_errors;
     }
 }
 
@@ -44,13 +50,15 @@ impl fmt::Display for Report {
         write!(
             f,
             "{} rows, {} acknowledged; {} errors, {} crashes, {} kills; {} files consumed; \
-             {} checks of {} rows",
+             {} segments merged, {} errors; {} checks of {} rows",
             self.rows,
             self.acknowledgements,
             self.errors,
             self.crashes,
             self.kills,
             self.files_consumed,
+            self.segments_merged,
+            self.segment_errors,
             self.checks,
             self.rows_checked
         )

@@ -8,7 +8,7 @@ use logpond_sim::report::Report;
 const STEPS: u64 = 400;
 
 /// The seeds of a plain run; a failing one of elsewhere is added here.
-const SEEDS: std::ops::Range<u64> = 1..61;
+const SEEDS: std::ops::Range<u64> = 1..81;
 
 /// Says how to replay a seed if the run panics.
 struct Replay(u64, &'static str);
@@ -79,7 +79,7 @@ fn a_seed_gives_the_same_run_every_time() {
 
 /// Runs a short workload without faults but one, at each of its disk calls in turn.
 fn fault_at_every_call(fault: Fault, test: &'static str) -> (u64, Report) {
-    const SHORT: u64 = 40;
+    const SHORT: u64 = 120;
     let seed = seeds()[0];
     let mut undisturbed = Pond::new(seed, Faults::NONE);
     undisturbed.run(SHORT);

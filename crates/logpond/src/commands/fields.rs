@@ -39,7 +39,15 @@ pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
             text(row, "field"),
             quantity::count(count(row, "rows")),
             format!("{:.1} %", 100.0 * share),
-            quantity::count(count(row, "distinct")),
+            format!(
+                "{}{}",
+                if row["distinct_is_exact"] == false {
+                    "~"
+                } else {
+                    ""
+                },
+                quantity::count(count(row, "distinct"))
+            ),
             types,
         ]);
     }

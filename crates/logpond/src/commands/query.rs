@@ -159,8 +159,8 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
 fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
     if args.stats {
         note(&format!(
-            "{} records · {} scanned · {}",
-            quantity::count(outcome.rows),
+            "{} · {} scanned · {}",
+            quantity::counted(outcome.rows, "record"),
             quantity::bytes(outcome.bytes),
             quantity::span(std::time::Duration::from_secs_f64(
                 (outcome.elapsed_ms / 1000.0).clamp(0.0, 1e9)

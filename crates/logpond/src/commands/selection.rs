@@ -98,6 +98,13 @@ fn instant(
     zone: &TimeZone,
 ) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = text else { return Ok(None) };
+    if text == "boot" {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        return match boot_time(&stat) {
+            Some(time) => Ok(Some(time)),
+            None => Err(format!("{flag}: the system does not tell when it was started").into()),
+        };
+    }
     let moment = when::resolve(text, now, zone).map_err(|error| format!("{flag}: {error}"))?;
     match moment.oddity {
         Some(when::Oddity::Repeated) => note(&format!(
@@ -109,6 +116,13 @@ fn instant(
         None => {}
     }
     Ok(Some(moment.time))
+}
+
+/// When the machine was started, by `/proc/stat`.
+fn boot_time(stat: &str) -> Option<Timestamp> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    let seconds: i64 = line.trim().parse().ok()?;
+    seconds.checked_mul(1_000_000_000).map(Timestamp)
 }
 
 /// The conjunction of all conditions. Only what is searched for in text can be inverted, as in
@@ -184,6 +198,13 @@ mod tests {
         };
         expect![[r#"NOT i"x" AND host!=a"#]].assert_eq(&text_of("x", &inverted));
         expect!["*"].assert_eq(&text_of("", &Selection::default()));
+    }
+
+    #[test]
+    fn boot_is_a_time() {
+        let stat = "cpu 1 2\nbtime 1795255200\nprocesses 3\n";
+        assert_eq!(boot_time(stat), Some(Timestamp(1_795_255_200_000_000_000)));
+        assert_eq!(boot_time("cpu 1 2\n"), None);
     }
 
     #[test]

@@ -1,7 +1,16 @@
 //! `logpond verify`: checks a data directory.
+//!
+//! It takes no lock and writes nothing, so it works beside a running server and without one.
+
+use std::io::Write;
+
+use logpond_segment::verify::{Finding, Totals, data_directory};
 
 use super::{Exit, Failure, serve};
 use crate::cli::{Serve, Verify};
+use crate::disk::RealDisk;
+use crate::output::quantity;
+use crate::terminal::note;
 
 pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
     let flags = Serve {
@@ -10,9 +19,54 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
         ..Serve::default()
     };
     let settings = serve::settings(&flags)?;
-    Err(format!(
-        "{} would be checked, but this build cannot",
-        settings.data.display()
-    )
-    .into())
+    let disk = RealDisk::open(&settings.data)?;
+    let mut out = std::io::stdout().lock();
+    let mut written = Ok(());
+    let totals = data_directory(&disk, &mut |finding| match finding {
+        Finding::Damage {
+            path,
+            what,
+            from,
+            to,
+        } if written.is_ok() => {
+            written = writeln!(out, "{path}: {what} (bytes {from} to {to})");
+        }
+        Finding::Damage { .. } => {}
+        Finding::Remark { path, what } => note(&format!("{path}: {what}")),
+        Finding::Error { path, error } => note(&format!("logpond: {path}: {error}")),
+    })?;
+    note(&describe(&totals));
+    written.and_then(|()| out.flush())?;
+    Ok(exit(&totals))
+}
+
+fn describe(totals: &Totals) -> String {
+    let count = |count: u64, one: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {one}s", quantity::count(count)),
+    };
+    let damages = match totals.damages {
+        0 => "no damage".to_owned(),
+        some => count(some, "damage"),
+    };
+    let mut text = format!(
+        "{}, {}, {}, {}: {damages}",
+        count(totals.segments, "segment"),
+        count(totals.journal_files, "journal file"),
+        count(totals.rows, "row"),
+        quantity::bytes(totals.bytes),
+    );
+    if totals.errors > 0 {
+        text.push_str(&format!(", {} not readable", count(totals.errors, "file")));
+    }
+    text
+}
+
+/// An error comes first: what could not be read may be damaged or not.
+fn exit(totals: &Totals) -> Exit {
+    match (totals.errors, totals.damages) {
+        (0, 0) => Exit::Found,
+        (0, _) => Exit::None,
+        _ => Exit::Error,
+    }
 }

@@ -1,4 +1,4 @@
-//! Parameters of a request: the query string, and the form in a POST body.
+//! Parameters of a request: the query string, and the form or JSON object in a POST body.
 
 use super::error::ApiError;
 
@@ -23,6 +23,38 @@ impl Params {
                 None => (pair, &b""[..]),
             };
             self.0.push((decode(name)?, decode(value)?));
+        }
+        Ok(())
+    }
+
+    /// Reads the members of a JSON object: texts, numbers and truth values, or lists of them for
+    /// a parameter that is given several times.
+    pub(super) fn read_json(&mut self, text: &[u8]) -> Result<(), ApiError> {
+        use serde_json::Value;
+        let object: serde_json::Map<String, Value> = serde_json::from_slice(text)
+            .map_err(|e| ApiError::bad_request(format!("the body is no JSON object: {e}")))?;
+        for (name, value) in object {
+            let values = match value {
+                Value::Array(values) => values,
+                value => vec![value],
+            };
+            if self.0.len() + values.len() > PARAMETERS_MAX {
+                let message = format!("more than {PARAMETERS_MAX} parameters");
+                return Err(ApiError::bad_request(message));
+            }
+            for value in values {
+                let text = match value {
+                    Value::String(text) => text,
+                    Value::Number(number) => number.to_string(),
+                    Value::Bool(flag) => flag.to_string(),
+                    Value::Null => continue,
+                    Value::Array(_) | Value::Object(_) => {
+                        let message = format!("parameter '{name}' is neither text nor a number");
+                        return Err(ApiError::bad_request(message));
+                    }
+                };
+                self.0.push((name.clone(), text));
+            }
         }
         Ok(())
     }
@@ -121,6 +153,20 @@ mod tests {
         let mut params = Params::default();
         params.read(text.as_bytes()).unwrap();
         params
+    }
+
+    #[test]
+    fn json_is_read_as_a_form_is() {
+        let mut p = Params::default();
+        p.read_json(br#"{"q":"a b","limit":5,"count":true,"label":["x=y","z"],"to":null}"#)
+            .unwrap();
+        assert_eq!(p.one("q").unwrap(), Some("a b"));
+        assert_eq!(p.number("limit", 0, 10).unwrap(), 5);
+        assert!(p.flag("count", false).unwrap() && p.all("label").eq(["x=y", "z"]));
+        assert_eq!(p.one("to").unwrap(), None);
+        for bad in ["[1]", "{\"q\":{}}", "x"] {
+            assert!(Params::default().read_json(bad.as_bytes()).is_err());
+        }
     }
 
     #[test]

@@ -84,9 +84,21 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         return push::answer(&app, params, request).await;
     }
     let (parts, body) = request.into_parts();
-    if parts.method == Method::POST && is_form(parts.headers.get(CONTENT_TYPE)) {
+    if parts.method == Method::POST {
         let form = body::receive(body, FORM_BYTES_MAX, &app.bodies).await?;
-        params.read(&form.bytes)?;
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        match &form.bytes[..] {
+            b"" => {}
+            form if is_type(content_type, "application/x-www-form-urlencoded") => {
+                params.read(form)?;
+            }
+            form if is_type(content_type, "application/json") => params.read_json(form)?,
+            _ => {
+                let message = "parameters are taken from a body of `Content-Type: \
+                               application/x-www-form-urlencoded` or `application/json`";
+                return Err(ApiError::new(Kind::UnsupportedMediaType, message));
+            }
+        }
     }
     match endpoint {
         Endpoint::Push => Err(ApiError::new(Kind::Internal, "a push got lost")),
@@ -104,12 +116,11 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     }
 }
 
-fn is_form(content_type: Option<&HeaderValue>) -> bool {
-    const FORM: &[u8] = b"application/x-www-form-urlencoded";
+fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {
     let given = content_type.map_or(&b""[..], |value| value.as_bytes());
     given
-        .get(..FORM.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+        .get(..wanted.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
 fn wrong_method(path: &str, method: &Method, methods: &[Method]) -> Response<Body> {

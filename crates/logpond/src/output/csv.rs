@@ -3,7 +3,8 @@
 //! Columns are `_time`, `_id`, `_msg`, the fields of the first [`SAMPLE_ROWS`] records in the
 //! order they appear, and `_more`: a JSON object of whatever else a record has. The header depends
 //! on the records only, never on how fast they came; so nothing is printed before the sample is
-//! full or the answer ends.
+//! full or the answer ends. With columns of the reader's choice, these and `_time` and `_id` are all
+//! there is.
 
 use logpond_record::Value;
 
@@ -24,10 +25,36 @@ pub(super) struct Csv {
     sample: Vec<Row<'static>>,
     sample_bytes: usize,
     is_begun: bool,
+    /// Whether the reader chose the columns.
+    is_chosen: bool,
+}
+
+impl Csv {
+    /// With these columns, or with those that the records have if there are none.
+    pub(super) fn new(chosen: &[String]) -> Csv {
+        let always = ["_time", "_id"];
+        let mut columns: Vec<String> = Vec::new();
+        for name in chosen
+            .iter()
+            .filter(|name| !always.contains(&name.as_str()))
+        {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        Csv {
+            columns,
+            is_chosen: !chosen.is_empty(),
+            ..Csv::default()
+        }
+    }
 }
 
 impl Render for Csv {
     fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
+        if self.is_chosen {
+            self.end(out);
+        }
         if self.is_begun {
             self.write(row, out);
             return;
@@ -46,12 +73,16 @@ impl Render for Csv {
             return;
         }
         self.is_begun = true;
-        out.extend_from_slice(b"_time,_id,_msg");
+        let (first, last): (&[u8], &[u8]) = match self.is_chosen {
+            true => (b"_time,_id", b"\r\n"),
+            false => (b"_time,_id,_msg", b",_more\r\n"),
+        };
+        out.extend_from_slice(first);
         for column in &self.columns {
             out.push(b',');
             write_cell(column.as_bytes(), out);
         }
-        out.extend_from_slice(b",_more\r\n");
+        out.extend_from_slice(last);
         for row in std::mem::take(&mut self.sample) {
             self.write(&row, out);
         }
@@ -81,16 +112,24 @@ impl Csv {
         write_cell(time.as_bytes(), out);
         out.push(b',');
         write_cell(row.id.as_bytes(), out);
-        out.push(b',');
-        write_cell(row.message.as_deref().unwrap_or_default(), out);
+        let message = row.message.as_deref().unwrap_or_default();
+        if !self.is_chosen {
+            out.push(b',');
+            write_cell(message, out);
+        }
         for column in &self.columns {
             out.push(b',');
             match row.field(column) {
+                None if self.is_chosen && column == "_msg" => write_cell(message, out),
                 None | Some(Value::Null) => {}
                 // An empty text is not a missing one.
                 Some(Value::Str(text)) if text.is_empty() => out.extend_from_slice(b"\"\""),
                 Some(value) => write_cell(&value.to_text(), out),
             }
+        }
+        if self.is_chosen {
+            out.extend_from_slice(b"\r\n");
+            return;
         }
         out.push(b',');
         let more = |name: &str| !self.columns.iter().any(|column| column == name);

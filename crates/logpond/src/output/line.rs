@@ -1,8 +1,8 @@
 //! `-o line`, for pipes: `2026-03-02T00:02:32.465922Z hostname app: message key=value…`.
 //!
 //! One record a line, UTC, without colours, nothing cut. Parts that a record does not have are
-//! left out. Fields are left out where the message shows all of them already, as the line of an
-//! access log does.
+//! left out. Fields that the message shows are left out where it is the line they stand in, as that
+//! of an access log is.
 
 use std::borrow::Cow;
 
@@ -29,11 +29,9 @@ impl Render for Line {
             out.push(b' ');
             write_safe(message, false, out);
         }
-        if !row.message_shows(&HEAD) {
-            for (name, value) in row.plain_fields().filter(|(name, _)| !HEAD.contains(name)) {
-                out.push(b' ');
-                write_pair(name, value, out);
-            }
+        for (name, value) in row.fields_behind(&HEAD) {
+            out.push(b' ');
+            write_pair(name, value, out);
         }
         if out.get(start) == Some(&b' ') {
             out.remove(start);

@@ -107,15 +107,13 @@ impl Render for Pretty {
             out.push(b' ');
         }
         let skipped = [HEAD[0], HEAD[1], level.map_or("", |(name, _)| name)];
-        if !row.message_shows(&skipped) {
-            for (name, value) in row.plain_fields().filter(|(n, _)| !skipped.contains(n)) {
-                let mut pair = Vec::new();
-                write_pair(name, value, &mut pair);
-                let split = pair.iter().position(|&b| b == b'=').map_or(0, |at| at + 1);
-                self.paint(DIM, &pair[..split], out);
-                out.extend_from_slice(&pair[split..]);
-                out.push(b' ');
-            }
+        for (name, value) in row.fields_behind(&skipped) {
+            let mut pair = Vec::new();
+            write_pair(name, value, &mut pair);
+            let split = pair.iter().position(|&b| b == b'=').map_or(0, |at| at + 1);
+            self.paint(DIM, &pair[..split], out);
+            out.extend_from_slice(&pair[split..]);
+            out.push(b' ');
         }
         if out.last() == Some(&b' ') {
             out.pop();

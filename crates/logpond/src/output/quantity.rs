@@ -32,13 +32,34 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// A time span: `31 ms`, `2.4 s`, `3 min 20 s`.
+/// A count with its noun: `1 record`, `2 records`.
+pub fn counted(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        n => format!("{} {noun}s", count(n)),
+    }
+}
+
+/// A time span in its two largest units: `31 ms`, `2.4 s`, `3 min 20 s`, `1 h 30 min`, `30 d`.
 pub fn span(duration: Duration) -> String {
     let ms = duration.as_millis();
     match ms {
         0..1000 => format!("{ms} ms"),
         1000..60_000 => format!("{:.1} s", duration.as_secs_f64()),
-        _ => format!("{} min {} s", ms / 60_000, ms / 1000 % 60),
+        _ => {
+            let seconds = duration.as_secs();
+            let (big, small) = match seconds {
+                0..3600 => ((60, "min"), (1, "s")),
+                3600..86_400 => ((3600, "h"), (60, "min")),
+                _ => ((86_400, "d"), (3600, "h")),
+            };
+            let rest = seconds % big.0 / small.0;
+            let whole = format!("{} {}", seconds / big.0, big.1);
+            match rest {
+                0 => whole,
+                rest => format!("{whole} {rest} {}", small.1),
+            }
+        }
     }
 }
 
@@ -65,5 +86,10 @@ mod tests {
         assert_eq!(span(Duration::from_millis(31)), "31 ms");
         assert_eq!(span(Duration::from_millis(2400)), "2.4 s");
         assert_eq!(span(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!(span(Duration::from_secs(180)), "3 min");
+        assert_eq!(span(Duration::from_secs(5400)), "1 h 30 min");
+        assert_eq!(span(Duration::from_secs(30 * 86_400)), "30 d");
+        assert_eq!(counted(1, "record"), "1 record");
+        assert_eq!(counted(1234, "record"), "1,234 records");
     }
 }

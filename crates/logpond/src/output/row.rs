@@ -25,6 +25,11 @@ const RESERVED: [&str; 14] = [
     "_line_b64",
 ];
 
+/// A message that shows so many fields, and so many times more than it does not show, is taken for
+/// the line that they stand in: labels such as `file` are never in it.
+const SHOWN_MIN: usize = 3;
+const SHOWN_RATIO: usize = 3;
+
 /// One record to print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row<'a> {
@@ -171,14 +176,21 @@ impl<'a> Row<'a> {
             .filter(|(name, _)| !RESERVED.contains(name))
     }
 
-    /// Whether the message shows the values of all these fields already, as an access log does.
-    pub(super) fn message_shows(&self, skipped: &[&str]) -> bool {
-        let Some(message) = &self.message else {
-            return false;
-        };
-        self.plain_fields()
+    /// The fields that text formats print behind the message: all but `skipped`, and but those
+    /// that a message shows which is the line that they were taken from, as an access log's is.
+    pub(super) fn fields_behind(&self, skipped: &[&str]) -> Vec<(&str, &Value<'a>)> {
+        let all: Vec<_> = (self.plain_fields())
             .filter(|(name, _)| !skipped.contains(name))
-            .all(|(_, value)| memchr::memmem::find(message, &value.to_text()).is_some())
+            .collect();
+        let message = self.message.as_deref().unwrap_or_default();
+        let shown = |(_, value): &(&str, &Value<'a>)| {
+            memchr::memmem::find(message, &value.to_text()).is_some()
+        };
+        let hidden: Vec<_> = all.iter().copied().filter(|field| !shown(field)).collect();
+        let shown_count = all.len() - hidden.len();
+        let is_line = hidden.is_empty()
+            || (shown_count >= SHOWN_MIN && shown_count >= hidden.len() * SHOWN_RATIO);
+        if is_line { hidden } else { all }
     }
 }
 

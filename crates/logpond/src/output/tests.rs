@@ -27,7 +27,7 @@ const ROWS: [&str; 7] = [
 ];
 
 fn check(format: Format, style: Style, want: Expect) {
-    let mut renderer = renderer(format, style);
+    let mut renderer = renderer(format, style, &[]);
     let mut out = Vec::new();
     for text in ROWS {
         renderer.row(&Row::from_json(text.as_bytes()).unwrap(), &mut out);
@@ -172,7 +172,7 @@ fn csv() {
 
 #[test]
 fn csv_puts_late_fields_into_more() {
-    let mut renderer = renderer(Format::Csv, style(false));
+    let mut renderer = renderer(Format::Csv, style(false), &[]);
     let mut out = Vec::new();
     let field = |name: &'static str| Row {
         fields: vec![(name.into(), Value::Int(1))],
@@ -187,6 +187,45 @@ fn csv_puts_late_fields_into_more() {
 }
 
 #[test]
+fn csv_with_chosen_columns_has_no_others() {
+    let columns = [
+        "n".to_string(),
+        "_msg".into(),
+        "_id".into(),
+        "absent".into(),
+    ];
+    let mut renderer = renderer(Format::Csv, style(false), &columns);
+    let mut out = Vec::new();
+    let mut row = Row::from_json(ROWS[0].as_bytes()).unwrap();
+    row.keep_only(&columns);
+    renderer.row(&row, &mut out);
+    renderer.end(&mut out);
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "_time,_id,n,_msg,absent\r\n2026-03-02T00:02:32.465922000Z,A,42,upstream timeout,\r\n"
+    );
+}
+
+#[test]
+fn a_line_is_not_told_twice_because_of_its_labels() {
+    let access = r#"{"_msg":"10.0.0.1 - - \"GET /x\" 200 \"a b\"","remote_addr":"10.0.0.1","path":"/x","status":200,"agent":"a b","file":"/var/log/a.log","hostname":"web-1"}"#;
+    let event = r#"{"_msg":"took 200 of 1","status":200,"n":1,"user":"u","app":"x"}"#;
+    let line = |text: &str, format| {
+        let mut out = Vec::new();
+        let row = Row::from_json(text.as_bytes()).unwrap();
+        renderer(format, style(false), &[]).row(&row, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let said = r#"10.0.0.1 - - "GET /x" 200 "a b" file=/var/log/a.log"#;
+    assert_eq!(line(access, Format::Line), format!("web-1: {said}\n"));
+    assert_eq!(line(access, Format::Pretty), format!("web-1 {said}\n"));
+    assert_eq!(
+        line(event, Format::Line),
+        "x: took 200 of 1 status=200 n=1 user=u\n"
+    );
+}
+
+#[test]
 fn no_control_character_leaves_a_text_format() {
     let nasty: Vec<u8> = (0..=255).collect();
     let row = Row {
@@ -197,7 +236,7 @@ fn no_control_character_leaves_a_text_format() {
     };
     for format in [Format::Line, Format::Pretty, Format::Logfmt] {
         let mut out = Vec::new();
-        renderer(format, style(false)).row(&row, &mut out);
+        renderer(format, style(false), &[]).row(&row, &mut out);
         let text = String::from_utf8(out).unwrap();
         let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         assert!(!text.contains(bad), "{format:?}: {text:?}");

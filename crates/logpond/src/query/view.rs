@@ -23,7 +23,7 @@ pub(super) struct View {
     pub(super) journal: Vec<JournalFile>,
     /// The live segments.
     pub(super) segments: Segments,
-    /// Journal files that cannot be opened, with the reason.
+    /// Journal files that cannot be opened and files that were put aside, with the reason.
     missing: Vec<String>,
 }
 
@@ -38,7 +38,8 @@ impl View {
             // in the segment.
             let snapshot = visible.snapshot();
             let segments = live.snapshot();
-            if let Some(view) = View::open(disk, snapshot, segments) {
+            if let Some(mut view) = View::open(disk, snapshot, segments) {
+                view.missing.extend(live.put_aside().list(disk));
                 return Ok(view);
             }
         }

@@ -1,6 +1,7 @@
 //! The whole server in this process, over real sockets on free ports.
 
 mod client;
+mod damage;
 mod ends;
 mod http;
 mod lines;

@@ -14,6 +14,8 @@ use logpond_segment::compact::Live;
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
 use logpond_segment::sources::SourceSet;
 
+use super::PutAside;
+
 /// A directory that no query has asked for in this time is forgotten; reading it again takes
 /// about a millisecond.
 const DIRECTORY_IDLE: Duration = Duration::from_secs(30);
@@ -82,19 +84,7 @@ impl LiveSegment {
 
     /// What planners must know of it.
     pub fn describe(&self) -> Live {
-        let manifest = self.file.manifest();
-        Live {
-            id: manifest.id,
-            sources: self.sources.clone(),
-            time_min: manifest.time_min,
-            time_max: manifest.time_max,
-            received_min: manifest.received_min,
-            received_max: manifest.received_max,
-            rows: manifest.rows,
-            bytes: self.file.bytes(),
-            raw_bytes: manifest.line_bytes,
-            cold: manifest.cold,
-        }
+        Live::new(self.file.manifest(), self.file.bytes())
     }
 }
 
@@ -103,20 +93,28 @@ pub type Segments = Arc<Vec<Arc<LiveSegment>>>;
 
 /// The live segments. Cheap to clone; all clones are the same list.
 #[derive(Clone, Default)]
-pub struct LiveSet(Arc<Mutex<Segments>>);
+pub struct LiveSet {
+    segments: Arc<Mutex<Segments>>,
+    put_aside: PutAside,
+}
 
 impl LiveSet {
     /// The segments that live now.
     pub fn snapshot(&self) -> Segments {
-        self.0
+        self.segments
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
+    /// The files that could not be read and are missing from the list.
+    pub fn put_aside(&self) -> &PutAside {
+        &self.put_aside
+    }
+
     /// Takes segments out and puts one in, in one step as readers see it.
     pub fn replace(&self, out: &[Arc<LiveSegment>], new: Option<Arc<LiveSegment>>) {
-        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         let mut segments: Vec<Arc<LiveSegment>> = list.to_vec();
         segments.retain(|s| !out.iter().any(|o| Arc::ptr_eq(o, s)));
         segments.extend(new);

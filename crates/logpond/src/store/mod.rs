@@ -7,9 +7,13 @@
 //! - Readers see a source once: whoever takes a journal snapshot first and the segments second,
 //!   and leaves out journal files that a segment holds, counts every record exactly once.
 //! - Whatever fails is tried again later; nothing is removed because it failed.
+//! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
 mod live;
+mod put_aside;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::io;
@@ -19,7 +23,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use logpond_record::Timestamp;
+use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
@@ -29,6 +33,7 @@ use crate::ingest::{Changes, Closer};
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use live::{LiveSegment, LiveSet, Segments, holds};
+pub use put_aside::PutAside;
 pub use steps::Counters;
 use steps::Worker;
 
@@ -48,6 +53,8 @@ pub struct Parts {
     pub changes: Changes,
     /// Where the segments are shown.
     pub live: LiveSet,
+    /// Retired segments that earlier lives have not removed, with their lengths.
+    pub trash: Vec<(Id, u64)>,
     /// Closes the journal's open file.
     pub closer: Closer,
     /// The time.
@@ -99,6 +106,8 @@ enum Request {
 pub struct Store {
     requests: SyncSender<Request>,
     counters: Arc<Counters>,
+    /// Wakes the thread.
+    changes: Changes,
 }
 
 /// Why a request was not carried out.
@@ -144,6 +153,7 @@ impl Store {
                 mpsc::TrySendError::Full(_) => RequestError::Busy,
                 mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
             })?;
+        self.changes.notify();
         loop {
             match waiting.recv_timeout(Duration::from_millis(100)) {
                 Ok(result) => return result.map_err(RequestError::Failed),
@@ -166,12 +176,15 @@ impl Store {
 pub struct StoreThread {
     thread: JoinHandle<()>,
     is_stopping: Arc<AtomicBool>,
+    changes: Changes,
 }
 
 impl StoreThread {
     /// Ends the thread between two row groups, and waits for it.
     pub fn stop(self) {
         self.is_stopping.store(true, Ordering::Relaxed);
+        // It may be waiting for news.
+        self.changes.notify();
         if self.thread.join().is_err() {
             crate::telemetry::warn("the store thread panicked; segments were not affected");
         }
@@ -186,7 +199,8 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
     let (requests, receiver) = mpsc::sync_channel(REQUESTS_MAX);
     let is_stopping = Arc::new(AtomicBool::new(false));
     let counters = Arc::new(Counters::default());
-    counters.register(&parts.metrics, parts.live.clone());
+    counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
+    let changes = parts.changes.clone();
     let worker = Worker::new(
         parts,
         policy,
@@ -197,12 +211,17 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
         let is_stopping = Arc::clone(&is_stopping);
         move || run(worker, &receiver, &is_stopping)
     })?;
-    let store = Store { requests, counters };
+    let store = Store {
+        requests,
+        counters,
+        changes: changes.clone(),
+    };
     Ok((
         store,
         StoreThread {
             thread,
             is_stopping,
+            changes,
         },
     ))
 }

@@ -9,8 +9,9 @@ use logpond_protocol::intake::Parser;
 use logpond_record::{Id, Incarnation, Timestamp};
 use logpond_segment::build::{self, BuildError};
 use logpond_segment::compact::{self, Job};
+use logpond_segment::disk::Disk;
 use logpond_segment::file::Profile;
-use logpond_segment::journal::ClosedFile;
+use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
 use logpond_segment::retain::{self, Held, Reason, Room};
 
 use super::live::{LiveSegment, LiveSet, holds};
@@ -19,6 +20,10 @@ use crate::telemetry::{Counter, Exposition, Metrics, warn};
 
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted.
 const CONSUME_BYTES_MAX: u64 = 24 << 20;
+
+/// Bytes of lines in the row groups that a merge holds decoded at a time. Decoded rows take about
+/// as much memory as their lines.
+const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
 
 /// How often ages, sizes and free space are looked at.
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,7 +55,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) fn register(self: &Arc<Counters>, metrics: &Metrics, live: LiveSet) {
+    pub(super) fn register(
+        self: &Arc<Counters>,
+        metrics: &Metrics,
+        live: LiveSet,
+        disk: Arc<dyn Disk>,
+    ) {
         let counters = Arc::clone(self);
         metrics.register(Box::new(move |out| {
             counters.expose(out);
@@ -72,6 +82,11 @@ impl Counters {
                     "logpond_segment_raw_bytes",
                     "Bytes of the lines in live segments.",
                     sum(|s| s.file().manifest().line_bytes),
+                ),
+                (
+                    "logpond_files_put_aside",
+                    "Damaged files whose rows are missing from every answer.",
+                    live.put_aside().list(&*disk).len() as u64,
                 ),
             ];
             for (name, help, value) in table {
@@ -141,6 +156,9 @@ pub(super) struct Worker {
     is_stopping: Arc<AtomicBool>,
     parser: Parser,
     trash: Vec<(Id, u64, Instant)>,
+    /// Failed attempts of which something may be left on disk.
+    failed: Vec<Id>,
+    ids_made: u64,
     /// Segments that cannot be merged because they are damaged.
     unmergeable: HashSet<Id>,
     retained_at: Option<Instant>,
@@ -154,13 +172,17 @@ impl Worker {
         counters: Arc<Counters>,
         is_stopping: Arc<AtomicBool>,
     ) -> Worker {
+        let since = Instant::now();
+        let trash = parts.trash.iter();
         Worker {
+            trash: trash.map(|(id, bytes)| (*id, *bytes, since)).collect(),
+            failed: Vec::new(),
+            ids_made: 0,
             parts,
             policy,
             counters,
             is_stopping,
             parser: Parser::new(),
-            trash: Vec::new(),
             unmergeable: HashSet::new(),
             retained_at: None,
             failed_at: None,
@@ -235,7 +257,7 @@ impl Worker {
         let mut bytes = 0;
         for file in self.parts.visible.snapshot().closed.iter() {
             if holds(&segments, file.source) {
-                self.drop_journal(file);
+                self.let_go(file);
                 continue;
             }
             if !files.is_empty() && bytes + file.bytes > CONSUME_BYTES_MAX {
@@ -248,6 +270,7 @@ impl Worker {
     }
 
     fn consume(&mut self, files: &[ClosedFile]) -> Result<(), String> {
+        self.discard_failed()?;
         let id = self.new_id();
         let parser = &mut self.parser;
         let built = build::from_journal(&*self.parts.disk, id, files, |entry| parser.parse(entry));
@@ -255,7 +278,7 @@ impl Worker {
             self.failed(id, "journal files could not be put into a segment", &error)
         })?;
         let file = build::open(&*self.parts.disk, id)
-            .map_err(|error| describe("a new segment cannot be read", &error))?;
+            .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
         self.counters.consumed_files.add(files.len() as u64);
         self.counters.consumed_rows.add(built.written.manifest.rows);
         if built.damages.count > 0 {
@@ -263,12 +286,55 @@ impl Worker {
             for damage in &built.damages.listed {
                 warn(&format!("rows were lost: {damage}"));
             }
+            // Before the segment takes the place of the files, so that no answer is without it.
+            for file in files {
+                self.note_lost(file);
+            }
         }
         self.parts
             .live
             .replace(&[], Some(Arc::new(LiveSegment::new(file))));
-        files.iter().for_each(|file| self.drop_journal(file));
+        for file in files {
+            match built.damages.count {
+                0 => self.drop_journal(file),
+                _ => self.let_go(file),
+            }
+        }
         Ok(())
+    }
+
+    /// Names in every answer from now on what is lost of a journal file. Gives whether anything is.
+    fn note_lost(&self, file: &ClosedFile) -> bool {
+        let damages = damages_of(&*self.parts.disk, file);
+        let Some(first) = damages.listed.first() else {
+            return false;
+        };
+        let lost = match damages.count {
+            1 => first.to_string(),
+            more => format!("{first}, and {} more", more - 1),
+        };
+        let aside = journal::path(file.source, journal::SUFFIX_QUARANTINED);
+        let put_aside = self.parts.live.put_aside();
+        put_aside.add(&[&file.path, &aside], &lost);
+        true
+    }
+
+    /// Lets go of a journal file whose source a live segment lists: removes it, or puts it aside
+    /// if parts of it are damaged.
+    fn let_go(&self, file: &ClosedFile) {
+        if !self.note_lost(file) {
+            return self.drop_journal(file);
+        }
+        match journal::set_aside(&*self.parts.disk, file) {
+            Ok(_) => {
+                self.parts.visible.remove_closed(file.source);
+            }
+            // It stays in the list, and its source in a segment: the next round tries again.
+            Err(error) => warn(&describe(
+                &format!("{} cannot be put aside", file.path),
+                &error,
+            )),
+        }
     }
 
     /// Removes a journal file whose source a live segment lists.
@@ -284,25 +350,34 @@ impl Worker {
     }
 
     /// A segment's name: an id as records have, of an incarnation that nothing else uses.
-    fn new_id(&self) -> Id {
+    fn new_id(&mut self) -> Id {
         let mut random = [0; 16];
-        // Without randomness the clock still makes names distinct; a clash fails the creation.
+        // Without randomness clock and count still make names distinct.
         let _ = getrandom::fill(&mut random);
+        self.ids_made += 1;
         let now = (self.parts.clock)();
         Id::new(
             now.unix_ms().max(0) as u64,
             Incarnation(u128::from_le_bytes(random)),
-            0,
+            self.ids_made,
         )
     }
 
-    fn failed(&self, id: Id, what: &str, error: &BuildError) -> String {
-        // What was written so far is of no use; a leftover is removed at the next start.
-        let _ = self
-            .parts
-            .disk
-            .remove(&build::path(id, build::SUFFIX_TEMPORARY));
+    fn failed(&mut self, id: Id, what: &str, error: &dyn std::error::Error) -> String {
+        self.failed.push(id);
+        // If this fails too, the next attempt begins with it.
+        let _ = self.discard_failed();
         describe(what, error)
+    }
+
+    /// Removes what failed attempts have left; nothing may be made before that.
+    fn discard_failed(&mut self) -> Result<(), String> {
+        while let Some(id) = self.failed.last() {
+            build::discard(&*self.parts.disk, *id)
+                .map_err(|error| describe("a failed attempt cannot be removed", &error))?;
+            self.failed.pop();
+        }
+        Ok(())
     }
 
     fn describe(&self) -> Vec<compact::Live> {
@@ -351,9 +426,16 @@ impl Worker {
                     .cloned()
             })
             .collect();
+        let (inputs, is_partial) = bounded(inputs)?;
         let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
+        self.discard_failed()?;
         let id = self.new_id();
-        let profile = if cold { Profile::Cold } else { Profile::Hot };
+        // A part is merged again soon: it need not be small.
+        let profile = if cold && !is_partial {
+            Profile::Cold
+        } else {
+            Profile::Hot
+        };
         let is_stopping = Arc::clone(&self.is_stopping);
         let stopped = move || is_stopping.load(Ordering::Relaxed);
         match build::merge(&*self.parts.disk, id, &files, profile, &stopped) {
@@ -369,7 +451,7 @@ impl Worker {
             Err(error) => return Err(self.failed(id, "segments could not be merged", &error)),
         }
         let file = build::open(&*self.parts.disk, id)
-            .map_err(|error| describe("a merged segment cannot be read", &error))?;
+            .map_err(|error| self.failed(id, "a merged segment cannot be read", &error))?;
         self.counters.merges.add(1);
         self.counters.retired.add(inputs.len() as u64);
         self.retire(&inputs, Some(Arc::new(LiveSegment::new(file))))
@@ -479,10 +561,38 @@ impl Worker {
         if due.is_empty() {
             return Ok(());
         }
-        self.trash.retain(|(id, ..)| !due.contains(id));
         build::purge(&*self.parts.disk, &due)
-            .map_err(|error| describe("retired segments cannot be removed", &error))
+            .map_err(|error| describe("retired segments cannot be removed", &error))?;
+        self.trash.retain(|(id, ..)| !due.contains(id));
+        Ok(())
     }
+}
+
+/// What is damaged in a closed file.
+fn damages_of(disk: &dyn Disk, file: &ClosedFile) -> Damages {
+    let scanned = JournalFile::from_closed(disk, file).map(|journal| journal.scan());
+    match scanned {
+        Ok(Ok(scanned)) => scanned.damages,
+        // It cannot be read; its rows are in a segment, as far as they could be.
+        _ => Damages::default(),
+    }
+}
+
+/// The inputs of a merge, fewer if all of them would take too much memory at once: their merge
+/// comes in several rounds then. Says whether some were left out.
+fn bounded(mut inputs: Vec<Arc<LiveSegment>>) -> Result<(Vec<Arc<LiveSegment>>, bool), String> {
+    let wanted = inputs.len();
+    let mut directories = Vec::new();
+    for input in &inputs {
+        let directory = input.directory();
+        directories
+            .push(directory.map_err(|error| describe("a segment cannot be merged", &error))?);
+    }
+    while directories.len() > 2 && build::open_line_bytes_max(&directories) > MERGE_OPEN_BYTES_MAX {
+        directories.pop();
+    }
+    inputs.truncate(directories.len());
+    Ok((inputs, directories.len() < wanted))
 }
 
 /// An error with all its causes in one line.

@@ -153,3 +153,55 @@ fn a_port_or_a_directory_in_use_is_an_error_that_says_what_to_do() {
     );
     assert!(output.stdout.is_empty());
 }
+
+/// Runs `logpond verify` on a server's data: exit code, standard output and error.
+fn verify(data: &Path) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_logpond"))
+        .arg("verify")
+        .arg("--data")
+        .arg(data)
+        .env("XDG_CONFIG_HOME", data)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn verify_works_beside_a_server_and_names_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let (code, out, err) = verify(&data);
+    assert_eq!((code, &*out), (Some(2), ""), "{err}");
+
+    let server = start(directory.path());
+    let mut durable = server.connect("durable");
+    durable.write_all(b"one\ntwo\n").unwrap();
+    let mut answers = BufReader::new(&durable).lines().map(Result::unwrap);
+    assert!(answers.any(|line| line == "OK 2"));
+    let (code, out, err) = verify(&data);
+    assert_eq!((code, &*out), (Some(0), ""), "{err}");
+    assert!(err.contains("2 rows") && err.contains("no damage"), "{err}");
+    assert_eq!(server.terminate(), Some(0));
+
+    let files = std::fs::read_dir(data.join("journal")).unwrap();
+    let path = files.map(|file| file.unwrap().path()).next().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let (code, out, err) = verify(&data);
+    assert_eq!(code, Some(1), "{err}");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(out.starts_with(&format!("journal/{name}: ")), "{out}");
+    assert!(
+        out.trim_end().ends_with(&format!("to {})", last + 1)),
+        "{out}"
+    );
+    assert!(err.contains("1 damage"), "{err}");
+}

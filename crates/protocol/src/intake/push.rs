@@ -63,7 +63,8 @@ impl fmt::Display for RejectReason {
             RejectReason::NotAnObject(error) => write!(f, "not a JSON object: {error}"),
             RejectReason::TooLong { bytes, bytes_max } => write!(
                 f,
-                "the line has {bytes} bytes, more than the limit of {bytes_max} bytes a line"
+                "the line has {bytes} bytes, more than the limit of {bytes_max} bytes a line \
+                 (line-bytes-max)"
             ),
         }
     }

@@ -137,7 +137,8 @@ impl FieldStats {
                 rows: field.rows,
                 share: field.rows as f64 / all,
                 types: field.types,
-                distinct: field.distinct.count(),
+                // An estimate may be too large, but there are no more values than records.
+                distinct: field.distinct.count().min(field.rows),
                 distinct_is_exact: matches!(field.distinct, Distinct::Exact(_)),
             })
             .collect();
@@ -274,6 +275,7 @@ mod tests {
             a.merge(b);
             let row = a.finish().fields.remove(0);
             assert_eq!(row.distinct_is_exact, exact);
+            assert!(row.distinct <= row.rows);
             let off = (row.distinct as f64 / values as f64 - 1.0).abs();
             assert!(
                 off <= if exact { 0.0 } else { 0.05 },

@@ -53,9 +53,11 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
                 .bytes()
                 .position(|b| b"=!<>~:".contains(&b))
                 .unwrap_or(text.len());
-            (text[..end].to_owned(), end)
+            // Spaces around the operator are how people write, not parts of names.
+            (text[..end].trim().to_owned(), end)
         }
     };
+    let is_spaced = text[..name_end].ends_with(' ');
     let missing = |parser: &Parser<'_>| {
         parser
             .error(name_end..text.len(), "a condition needs an operator")
@@ -66,7 +68,10 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
     if name.is_empty() || name_end == text.len() {
         return Err(missing(&parser));
     }
-    let (operator, value_start) = parser.operator(name_end)?;
+    let (operator, mut value_start) = parser.operator(name_end)?;
+    if is_spaced {
+        value_start += text[value_start..].len() - text[value_start..].trim_start().len();
+    }
     let value = &text[value_start..];
     if value.starts_with('"') || (operator == Operator::Contains && value == "*") {
         parser.at = value_start;

@@ -168,9 +168,4 @@ impl Block {
         // It was just put there.
         Ok(self.all.get_or_insert_default())
     }
-
-    /// All columns, if they were read.
-    pub(super) fn into_rows(self) -> Option<Rows> {
-        self.all
-    }
 }

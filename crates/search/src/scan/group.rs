@@ -86,8 +86,8 @@ pub struct GroupScan<'a> {
     decisions: Vec<Decisions>,
     shapes: HashMap<(usize, u32), Arc<Shape>>,
     text_decisions: TextDecisions,
-    /// Blocks whose columns were all read, for the records of the selected rows.
-    rows: HashMap<usize, Rows>,
+    /// Blocks with selected rows, with the columns that were read so far.
+    kept: HashMap<usize, Block>,
     damages: Vec<Damage>,
     words: Option<Option<Arc<Words>>>,
 }
@@ -111,7 +111,7 @@ impl<'a> GroupScan<'a> {
             decisions: evaluator.new_decisions(),
             shapes: HashMap::new(),
             text_decisions: TextDecisions::default(),
-            rows: HashMap::new(),
+            kept: HashMap::new(),
             damages: Vec::new(),
             words: None,
         }
@@ -255,7 +255,7 @@ impl<'a> GroupScan<'a> {
     }
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
-    /// block is kept for [`GroupScan::record`] if all of it was read.
+    /// block is kept for [`GroupScan::record`].
     pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
         let times = self.block.times(&mut self.reader)?.to_vec();
         let (received, sources, numbers) = self.block.identities(&mut self.reader)?;
@@ -270,9 +270,7 @@ impl<'a> GroupScan<'a> {
             }
         }));
         let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
-        if let Some(rows) = block.into_rows() {
-            self.rows.insert(selected.block, rows);
-        }
+        self.kept.insert(selected.block, block);
         Ok(())
     }
 
@@ -283,25 +281,28 @@ impl<'a> GroupScan<'a> {
         visit: impl FnOnce(&Record<'_>) -> T,
     ) -> Result<Option<T>, std::io::Error> {
         let number = key.block as usize;
-        if !self.rows.contains_key(&number) {
-            match self.reader.rows(number) {
-                Ok(rows) => {
-                    self.rows.insert(number, rows);
-                }
-                Err(error) => {
-                    self.note(error)?;
-                    return Ok(None);
-                }
+        let directory = self.directory;
+        let block = self
+            .kept
+            .entry(number)
+            .or_insert_with(|| Block::new(number, directory));
+        match block.rows(&mut self.reader) {
+            Ok(rows) => {
+                let view = RowsView::new(rows, &directory.schema, &mut self.plans);
+                Ok(Some(visit(&view.record(key.row as usize, key.id))))
+            }
+            Err(error) => {
+                self.kept.remove(&number);
+                self.note(error)?;
+                Ok(None)
             }
         }
-        let view = RowsView::new(&self.rows[&number], &self.directory.schema, &mut self.plans);
-        Ok(Some(visit(&view.record(key.row as usize, key.id))))
     }
 
     /// Bytes of lines in the blocks that are kept for records.
     pub fn kept_line_bytes(&self) -> u64 {
         let blocks = &self.directory.row_groups[self.number].blocks;
-        self.rows
+        self.kept
             .keys()
             .map(|number| u64::from(blocks[*number].line_bytes))
             .sum()
@@ -309,6 +310,6 @@ impl<'a> GroupScan<'a> {
 
     /// Forgets the blocks kept for records; they are read again when they are needed.
     pub fn forget_rows(&mut self) {
-        self.rows.clear();
+        self.kept.clear();
     }
 }

@@ -1,10 +1,11 @@
 //! Counting selected rows without making records of them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use logpond_record::{TimeRange, Timestamp, Value};
+use logpond_record::{SlotKind, TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnSpec, ColumnType, NULL, Overflow};
+use logpond_segment::rows::{Column, ColumnType, NULL, Overflow};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
@@ -19,25 +20,81 @@ impl GroupScan<'_> {
         selected: &Selected,
         top: &mut Top,
     ) -> Result<(), ReadError> {
-        if !matches!(Target::new(field), Target::Field(_)) || self.mixes_numbers(field) {
+        if !matches!(Target::new(field), Target::Field(_)) {
             return self.each_record(selected, |record| top.add(record));
         }
         let mut without = Vec::new();
         match self.directory.schema.column(field) {
             None => without.extend_from_slice(&selected.rows),
             Some(number) => {
-                let kind = self.directory.schema.columns[number].kind;
-                let (block, reader, _) = self.parts();
-                let column = block.field(number, reader)?;
-                count_column(column, kind, &selected.rows, &mut without, |value, rows| {
+                self.count_field(number, &selected.rows, &mut without, |value, rows| {
                     top.add_value(Some(value), rows);
-                });
+                })?;
             }
         }
         for row in without {
             self.value_elsewhere(field, row as usize, |value| top.add_value(value, 1))?;
         }
         Ok(())
+    }
+
+    /// Hands over each distinct value of a column with how many of some rows have it, and
+    /// collects the rows without a value.
+    fn count_field(
+        &mut self,
+        number: usize,
+        rows: &[u32],
+        without: &mut Vec<u32>,
+        mut visit: impl FnMut(&Value<'_>, u64),
+    ) -> Result<(), ReadError> {
+        let directory = self.directory;
+        let spec = &directory.schema.columns[number];
+        let holds_fractions = matches!(spec.kind, ColumnType::Float | ColumnType::Decimal(_));
+        let whole = match holds_fractions && self.mixes_numbers(&spec.name) {
+            true => self.rows_of_whole_numbers(&spec.name, rows)?,
+            false => Vec::new(),
+        };
+        let (block, reader, _) = self.parts();
+        let column = block.field(number, reader)?;
+        if whole.is_empty() {
+            count_column(column, spec.kind, rows, without, visit);
+            return Ok(());
+        }
+        let mut counts: HashMap<(u64, bool), u64> = HashMap::new();
+        for (&row, &is_whole) in rows.iter().zip(&whole) {
+            match column_value(column, spec.kind, row as usize) {
+                Some(Value::Float(f)) => *counts.entry((f.to_bits(), is_whole)).or_default() += 1,
+                Some(value) => visit(&value, 1),
+                None => without.push(row),
+            }
+        }
+        for ((bits, is_whole), count) in counts {
+            let number = f64::from_bits(bits);
+            match is_whole {
+                true => visit(&Value::Int(number as i64), count),
+                false => visit(&Value::Float(number), count),
+            }
+        }
+        Ok(())
+    }
+
+    /// For each of some rows, whether its shape has a slot of this name for whole numbers: a
+    /// column of fractions holds these as well and cannot tell.
+    fn rows_of_whole_numbers(&mut self, name: &str, rows: &[u32]) -> Result<Vec<bool>, ReadError> {
+        let (block, reader, _) = self.parts();
+        let shapes = block.shapes(reader)?;
+        let values = Arc::clone(&shapes.values);
+        let codes: Vec<u32> = rows.iter().map(|row| shapes.codes[*row as usize]).collect();
+        let mut known: Vec<Option<bool>> = vec![None; values.len()];
+        let mut is_whole = |code: u32| {
+            let known = &mut known[code as usize];
+            *known.get_or_insert_with(|| {
+                let shape = self.shape(&values, code);
+                let slot = shape.slots().iter().find(|slot| &*slot.name == name);
+                slot.is_some_and(|slot| slot.kind == SlotKind::Int)
+            })
+        };
+        Ok(codes.into_iter().map(&mut is_whole).collect())
     }
 
     /// Hands over a field's value that is not in its column.
@@ -87,24 +144,12 @@ impl GroupScan<'_> {
         selected: &Selected,
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
-        let mixed = |spec: &ColumnSpec| self.mixes_numbers(&spec.name);
-        if self.directory.schema.columns.iter().any(mixed) {
-            return self.each_record(selected, |record| stats.add(record));
-        }
         stats.add_rows(selected.rows.len() as u64);
-        for number in 0..self.directory.schema.columns.len() {
-            let spec = &self.directory.schema.columns[number];
-            let (block, reader, _) = self.parts();
-            let column = block.field(number, reader)?;
-            count_column(
-                column,
-                spec.kind,
-                &selected.rows,
-                &mut Vec::new(),
-                |value, rows| {
-                    stats.add_value(&spec.name, value, rows);
-                },
-            );
+        let directory = self.directory;
+        for (number, spec) in directory.schema.columns.iter().enumerate() {
+            self.count_field(number, &selected.rows, &mut Vec::new(), |value, rows| {
+                stats.add_value(&spec.name, value, rows);
+            })?;
         }
         let (block, reader, _) = self.parts();
         let more = block.more(reader)?;

@@ -73,6 +73,79 @@ fn of_equal_segments_one_stays() {
 }
 
 #[test]
+fn what_counts_lists_every_source_once_where_that_is_possible() {
+    let table: &[(&[&[u64]], &[u128])] = &[
+        (&[], &[]),
+        (&[&[0], &[1]], &[0, 1]),
+        // A merge and its inputs, also merged again.
+        (&[&[0], &[1], &[0, 1]], &[2]),
+        (&[&[0], &[1], &[2], &[0, 1], &[0, 1, 2]], &[4]),
+        // Equal ones: the newest.
+        (&[&[0], &[0], &[0]], &[2]),
+        // Two merges that share an input: one of them, and the rest from elsewhere.
+        (&[&[0], &[1], &[2], &[0, 1], &[1, 2]], &[0, 4]),
+        // Without that rest both count, until they are merged.
+        (&[&[0, 1], &[1, 2]], &[0, 1]),
+    ];
+    for (sets, expected) in table {
+        let live: Vec<Live> = sets
+            .iter()
+            .enumerate()
+            .map(|(id, list)| live(id as u128, list.iter().copied(), 0, 100))
+            .collect();
+        let expected: Vec<Id> = expected.iter().map(|id| Id(*id)).collect();
+        assert_eq!(cover(&live), expected, "{sets:?}");
+    }
+}
+
+proptest! {
+    /// Whatever is live: no source is lost, and what is left out is covered.
+    #[test]
+    fn what_counts_loses_no_source(sets in prop::collection::vec(prop::collection::btree_set(0u64..12, 0..6), 0..10)) {
+        let live: Vec<Live> = sets
+            .iter()
+            .enumerate()
+            .map(|(id, list)| live(id as u128, list.iter().copied(), 0, 100))
+            .collect();
+        let counting = cover(&live);
+        let (kept, left): (Vec<&Live>, Vec<&Live>) =
+            live.iter().partition(|segment| counting.contains(&segment.id));
+        for segment in left {
+            prop_assert!(covers(kept.iter().copied(), &segment.sources));
+        }
+    }
+
+    /// Merges of merges, with any of them and of their inputs still there.
+    #[test]
+    fn merges_and_their_inputs_count_once(
+        joins in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..8),
+        gone in prop::collection::vec(any::<bool>(), 24),
+    ) {
+        let mut roots: Vec<Vec<u64>> = (0..8).map(|source| vec![source]).collect();
+        let mut all = roots.clone();
+        for (a, b) in joins {
+            if roots.len() > 1 {
+                let first = roots.swap_remove(a.index(roots.len()));
+                let at = b.index(roots.len());
+                roots[at].extend(first);
+                all.push(roots[at].clone());
+            }
+        }
+        let there = all.iter().enumerate().filter(|(at, _)| !gone[*at]);
+        let live: Vec<Live> = there
+            .map(|(id, list)| live(id as u128, list.iter().copied(), 0, 100))
+            .collect();
+        let mut counted = SourceSet::new();
+        let counting = cover(&live);
+        for segment in live.iter().filter(|segment| counting.contains(&segment.id)) {
+            prop_assert!(counted.is_disjoint(&segment.sources));
+            counted.union_with(&segment.sources);
+        }
+        prop_assert!(live.iter().all(|segment| counted.contains_all(&segment.sources)));
+    }
+}
+
+#[test]
 fn segments_that_share_a_source_become_one() {
     let segments = [
         live(1, [0, 1], 5, 100),

@@ -121,6 +121,11 @@ fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, Malformed> {
     })
 }
 
+/// Whether no row of an optional column's page has a value.
+pub(super) fn is_without_values(body: &[u8], rows: usize) -> Result<bool, Malformed> {
+    split(body, rows, true).map(|parts| parts.count == 0)
+}
+
 /// Decodes the data page of `rows` rows.
 pub(super) fn decode(
     physical: Physical,

@@ -26,6 +26,9 @@ const TAIL_BYTES_MAX: u64 = 64 << 20;
 /// The largest page that is decompressed: a block holds at most one line beyond its limit.
 const PAGE_BYTES_MAX: usize = 256 << 20;
 
+/// What a Parquet file starts and ends with.
+const MAGIC: &[u8; 4] = b"PAR1";
+
 /// Bytes of a file that are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -165,6 +168,11 @@ impl SegmentFile {
         self.bytes
     }
 
+    /// Where the directory ends and the Parquet footer with its indexes begins.
+    pub fn footer_from(&self) -> u64 {
+        self.directory.offset + self.directory.bytes as u64
+    }
+
     /// Reads and checks the directory.
     pub fn read_directory(&self) -> Result<Directory, ReadError> {
         let Place {
@@ -192,6 +200,46 @@ impl SegmentFile {
             return Err(wrong("the directory contradicts itself"));
         }
         Ok(directory)
+    }
+
+    /// Checks what only other readers look at: the bytes that a Parquet file starts with.
+    pub fn check_start(&self) -> Result<(), ReadError> {
+        match read(&*self.file, 0, MAGIC.len())? == MAGIC {
+            true => Ok(()),
+            false => Err(damaged(
+                0,
+                MAGIC.len() as u64,
+                "the file does not start like a segment",
+            )),
+        }
+    }
+
+    /// The ranges between pages, token indexes, directory and footer that nothing describes, as
+    /// offset and length. No checksum covers them, and no writer leaves any.
+    pub fn gaps(&self, directory: &Directory) -> Vec<(u64, u64)> {
+        let mut parts = vec![
+            (0, MAGIC.len() as u64),
+            // The footer's checksum covers everything behind the directory.
+            (self.directory.offset, self.bytes - self.directory.offset),
+        ];
+        for group in &directory.row_groups {
+            let pages = group
+                .columns
+                .iter()
+                .flat_map(|column| column.dictionary.iter().chain(&column.pages));
+            parts.extend(pages.map(|page| (page.offset, u64::from(page.bytes))));
+            parts.push((group.tokens.offset, u64::from(group.tokens.bytes)));
+        }
+        parts.sort_unstable();
+        let mut gaps = Vec::new();
+        let mut reached = 0;
+        for (offset, bytes) in parts {
+            if offset > reached {
+                gaps.push((reached, offset - reached));
+            }
+            reached = reached.max(offset.saturating_add(bytes));
+        }
+        gaps
     }
 
     /// A reader of one row group.
@@ -239,7 +287,7 @@ fn read_tail(file: &dyn ReadAt, bytes: u64) -> Result<Vec<u8>, ReadError> {
     let length = u64::from(u32::from_le_bytes(
         trailer[..4].try_into().unwrap_or_default(),
     ));
-    if &trailer[4..] != b"PAR1" || length > TAIL_BYTES_MAX || length + 12 > bytes {
+    if &trailer[4..] != MAGIC || length > TAIL_BYTES_MAX || length + 12 > bytes {
         return Err(damaged(
             bytes - 8,
             8,
@@ -320,6 +368,26 @@ impl RowGroupReader<'_> {
     pub fn check_tokens(&mut self) -> Result<(), ReadError> {
         let length = self.group.tokens.bytes as usize;
         self.bytes(0, length).map(|_| ())
+    }
+
+    /// Reads every page, also those of columns without values, which nobody else reads. Gives what
+    /// is damaged.
+    ///
+    /// # Errors
+    /// When the disk fails; damage is no error.
+    pub fn check_pages(&mut self) -> io::Result<Vec<Damage>> {
+        let group = self.group;
+        let mut damages = Vec::new();
+        for column in &group.columns {
+            for page in column.dictionary.iter().chain(&column.pages) {
+                match self.page(page) {
+                    Ok(_) => {}
+                    Err(ReadError::Damaged(damage)) => damages.push(damage),
+                    Err(ReadError::Disk(error)) => return Err(error),
+                }
+            }
+        }
+        Ok(damages)
     }
 
     /// Event times of a block's rows, in nanoseconds.
@@ -465,10 +533,15 @@ impl RowGroupReader<'_> {
             [page] => page,
             pages => &pages[block],
         };
+        let body = self.page(page)?;
+        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        if optional && page::is_without_values(&body, rows).map_err(wrong)? {
+            // A block of other kinds of rows: the dictionary is of no use to it.
+            return Ok(Column::Absent);
+        }
         if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
             self.dictionaries[number] = self.dictionary(entry, physical)?;
         }
-        let body = self.page(page)?;
         page::decode(
             physical,
             optional,

@@ -1,5 +1,8 @@
 //! Segment files as a whole: written, read back, read by others, damaged.
 
+mod golden;
+mod verified;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +18,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::disk::{AppendFile, ReadAt};
 use crate::rows::{Plans, Rows, RowsBuilder, RowsView};
+use crate::tally::Tally;
 use crate::tokens::tokens;
 
 const INCARNATION: Incarnation = Incarnation(0x1234_5678_9abc_def0_1122_3344_5566_7788);
@@ -154,13 +158,15 @@ fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Me
     let counts = builder.counts();
     let schema = counts.schema();
     let file = Memory::default();
+    let mut tally = Tally::default();
+    records.iter().for_each(|r| tally.add_row(r.id, &line(r)));
     let source = SourceEntry {
         source: SourceId {
             incarnation: INCARNATION,
             sequence: 3,
         },
-        rows: records.len() as u64,
-        hash: 5,
+        rows: tally.rows,
+        hash: tally.hash_sum,
     };
     let mut writer = SegmentWriter::new(
         Box::new(file.clone()),

@@ -37,7 +37,7 @@ pub use read::{
     DAMAGES_LISTED_MAX, Damage, Damages, Entries, Frame, Frames, JournalFile, OpenError, Scanned,
     fuzz_frames,
 };
-pub use recover::{Cut, RecoverError, Recovered, Unusable, recover};
+pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
 pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
 pub use writer::{Appended, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};
 

@@ -128,6 +128,18 @@ pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
     Ok(recovery.recovered)
 }
 
+/// Puts a closed file aside, for people to look at: its readable rows are in a segment, but parts
+/// of it are damaged. It is not read any more, and every start lists it. Gives its new path.
+///
+/// # Errors
+/// When the disk fails; the file may have its old or its new name then.
+pub fn set_aside(disk: &dyn Disk, file: &ClosedFile) -> io::Result<String> {
+    let to = path(file.source, SUFFIX_QUARANTINED);
+    disk.rename(&file.path, &to)?;
+    disk.sync_directory(DIRECTORY)?;
+    Ok(to)
+}
+
 struct Recovery<'d> {
     disk: &'d dyn Disk,
     recovered: Recovered,

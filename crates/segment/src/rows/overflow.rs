@@ -83,15 +83,23 @@ impl<'a> Overflow<'a> {
     }
 }
 
-fn scalar(text: &str) -> Option<Value<'static>> {
-    Some(match text {
-        "null" => Value::Null,
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
+/// A number whose text is not what its value renders to was kept as JSON text for that reason
+/// (`1e400`, which no float holds), and is given back as such.
+fn scalar(text: &str) -> Option<Value<'_>> {
+    let value = match text {
+        "null" => return Some(Value::Null),
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
         _ => match text.parse() {
             Ok(int) => Value::Int(int),
             Err(_) => Value::Float(text.parse().ok()?),
         },
+    };
+    let mut rendered = Vec::with_capacity(text.len());
+    value.write_text(&mut rendered);
+    Some(match rendered == text.as_bytes() {
+        true => value,
+        false => Value::Json(Cow::Borrowed(text)),
     })
 }
 
@@ -181,7 +189,11 @@ mod tests {
             any::<i64>().prop_map(Value::Int),
             (-1e9..1e9f64).prop_map(Value::Float),
             any::<String>().prop_map(|s| Value::Str(s.into())),
+            any::<f64>()
+                .prop_filter("no JSON", |f| f.is_finite())
+                .prop_map(Value::Float),
             Just(Value::Json(r#"[1,"]}\"",{"a":{}}]"#.into())),
+            Just(Value::Json("1e400".into())),
         ]
     }
 

@@ -43,7 +43,7 @@ impl Sink {
             When::Never => false,
         };
         Sink {
-            renderer: renderer(format, style),
+            renderer: renderer(format, style, only_fields),
             is_verbatim: format == Format::Json && only_fields.is_empty(),
             only_fields: only_fields.to_vec(),
             buffer: Vec::with_capacity(BUFFER_BYTES),

@@ -81,6 +81,27 @@ fn a_long_query_may_come_as_a_form() {
 }
 
 #[test]
+fn a_query_may_come_as_json_and_no_body_is_ignored() {
+    let pond = pond();
+    let ask = |content_type: &str, body: &str| {
+        let headers = [("Content-Type", content_type)];
+        request(
+            pond.http(),
+            "POST",
+            "/api/v1/query",
+            &headers,
+            body.as_bytes(),
+        )
+    };
+    let body = r#"{"from":"@0","q":"level=error AND \"record 6\"","limit":5}"#;
+    let (rows, _) = ask("application/json; charset=utf-8", body).rows();
+    assert_eq!((rows.len(), &rows[0]["n"]), (1, &6.into()));
+    assert_eq!(ask("application/json", r#"{"nonsense":1}"#).status, 400);
+    assert_eq!(ask("application/json", "[").status, 400);
+    assert_eq!(ask("text/plain", body).status, 415);
+}
+
+#[test]
 fn tables() {
     let pond = pond();
     let (rows, trailer) = get(pond.http(), "/api/v1/top?from=@0&field=level").rows();

@@ -50,7 +50,7 @@ fn limits_are_named_and_lists_are_cut() {
     );
     assert_eq!(
         reasons(&pushed)[1],
-        "line 3: the line has 9 bytes, more than the limit of 8 bytes a line"
+        "line 3: the line has 9 bytes, more than the limit of 8 bytes a line (line-bytes-max)"
     );
 }
 

@@ -1,0 +1,49 @@
+//! Files whose rows are missing from every answer.
+//!
+//! Invariant: a file is listed from the moment it is put aside until somebody has removed it; as
+//! nobody knows which rows were in it, no answer is complete until then.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_segment::disk::Disk;
+
+/// A file, by the names it may have.
+struct Aside {
+    /// In the order that it gets them.
+    paths: Vec<String>,
+    why: String,
+}
+
+/// The files that were put aside. Cheap to clone; all clones are the same list.
+#[derive(Clone, Default)]
+pub struct PutAside(Arc<Mutex<Vec<Aside>>>);
+
+impl PutAside {
+    /// Adds a file, and why it cannot be read. A file that is about to be renamed has two paths,
+    /// the new one last, so that it is listed all the while.
+    pub fn add(&self, paths: &[&str], why: &str) {
+        let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !files.iter().any(|known| known.paths == paths) {
+            let why = why.to_owned();
+            files.push(Aside { paths, why });
+        }
+    }
+
+    /// The files that are still there, each with the reason. Costs one look at each.
+    pub fn list(&self, disk: &dyn Disk) -> Vec<String> {
+        let is_there = |path: &&String| {
+            let opened = disk.open(path);
+            !opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let mut listed = Vec::new();
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file| {
+            let found = file.paths.iter().find(is_there);
+            listed.extend(found.map(|path| format!("{path}: {}", file.why)));
+            found.is_some()
+        });
+        listed
+    }
+}

@@ -1,0 +1,350 @@
+//! Segments from journal files and from segments, on a disk in memory.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use logpond_record::{
+    Batch, EntryKind, Message, ShapeTable, SourceId, TimeSource, Timestamp, Value,
+};
+
+use super::*;
+use crate::journal::{self, Writer};
+use crate::mem_disk::{Fault, MemDisk};
+use crate::verify;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Closed journal files with so many rows each. Row *n* has its number as its text, and a time
+/// that jumps back and forth within a minute.
+fn journals(disk: &MemDisk, rows: &[u64]) -> Vec<ClosedFile> {
+    disk.create_directory(DIRECTORY).unwrap();
+    let mut writer = Writer::new(Arc::new(disk.clone()), journal::Settings::default());
+    let mut number = 0;
+    for (file, count) in rows.iter().enumerate() {
+        for first in (0..*count).step_by(10_000) {
+            let mut batch = Batch::new(EntryKind::Line, Vec::new());
+            for _ in first..(*count).min(first + 10_000) {
+                batch.push(format!("{number}").as_bytes());
+                number += 1;
+            }
+            let now = Timestamp((1000 + file as i64) * SECOND_NS);
+            writer.append(&batch, now, || Incarnation(5)).unwrap();
+        }
+        writer.close().unwrap();
+    }
+    writer.visible().snapshot().closed.to_vec()
+}
+
+fn time_of(number: i64) -> Timestamp {
+    Timestamp(1000 * SECOND_NS + number * 7919 % 60_000 * 1_000_000)
+}
+
+fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
+    let text = std::str::from_utf8(entry.raw).unwrap();
+    Record {
+        id: entry.id,
+        time: time_of(text.parse().unwrap()),
+        time_source: TimeSource::Line,
+        received: entry.received,
+        message: Message::Part(Value::Str(Cow::Borrowed(text))),
+        shape: ShapeTable::new().text(),
+        values: vec![Value::Null],
+        fixes: Vec::new(),
+        labels: Vec::new(),
+        whole: None,
+    }
+}
+
+fn build(disk: &MemDisk, id: u128, files: &[ClosedFile]) -> SegmentFile {
+    let built = from_journal(disk, Id(id), files, decode).unwrap();
+    assert_eq!(built.damages.count, 0);
+    open(disk, Id(id)).unwrap()
+}
+
+/// Every line with how often it is there; checks the segment and the order of its row groups.
+fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
+    assert_eq!(verify::deep(segment).unwrap(), []);
+    let directory = segment.read_directory().unwrap();
+    let mut plans = Plans::default();
+    let mut found = BTreeMap::new();
+    let mut reached = i64::MIN;
+    for group in 0..directory.row_groups.len() {
+        let (from, to) = directory.row_groups[group].time_bounds();
+        assert!(reached <= from, "row groups are slices of time");
+        reached = to;
+        let mut reader = segment.row_group(&directory, group);
+        for block in 0..directory.row_groups[group].blocks.len() {
+            let rows = reader.rows(block).unwrap();
+            let view = RowsView::new(&rows, &directory.schema, &mut plans);
+            for row in 0..rows.len() {
+                let mut line = Vec::new();
+                view.write_line(row, &mut line);
+                let number = String::from_utf8(line).unwrap().parse().unwrap();
+                assert_eq!(rows.time[row], time_of(number as i64).0);
+                *found.entry(number).or_insert(0) += 1;
+            }
+        }
+    }
+    found
+}
+
+fn once(numbers: impl Iterator<Item = u64>) -> BTreeMap<u64, u64> {
+    numbers.map(|number| (number, 1)).collect()
+}
+
+fn names(disk: &MemDisk) -> Vec<String> {
+    let entries = disk.list(DIRECTORY).unwrap();
+    entries.into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn a_segment_lists_what_the_journal_files_held() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[300, 1, 200]);
+    // The order of the files does not matter.
+    let shuffled = [files[2].clone(), files[0].clone(), files[1].clone()];
+    let segment = build(&disk, 1, &shuffled);
+    let manifest = segment.manifest();
+    let listed: Vec<_> = manifest
+        .sources
+        .iter()
+        .map(|s| (s.source, s.rows, s.hash))
+        .collect();
+    let expected: Vec<_> = files
+        .iter()
+        .map(|f| (f.source, f.summary.tally.rows, f.summary.tally.hash_sum))
+        .collect();
+    assert_eq!(listed, expected);
+    assert_eq!(lines(&segment), once(0..501));
+    assert_eq!(names(&disk), [format!("{}.parquet", Id(1))]);
+}
+
+#[test]
+fn a_shared_source_is_taken_once() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[100, 50, 70]);
+    let inputs = [
+        build(&disk, 1, &files[..2]),
+        build(&disk, 2, &files[1..]),
+        build(&disk, 3, &files[1..2]),
+    ];
+    let written = merge(&disk, Id(9), &inputs, Profile::Cold, &|| false).unwrap();
+    assert_eq!((written.manifest.rows, written.manifest.cold), (220, true));
+    let sources: Vec<SourceId> = written.manifest.sources.iter().map(|s| s.source).collect();
+    assert_eq!(sources, files.iter().map(|f| f.source).collect::<Vec<_>>());
+    assert_eq!(lines(&open(&disk, Id(9)).unwrap()), once(0..220));
+}
+
+#[test]
+fn merging_in_any_grouping_gives_the_same_rows() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[40, 40, 40, 40]);
+    let each: Vec<SegmentFile> = files
+        .iter()
+        .enumerate()
+        .map(|(n, file)| build(&disk, 1 + n as u128, std::slice::from_ref(file)))
+        .collect();
+    let merged = |id, inputs: &[SegmentFile]| {
+        merge(&disk, Id(id), inputs, Profile::Hot, &|| false).unwrap();
+        open(&disk, Id(id)).unwrap()
+    };
+    let pairs = [merged(11, &each[..2]), merged(12, &each[2..])];
+    let (twice, at_once) = (merged(13, &pairs), merged(14, &each));
+    assert_eq!(lines(&twice), once(0..160));
+    assert_eq!(lines(&at_once), once(0..160));
+    assert_eq!(twice.manifest().sources, at_once.manifest().sources);
+}
+
+#[test]
+fn many_rows_become_slices_of_time() {
+    let disk = MemDisk::new();
+    let count = ROW_GROUP_ROWS_MAX as u64 + 20_000;
+    let files = journals(&disk, &[count / 2, count - count / 2]);
+    let segment = build(&disk, 1, &files);
+    let directory = segment.read_directory().unwrap();
+    assert!(directory.row_groups.len() > 1);
+    let rows = directory.row_groups.iter().map(|group| group.rows());
+    assert!(rows.clone().all(|rows| rows <= ROW_GROUP_ROWS_MAX));
+    assert_eq!(rows.sum::<usize>() as u64, count);
+    assert_eq!(lines(&segment), once(0..count));
+}
+
+/// A writer that is given other rows than its sources have must not make a file of them (R4).
+#[test]
+fn rows_that_do_not_add_up_end_the_writing() {
+    let source = |sequence, rows| SourceEntry {
+        source: SourceId {
+            incarnation: Incarnation(5),
+            sequence,
+        },
+        rows,
+        hash: 0,
+    };
+    let table = [
+        (vec![source(0, 2), source(1, 1)], true),
+        (vec![source(0, 1), source(1, 2)], false),
+        (vec![source(0, 3), source(1, 1)], false),
+        (vec![source(0, 3)], false),
+    ];
+    for (number, (sources, is_fine)) in table.into_iter().enumerate() {
+        let disk = MemDisk::new();
+        disk.create_directory(DIRECTORY).unwrap();
+        let mut builder = RowsBuilder::new();
+        for (row, source) in [0, 0, 1].into_iter().enumerate() {
+            let entry = Entry {
+                id: Id::new(1, Incarnation(5), row as u64),
+                received: Timestamp(1_000_000),
+                kind: EntryKind::Line,
+                labels: &Vec::new(),
+                raw: b"7",
+            };
+            builder.push(&decode(&entry), row as u64, source, 1);
+        }
+        let counts = builder.counts();
+        let schema = counts.schema();
+        let file = disk.create(&path(Id(1), SUFFIX_TEMPORARY)).unwrap();
+        let profile = Profile::Hot;
+        let mut writer =
+            SegmentWriter::new(file, Id(1), profile, counts, schema.clone(), sources).unwrap();
+        let result = writer.write(&builder.take(&schema));
+        let result = result.and_then(|()| writer.finish().map(|_| ()));
+        assert_eq!(result.is_ok(), is_fine, "case {number}: {result:?}");
+    }
+}
+
+#[test]
+fn a_damaged_input_ends_a_merge_and_stays_as_it_is() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[500, 500]);
+    build(&disk, 1, &files[..1]);
+    build(&disk, 2, &files[1..]);
+    let damaged = path(Id(2), SUFFIX_LIVE);
+    let whole = disk.read(&damaged).unwrap();
+    let segment = open(&disk, Id(2)).unwrap();
+    let directory = segment.read_directory().unwrap();
+    let page = directory.row_groups[0].columns[0].pages[0];
+    let mut bytes = whole.clone();
+    bytes[page.offset as usize + page.header_bytes as usize] ^= 1;
+    disk.write(&damaged, &bytes);
+    let inputs = [open(&disk, Id(1)).unwrap(), open(&disk, Id(2)).unwrap()];
+    let before: Vec<_> = [1, 2]
+        .map(|id| disk.read(&path(Id(id), SUFFIX_LIVE)))
+        .into();
+    let result = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false);
+    let Err(BuildError::Input(ReadError::Damaged(damage))) = result else {
+        panic!("a damaged input must end the merge");
+    };
+    assert_eq!(
+        (damage.offset, damage.bytes),
+        (page.offset, u64::from(page.bytes))
+    );
+    discard(&disk, Id(9)).unwrap();
+    let after: Vec<_> = [1, 2]
+        .map(|id| disk.read(&path(Id(id), SUFFIX_LIVE)))
+        .into();
+    assert_eq!(before, after);
+    assert_eq!(names(&disk).len(), 2);
+    // Damage in the directory is found before anything is written.
+    let mut bytes = whole;
+    let end = segment.footer_from() as usize;
+    bytes[end - 1] ^= 1;
+    disk.write(&damaged, &bytes);
+    let inputs = [open(&disk, Id(1)).unwrap(), open(&disk, Id(2)).unwrap()];
+    let result = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false);
+    assert!(matches!(result, Err(BuildError::Input(_))));
+    assert_eq!(names(&disk).len(), 2);
+}
+
+#[test]
+fn a_full_disk_ends_it_and_nothing_is_left() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[2000, 2000]);
+    let inputs = [build(&disk, 1, &files[..1]), build(&disk, 2, &files[1..])];
+    let space = disk.space().unwrap();
+    let used = space.total_bytes - space.free_bytes;
+    for free in [0, 1, 1000, 10_000] {
+        disk.set_capacity(Some(used + free));
+        let built = from_journal(&disk, Id(8), &files, decode).map(|_| ());
+        let merged = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false).map(|_| ());
+        for (id, result) in [(8, built), (9, merged)] {
+            assert!(
+                matches!(result, Err(BuildError::Write(_) | BuildError::Disk(_))),
+                "{free} bytes free: {result:?}"
+            );
+            discard(&disk, Id(id)).unwrap();
+        }
+        assert_eq!(names(&disk).len(), 2);
+        let space = disk.space().unwrap();
+        assert_eq!(space.free_bytes, free, "all room is given back");
+    }
+    disk.set_capacity(None);
+    merge(&disk, Id(9), &inputs, Profile::Hot, &|| false).unwrap();
+    assert_eq!(lines(&open(&disk, Id(9)).unwrap()), once(0..4000));
+}
+
+#[test]
+fn stopping_ends_a_merge() {
+    let disk = MemDisk::new();
+    let count = ROW_GROUP_ROWS_MAX as u64 + 1;
+    let files = journals(&disk, &[count]);
+    let inputs = [build(&disk, 1, &files)];
+    let result = merge(&disk, Id(9), &inputs, Profile::Hot, &|| true);
+    assert!(matches!(result, Err(BuildError::Stopped)));
+    discard(&disk, Id(9)).unwrap();
+    assert_eq!(names(&disk).len(), 1);
+}
+
+/// An error at any call: either there is a segment, or after [`discard`] nothing new.
+#[test]
+fn an_error_at_every_call_leaves_all_or_nothing() {
+    let mut failures = 0;
+    for call in 0.. {
+        let disk = MemDisk::new();
+        let files = journals(&disk, &[50, 50]);
+        let inputs = [build(&disk, 1, &files[..1]), build(&disk, 2, &files[1..])];
+        let first = disk.calls_count();
+        disk.fail_at(first + call, Fault::Error(io::ErrorKind::Other));
+        let result = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false);
+        let calls = disk.calls_count() - first;
+        disk.clear_faults();
+        if result.is_ok() {
+            assert!(call >= calls, "the error was ignored");
+            break;
+        }
+        failures += 1;
+        discard(&disk, Id(9)).unwrap();
+        let found = open_all(&disk).unwrap();
+        assert_eq!((found.live.len(), found.quarantined.len()), (2, 0));
+        assert_eq!(names(&disk).len(), 2);
+    }
+    assert!(failures > 10, "only {failures} calls");
+}
+
+#[test]
+fn a_start_puts_damaged_files_aside_and_counts_merges_once() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[30, 30, 30]);
+    let each: Vec<SegmentFile> = (0..3)
+        .map(|n| build(&disk, 1 + n as u128, &files[n..=n]))
+        .collect();
+    merge(&disk, Id(9), &each[..2], Profile::Hot, &|| false).unwrap();
+    let cut = disk.read(&path(Id(3), SUFFIX_LIVE)).unwrap();
+    disk.write(&path(Id(3), SUFFIX_LIVE), &cut[..cut.len() - 1]);
+    disk.write(&path(Id(7), SUFFIX_TEMPORARY), b"half");
+    for start in 0..2 {
+        let found = open_all(&disk).unwrap();
+        let aside = path(Id(3), SUFFIX_QUARANTINED);
+        let quarantined: Vec<&str> = found.quarantined.iter().map(|(p, _)| &**p).collect();
+        assert_eq!(quarantined, [&*aside]);
+        assert_eq!(found.trash.len(), 2 * start);
+        let settled = settle(&disk, found.live);
+        assert!(settled.error.is_none());
+        let live: Vec<Id> = settled.live.iter().map(|s| s.manifest().id).collect();
+        assert_eq!(live, [Id(9)]);
+        assert_eq!(settled.covered.len(), 2 * (1 - start));
+    }
+    purge(&disk, &[Id(1), Id(2)]).unwrap();
+    // Again, as after an error half-way.
+    purge(&disk, &[Id(1), Id(2)]).unwrap();
+    assert_eq!(names(&disk).len(), 2);
+}

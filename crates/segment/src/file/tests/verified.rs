@@ -1,0 +1,140 @@
+//! No byte of a segment file can change without notice.
+
+use super::*;
+use crate::verify;
+
+/// The samples in two files: one with many row groups and blocks, one at rest.
+fn files() -> Vec<Vec<u8>> {
+    let records = samples(1200);
+    [(Profile::Hot, 500), (Profile::Cold, 1200)]
+        .map(|(profile, rows_per_group)| {
+            let (file, _) = write(&records, profile, rows_per_group);
+            let bytes = file.0.lock().unwrap().clone();
+            bytes
+        })
+        .to_vec()
+}
+
+fn check(bytes: Vec<u8>) -> verify::Checked {
+    let file = Memory(Arc::new(Mutex::new(bytes)));
+    verify::file(Arc::new(file)).unwrap()
+}
+
+#[test]
+fn whole_files_have_no_damage() {
+    for bytes in files() {
+        let checked = check(bytes);
+        assert_eq!((checked.damages, checked.rows), (vec![], 1200));
+        assert_eq!(checked.id, Some(Id(9)));
+    }
+}
+
+#[test]
+fn a_byte_that_belongs_to_nothing_is_damage() {
+    let records = samples(300);
+    let (file, _) = write(&records, Profile::Hot, 300);
+    let segment = SegmentFile::open(Arc::new(file)).unwrap();
+    let mut directory = segment.read_directory().unwrap();
+    assert_eq!(segment.gaps(&directory), []);
+    let page = &mut directory.row_groups[0].columns[3].pages[0];
+    page.bytes -= 2;
+    let gap = (page.offset + u64::from(page.bytes), 2);
+    assert_eq!(segment.gaps(&directory), [gap]);
+}
+
+/// A segment whose rows are sound but not those that its manifest promises.
+#[test]
+fn rows_of_another_source_are_damage() {
+    let checked = check(write_with_hash(&samples(50), 5));
+    assert_eq!(
+        checked.damages[0].what,
+        "the rows are not those of the source"
+    );
+}
+
+fn write_with_hash(records: &[Record<'_>], hash: u128) -> Vec<u8> {
+    let mut builder = RowsBuilder::new();
+    for (number, record) in records.iter().enumerate() {
+        builder.push(record, number as u64, 0, line(record).len());
+    }
+    let counts = builder.counts();
+    let schema = counts.schema();
+    let file = Memory::default();
+    let source = SourceEntry {
+        source: SourceId {
+            incarnation: INCARNATION,
+            sequence: 3,
+        },
+        rows: records.len() as u64,
+        hash,
+    };
+    let sink = Box::new(file.clone());
+    let mut writer = SegmentWriter::new(
+        sink,
+        Id(9),
+        Profile::Hot,
+        counts,
+        schema.clone(),
+        vec![source],
+    )
+    .unwrap();
+    writer.write(&builder.take(&schema)).unwrap();
+    writer.finish().unwrap();
+    let bytes = file.0.lock().unwrap().clone();
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_changed_byte_is_found(which in 0usize..2, place in 0.0..1.0f64, flip in 1u8..=255) {
+        let mut bytes = FILES.with(|files| files[which].clone());
+        let at = (place * bytes.len() as f64) as usize;
+        bytes[at] ^= flip;
+        let checked = check(bytes);
+        prop_assert!(!checked.damages.is_empty(), "byte {at}");
+        prop_assert!(
+            checked.damages.iter().any(|d| (d.offset..d.offset + d.bytes).contains(&(at as u64))),
+            "byte {at} is not in {:?}", checked.damages
+        );
+    }
+
+    #[test]
+    fn any_shorter_file_is_found(which in 0usize..2, place in 0.0..1.0f64) {
+        let mut bytes = FILES.with(|files| files[which].clone());
+        bytes.truncate((place * bytes.len() as f64) as usize);
+        prop_assert!(!check(bytes).damages.is_empty());
+    }
+}
+
+thread_local! {
+    static FILES: Vec<Vec<u8>> = files();
+}
+
+/// The bytes around every seam, where a checksum could end too early or begin too late.
+#[test]
+fn the_bytes_at_every_seam_are_covered() {
+    let bytes = FILES.with(|files| files[0].clone());
+    let file = Memory(Arc::new(Mutex::new(bytes.clone())));
+    let segment = SegmentFile::open(Arc::new(file)).unwrap();
+    let directory = segment.read_directory().unwrap();
+    let mut seams = vec![0, 3, 4, bytes.len() - 1, bytes.len() - 8];
+    for group in &directory.row_groups {
+        for column in &group.columns {
+            for page in column.dictionary.iter().chain(&column.pages) {
+                let end = page.offset + u64::from(page.bytes);
+                seams.extend([page.offset, end - 1].map(|at| at as usize));
+            }
+        }
+        let end = group.tokens.offset + u64::from(group.tokens.bytes);
+        seams.extend([group.tokens.offset, end - 1, end].map(|at| at as usize));
+    }
+    seams.sort_unstable();
+    seams.dedup();
+    for at in seams {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x20;
+        assert!(!check(changed).damages.is_empty(), "byte {at}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Checking all files of a data directory, beside a server or without one.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::build;
+use crate::disk::{DirEntry, Disk};
+use crate::journal::{self, JournalFile, OpenError};
+
+/// How often the directory is listed anew because files went and came meanwhile. A server moves
+/// one a second at most, and each new one is checked within the next round.
+const ROUNDS_MAX: usize = 8;
+
+/// Something worth saying about a file.
+#[derive(Debug)]
+pub enum Finding {
+    /// Bytes that are not what they should be.
+    Damage {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        what: String,
+        /// First byte.
+        from: u64,
+        /// First byte behind.
+        to: u64,
+    },
+    /// What is no damage, but good to know.
+    Remark {
+        /// The file.
+        path: String,
+        /// What about it.
+        what: String,
+    },
+    /// A file that could not be read.
+    Error {
+        /// The file.
+        path: String,
+        /// What the disk said.
+        error: io::Error,
+    },
+}
+
+/// What was checked, and what came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Segments checked.
+    pub segments: u64,
+    /// Journal files checked.
+    pub journal_files: u64,
+    /// Rows that can be read.
+    pub rows: u64,
+    /// Bytes of the files checked.
+    pub bytes: u64,
+    /// Damaged places, and files that were put aside.
+    pub damages: u64,
+    /// Files that could not be read.
+    pub errors: u64,
+}
+
+/// Checks every journal file and every live segment, and names what was put aside.
+///
+/// A file that vanishes meanwhile is not damage: a server has moved its rows elsewhere, and what
+/// they moved to is checked as well.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Result<Totals> {
+    let mut checker = Checker {
+        disk,
+        say,
+        totals: Totals::default(),
+    };
+    let mut seen = BTreeSet::new();
+    for _ in 0..ROUNDS_MAX {
+        let mut is_new = false;
+        for directory in [journal::DIRECTORY, build::DIRECTORY] {
+            let mut entries = disk.list(directory)?;
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            for entry in entries {
+                let path = format!("{directory}/{}", entry.name);
+                if seen.insert(path.clone()) {
+                    is_new = true;
+                    checker.entry(directory, &path, &entry);
+                }
+            }
+        }
+        if !is_new {
+            break;
+        }
+    }
+    Ok(checker.totals)
+}
+
+struct Checker<'a> {
+    disk: &'a dyn Disk,
+    say: &'a mut dyn FnMut(Finding),
+    totals: Totals,
+}
+
+impl Checker<'_> {
+    fn entry(&mut self, directory: &str, path: &str, entry: &DirEntry) {
+        let result = if entry.name.ends_with(journal::SUFFIX_QUARANTINED) {
+            self.damage(
+                path,
+                "it was put aside; its rows are missing",
+                0,
+                entry.bytes,
+            );
+            Ok(())
+        } else if directory == journal::DIRECTORY {
+            self.journal(path, entry)
+        } else if entry.name.ends_with(build::SUFFIX_LIVE) {
+            self.segment(path, entry)
+        } else {
+            // Files being written, and retired ones.
+            Ok(())
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                self.totals.errors += 1;
+                let path = path.to_owned();
+                (self.say)(Finding::Error { path, error });
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn segment(&mut self, path: &str, entry: &DirEntry) -> io::Result<()> {
+        let file = self.disk.open(path)?;
+        let bytes = file.bytes()?;
+        let checked = super::file(file)?;
+        self.totals.segments += 1;
+        self.totals.bytes += bytes;
+        self.totals.rows += checked.rows;
+        for damage in &checked.damages {
+            let end = damage.offset.saturating_add(damage.bytes);
+            self.damage(path, damage.what, damage.offset, end);
+        }
+        if let Some(id) = checked.id
+            && entry.name != format!("{id}{}", build::SUFFIX_LIVE)
+        {
+            self.damage(path, "its name is not the id that it holds", 0, bytes);
+        }
+        Ok(())
+    }
+
+    fn journal(&mut self, path: &str, entry: &DirEntry) -> io::Result<()> {
+        let suffix = match journal::parse_name(&entry.name) {
+            // The copy of a file that is there as well.
+            Some((_, journal::SUFFIX_SALVAGE)) => return Ok(()),
+            Some((_, suffix)) => suffix,
+            None => {
+                self.remark(path, "it is not named like a journal file");
+                return Ok(());
+            }
+        };
+        let is_open = suffix == journal::SUFFIX_OPEN;
+        let journal = match JournalFile::open(self.disk, path) {
+            Ok(journal) => journal,
+            Err(OpenError::Disk(error)) => return Err(error),
+            Err(error) => {
+                self.damage(path, &error.to_string(), 0, entry.bytes);
+                return Ok(());
+            }
+        };
+        let scanned = match journal.scan() {
+            // It was cut while it was read: only ever done to what no sync had returned for.
+            Err(error) if is_open && error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            other => other?,
+        };
+        self.totals.journal_files += 1;
+        self.totals.bytes += journal.limit();
+        self.totals.rows += scanned.summary.rows();
+        let listed = scanned.damages.listed.len() as u64;
+        for damage in &scanned.damages.listed {
+            if is_open && damage.from >= scanned.good_end {
+                let bytes = damage.to - damage.from;
+                let what = format!("its last {bytes} bytes are no whole frame (yet)");
+                self.remark(path, &what);
+                continue;
+            }
+            let what = match damage.rows {
+                Some(rows) => format!("{}, {rows} rows", damage.reason),
+                None => damage.reason.to_string(),
+            };
+            self.damage(path, &what, damage.from, damage.to);
+        }
+        self.totals.damages += scanned.damages.count.saturating_sub(listed);
+        if !is_open && scanned.summary.rows() == 0 && scanned.damages.count == 0 {
+            self.damage(path, "a closed file without rows", 0, journal.limit());
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, path: &str, what: &str, from: u64, to: u64) {
+        self.totals.damages += 1;
+        let (path, what) = (path.to_owned(), what.to_owned());
+        (self.say)(Finding::Damage {
+            path,
+            what,
+            from,
+            to,
+        });
+    }
+
+    fn remark(&mut self, path: &str, what: &str) {
+        let (path, what) = (path.to_owned(), what.to_owned());
+        (self.say)(Finding::Remark { path, what });
+    }
+}
