@@ -123,8 +123,7 @@ impl Pass<'_> {
                     let last = frame.count().saturating_sub(1);
                     for (index, entry) in frame.entries().enumerate() {
                         // The last record of a skipped frame still tells how new the data is.
-                        if skips && index < last || !skips && index < last && !may_match(entry.raw)
-                        {
+                        if index < last && (skips || !may_match(entry.raw)) {
                             continue;
                         }
                         let record = parser.parse(&entry);

@@ -1,11 +1,8 @@
 //! One block of a row group, its columns read when they are first asked for.
 
 use logpond_record::Value;
-use logpond_segment::file::{Directory, ReadError, RowGroupReader};
+use logpond_segment::file::{Directory, Identities, ReadError, RowGroupReader};
 use logpond_segment::rows::{Column, ColumnType, Rows, StringColumn, from_decimal};
-
-/// Receive times in microseconds, sources and numbers.
-type Identities = (Vec<i64>, Vec<i64>, Vec<i64>);
 
 /// The columns of a block.
 pub(super) struct Block {

@@ -1,6 +1,6 @@
 //! Counting selected rows without making records of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use logpond_record::{SlotKind, TimeRange, Timestamp, Value};
@@ -60,7 +60,7 @@ impl GroupScan<'_> {
             count_column(column, spec.kind, rows, without, visit);
             return Ok(());
         }
-        let mut counts: HashMap<(u64, bool), u64> = HashMap::new();
+        let mut counts: BTreeMap<(u64, bool), u64> = BTreeMap::new();
         for (&row, &is_whole) in rows.iter().zip(&whole) {
             match column_value(column, spec.kind, row as usize) {
                 Some(Value::Float(f)) => *counts.entry((f.to_bits(), is_whole)).or_default() += 1,

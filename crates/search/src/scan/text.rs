@@ -6,8 +6,8 @@
 //! one once; lines are rendered only where a match could cross, and to settle rows whose lines
 //! deviate from their values.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub(super) fn select_by_text(
     let (whole, fix) = block.exceptions(reader)?;
     let more = block.more(reader)?.clone();
     let (mut wanted, mut open) = (Vec::new(), Vec::new());
-    let mut by_shape: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut by_shape: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for row in rows {
         let code = shapes.codes[row as usize];
         match whole.get(row as usize) {

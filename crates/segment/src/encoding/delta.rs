@@ -60,7 +60,7 @@ pub fn decode(mut input: &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), 
     let first = unzigzag(read_varint(input)?);
     let sane = (1..=1 << 16).contains(&block)
         && (1..=256).contains(&miniblocks)
-        && block % miniblocks == 0;
+        && block.is_multiple_of(miniblocks);
     if !sane || total != count {
         return Err(Malformed("the header of packed integers is wrong"));
     }

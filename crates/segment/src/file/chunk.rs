@@ -90,9 +90,10 @@ impl ChunkEncoder {
             }
             None => Layout::Values,
         };
-        let whole = [0..input.order.len()];
+        let all = 0..input.order.len();
+        let whole = std::slice::from_ref(&all);
         let blocks = if is_uniform(input, dictionary.as_ref()) {
-            &whole
+            whole
         } else {
             input.blocks
         };

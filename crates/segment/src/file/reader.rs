@@ -323,6 +323,9 @@ fn parse_place(text: &str) -> Option<Place> {
     parts.next().is_none().then_some(place)
 }
 
+/// Receive times in microseconds, sources and numbers of rows.
+pub type Identities = (Vec<i64>, Vec<i64>, Vec<i64>);
+
 /// Reads the columns of one row group, block by block.
 pub struct RowGroupReader<'a> {
     file: &'a dyn ReadAt,
@@ -446,10 +449,7 @@ impl RowGroupReader<'_> {
     }
 
     /// Receive times in microseconds, sources and numbers of a block's rows.
-    pub fn identities(
-        &mut self,
-        block: usize,
-    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i64>), ReadError> {
+    pub fn identities(&mut self, block: usize) -> Result<Identities, ReadError> {
         Ok((
             self.ints(2, block)?,
             self.ints(4, block)?,

@@ -18,8 +18,7 @@ fn path() -> PathBuf {
 /// Hot, in two row groups, so that dictionaries, offsets and times restart.
 fn written() -> Vec<u8> {
     let (file, _) = write(&samples(ROWS), Profile::Hot, 90);
-    let bytes = file.0.lock().unwrap().clone();
-    bytes
+    file.0.lock().unwrap().clone()
 }
 
 fn golden() -> Vec<u8> {

@@ -9,8 +9,7 @@ fn files() -> Vec<Vec<u8>> {
     [(Profile::Hot, 500), (Profile::Cold, 1200)]
         .map(|(profile, rows_per_group)| {
             let (file, _) = write(&records, profile, rows_per_group);
-            let bytes = file.0.lock().unwrap().clone();
-            bytes
+            file.0.lock().unwrap().clone()
         })
         .to_vec()
 }
@@ -80,8 +79,7 @@ fn write_with_hash(records: &[Record<'_>], hash: u128) -> Vec<u8> {
     .unwrap();
     writer.write(&builder.take(&schema)).unwrap();
     writer.finish().unwrap();
-    let bytes = file.0.lock().unwrap().clone();
-    bytes
+    file.0.lock().unwrap().clone()
 }
 
 proptest! {
