@@ -72,7 +72,6 @@ fn text_questions(corpora: &Corpora) -> Outcome<Vec<Question>> {
         .as_str()
         .unwrap_or_default();
     let trace = trace.trim_start_matches("trace_id ").to_string();
-    let pattern = r"[0-9]+\.[0-9]+ [a-z]+ qzx";
     Ok(vec![
         Question {
             victoria_logs: Some(once.clone()),
@@ -112,25 +111,49 @@ fn text_questions(corpora: &Corpora) -> Outcome<Vec<Question>> {
             lines: texts(&["-iF", &any_case]),
             ..question("rare word, any case", count(&format!("i\"{any_case}\"")))
         },
+    ])
+}
+
+/// Questions for regular expressions, and the one that no index helps with.
+fn pattern_questions(corpora: &Corpora) -> Vec<Question> {
+    let literals = corpora.mixed.facts["regex"]["pattern"]
+        .as_str()
+        .unwrap_or_default();
+    let classes = r"[0-9]{3,5}\.[0-9]+ seconds";
+    // No word in it, so no index can help: every text is read.
+    let scanned = "}; {";
+    vec![
         Question {
-            victoria_logs: Some(format!(
-                "~\"{}\" | stats count()",
-                pattern.replace('\\', "\\\\")
-            )),
-            lines: texts(&["-E", pattern]),
+            victoria_logs: Some(peer_pattern(literals)),
+            lines: texts(&["-E", literals]),
+            ..question("regex with literals", count(&slashed(literals)))
+        },
+        Question {
+            victoria_logs: Some(peer_pattern(classes)),
+            lines: texts(&["-E", classes]),
+            ..question("regex that starts with classes", count(&slashed(classes)))
+        },
+        Question {
+            victoria_logs: Some(peer_pattern("}; [{]")),
+            lines: texts(&["-F", scanned]),
+            is_scan: true,
             ..question(
-                "regex that starts with classes",
-                count(&format!("/{pattern}/")),
+                "full scan (text without a word)",
+                count(&format!("\"{scanned}\"")),
             )
         },
-        Question {
-            victoria_logs: Some("~\"q9zjx\" | stats count()".into()),
-            lines: texts(&["-F", "q9zjx"]),
-            is_scan: true,
-            target_ms: None,
-            ..question("full scan (absent substring)", count("q9zjx"))
-        },
-    ])
+    ]
+}
+
+/// A regular expression in our language.
+fn slashed(pattern: &str) -> String {
+    format!("/{}/", pattern.replace('/', "\\/"))
+}
+
+/// The count of what matches a regular expression in the peer's language.
+fn peer_pattern(pattern: &str) -> String {
+    let escaped = pattern.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("~\"{escaped}\" | stats count()")
 }
 
 /// Questions for order, fields and aggregates.
@@ -230,10 +253,11 @@ pub(super) fn measure(
     ];
     let title = format!("Asking, {:.1} M records", corpora.lines() as f64 / 1e6);
     report.table(&title, &columns);
-    for question in text_questions(corpora)?
+    let questions = text_questions(corpora)?
         .into_iter()
-        .chain(field_questions())
-    {
+        .chain(pattern_questions(corpora))
+        .chain(field_questions());
+    for question in questions {
         let cells = asked.ask(&question)?;
         report.row(cells);
     }
