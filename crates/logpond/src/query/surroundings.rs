@@ -14,7 +14,7 @@ use super::QueryError;
 
 /// Matches whose surroundings are worked out; behind the last of them everything is looked at.
 /// When there are so many, their surroundings are a large part of all rows anyway.
-pub(super) const MATCHES_MAX: usize = 1000;
+pub(super) const MATCHES_MAX: usize = 10_000;
 
 /// Row groups whose times are kept, 8 bytes a row: neighbouring matches need the same ones.
 const KEPT_GROUPS_MAX: usize = 4;
