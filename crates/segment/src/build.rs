@@ -19,8 +19,8 @@ use parquet::errors::ParquetError;
 use crate::compact::{self, Live};
 use crate::disk::Disk;
 use crate::file::{
-    Directory, Manifest, Profile, ROW_GROUP_ROWS_MAX, ReadError, SegmentFile, SegmentWriter,
-    SourceEntry, Written,
+    Directory, Profile, ROW_GROUP_ROWS_MAX, ReadError, SegmentFile, SegmentWriter, SourceEntry,
+    Written,
 };
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
 use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
@@ -558,14 +558,6 @@ pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
         }
     }
     disk.sync_directory(DIRECTORY)
-}
-
-/// The manifests of some segments, for planners.
-pub fn manifests(segments: &[SegmentFile]) -> Vec<Arc<Manifest>> {
-    segments
-        .iter()
-        .map(|segment| Arc::clone(segment.manifest()))
-        .collect()
 }
 
 #[cfg(test)]

@@ -14,21 +14,12 @@ pub fn encode(values: &[i64], out: &mut Vec<u8>) {
     write_varint(MINIBLOCKS as u64, out);
     write_varint(values.len() as u64, out);
     write_varint(zigzag(values.first().copied().unwrap_or(0)), out);
-    let mut deltas = Vec::with_capacity(BLOCK);
-    for block in values
-        .get(1..)
-        .unwrap_or(&[])
-        .chunks(BLOCK)
-        .scan(0, |at, block| {
-            let from = *at;
-            *at += block.len();
-            Some((from, block.len()))
-        })
-    {
-        let (from, length) = block;
-        deltas.clear();
-        deltas.extend((from..from + length).map(|i| values[i + 1].wrapping_sub(values[i])));
-        encode_block(&deltas, out);
+    let deltas: Vec<i64> = values
+        .windows(2)
+        .map(|pair| pair[1].wrapping_sub(pair[0]))
+        .collect();
+    for block in deltas.chunks(BLOCK) {
+        encode_block(block, out);
     }
 }
 

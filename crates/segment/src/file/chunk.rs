@@ -16,7 +16,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::directory::{ColumnEntry, PageEntry};
 use super::page::{Layout, Physical, code_bits, write_codes, write_levels};
-use crate::encoding::{bits, delta, plain};
+use crate::encoding::{delta, plain};
 use crate::rows::{Column, NULL, StringColumn};
 
 /// The largest dictionary of strings in bytes: it is read whole for every block that is scanned.
@@ -349,8 +349,7 @@ impl<'a> Codes<'a> {
                 continue;
             }
             let bits = u64::from_le_bytes(key);
-            let hash = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let hash = hash ^ (hash >> 29);
+            let hash = spread(bits);
             let found = known.find(hash, |(b, _)| *b == bits).map(|(_, code)| *code);
             codes.push(match found {
                 Some(code) => code,
@@ -360,10 +359,7 @@ impl<'a> Codes<'a> {
                         return None;
                     }
                     dictionary.extend_from_slice(&key);
-                    known.insert_unique(hash, (bits, code), |(b, _)| {
-                        let hash = b.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                        hash ^ (hash >> 29)
-                    });
+                    known.insert_unique(hash, (bits, code), |(b, _)| spread(*b));
                     code
                 }
             });
@@ -385,6 +381,12 @@ impl<'a> Codes<'a> {
     }
 }
 
+/// A hash of a number's bits: its high bits depend on all of them (Fibonacci hashing).
+fn spread(bits: u64) -> u64 {
+    let product = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 29)
+}
+
 /// Bounds for foreign readers: of whole numbers only, which is where they prune.
 fn statistics(input: &Input<'_>, entry: &ColumnEntry) -> Option<Statistics> {
     let Column::Ints(numbers) = input.column else {
@@ -399,7 +401,6 @@ fn statistics(input: &Input<'_>, entry: &ColumnEntry) -> Option<Statistics> {
             .map(|r| numbers.values[*r as usize])
     };
     let (min, max) = (present().min()?, present().max()?);
-    debug_assert!(bits::width(nulls) < 64);
     Some(Statistics::int64(
         Some(min),
         Some(max),
