@@ -348,3 +348,33 @@ fn a_start_puts_damaged_files_aside_and_counts_merges_once() {
     purge(&disk, &[Id(1), Id(2)]).unwrap();
     assert_eq!(names(&disk).len(), 2);
 }
+
+#[test]
+fn what_a_merge_holds_open_is_what_overlaps_in_time() {
+    use crate::file::{BlockEntry, RowGroupEntry};
+    let directory = |groups: &[(i64, i64, u32)]| {
+        let group = |&(time_min, time_max, line_bytes): &(i64, i64, u32)| RowGroupEntry {
+            blocks: vec![BlockEntry {
+                rows: 1,
+                line_bytes,
+                time_min,
+                time_max,
+            }],
+            ..RowGroupEntry::default()
+        };
+        Arc::new(Directory {
+            row_groups: groups.iter().map(group).collect(),
+            ..Directory::default()
+        })
+    };
+    let table: [(&[&[(i64, i64, u32)]], u64); 4] = [
+        (&[], 0),
+        (&[&[(0, 9, 5), (10, 19, 5)], &[(20, 29, 5)]], 5),
+        (&[&[(0, 9, 5), (9, 19, 5)], &[(5, 9, 7)]], 17),
+        (&[&[(0, 100, 1)], &[(0, 100, 2)], &[(50, 60, 4)]], 7),
+    ];
+    for (inputs, expected) in table {
+        let directories: Vec<_> = inputs.iter().map(|groups| directory(groups)).collect();
+        assert_eq!(open_line_bytes_max(&directories), expected, "{inputs:?}");
+    }
+}
