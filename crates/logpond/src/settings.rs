@@ -96,7 +96,7 @@ pub const TABLE: [Setting; 12] = [
         name: "keep-free",
         form: "SIZE|PERCENT",
         default: "20%",
-        doc: "How much of the disk is left free: the oldest segments go first, then new records are refused.",
+        doc: "How much of the disk is left free: the oldest segments go first, then new records are refused. The newest GiB (or tenth of the disk) stays until the disk is all but full.",
     },
     Setting {
         name: "line-bytes-max",

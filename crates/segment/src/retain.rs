@@ -30,6 +30,21 @@ pub struct Settings {
     pub size_bytes: Option<u64>,
     /// Bytes of the disk that are left free.
     pub keep_free_bytes: u64,
+    /// Up to so many bytes of files are kept although less is free: a disk that others fill does
+    /// not become free by removing the little that is here.
+    pub keep_size_bytes: u64,
+    /// With less free than this, that does not hold either: what is here would stop growing.
+    pub reserve_bytes: u64,
+}
+
+impl Settings {
+    /// The free space below which files go when so many bytes of them are held.
+    fn free_bytes_min(&self, size: u64) -> u64 {
+        match size > self.keep_size_bytes {
+            true => self.keep_free_bytes,
+            false => self.keep_free_bytes.min(self.reserve_bytes),
+        }
+    }
 }
 
 /// Why a file goes.
@@ -72,7 +87,7 @@ pub fn plan<K: Clone>(
             Reason::Age
         } else if !newest && settings.size_bytes.is_some_and(|limit| size > limit) {
             Reason::Size
-        } else if !newest && free < settings.keep_free_bytes {
+        } else if !newest && free < settings.free_bytes_min(size) {
             Reason::Free
         } else {
             // Later files are younger, and size and space are as they are now.
@@ -107,6 +122,31 @@ mod tests {
             },
             trash_bytes: 0,
         }
+    }
+
+    #[test]
+    fn little_is_kept_on_a_disk_that_others_fill() {
+        let files = [file(1, 10, 30), file(2, 20, 50), file(3, 30, 100)];
+        let settings = Settings {
+            keep_free_bytes: 200,
+            keep_size_bytes: 150,
+            reserve_bytes: 20,
+            ..Settings::default()
+        };
+        let gone = |free| {
+            let plan = plan(&files, Timestamp(40), &settings, &room(free));
+            plan.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        assert!(gone(200).is_empty());
+        assert_eq!(gone(199), [1]);
+        assert_eq!(gone(20), [1]);
+        assert_eq!(gone(0), [1]);
+        let tight = Settings {
+            reserve_bytes: 70,
+            ..settings
+        };
+        let plan = plan(&files, Timestamp(40), &tight, &room(0));
+        assert_eq!(plan.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]
@@ -151,6 +191,7 @@ mod tests {
             age_ns: Some(15),
             size_bytes: Some(149),
             keep_free_bytes: 0,
+            ..none
         };
         check(both, 0, 30, &[(1, Reason::Age), (2, Reason::Size)]);
     }
@@ -184,7 +225,7 @@ mod tests {
                 .enumerate()
                 .map(|(key, (received, bytes))| file(key as u32, *received, *bytes))
                 .collect();
-            let settings = Settings { age_ns: age, size_bytes: size, keep_free_bytes: keep };
+            let settings = Settings { age_ns: age, size_bytes: size, keep_free_bytes: keep, ..Settings::default() };
             let plan = plan(&files, Timestamp(now), &settings, &room(free));
             let goes = |key: u32| plan.iter().any(|(k, _)| *k == key);
             let (gone, left): (Vec<&Held<u32>>, Vec<&Held<u32>>) = files.iter().partition(|f| goes(f.key));

@@ -84,7 +84,7 @@ impl Policy {
             retain: retain::Settings {
                 age_ns,
                 size_bytes: settings.retain_size_bytes,
-                keep_free_bytes: 0,
+                ..retain::Settings::default()
             },
             keep_free: settings.keep_free,
             compact: compact::Settings::default(),

@@ -28,6 +28,13 @@ const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
 /// How often ages, sizes and free space are looked at.
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
 
+/// The newest data that stays although the disk has less free than asked for, unless it is all but
+/// full: this or a tenth of the disk, whichever is less.
+const KEEP_SIZE_BYTES_MAX: u64 = 1 << 30;
+
+/// A disk with less free than this, or a twenty-fifth of it, is all but full.
+const RESERVE_BYTES_MAX: u64 = 64 << 20;
+
 /// How long retired segments stay on disk before they are removed. Nobody reads them; they are
 /// there for the case that retiring them was a mistake of this program.
 const TRASH_TIME: Duration = Duration::from_secs(600);
@@ -505,6 +512,8 @@ impl Worker {
             .map_err(|error| describe("the free space is not known", &error))?;
         let mut settings = self.policy.retain;
         settings.keep_free_bytes = self.policy.keep_free.of(space.total_bytes);
+        settings.keep_size_bytes = KEEP_SIZE_BYTES_MAX.min(space.total_bytes / 10);
+        settings.reserve_bytes = RESERVE_BYTES_MAX.min(space.total_bytes / 25);
         self.purge(space.free_bytes < settings.keep_free_bytes)?;
         let room = Room {
             space,
@@ -514,9 +523,16 @@ impl Worker {
         let now: Timestamp = (self.parts.clock)();
         let plan = retain::plan(&held, now, &settings, &room);
         let (mut journals, mut segments) = (Vec::new(), Vec::new());
-        let mut needs_room = false;
-        for (kept, reason) in plan {
-            needs_room |= reason == Reason::Free;
+        let needs_room = plan.iter().any(|(_, reason)| *reason == Reason::Free);
+        if needs_room {
+            let (files, free) = (plan.len(), space.free_bytes >> 20);
+            let wanted = settings.keep_free_bytes >> 20;
+            warn(&format!(
+                "the disk has {free} MiB free and --keep-free asks for {wanted} MiB: \
+                 the {files} oldest files are removed"
+            ));
+        }
+        for (kept, _) in plan {
             match kept {
                 Kept::Journal(file) => journals.push(file),
                 Kept::Segment(segment) => segments.push(segment),
