@@ -33,8 +33,10 @@ fn damaged_files_cost_only_what_was_in_them() {
         let data = scratch.path().join(format!("case{case}"));
         copy(&whole, &data);
         let mut files = files_below(&data, ".parquet");
+        assert!(!files.is_empty(), "no segment");
+        let segment_count = files.len();
         files.extend(files_below(&data, ".journal"));
-        assert!(files.len() >= 3, "segments and journals: {files:?}");
+        assert!(files.len() > segment_count, "no journal");
         let file = &files[(case as usize) % files.len()];
         let damage = [Damage::Flip, Damage::Zero, Damage::Truncate][(case / 3) as usize % 3];
         let context = inflict(file, damage, &mut random);
@@ -88,7 +90,7 @@ fn fill_last(data: &Path, mut originals: BTreeSet<String>) -> BTreeSet<String> {
     const BATCH: usize = 100;
     let pond = Pond::start(program(), data, &[]).unwrap();
     crate::pond::wait_until("the second part is in a segment", || {
-        files_below(data, ".parquet").len() >= 2 && files_below(data, ".journal").is_empty()
+        files_below(data, ".journal").is_empty()
     })
     .unwrap();
     for first in (0..PART).step_by(BATCH) {

@@ -45,7 +45,7 @@ fn a_full_disk_refuses_and_recovers() {
     let ballast = disk.path.join("ballast");
     fs::write(&ballast, vec![0; DISK_BYTES / 2]).unwrap();
     let data = disk.path.join("data");
-    let pond = Pond::start(program(), &data, &["--keep-free", "0%"]).unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
     let mut accepted = 0;
     let mut refusal = None;
     for number in 0..400 {
@@ -88,7 +88,7 @@ fn a_full_disk_refuses_and_recovers() {
     let (rows, _) = pond.query("\"noise after\"").unwrap();
     assert_eq!(rows.len(), 1, "exactly the accepted one");
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
-    let pond = Pond::start(program(), &data, &["--keep-free", "0%"]).unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
     let (rows, trailer) = pond.query("noise").unwrap();
     let files = crate::pond::files_below(&data, "");
     let found = rows.len() as u64;

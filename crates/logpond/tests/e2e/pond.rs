@@ -81,9 +81,10 @@ impl Pushed {
     }
 }
 
-/// Arguments of a server that listens on free ports only.
+/// Arguments of a server that listens on free ports only, and that keeps its data however full
+/// the disk of this machine is.
 fn serve_arguments(data: &Path, ready: &Path) -> Vec<String> {
-    let mut arguments = vec!["serve".to_string()];
+    let mut arguments = ["serve", "--keep-free", "0%"].map(String::from).to_vec();
     let paths = [("--data", data), ("--ready-file", ready)];
     for (flag, path) in paths {
         arguments.extend([flag.to_string(), path.display().to_string()]);
