@@ -352,8 +352,10 @@ fn a_start_puts_damaged_files_aside_and_counts_merges_once() {
 #[test]
 fn what_a_merge_holds_open_is_what_overlaps_in_time() {
     use crate::file::{BlockEntry, RowGroupEntry};
-    let directory = |groups: &[(i64, i64, u32)]| {
-        let group = |&(time_min, time_max, line_bytes): &(i64, i64, u32)| RowGroupEntry {
+    /// Earliest and latest time of a row group, and the bytes of its lines.
+    type Group = (i64, i64, u32);
+    let directory = |groups: &[Group]| {
+        let group = |&(time_min, time_max, line_bytes): &Group| RowGroupEntry {
             blocks: vec![BlockEntry {
                 rows: 1,
                 line_bytes,
@@ -367,7 +369,7 @@ fn what_a_merge_holds_open_is_what_overlaps_in_time() {
             ..Directory::default()
         })
     };
-    let table: [(&[&[(i64, i64, u32)]], u64); 4] = [
+    let table: [(&[&[Group]], u64); 4] = [
         (&[], 0),
         (&[&[(0, 9, 5), (10, 19, 5)], &[(20, 29, 5)]], 5),
         (&[&[(0, 9, 5), (9, 19, 5)], &[(5, 9, 7)]], 17),
