@@ -27,7 +27,7 @@ pub mod context;
 pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};
-pub use literal::{TokenPart, TokenQuery, Tokens, is_token_byte, token_query, tokens};
+pub use literal::{TokenPart, TokenQuery, token_query};
 pub use matcher::{Matcher, Scratch};
 pub use number::Number;
 pub use pattern::{Finder, RegexError};

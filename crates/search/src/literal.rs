@@ -8,6 +8,7 @@
 //! Invariant: the formula never excludes a wanted record, provided that a record's tokens are
 //! those of its line, of its decoded message and of its field values' text, each on its own.
 
+use logpond_segment::tokens::tokens;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::number::Number;
@@ -19,50 +20,6 @@ const TOKENS_MAX: usize = 64;
 
 /// The longest literal that is put together from repetitions.
 const REPEATED_BYTES_MAX: usize = 256;
-
-/// Whether each byte belongs to a token.
-const IN_TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let b = byte as u8;
-        table[byte] = b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
-        byte += 1;
-    }
-    table
-};
-
-/// Whether this byte belongs to a token.
-pub fn is_token_byte(byte: u8) -> bool {
-    IN_TOKEN[usize::from(byte)]
-}
-
-/// The tokens of a text, in order, repeated ones included.
-pub fn tokens(text: &[u8]) -> Tokens<'_> {
-    Tokens { rest: text }
-}
-
-/// See [`tokens`].
-#[derive(Clone, Debug)]
-pub struct Tokens<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let start = self.rest.iter().position(|b| is_token_byte(*b))?;
-        let from_start = &self.rest[start..];
-        let length = from_start
-            .iter()
-            .position(|b| !is_token_byte(*b))
-            .unwrap_or(from_start.len());
-        let (token, rest) = from_start.split_at(length);
-        self.rest = rest;
-        Some(token)
-    }
-}
 
 /// Which tokens a record must have.
 #[derive(Clone, Debug, PartialEq, Eq)]

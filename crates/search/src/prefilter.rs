@@ -9,9 +9,10 @@
 //! - runs that look like numbers do not count, as `1e3` may be rendered as `1000.0`;
 //! - entries with escapes for ordinary characters (`\u0061`, `\/`) or NUL always pass.
 
+use logpond_segment::tokens::is_token_byte;
 use memchr::{memchr, memchr_iter, memmem};
 
-use crate::literal::{Required, is_token_byte, required};
+use crate::literal::{Required, required};
 use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 
 /// A compiled necessary condition.
