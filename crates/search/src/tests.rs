@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use logpond_record::{Fix, Id, Message, Record, Shape, TimeSource, Timestamp, Value};
+use logpond_segment::tokens::tokens;
 use proptest::prelude::*;
 
 use crate::query::{Comparison, FieldFilter, FieldTest, Pattern, parse};
-use crate::{Filter, Matcher, Number, Scratch, token_query, tokens};
+use crate::{Filter, Matcher, Number, Scratch, token_query};
 
 /// A record as its writer sent it, and as it was decoded.
 #[derive(Clone, Debug)]
