@@ -3,6 +3,8 @@
 //! Bytes that are not UTF-8 become U+FFFD; a message that has any is also given exactly, in base
 //! 64, as `_msg_bin`.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use logpond_record::Value;
 
 use super::{Render, Row};
@@ -34,7 +36,7 @@ pub fn write_row(row: &Row<'_>, out: &mut Vec<u8>) {
         write_string(&String::from_utf8_lossy(message), out);
         if std::str::from_utf8(message).is_err() {
             out.extend_from_slice(b",\"_msg_bin\":\"");
-            write_base64(message, out);
+            out.extend_from_slice(STANDARD.encode(message).as_bytes());
             out.push(b'"');
         }
     }
@@ -81,22 +83,4 @@ pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
 fn write_string(text: &str, out: &mut Vec<u8>) {
     // Writing a string to a vector cannot fail.
     let _ = serde_json::to_writer(out, text);
-}
-
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let mut three = [0u8; 3];
-        three[..group.len()].copy_from_slice(group);
-        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
-        for place in 0..4 {
-            let six = (bits >> (18 - 6 * place)) & 63;
-            let character = ALPHABET[six as usize];
-            out.push(if place <= group.len() {
-                character
-            } else {
-                b'='
-            });
-        }
-    }
 }

@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use logpond_record::{Message, Record, Value};
 
 /// Names that are given by the record itself.
@@ -150,15 +152,7 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = ALPHABET[(bits >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= group.len() { digit } else { b'=' });
-        }
-    }
+    out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
 }
 
 #[cfg(test)]
