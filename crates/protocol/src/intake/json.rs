@@ -98,23 +98,8 @@ fn check_members(scanner: &mut Scanner<'_>) -> Result<(), JsonError> {
             Some(b'[') => scanner.skip_value()?,
             _ => scanner.skip_bare()?,
         }
-        loop {
-            scanner.space();
-            match scanner.peek() {
-                Some(b',') => {
-                    scanner.at += 1;
-                    scanner.space();
-                    break;
-                }
-                Some(b'}') => {
-                    scanner.at += 1;
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                }
-                _ => return Err(scanner.expected("',' or '}'")),
-            }
+        if !scanner.next_member(&mut depth)? {
+            return Ok(());
         }
     }
 }
@@ -210,6 +195,31 @@ impl<'a> Scanner<'a> {
         }
         *depth += 1;
         Ok(())
+    }
+
+    /// Skips what follows a member's value up to the next member: the braces of the objects that
+    /// end there, each one level less, and the comma. Whether there is a next member; there is
+    /// none behind the brace of the outermost object.
+    #[inline]
+    fn next_member(&mut self, depth: &mut usize) -> Result<bool, JsonError> {
+        loop {
+            self.space();
+            match self.peek() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.space();
+                    return Ok(true);
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    *depth -= 1;
+                    if *depth == 0 {
+                        return Ok(false);
+                    }
+                }
+                _ => return Err(self.expected("',' or '}'")),
+            }
+        }
     }
 
     /// Skips a member's name and the colon after it; gives the inside of the name's quotes.

@@ -14,7 +14,7 @@ use logpond_record::limits::SHAPE_BYTES_MAX;
 use logpond_record::{Entry, EntryKind, Message, Record, Shape, TimeSource, Value};
 
 use super::json::{self, Learned};
-use super::outline::{Outline, without_message};
+use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
@@ -112,14 +112,7 @@ impl Parser {
         }
         let capacity = self.learned.slots_hint;
         let mut parts = json::flatten(text, &mut self.outline, capacity).ok()?;
-        let outcome = self.outline.finish(
-            entry.raw,
-            &mut parts,
-            entry.received,
-            &self.times,
-            &mut self.shapes,
-            &mut self.scratch,
-        );
+        let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
         Some(self.parsed(parts, outcome.shape, outcome.whole, true))
     }
@@ -127,15 +120,20 @@ impl Parser {
     fn logfmt<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = logfmt::read(text, &mut self.outline)?;
-        let outcome = self.outline.finish(
+        let outcome = self.finish(entry, &mut parts);
+        Some(self.parsed(parts, outcome.shape, outcome.whole, false))
+    }
+
+    /// Ends the line that the outline holds.
+    fn finish<'a>(&mut self, entry: &Entry<'a>, parts: &mut Parts<'a>) -> Outcome {
+        self.outline.finish(
             entry.raw,
-            &mut parts,
+            parts,
             entry.received,
             &self.times,
             &mut self.shapes,
             &mut self.scratch,
-        );
-        Some(self.parsed(parts, outcome.shape, outcome.whole, false))
+        )
     }
 
     /// A line without even a shape that lists its fields is kept whole, without fields.

@@ -61,24 +61,12 @@ fn members<'a>(
                 continue;
             }
         }
-        loop {
-            scanner.space();
-            match scanner.peek() {
-                Some(b',') => {
-                    scanner.at += 1;
-                    scanner.space();
-                    break;
-                }
-                Some(b'}') => {
-                    scanner.at += 1;
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                    prefix.truncate(ends[depth]);
-                }
-                _ => return Err(scanner.expected("',' or '}'")),
-            }
+        let inner = depth;
+        if !scanner.next_member(&mut depth)? {
+            return Ok(());
+        }
+        if depth < inner {
+            prefix.truncate(ends[depth]);
         }
     }
 }
