@@ -18,6 +18,9 @@ use super::{
 };
 use crate::disk::Disk;
 
+/// Why a file without a readable frame is set aside, and what to do.
+const NOTHING_CHECKS_OUT: &str = "nothing in it checks out; look at it, then remove it";
+
 /// A tail that was cut off: bytes that no sync had returned for, or damage at the very end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -218,14 +221,7 @@ impl Recovery<'_> {
         {
             return self.remove(at);
         }
-        let to = path(source, SUFFIX_QUARANTINED);
-        self.rename(at, &to)?;
-        self.unusable(
-            to,
-            bytes,
-            "nothing in it checks out; look at it, then remove it",
-        );
-        Ok(())
+        self.quarantine(source, at, bytes, NOTHING_CHECKS_OUT)
     }
 
     /// A file that was closed by an earlier life, or already by this recovery's forerunner.
@@ -237,14 +233,7 @@ impl Recovery<'_> {
             self.add(source, at.to_owned(), bytes, scanned);
             return Ok(());
         }
-        let to = path(source, SUFFIX_QUARANTINED);
-        self.rename(at, &to)?;
-        self.unusable(
-            to,
-            bytes,
-            "nothing in it checks out; look at it, then remove it",
-        );
-        Ok(())
+        self.quarantine(source, at, bytes, NOTHING_CHECKS_OUT)
     }
 
     /// An original whose good prefix was copied to the closed file of the same name.
@@ -262,14 +251,12 @@ impl Recovery<'_> {
             self.copied.push(at.to_owned());
             return Ok(());
         }
-        let to = path(source, SUFFIX_QUARANTINED);
-        self.rename(at, &to)?;
-        self.unusable(
-            to,
+        self.quarantine(
+            source,
+            at,
             bytes,
             "there is a closed file of the same name, and that is damaged",
-        );
-        Ok(())
+        )
     }
 
     /// Reads a file; `None` if it was set aside because it cannot be read at all.
@@ -291,9 +278,7 @@ impl Recovery<'_> {
                 Ok(None)
             }
             Err(error) => {
-                let to = path(source, SUFFIX_QUARANTINED);
-                self.rename(at, &to)?;
-                self.unusable(to, bytes, &error.to_string());
+                self.quarantine(source, at, bytes, &error.to_string())?;
                 Ok(None)
             }
         }
@@ -326,6 +311,20 @@ impl Recovery<'_> {
             bytes,
             summary: scanned.summary,
         });
+    }
+
+    /// Sets a file aside of which nothing can be used.
+    fn quarantine(
+        &mut self,
+        source: SourceId,
+        at: &str,
+        bytes: u64,
+        reason: &str,
+    ) -> Result<(), RecoverError> {
+        let to = path(source, SUFFIX_QUARANTINED);
+        self.rename(at, &to)?;
+        self.unusable(to, bytes, reason);
+        Ok(())
     }
 
     fn unusable(&mut self, path: String, bytes: u64, reason: &str) {
