@@ -88,8 +88,13 @@ impl Top {
     pub fn add_value(&mut self, value: Option<&Value<'_>>, rows: u64) {
         match value {
             Some(value) => self.add_text(&value.to_text(), rows, TypeSet::of(value)),
-            None => self.missing += rows,
+            None => self.add_missing(rows),
         }
+    }
+
+    /// Counts `rows` records without the field.
+    pub fn add_missing(&mut self, rows: u64) {
+        self.missing += rows;
     }
 
     fn add_text(&mut self, text: &[u8], rows: u64, types: TypeSet) {

@@ -1,17 +1,30 @@
 //! One block of a row group, its columns read when they are first asked for.
 
-use logpond_record::Value;
-use logpond_segment::file::{Directory, Identities, ReadError, RowGroupReader};
+use logpond_record::{Shape, Value};
+use logpond_segment::file::{Directory, ReadError, RowGroupReader};
 use logpond_segment::rows::{Column, ColumnType, Rows, StringColumn, from_decimal};
 
 /// The columns of a block.
+///
+/// Invariant: a part of `rows` holds one place per row if it is marked as known, and nothing
+/// otherwise. Lengths of lines are never known.
 pub(super) struct Block {
     number: usize,
-    times: Option<Vec<i64>>,
-    fields: Vec<Option<Column>>,
-    more: Option<StringColumn>,
-    shapes: Option<StringColumn>,
-    all: Option<Rows>,
+    rows: Rows,
+    known: Known,
+}
+
+/// Which parts of a block were read.
+#[derive(Default)]
+struct Known {
+    times: bool,
+    identities: bool,
+    time_sources: bool,
+    shapes: bool,
+    messages: bool,
+    exceptions: bool,
+    more: bool,
+    fields: Vec<bool>,
 }
 
 /// A value of a column without its column.
@@ -43,26 +56,27 @@ pub(super) fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
 
 impl Block {
     pub(super) fn new(number: usize, directory: &Directory) -> Block {
-        let fields = vec![None; directory.schema.columns.len()];
+        let columns = directory.schema.columns.len();
         Block {
             number,
-            times: None,
-            fields,
-            more: None,
-            shapes: None,
-            all: None,
+            rows: Rows {
+                fields: vec![Column::Absent; columns],
+                ..Rows::default()
+            },
+            known: Known {
+                fields: vec![false; columns],
+                ..Known::default()
+            },
         }
     }
 
     /// Event times in nanoseconds.
     pub(super) fn times(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&[i64], ReadError> {
-        if let Some(all) = &self.all {
-            return Ok(&all.time);
+        if !self.known.times {
+            self.rows.time = reader.times(self.number)?;
+            self.known.times = true;
         }
-        if self.times.is_none() {
-            self.times = Some(reader.times(self.number)?);
-        }
-        Ok(self.times.as_deref().unwrap_or_default())
+        Ok(&self.rows.time)
     }
 
     /// One field's column.
@@ -71,14 +85,11 @@ impl Block {
         column: usize,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<&Column, ReadError> {
-        if self.all.is_none() && self.fields[column].is_none() {
-            self.fields[column] = Some(reader.field(column, self.number)?);
+        if !self.known.fields[column] {
+            self.rows.fields[column] = reader.field(column, self.number)?;
+            self.known.fields[column] = true;
         }
-        Ok(match (&self.all, &self.fields[column]) {
-            (Some(all), _) => &all.fields[column],
-            (None, Some(column)) => column,
-            (None, None) => &Column::Absent,
-        })
+        Ok(&self.rows.fields[column])
     }
 
     /// The overflow column.
@@ -86,14 +97,11 @@ impl Block {
         &mut self,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<&StringColumn, ReadError> {
-        if let Some(all) = &self.all {
-            return Ok(&all.more);
+        if !self.known.more {
+            self.rows.more = reader.more(self.number)?;
+            self.known.more = true;
         }
-        if self.more.is_none() {
-            self.more = Some(reader.more(self.number)?);
-        }
-        // It was just put there.
-        Ok(self.more.get_or_insert_default())
+        Ok(&self.rows.more)
     }
 
     /// The shapes.
@@ -101,68 +109,92 @@ impl Block {
         &mut self,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<&StringColumn, ReadError> {
-        if let Some(all) = &self.all {
-            return Ok(&all.shape);
+        if !self.known.shapes {
+            self.rows.shape = reader.shapes(self.number)?;
+            self.known.shapes = true;
         }
-        if self.shapes.is_none() {
-            self.shapes = Some(reader.shapes(self.number)?);
-        }
-        // They were just put there.
-        Ok(self.shapes.get_or_insert_default())
+        Ok(&self.rows.shape)
     }
 
     /// The lines kept whole, and the texts of slots that render differently.
     pub(super) fn exceptions(
         &mut self,
         reader: &mut RowGroupReader<'_>,
-    ) -> Result<(StringColumn, StringColumn), ReadError> {
-        match &self.all {
-            Some(all) => Ok((all.whole.clone(), all.fix.clone())),
-            None => reader.exceptions(self.number),
+    ) -> Result<(&StringColumn, &StringColumn), ReadError> {
+        if !self.known.exceptions {
+            (self.rows.whole, self.rows.fix) = reader.exceptions(self.number)?;
+            self.known.exceptions = true;
         }
+        Ok((&self.rows.whole, &self.rows.fix))
     }
 
     /// The messages: those that are UTF-8, and those that are not.
     pub(super) fn messages(
         &mut self,
         reader: &mut RowGroupReader<'_>,
-    ) -> Result<(StringColumn, StringColumn), ReadError> {
-        match &self.all {
-            Some(all) => Ok((all.message.clone(), all.message_bytes.clone())),
-            None => reader.messages(self.number),
+    ) -> Result<[&StringColumn; 2], ReadError> {
+        if !self.known.messages {
+            (self.rows.message, self.rows.message_bytes) = reader.messages(self.number)?;
+            self.known.messages = true;
         }
+        Ok([&self.rows.message, &self.rows.message_bytes])
     }
 
-    /// Receive times in microseconds, sources and numbers of the rows.
-    pub(super) fn identities(
+    /// Makes receive times in microseconds, sources and numbers of the rows known.
+    pub(super) fn read_identities(
         &mut self,
         reader: &mut RowGroupReader<'_>,
-    ) -> Result<Identities, ReadError> {
-        match &self.all {
-            Some(all) => {
-                let sources = all.source.iter().map(|s| i64::from(*s)).collect();
-                Ok((all.received.clone(), sources, all.number.clone()))
-            }
-            None => reader.identities(self.number),
+    ) -> Result<(), ReadError> {
+        if !self.known.identities {
+            let (received, source, number) = reader.identities(self.number)?;
+            self.rows.received = received;
+            self.rows.source = source.into_iter().map(|s| s as u32).collect();
+            self.rows.number = number;
+            self.known.identities = true;
         }
+        Ok(())
+    }
+
+    /// What lines of these shapes are rendered from.
+    pub(super) fn lines<'s>(
+        &mut self,
+        shapes: impl Iterator<Item = &'s Shape>,
+        directory: &Directory,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<&Rows, ReadError> {
+        for slot in shapes.flat_map(Shape::slots) {
+            if let Some(column) = directory.schema.column(&slot.name) {
+                self.field(column, reader)?;
+            }
+        }
+        self.times(reader)?;
+        self.shapes(reader)?;
+        self.messages(reader)?;
+        self.exceptions(reader)?;
+        self.more(reader)?;
+        Ok(&self.rows)
+    }
+
+    /// What was read so far.
+    pub(super) fn known_rows(&self) -> &Rows {
+        &self.rows
     }
 
     /// All columns.
     pub(super) fn rows(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&Rows, ReadError> {
-        if self.all.is_none() {
-            let read = |(column, known): (usize, &mut Option<Column>)| match known.take() {
-                Some(known) => Ok(known),
-                None => reader.field(column, self.number),
-            };
-            let fields: Vec<Column> = self
-                .fields
-                .iter_mut()
-                .enumerate()
-                .map(read)
-                .collect::<Result<_, _>>()?;
-            self.all = Some(reader.rows_with(self.number, fields)?);
+        for column in 0..self.known.fields.len() {
+            self.field(column, reader)?;
         }
-        // It was just put there.
-        Ok(self.all.get_or_insert_default())
+        if !self.known.time_sources {
+            self.rows.time_source = reader.time_sources(self.number)?;
+            self.known.time_sources = true;
+        }
+        self.times(reader)?;
+        self.read_identities(reader)?;
+        self.shapes(reader)?;
+        self.messages(reader)?;
+        self.exceptions(reader)?;
+        self.more(reader)?;
+        Ok(&self.rows)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, NULL, Overflow, Strings};
+use logpond_segment::rows::{Column, NULL, Strings};
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::{column_value, number_value, string_value};
@@ -324,15 +324,15 @@ fn select_by_column(
     if without.is_empty() || !scan.may_be_elsewhere(name) {
         return Ok(wanted);
     }
-    let before = wanted.len();
-    for &row in &without {
-        if scan.value_elsewhere_matches(name, matcher, row as usize)? {
+    let without = scan.visit_more(name, &without, |row, value| {
+        if matcher.matches_value(Some(value)) {
             wanted.push(row);
         }
+    })?;
+    if matcher.matches_value(Some(&Value::Null)) {
+        wanted.extend(scan.rows_with_null(name, &without)?);
     }
-    if before > 0 && wanted.len() > before {
-        wanted.sort_unstable();
-    }
+    wanted.sort_unstable();
     Ok(wanted)
 }
 
@@ -416,23 +416,5 @@ impl GroupScan<'_> {
             None => count.total(),
         };
         beside + count.shape_null > 0
-    }
-
-    fn value_elsewhere_matches(
-        &mut self,
-        name: &str,
-        matcher: &FieldMatcher,
-        row: usize,
-    ) -> Result<bool, ReadError> {
-        let (block, reader, _) = self.parts();
-        let more = block.more(reader)?;
-        if let Some(value) = more
-            .get(row)
-            .and_then(|object| Overflow::find(object, name))
-        {
-            return Ok(matcher.matches_value(Some(&value)));
-        }
-        let is_null = self.shape_has_null(name, row)?;
-        Ok(is_null && matcher.matches_value(Some(&Value::Null)))
     }
 }

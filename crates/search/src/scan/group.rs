@@ -56,20 +56,10 @@ impl Ids {
 
     /// The id of a row.
     pub(super) fn of_row(&self, rows: &Rows, row: usize) -> Id {
-        self.of(rows.received[row], rows.source[row], rows.number[row])
-    }
-
-    fn of(&self, received_us: i64, source: u32, number: i64) -> Id {
-        let incarnation = self
-            .incarnations
-            .get(source as usize)
-            .copied()
-            .unwrap_or_default();
-        Id::new(
-            received_us.div_euclid(1000) as u64,
-            incarnation,
-            number as u64,
-        )
+        let source = rows.source[row] as usize;
+        let incarnation = self.incarnations.get(source).copied().unwrap_or_default();
+        let received_ms = rows.received[row].div_euclid(1000);
+        Id::new(received_ms as u64, incarnation, rows.number[row] as u64)
     }
 }
 
@@ -240,15 +230,54 @@ impl<'a> GroupScan<'a> {
         Ok(visit(&view, &self.ids))
     }
 
-    /// Whether the shape of a row of the block at hand has this name in a null slot.
-    pub(super) fn shape_has_null(&mut self, name: &str, row: usize) -> Result<bool, ReadError> {
-        let shapes = self.block.shapes(&mut self.reader)?;
-        let (values, code) = (Arc::clone(&shapes.values), shapes.codes[row]);
-        let shape = self.shape(&values, code);
-        Ok(shape
-            .slots()
+    /// Reads what the lines of some rows of the block at hand are rendered from, and hands over a
+    /// view that shows lines and messages, but not fields and ids.
+    pub(super) fn with_lines<T>(
+        &mut self,
+        rows: &[u32],
+        visit: impl FnOnce(&RowsView<'_>) -> T,
+    ) -> Result<T, ReadError> {
+        let (values, mut codes) = {
+            let shapes = self.block.shapes(&mut self.reader)?;
+            let codes: Vec<u32> = rows.iter().map(|row| shapes.codes[*row as usize]).collect();
+            (Arc::clone(&shapes.values), codes)
+        };
+        codes.sort_unstable();
+        codes.dedup();
+        let shapes: Vec<Arc<Shape>> = codes
             .iter()
-            .any(|slot| slot.kind == SlotKind::Null && &*slot.name == name))
+            .map(|code| self.shape(&values, *code))
+            .collect();
+        let shapes = shapes.iter().map(|shape| &**shape);
+        let rows = self.block.lines(shapes, self.directory, &mut self.reader)?;
+        let view = RowsView::new(rows, &self.directory.schema, &mut self.plans);
+        Ok(visit(&view))
+    }
+
+    /// Of some rows of the block at hand, those whose shape has this name in a null slot.
+    pub(super) fn rows_with_null(
+        &mut self,
+        name: &str,
+        rows: &[u32],
+    ) -> Result<Vec<u32>, ReadError> {
+        let count = self.directory.counts.fields.get(name);
+        if count.is_none_or(|count| count.shape_null == 0) {
+            return Ok(Vec::new());
+        }
+        let shapes = self.block.shapes(&mut self.reader)?;
+        let values = Arc::clone(&shapes.values);
+        let codes: Vec<u32> = rows.iter().map(|row| shapes.codes[*row as usize]).collect();
+        let mut known: Vec<Option<bool>> = vec![None; values.len()];
+        let mut has_null = |code: u32| {
+            *known[code as usize].get_or_insert_with(|| {
+                let shape = self.shape(&values, code);
+                let mut slots = shape.slots().iter();
+                slots.any(|slot| slot.kind == SlotKind::Null && &*slot.name == name)
+            })
+        };
+        let with_codes = rows.iter().zip(codes);
+        let found = with_codes.filter_map(|(row, code)| has_null(code).then_some(*row));
+        Ok(found.collect())
     }
 
     /// A shape of the row group, compiled once.
@@ -265,17 +294,14 @@ impl<'a> GroupScan<'a> {
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
     /// block is kept for [`GroupScan::record`].
     pub fn keys(&mut self, selected: &Selected, out: &mut Vec<Key>) -> Result<(), ReadError> {
-        let times = self.block.times(&mut self.reader)?.to_vec();
-        let (received, sources, numbers) = self.block.identities(&mut self.reader)?;
-        out.extend(selected.rows.iter().map(|&row| {
-            let at = row as usize;
-            let id = self.ids.of(received[at], sources[at] as u32, numbers[at]);
-            Key {
-                time: Timestamp(times[at]),
-                id,
-                block: selected.block as u32,
-                row,
-            }
+        self.block.times(&mut self.reader)?;
+        self.block.read_identities(&mut self.reader)?;
+        let rows = self.block.known_rows();
+        out.extend(selected.rows.iter().map(|&row| Key {
+            time: Timestamp(rows.time[row as usize]),
+            id: self.ids.of_row(rows, row as usize),
+            block: selected.block as u32,
+            row,
         }));
         let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
         self.kept.insert(selected.block, block);

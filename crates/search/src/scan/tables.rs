@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use logpond_record::{SlotKind, TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow};
+use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
@@ -32,10 +32,48 @@ impl GroupScan<'_> {
                 })?;
             }
         }
-        for row in without {
-            self.value_elsewhere(field, row as usize, |value| top.add_value(value, 1))?;
+        self.count_elsewhere(field, &without, top)
+    }
+
+    /// Counts the values of some rows that are not in their field's column.
+    fn count_elsewhere(
+        &mut self,
+        field: &str,
+        rows: &[u32],
+        top: &mut Top,
+    ) -> Result<(), ReadError> {
+        if !self.may_be_elsewhere(field) {
+            top.add_missing(rows.len() as u64);
+            return Ok(());
         }
+        let without = self.visit_more(field, rows, |_, value| top.add_value(Some(value), 1))?;
+        let nulls = self.rows_with_null(field, &without)?.len() as u64;
+        if nulls > 0 {
+            top.add_value(Some(&Value::Null), nulls);
+        }
+        top.add_missing(without.len() as u64 - nulls);
         Ok(())
+    }
+
+    /// Hands over the values that some rows of the block at hand have for a field in the overflow
+    /// column, and returns the rows without.
+    pub(super) fn visit_more(
+        &mut self,
+        field: &str,
+        rows: &[u32],
+        mut visit: impl FnMut(u32, &Value<'_>),
+    ) -> Result<Vec<u32>, ReadError> {
+        let (block, reader, _) = self.parts();
+        let more = block.more(reader)?;
+        let value_of = |row: u32| Overflow::find(more.get(row as usize)?, field);
+        let mut without = Vec::new();
+        for &row in rows {
+            match value_of(row) {
+                Some(value) => visit(row, &value),
+                None => without.push(row),
+            }
+        }
+        Ok(without)
     }
 
     /// Hands over each distinct value of a column with how many of some rows have it, and
@@ -97,31 +135,6 @@ impl GroupScan<'_> {
         Ok(codes.into_iter().map(&mut is_whole).collect())
     }
 
-    /// Hands over a field's value that is not in its column.
-    fn value_elsewhere(
-        &mut self,
-        name: &str,
-        row: usize,
-        visit: impl FnOnce(Option<&Value<'_>>),
-    ) -> Result<(), ReadError> {
-        if !self.may_be_elsewhere(name) {
-            visit(None);
-            return Ok(());
-        }
-        let (block, reader, _) = self.parts();
-        if let Some(value) = block
-            .more(reader)?
-            .get(row)
-            .and_then(|object| Overflow::find(object, name))
-        {
-            visit(Some(&value));
-            return Ok(());
-        }
-        let is_null = self.shape_has_null(name, row)?;
-        visit(is_null.then_some(&Value::Null));
-        Ok(())
-    }
-
     /// Counts the selected rows of the block at hand by time.
     pub fn add_to_histogram(
         &mut self,
@@ -175,10 +188,9 @@ impl GroupScan<'_> {
             .iter()
             .filter(|(_, count)| count.shape_null > 0);
         for (name, _) in names {
-            for row in &selected.rows {
-                if self.shape_has_null(name, *row as usize)? {
-                    stats.add_value(name, &Value::Null, 1);
-                }
+            let nulls = self.rows_with_null(name, &selected.rows)?.len() as u64;
+            if nulls > 0 {
+                stats.add_value(name, &Value::Null, nulls);
             }
         }
         Ok(())
@@ -190,17 +202,13 @@ impl GroupScan<'_> {
         stats: &mut FieldStats,
     ) -> Result<(), ReadError> {
         let (block, reader, _) = self.parts();
-        let (text, bytes) = block.messages(reader)?;
-        for messages in [text, bytes] {
-            let column = Column::Strings(messages);
-            count_column(
-                &column,
+        for messages in block.messages(reader)? {
+            count_strings(
+                messages,
                 ColumnType::Text,
                 &selected.rows,
                 &mut Vec::new(),
-                |value, rows| {
-                    stats.add_value("_msg", value, rows);
-                },
+                |value, rows| stats.add_value("_msg", value, rows),
             );
         }
         Ok(())
@@ -240,18 +248,7 @@ fn count_column(
 ) {
     match column {
         Column::Absent => without.extend_from_slice(rows),
-        Column::Strings(strings) => {
-            let mut counts = vec![0u64; strings.values.len()];
-            for &row in rows {
-                match strings.codes[row as usize] {
-                    NULL => without.push(row),
-                    code => counts[code as usize] += 1,
-                }
-            }
-            for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                visit(&string_value(kind, strings.values.get(code as u32)), *count);
-            }
-        }
+        Column::Strings(strings) => count_strings(strings, kind, rows, without, visit),
         Column::Ints(numbers) => {
             let mut counts: HashMap<i64, u64> = HashMap::new();
             for &row in rows {
@@ -272,5 +269,24 @@ fn count_column(
                 }
             }
         }
+    }
+}
+
+fn count_strings(
+    strings: &StringColumn,
+    kind: ColumnType,
+    rows: &[u32],
+    without: &mut Vec<u32>,
+    mut visit: impl FnMut(&Value<'_>, u64),
+) {
+    let mut counts = vec![0u64; strings.values.len()];
+    for &row in rows {
+        match strings.codes[row as usize] {
+            NULL => without.push(row),
+            code => counts[code as usize] += 1,
+        }
+    }
+    for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        visit(&string_value(kind, strings.values.get(code as u32)), *count);
     }
 }

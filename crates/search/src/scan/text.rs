@@ -6,8 +6,8 @@
 //! one once; lines are rendered only where a match could cross, and to settle rows whose lines
 //! deviate from their values.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +21,14 @@ use crate::pattern::Finder;
 
 /// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary and
 /// [`Shown`]. The dictionaries are kept, so that their addresses stay theirs.
-pub(super) type TextDecisions = HashMap<(usize, usize, Shown), (Arc<Strings>, Arc<Vec<bool>>)>;
+pub(super) type TextDecisions = HashMap<(usize, usize, Shown), (Arc<Strings>, Arc<Decided>)>;
+
+/// For each string of a dictionary whether the pattern is in it.
+pub(super) struct Decided {
+    by_code: Vec<bool>,
+    /// Whether it is in any.
+    any: bool,
+}
 
 /// How a value stands in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,27 +85,18 @@ pub(super) fn select_by_text(
     if !finder.ignores_ends() {
         return render_and_match(finder, scan, rows);
     }
-    let (block, reader, _) = scan.parts();
-    let shapes = block.shapes(reader)?.clone();
-    let (whole, fix) = block.exceptions(reader)?;
-    let more = block.more(reader)?.clone();
-    let (mut wanted, mut open) = (Vec::new(), Vec::new());
-    let mut by_shape: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for row in rows {
-        let code = shapes.codes[row as usize];
-        match whole.get(row as usize) {
-            Some(line) if finder.is_match(line) => wanted.push(row),
-            // Its message may still be decoded from a part of the line.
-            Some(_) => open.push(row),
-            None => by_shape.entry(code).or_default().push(row),
-        }
-    }
+    let RowsByShape {
+        dictionary,
+        shapes,
+        mut wanted,
+        mut open,
+    } = RowsByShape::new(finder, scan, &rows)?;
     let mut decisions = BlockDecisions {
         number,
         ..BlockDecisions::default()
     };
-    for (code, rows) in by_shape {
-        let shape = scan.shape(&shapes.values, code);
+    for (code, rows) in shapes {
+        let shape = scan.shape(&dictionary, code);
         if literals_match(&shape, finder) {
             wanted.extend(rows);
         } else if can_cross(&shape, finder) {
@@ -106,7 +104,7 @@ pub(super) fn select_by_text(
         } else {
             let mut search = ShapeSearch::new(finder, &shape, &rows);
             search.run(scan, &mut decisions)?;
-            search.sort(&fix, &more, &mut wanted, &mut open);
+            search.sort(scan, &mut wanted, &mut open)?;
         }
     }
     if !open.is_empty() {
@@ -117,17 +115,68 @@ pub(super) fn select_by_text(
     Ok(wanted)
 }
 
+/// Rows of a block by the shape of their lines.
+struct RowsByShape {
+    dictionary: Arc<Strings>,
+    /// Code of the shape, and its rows in order.
+    shapes: Vec<(u32, Vec<u32>)>,
+    /// Rows without a shape whose whole line matches.
+    wanted: Vec<u32>,
+    /// The others without a shape: their message may still be decoded from a part of the line.
+    open: Vec<u32>,
+}
+
+impl RowsByShape {
+    fn new(
+        finder: &Finder,
+        scan: &mut GroupScan<'_>,
+        rows: &[u32],
+    ) -> Result<RowsByShape, ReadError> {
+        let (block, reader, _) = scan.parts();
+        block.shapes(reader)?;
+        block.exceptions(reader)?;
+        let known = block.known_rows();
+        let mut by_shape = RowsByShape {
+            dictionary: Arc::clone(&known.shape.values),
+            shapes: Vec::new(),
+            wanted: Vec::new(),
+            open: Vec::new(),
+        };
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut last = (NULL, 0);
+        for &row in rows {
+            match known.whole.get(row as usize) {
+                Some(line) if finder.is_match(line) => by_shape.wanted.push(row),
+                Some(_) => by_shape.open.push(row),
+                None => {
+                    let code = known.shape.codes[row as usize];
+                    if code != last.0 {
+                        let next = by_shape.shapes.len();
+                        last = (code, *places.entry(code).or_insert(next));
+                        if last.1 == next {
+                            by_shape.shapes.push((code, Vec::new()));
+                        }
+                    }
+                    by_shape.shapes[last.1].1.push(row);
+                }
+            }
+        }
+        Ok(by_shape)
+    }
+}
+
 /// Decides by the line and the message themselves.
 fn render_and_match(
     finder: &Finder,
     scan: &mut GroupScan<'_>,
-    mut rows: Vec<u32>,
+    rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
-    scan.with_view(|view, _| {
+    let found: Vec<u32> = scan.with_lines(&rows, |view| {
         let mut line = Vec::new();
-        rows.retain(|row| text_matches(finder, view, *row as usize, &mut line));
-        rows
-    })
+        let matches = |row: &u32| text_matches(finder, view, *row as usize, &mut line);
+        rows.iter().copied().filter(matches).collect()
+    })?;
+    Ok(found)
 }
 
 /// The same decision as for a record: the pattern is in the line or in the decoded message.
@@ -210,10 +259,9 @@ struct ShapeSearch<'a> {
 struct BlockDecisions {
     /// Number of the condition.
     number: usize,
-    fields: HashMap<(usize, Shown), Arc<Vec<bool>>>,
-    /// Messages that are UTF-8, and those that are not.
-    messages: Vec<StringColumn>,
-    message_decisions: HashMap<(usize, Shown), Arc<Vec<bool>>>,
+    fields: HashMap<(usize, Shown), Arc<Decided>>,
+    /// Messages that are UTF-8 (0), and those that are not (1).
+    messages: HashMap<(usize, Shown), Arc<Decided>>,
 }
 
 impl<'a> ShapeSearch<'a> {
@@ -264,11 +312,13 @@ impl<'a> ShapeSearch<'a> {
         }
     }
 
-    fn mark_codes(&mut self, strings: &StringColumn, decisions: &[bool]) {
-        self.mark(Hit::Yes, |_, row| match strings.codes[row] {
-            NULL => false,
-            code => decisions[code as usize],
-        });
+    fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
+        if decided.any {
+            self.mark(Hit::Yes, |_, row| match strings.codes[row] {
+                NULL => false,
+                code => decided.by_code[code as usize],
+            });
+        }
     }
 
     fn search_times(
@@ -362,20 +412,11 @@ impl<'a> ShapeSearch<'a> {
         scan: &mut GroupScan<'_>,
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
-        if decisions.messages.is_empty() {
-            let (block, reader, _) = scan.parts();
-            let (text, bytes) = block.messages(reader)?;
-            decisions.messages = vec![text, bytes];
-        }
-        for (at, messages) in decisions.messages.iter().enumerate() {
+        let (block, reader, _) = scan.parts();
+        for (at, messages) in block.messages(reader)?.into_iter().enumerate() {
             let made = || Arc::new(decide(self.finder, &messages.values, shown));
-            let known = Arc::clone(
-                decisions
-                    .message_decisions
-                    .entry((at, shown))
-                    .or_insert_with(made),
-            );
-            self.mark_codes(messages, &known);
+            let known = decisions.messages.entry((at, shown)).or_insert_with(made);
+            self.mark_codes(messages, known);
         }
         Ok(())
     }
@@ -383,27 +424,32 @@ impl<'a> ShapeSearch<'a> {
     /// Sorts the rows into those that match and those whose lines must be looked at.
     fn sort(
         self,
-        fix: &StringColumn,
-        more: &StringColumn,
+        scan: &mut GroupScan<'_>,
         wanted: &mut Vec<u32>,
         open: &mut Vec<u32>,
-    ) {
+    ) -> Result<(), ReadError> {
+        let (block, reader, _) = scan.parts();
+        block.exceptions(reader)?;
+        block.more(reader)?;
+        let known = block.known_rows();
         for (hit, &row) in self.hits.iter().zip(self.rows) {
             let at = row as usize;
-            let fixed = fix.codes[at] != NULL;
+            let fixed = known.fix.get(at);
             let elsewhere = || {
-                Fixes::new(fix.get(at)).any(|(_, text)| self.finder.is_match(text))
-                    || more
+                Fixes::new(fixed).any(|(_, text)| self.finder.is_match(text))
+                    || known
+                        .more
                         .get(at)
                         .is_some_and(|object| overflow_may_match(object, self.finder))
             };
             match hit {
-                Hit::Yes if !fixed => wanted.push(row),
+                Hit::Yes if fixed.is_none() => wanted.push(row),
                 Hit::Yes | Hit::Maybe => open.push(row),
                 Hit::No if elsewhere() => open.push(row),
                 Hit::No => {}
             }
         }
+        Ok(())
     }
 }
 
@@ -414,7 +460,7 @@ fn decide_once(
     dictionary: &Arc<Strings>,
     shown: Shown,
     known: &mut TextDecisions,
-) -> Arc<Vec<bool>> {
+) -> Arc<Decided> {
     let key = (number, Arc::as_ptr(dictionary) as usize, shown);
     let made = || {
         (
@@ -441,6 +487,11 @@ fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
 
 /// Whether a value in the overflow column may stand in the line with a match.
 fn overflow_may_match(object: &[u8], finder: &Finder) -> bool {
+    // Values without escapes and nesting stand in the object as they are.
+    let has_more = || memchr::memchr3(b'\\', b']', b'{', object.get(1..).unwrap_or(b"")).is_some();
+    if !finder.is_match(object) && !has_more() {
+        return false;
+    }
     Overflow::new(object).any(|(_, value)| {
         let text = value.to_text();
         finder.is_match(&text) || needs_escapes(&text)
@@ -448,7 +499,13 @@ fn overflow_may_match(object: &[u8], finder: &Finder) -> bool {
 }
 
 /// For each string whether the pattern is in it, as it is shown.
-fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
+fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Decided {
+    let by_code = decide_each(finder, strings, shown);
+    let any = by_code.contains(&true);
+    Decided { by_code, any }
+}
+
+fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
     let escaped = |text: &[u8], escape: Escape| {
         let mut out = Vec::with_capacity(text.len() + 8);
         escape.kind().write_text(text, &mut out);

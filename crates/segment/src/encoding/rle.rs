@@ -79,11 +79,18 @@ pub fn decode(
             if values == 0 {
                 return Err(Malformed("a packed run is empty"));
             }
-            bits::unpack(&input[..bytes], width, values, |v| out.push(v as u32))?;
+            bits::unpack_codes(&input[..bytes], width, values, out)?;
             input = &input[bytes..];
         }
     }
     Ok(())
+}
+
+/// The value of all `count` values, if they are a single run of a width of up to 8 bits.
+pub fn one_run(mut input: &[u8], count: usize) -> Option<u8> {
+    let header = read_varint(&mut input).ok()?;
+    let is_run = header & 1 == 0 && header >> 1 >= count as u64;
+    input.first().copied().filter(|_| is_run && count > 0)
 }
 
 #[cfg(test)]
@@ -100,6 +107,14 @@ mod tests {
             let mut again = Vec::new();
             decode(&encoded, 4, values.len(), &mut again).unwrap();
             prop_assert_eq!(again, values);
+        }
+
+        #[test]
+        fn single_runs_are_known(value in 0u32..2, length in 1usize..9, count in 1usize..100) {
+            let mut encoded = Vec::new();
+            encode(&vec![value; length * 8], 1, &mut encoded);
+            let expected = (count <= length * 8).then_some(value as u8);
+            prop_assert_eq!(one_run(&encoded, count), expected);
         }
 
         #[test]

@@ -108,6 +108,15 @@ fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, Malformed> {
         .ok_or(Malformed("levels end early"))?;
     let length = u32::from_le_bytes(*length) as usize;
     let encoded = rest.get(..length).ok_or(Malformed("levels end early"))?;
+    let values_from = 4 + length;
+    if let Some(level) = rle::one_run(encoded, rows) {
+        let (levels, count) = (Vec::new(), if level == 1 { rows } else { 0 });
+        return Ok(Parts {
+            levels,
+            values_from,
+            count,
+        });
+    }
     let mut levels = Vec::with_capacity(rows);
     rle::decode(encoded, 1, rows, &mut levels)?;
     let count = levels.iter().map(|l| *l as usize).sum();
@@ -116,31 +125,44 @@ fn split(body: &[u8], rows: usize, optional: bool) -> Result<Parts, Malformed> {
     }
     Ok(Parts {
         levels,
-        values_from: 4 + length,
+        values_from,
         count,
     })
 }
 
-/// Whether no row of an optional column's page has a value.
-pub(super) fn is_without_values(body: &[u8], rows: usize) -> Result<bool, Malformed> {
-    split(body, rows, true).map(|parts| parts.count == 0)
+/// A data page of which is known what rows have values.
+pub(super) struct Page {
+    body: Vec<u8>,
+    rows: usize,
+    parts: Parts,
 }
 
-/// Decodes the data page of `rows` rows.
-pub(super) fn decode(
-    physical: Physical,
-    optional: bool,
-    rows: usize,
-    dictionary: Option<&Dictionary>,
-    body: Vec<u8>,
-) -> Result<Column, Malformed> {
-    let parts = split(&body, rows, optional)?;
-    if parts.count == 0 {
-        return Ok(Column::Absent);
+impl Page {
+    /// Reads the levels of the page of `rows` rows.
+    pub(super) fn new(body: Vec<u8>, rows: usize, optional: bool) -> Result<Page, Malformed> {
+        let parts = split(&body, rows, optional)?;
+        Ok(Page { body, rows, parts })
     }
-    match dictionary {
-        None => decode_values(physical, rows, &parts, body),
-        Some(dictionary) => decode_codes(rows, &parts, dictionary, &body[parts.values_from..]),
+
+    /// Whether no row has a value.
+    pub(super) fn is_without_values(&self) -> bool {
+        self.parts.count == 0
+    }
+
+    /// The values of all rows.
+    pub(super) fn decode(
+        self,
+        physical: Physical,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Column, Malformed> {
+        let Page { body, rows, parts } = self;
+        if parts.count == 0 {
+            return Ok(Column::Absent);
+        }
+        match dictionary {
+            None => decode_values(physical, rows, &parts, body),
+            Some(dictionary) => decode_codes(rows, &parts, dictionary, &body[parts.values_from..]),
+        }
     }
 }
 

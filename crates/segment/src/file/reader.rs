@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use zstd::bulk::Decompressor;
+
 use super::directory::{
     ColumnEntry, DIRECTORY_BYTES_MAX, Directory, PageEntry, RowGroupEntry, TOKEN_PART_BYTES,
 };
@@ -250,6 +252,7 @@ impl SegmentFile {
             directory,
             group,
             dictionaries: vec![None; group.columns.len()],
+            decompressor: None,
             bytes_read: 0,
         }
     }
@@ -332,6 +335,8 @@ pub struct RowGroupReader<'a> {
     directory: &'a Directory,
     group: &'a RowGroupEntry,
     dictionaries: Vec<Option<Dictionary>>,
+    /// Made when it is first needed: its tables are as large as a page.
+    decompressor: Option<Decompressor<'static>>,
     bytes_read: u64,
 }
 
@@ -363,7 +368,7 @@ impl RowGroupReader<'_> {
             return Err(wrong);
         }
         let packed = self.bytes(from, to - from)?;
-        let plain = zstd::bulk::decompress(&packed, plain_bytes).map_err(|_| wrong)?;
+        let plain = self.decompress(&packed, plain_bytes).map_err(|_| wrong)?;
         Ok(Some(Words::new(plain, self.group.blocks.len())?))
     }
 
@@ -424,6 +429,12 @@ impl RowGroupReader<'_> {
             .is_some()
     }
 
+    /// Where the event times of a block's rows are from, as numbers of
+    /// [`logpond_record::TimeSource`].
+    pub fn time_sources(&mut self, block: usize) -> Result<Vec<u32>, ReadError> {
+        Ok(self.fixed_strings(5, block)?.codes)
+    }
+
     /// The lines of a block that are kept whole, and the texts of slots that render differently.
     pub fn exceptions(&mut self, block: usize) -> Result<(StringColumn, StringColumn), ReadError> {
         Ok((
@@ -462,11 +473,6 @@ impl RowGroupReader<'_> {
         let fields =
             (0..self.directory.schema.columns.len()).map(|column| self.field(column, block));
         let fields: Vec<Column> = fields.collect::<Result<_, _>>()?;
-        self.rows_with(block, fields)
-    }
-
-    /// The fixed columns of a block together with columns of fields that were read before.
-    pub fn rows_with(&mut self, block: usize, fields: Vec<Column>) -> Result<Rows, ReadError> {
         let entry = self.group.blocks[block];
         let (message, message_bytes) = self.messages(block)?;
         Ok(Rows {
@@ -474,7 +480,7 @@ impl RowGroupReader<'_> {
             received: self.ints(2, block)?,
             number: self.ints(3, block)?,
             source: self.ints(4, block)?.into_iter().map(|s| s as u32).collect(),
-            time_source: self.fixed_strings(5, block)?.codes,
+            time_source: self.time_sources(block)?,
             shape: self.shapes(block)?,
             message,
             message_bytes,
@@ -535,21 +541,17 @@ impl RowGroupReader<'_> {
         };
         let body = self.page(page)?;
         let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
-        if optional && page::is_without_values(&body, rows).map_err(wrong)? {
+        let decoded = page::Page::new(body, rows, optional).map_err(wrong)?;
+        if decoded.is_without_values() {
             // A block of other kinds of rows: the dictionary is of no use to it.
             return Ok(Column::Absent);
         }
         if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
             self.dictionaries[number] = self.dictionary(entry, physical)?;
         }
-        page::decode(
-            physical,
-            optional,
-            rows,
-            self.dictionaries[number].as_ref(),
-            body,
-        )
-        .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))
+        decoded
+            .decode(physical, self.dictionaries[number].as_ref())
+            .map_err(wrong)
     }
 
     fn dictionary(
@@ -580,12 +582,23 @@ impl RowGroupReader<'_> {
         let body = bytes
             .get(page.header_bytes as usize..)
             .ok_or(wrong("a page is too short"))?;
-        let plain = zstd::bulk::decompress(body, page.plain_bytes as usize)
+        let plain = self
+            .decompress(body, page.plain_bytes as usize)
             .map_err(|_| wrong("a page does not decompress"))?;
         if plain.len() != page.plain_bytes as usize {
             return Err(wrong("a page has a wrong length"));
         }
         Ok(plain)
+    }
+
+    fn decompress(&mut self, packed: &[u8], plain_bytes: usize) -> io::Result<Vec<u8>> {
+        let mut decompressor = match self.decompressor.take() {
+            Some(decompressor) => decompressor,
+            None => Decompressor::new()?,
+        };
+        let plain = decompressor.decompress(packed, plain_bytes);
+        self.decompressor = Some(decompressor);
+        plain
     }
 }
 

@@ -108,7 +108,8 @@ pub struct RowsView<'a> {
 }
 
 impl<'a> RowsView<'a> {
-    /// A view of `rows`, all of whose columns must be there.
+    /// A view of `rows`, whose columns must be there as far as they are asked for: to write lines,
+    /// the fields that are slots of their shapes, and everything else but identities.
     pub fn new(rows: &'a Rows, schema: &'a Schema, plans: &'a mut Plans) -> RowsView<'a> {
         plans.prepare(rows, schema);
         RowsView {
