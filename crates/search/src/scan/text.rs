@@ -7,13 +7,14 @@
 //! deviate from their values.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
 use logpond_record::{Piece, Shape, SlotKind, TimePattern, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, Fixes, NULL, Overflow, RowsView, StringColumn, Strings};
+use logpond_segment::rows::{
+    Column, ColumnType, Fixes, NULL, Overflow, RowsView, StringColumn, Strings,
+};
 
 use super::block::number_value;
 use super::group::GroupScan;
@@ -243,7 +244,8 @@ enum Hit {
     No,
     /// The line must be looked at.
     Maybe,
-    Yes,
+    /// The value of this slot, unless the line shows it differently.
+    Yes(u16),
 }
 
 /// The search in the rows of one shape.
@@ -252,6 +254,8 @@ struct ShapeSearch<'a> {
     shape: &'a Shape,
     rows: &'a [u32],
     hits: Vec<Hit>,
+    /// The slot at hand.
+    slot: u16,
 }
 
 /// Decisions about the columns of one block, made once for all shapes.
@@ -271,6 +275,7 @@ impl<'a> ShapeSearch<'a> {
             shape,
             rows,
             hits: vec![Hit::No; rows.len()],
+            slot: 0,
         }
     }
 
@@ -279,7 +284,8 @@ impl<'a> ShapeSearch<'a> {
         scan: &mut GroupScan<'_>,
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
-        for slot in self.shape.slots() {
+        for (number, slot) in self.shape.slots().iter().enumerate() {
+            self.slot = number as u16;
             match &slot.kind {
                 SlotKind::Null | SlotKind::Facility => {}
                 SlotKind::Time(pattern) => self.search_times(pattern, scan)?,
@@ -304,17 +310,18 @@ impl<'a> ShapeSearch<'a> {
             .is_none_or(|literal| literal.iter().all(|b| bytes.contains(b)))
     }
 
-    fn mark(&mut self, hit: Hit, mut test: impl FnMut(&Finder, usize) -> bool) {
+    /// Marks the rows of which the test says that the value of the slot at hand matches.
+    fn mark(&mut self, mut test: impl FnMut(&Finder, usize) -> bool) {
         for (known, row) in self.hits.iter_mut().zip(self.rows) {
             if *known == Hit::No && test(self.finder, *row as usize) {
-                *known = hit;
+                *known = Hit::Yes(self.slot);
             }
         }
     }
 
     fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
         if decided.any {
-            self.mark(Hit::Yes, |_, row| match strings.codes[row] {
+            self.mark(|_, row| match strings.codes[row] {
                 NULL => false,
                 code => decided.by_code[code as usize],
             });
@@ -331,7 +338,7 @@ impl<'a> ShapeSearch<'a> {
         }
         let times = scan.times()?;
         let mut text = Vec::new();
-        self.mark(Hit::Yes, |finder, row| {
+        self.mark(|finder, row| {
             text.clear();
             pattern.render(Timestamp(times[row]), &mut text);
             finder.is_match(&text)
@@ -341,7 +348,8 @@ impl<'a> ShapeSearch<'a> {
 
     fn search_priority(&mut self) {
         if self.fits_in(b"0123456789") {
-            self.mark(Hit::Maybe, |_, _| true);
+            let undecided = self.hits.iter_mut().filter(|hit| **hit == Hit::No);
+            undecided.for_each(|hit| *hit = Hit::Maybe);
         }
     }
 
@@ -353,50 +361,53 @@ impl<'a> ShapeSearch<'a> {
         decisions: &mut BlockDecisions,
     ) -> Result<(), ReadError> {
         let spec = scan.directory.schema.columns[number].kind;
-        let has_dictionary = scan.reader.has_dictionary(number);
+        let is_number = matches!(
+            spec,
+            ColumnType::Int | ColumnType::Float | ColumnType::Decimal(_)
+        );
+        if is_number && !self.fits_in(NUMBER_BYTES) {
+            return Ok(());
+        }
+        let shown = Shown::new(kind, false);
         let (block, reader, texts) = scan.text_parts();
+        if !decisions.fields.contains_key(&(number, shown))
+            && let Some(values) = reader.text_dictionary(number)?
+        {
+            let made = decide_once(self.finder, decisions.number, &values, shown, texts);
+            decisions.fields.insert((number, shown), made);
+        }
+        if let Some(known) = decisions.fields.get(&(number, shown))
+            && !known.any
+        {
+            return Ok(());
+        }
         match block.field(number, reader)? {
             Column::Absent => {}
             Column::Strings(strings) => {
-                let shown = Shown::new(kind, false);
-                let known = match decisions.fields.entry((number, shown)) {
-                    Entry::Occupied(known) => Arc::clone(known.get()),
-                    Entry::Vacant(new) => {
-                        let values = &strings.values;
-                        let made = match has_dictionary {
-                            true => {
-                                decide_once(self.finder, decisions.number, values, shown, texts)
-                            }
-                            false => Arc::new(decide(self.finder, values, shown)),
-                        };
-                        Arc::clone(new.insert(made))
-                    }
-                };
-                self.mark_codes(strings, &known);
+                let made = || Arc::new(decide(self.finder, &strings.values, shown));
+                let known = decisions.fields.entry((number, shown)).or_insert_with(made);
+                self.mark_codes(strings, known);
             }
             Column::Bools(numbers) => {
                 let matches =
                     [false, true].map(|b| self.finder.is_match(if b { b"true" } else { b"false" }));
-                self.mark(Hit::Yes, |_, row| {
-                    numbers.get(row).is_some_and(|b| matches[usize::from(b)])
-                });
+                self.mark(|_, row| numbers.get(row).is_some_and(|b| matches[usize::from(b)]));
             }
-            Column::Ints(numbers) if self.fits_in(NUMBER_BYTES) => {
+            Column::Ints(numbers) => {
                 self.mark_numbers(|row| {
                     Some(slot_number(kind, number_value(spec, numbers.get(row)?)))
                 });
             }
-            Column::Floats(numbers) if self.fits_in(NUMBER_BYTES) => {
+            Column::Floats(numbers) => {
                 self.mark_numbers(|row| Some(slot_number(kind, Value::Float(numbers.get(row)?))));
             }
-            Column::Ints(_) | Column::Floats(_) => {}
         }
         Ok(())
     }
 
     fn mark_numbers(&mut self, number: impl Fn(usize) -> Option<Value<'static>>) {
         let mut text = Vec::new();
-        self.mark(Hit::Yes, |finder, row| {
+        self.mark(|finder, row| {
             let Some(value) = number(row) else {
                 return false;
             };
@@ -442,9 +453,10 @@ impl<'a> ShapeSearch<'a> {
                         .get(at)
                         .is_some_and(|object| overflow_may_match(object, self.finder))
             };
+            let is_fixed = |slot| Fixes::new(fixed).any(|(fixed, _)| fixed == usize::from(slot));
             match hit {
-                Hit::Yes if fixed.is_none() => wanted.push(row),
-                Hit::Yes | Hit::Maybe => open.push(row),
+                Hit::Yes(slot) if !is_fixed(*slot) => wanted.push(row),
+                Hit::Yes(_) | Hit::Maybe => open.push(row),
                 Hit::No if elsewhere() => open.push(row),
                 Hit::No => {}
             }

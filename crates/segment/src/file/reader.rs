@@ -16,7 +16,7 @@ use super::manifest::Manifest;
 use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
 use crate::encoding::{Malformed, read_varint};
-use crate::rows::{Column, Rows, StringColumn};
+use crate::rows::{Column, Rows, StringColumn, Strings};
 use crate::tokens::{self, BlockSet, IndexBytes, Words};
 
 /// Bytes read from a file's end at first; enough for the footer of most files.
@@ -421,12 +421,14 @@ impl RowGroupReader<'_> {
         self.column(FIELDS_FROM + column, physical(kind), true, block)
     }
 
-    /// Whether the values of a field's column are codes into a dictionary, which then is the same
-    /// for all blocks.
-    pub fn has_dictionary(&self, column: usize) -> bool {
-        self.group.columns[FIELDS_FROM + column]
-            .dictionary
-            .is_some()
+    /// The dictionary of a field's column of text, if it has one; it is the same for all blocks.
+    pub fn text_dictionary(&mut self, column: usize) -> Result<Option<Arc<Strings>>, ReadError> {
+        let kind = physical(self.directory.schema.columns[column].kind);
+        self.load_dictionary(FIELDS_FROM + column, kind)?;
+        Ok(match &self.dictionaries[FIELDS_FROM + column] {
+            Some(Dictionary::Strings(strings)) => Some(Arc::clone(strings)),
+            _ => None,
+        })
     }
 
     /// Where the event times of a block's rows are from, as numbers of
@@ -546,26 +548,24 @@ impl RowGroupReader<'_> {
             // A block of other kinds of rows: the dictionary is of no use to it.
             return Ok(Column::Absent);
         }
-        if entry.dictionary.is_some() && self.dictionaries[number].is_none() {
-            self.dictionaries[number] = self.dictionary(entry, physical)?;
-        }
+        self.load_dictionary(number, physical)?;
         decoded
             .decode(physical, self.dictionaries[number].as_ref())
             .map_err(wrong)
     }
 
-    fn dictionary(
-        &mut self,
-        entry: &ColumnEntry,
-        physical: Physical,
-    ) -> Result<Option<Dictionary>, ReadError> {
-        let Some(page) = &entry.dictionary else {
-            return Ok(None);
+    /// Reads the dictionary of a column, if it has one.
+    fn load_dictionary(&mut self, number: usize, physical: Physical) -> Result<(), ReadError> {
+        let Some(page) = &self.group.columns[number].dictionary else {
+            return Ok(());
         };
-        let body = self.page(page)?;
-        Dictionary::decode(physical, page.rows as usize, body)
-            .map(Some)
-            .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))
+        if self.dictionaries[number].is_none() {
+            let body = self.page(page)?;
+            let dictionary = Dictionary::decode(physical, page.rows as usize, body)
+                .map_err(|Malformed(what)| damaged(page.offset, u64::from(page.bytes), what))?;
+            self.dictionaries[number] = Some(dictionary);
+        }
+        Ok(())
     }
 
     /// A page's body, checked and decompressed.
