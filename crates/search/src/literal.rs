@@ -8,7 +8,7 @@
 //! Invariant: the formula never excludes a wanted record, provided that a record's tokens are
 //! those of its line, of its decoded message and of its field values' text, each on its own.
 
-use logpond_segment::tokens::tokens;
+use logpond_segment::tokens::{fold, tokens};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::number::Number;
@@ -17,6 +17,9 @@ use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 
 /// The most tokens in one formula; a conjunction forgets those beyond, a disjunction gives up.
 const TOKENS_MAX: usize = 64;
+
+/// The most cases that one letter has: `s`, `S` and the long s.
+const CASES_MAX: usize = 3;
 
 /// The longest literal that is put together from repetitions.
 const REPEATED_BYTES_MAX: usize = 256;
@@ -39,28 +42,32 @@ pub enum TokenQuery {
 /// A part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenPart {
-    /// The bytes, all of them token bytes.
+    /// The bytes, all of them token bytes; folded ones as [`fold`] gives them.
     pub text: Box<[u8]>,
     /// Whether the token starts with them.
     pub at_start: bool,
     /// Whether the token ends with them.
     pub at_end: bool,
-    /// Whether ASCII letters match in both cases.
+    /// Whether letters match in both cases.
     pub folded: bool,
 }
 
 impl TokenPart {
     fn matches(&self, token: &[u8]) -> bool {
         let text = &self.text[..];
-        let same = |window: &[u8]| match self.folded {
-            true => window.eq_ignore_ascii_case(text),
-            false => window == text,
+        let folded_token;
+        let token = match self.folded {
+            true => {
+                folded_token = fold(token);
+                &folded_token[..]
+            }
+            false => token,
         };
         match (self.at_start, self.at_end) {
-            (true, true) => same(token),
-            (true, false) => token.get(..text.len()).is_some_and(same),
-            (false, true) => token.len() >= text.len() && same(&token[token.len() - text.len()..]),
-            (false, false) => token.windows(text.len()).any(same),
+            (true, true) => token == text,
+            (true, false) => token.starts_with(text),
+            (false, true) => token.ends_with(text),
+            (false, false) => token.windows(text.len()).any(|window| window == text),
         }
     }
 }
@@ -204,27 +211,14 @@ fn literal_parts(literal: &[u8], folded: bool) -> impl Iterator<Item = TokenQuer
 }
 
 fn pattern_tokens(pattern: &Pattern) -> TokenQuery {
-    match pattern {
-        // Case folding beyond ASCII maps letters to others of different length.
-        Pattern::Substring {
-            text,
-            case_insensitive: true,
-        } if text.is_ascii() && !has_special_folds(text) => {
-            TokenQuery::and(literal_parts(text, true))
-        }
-        _ => required_tokens(&required(pattern)),
-    }
-}
-
-/// Letters that fold to others outside ASCII: the Kelvin sign is a `k`, the long s an `s`.
-fn has_special_folds(text: &[u8]) -> bool {
-    text.iter().any(|b| matches!(b, b'k' | b'K' | b's' | b'S'))
+    required_tokens(&required(pattern))
 }
 
 fn required_tokens(required: &Required) -> TokenQuery {
     match required {
         Required::Nothing => TokenQuery::Any,
         Required::Literal(text) => TokenQuery::and(literal_parts(text, false)),
+        Required::Folded(text) => TokenQuery::and(literal_parts(text, true)),
         Required::And(parts) => TokenQuery::and(parts.iter().map(required_tokens)),
         Required::Or(parts) => TokenQuery::or(parts.iter().map(required_tokens)),
     }
@@ -235,6 +229,8 @@ fn required_tokens(required: &Required) -> TokenQuery {
 pub(crate) enum Required {
     Nothing,
     Literal(Vec<u8>),
+    /// A substring of the text as [`fold`] gives it.
+    Folded(Vec<u8>),
     And(Vec<Required>),
     Or(Vec<Required>),
 }
@@ -245,7 +241,7 @@ pub(crate) fn required(pattern: &Pattern) -> Required {
         Pattern::Substring {
             text,
             case_insensitive: false,
-        } => literal(text.to_vec()),
+        } => Run::exact(text.to_vec()).into_required(),
         folded => hir(folded).map_or(Required::Nothing, |hir| required_of(&hir)),
     }
 }
@@ -255,23 +251,46 @@ pub(crate) fn required_of(hir: &Hir) -> Required {
     walk(hir).into_required()
 }
 
-fn literal(text: Vec<u8>) -> Required {
-    match text.is_empty() {
-        true => Required::Nothing,
-        false => Required::Literal(text),
+/// A run of characters that stand side by side in every match.
+#[derive(Default)]
+struct Run {
+    text: Vec<u8>,
+    /// Whether some of its letters match in both cases; then all are folded.
+    folded: bool,
+}
+
+impl Run {
+    fn exact(text: Vec<u8>) -> Run {
+        Run {
+            text,
+            folded: false,
+        }
+    }
+
+    fn extend(&mut self, other: Run) {
+        self.text.extend(other.text);
+        self.folded |= other.folded;
+    }
+
+    fn into_required(self) -> Required {
+        match (self.text.is_empty(), self.folded) {
+            (true, _) => Required::Nothing,
+            (false, false) => Required::Literal(self.text),
+            (false, true) => Required::Folded(fold(&self.text).into_owned()),
+        }
     }
 }
 
 /// What a part of an expression matches: exactly one text, or something that requires others.
 enum Part {
-    Exact(Vec<u8>),
+    Exact(Run),
     Needs(Required),
 }
 
 impl Part {
     fn into_required(self) -> Required {
         match self {
-            Part::Exact(text) => literal(text),
+            Part::Exact(run) => run.into_required(),
             Part::Needs(required) => required,
         }
     }
@@ -280,10 +299,10 @@ impl Part {
 /// The parser bounds how deeply expressions nest, and so this recursion.
 fn walk(hir: &Hir) -> Part {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Part::Exact(Vec::new()),
-        HirKind::Literal(text) => Part::Exact(text.0.to_vec()),
+        HirKind::Empty | HirKind::Look(_) => Part::Exact(Run::default()),
+        HirKind::Literal(text) => Part::Exact(Run::exact(text.0.to_vec())),
         HirKind::Class(class) => match one_text(class) {
-            Some(text) => Part::Exact(text),
+            Some(run) => Part::Exact(run),
             None => Part::Needs(Required::Nothing),
         },
         HirKind::Capture(capture) => walk(&capture.sub),
@@ -302,17 +321,41 @@ fn walk(hir: &Hir) -> Part {
     }
 }
 
-fn one_text(class: &Class) -> Option<Vec<u8>> {
-    class.literal()
+/// The one text of a class, or the letter that its characters are cases of.
+fn one_text(class: &Class) -> Option<Run> {
+    if let Some(text) = class.literal() {
+        return Some(Run::exact(text));
+    }
+    let mut letters: Vec<char> = Vec::new();
+    match class {
+        Class::Unicode(class) => {
+            for range in class.ranges().iter().take(CASES_MAX + 1) {
+                letters.extend((range.start()..=range.end()).take(CASES_MAX + 1));
+            }
+        }
+        Class::Bytes(class) => {
+            for range in class.ranges().iter().take(CASES_MAX + 1) {
+                let bytes = (range.start()..=range.end()).take(CASES_MAX + 1);
+                letters.extend(bytes.map(char::from));
+            }
+        }
+    }
+    let folded = |letter: &char| fold(letter.to_string().as_bytes()).into_owned();
+    let text = folded(letters.first()?);
+    let is_one = text.is_ascii() && letters.iter().all(|letter| folded(letter) == text);
+    is_one.then_some(Run { text, folded: true })
 }
 
 fn repeat(part: Part, min: usize, exactly: bool) -> Part {
     match part {
-        Part::Exact(text) if text.len() * min <= REPEATED_BYTES_MAX => {
-            let repeated = text.repeat(min);
+        Part::Exact(run) if run.text.len() * min <= REPEATED_BYTES_MAX => {
+            let repeated = Run {
+                text: run.text.repeat(min),
+                folded: run.folded,
+            };
             match exactly {
                 true => Part::Exact(repeated),
-                false => Part::Needs(literal(repeated)),
+                false => Part::Needs(repeated.into_required()),
             }
         }
         other => Part::Needs(other.into_required()),
@@ -320,15 +363,15 @@ fn repeat(part: Part, min: usize, exactly: bool) -> Part {
 }
 
 fn concat(parts: &[Hir]) -> Part {
-    let mut run = Vec::new();
+    let mut run = Run::default();
     let mut needed = Vec::new();
     let mut exact = true;
     for part in parts {
         match walk(part) {
-            Part::Exact(text) => run.extend(text),
+            Part::Exact(more) => run.extend(more),
             Part::Needs(required) => {
                 exact = false;
-                needed.push(literal(std::mem::take(&mut run)));
+                needed.push(std::mem::take(&mut run).into_required());
                 needed.push(required);
             }
         }
@@ -336,7 +379,7 @@ fn concat(parts: &[Hir]) -> Part {
     if exact {
         return Part::Exact(run);
     }
-    needed.push(literal(run));
+    needed.push(run.into_required());
     needed.retain(|r| *r != Required::Nothing);
     Part::Needs(match needed.len() {
         0 => Required::Nothing,
@@ -360,11 +403,11 @@ mod tests {
             TokenQuery::Token(token) => String::from_utf8_lossy(token).into_owned(),
             TokenQuery::Part(part) => {
                 let open = |is_whole: bool| if is_whole { "" } else { "*" };
-                let (text, fold) = (
+                let (text, mark) = (
                     String::from_utf8_lossy(&part.text),
                     if part.folded { "~" } else { "" },
                 );
-                format!("{fold}{}{text}{}", open(part.at_start), open(part.at_end))
+                format!("{mark}{}{text}{}", open(part.at_start), open(part.at_end))
             }
             TokenQuery::And(parts) => join(parts, "&"),
             TokenQuery::Or(parts) => join(parts, "|"),
@@ -396,12 +439,16 @@ mod tests {
             ("\" error \"", "error"),
             (r#"" a\nb \\n c ""#, "(a&b&*n&c)"),
             (r#"" x\\ndone y ""#, "(x*&*ndone&y)"),
-            ("i\" Error 42 \"", "(~Error&~42)"),
+            ("i\" Error 42 \"", "(~error&~42)"),
+            ("i\"Disk K\"", "(~*disk&~k*)"),
+            (r"/(?i) Timeout /", "~timeout"),
+            (r"/ [Tt]imeout [a-c]x/", "(~timeout&*x*)"),
+            (r"/(?-u:[k\xe2]) b /", "b"),
             (r"/ user=(bob|eve|.*) /", "user"),
             (r"/ user=( bob | eve ) x/", "(user&(bob|eve)&x*)"),
             (r"/\[[0-9]+\] done\./", "done"),
             (r"/( ab ){2,3}/", "ab"),
-            (r"/a* b /i", "any"),
+            (r"/a* b /i", "~b"),
             ("a=v-1", "(v&1)"),
             ("a!=v", "any"),
             ("NOT \" v \"", "any"),

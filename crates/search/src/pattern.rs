@@ -215,7 +215,7 @@ fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
 fn requires_literal(required: &Required) -> bool {
     match required {
         Required::Nothing => false,
-        Required::Literal(text) => text.len() >= PREFILTER_BYTES_MIN,
+        Required::Literal(text) | Required::Folded(text) => text.len() >= PREFILTER_BYTES_MIN,
         Required::And(parts) => parts.iter().any(requires_literal),
         Required::Or(parts) => parts.iter().all(requires_literal),
     }

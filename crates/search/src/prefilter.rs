@@ -103,7 +103,8 @@ fn from_pattern(pattern: &Pattern) -> Option<Formula> {
 
 fn from_required(required: &Required) -> Option<Formula> {
     match required {
-        Required::Nothing => None,
+        // Other cases of a letter would have to be looked for too.
+        Required::Nothing | Required::Folded(_) => None,
         Required::Literal(text) => from_literal(text),
         Required::And(parts) => and(parts.iter().filter_map(from_required)),
         Required::Or(parts) => parts

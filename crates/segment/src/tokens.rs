@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::encoding::Malformed;
 use crate::encoding::bits::{BitReader, BitWriter, width};
 use words::WordCollector;
-pub use words::{ID_BYTES_SHORT_MAX, Words, is_id};
+pub use words::{ID_BYTES_SHORT_MAX, Words, fold, is_id};
 
 /// Fingerprints per bucket aimed at: a look-up reads about 60 bytes.
 const BUCKET_ENTRIES: usize = 32;

@@ -10,6 +10,8 @@
 //! of 16 bits a bitmap of the blocks with an id of that length), then a newline and each word
 //! followed by a newline, sorted.
 
+use std::borrow::Cow;
+
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -166,7 +168,7 @@ impl Words {
     }
 
     /// The words that hold `part`, at their start or end if asked for; `None` if they are too
-    /// many to be of use. With `folded`, ASCII letters match in both cases.
+    /// many to be of use. With `folded`, both sides are compared as [`fold`] gives them.
     pub fn holding(
         &self,
         part: &[u8],
@@ -179,15 +181,18 @@ impl Words {
         needle.extend(at_start.then_some(b'\n'));
         needle.extend_from_slice(part);
         needle.extend(at_end.then_some(b'\n'));
-        let lower;
+        let folded_text;
         let haystack = match folded {
             true => {
-                needle.make_ascii_lowercase();
-                lower = text.to_ascii_lowercase();
-                &lower[..]
+                needle = fold(&needle).into_owned();
+                folded_text = fold(text);
+                &folded_text[..]
             }
             false => text,
         };
+        if haystack.len() != text.len() {
+            return self.holding_one_by_one(&needle);
+        }
         let mut found = Vec::new();
         let mut from = 0;
         while let Some(at) = memchr::memmem::find(&haystack[from..], &needle) {
@@ -202,6 +207,58 @@ impl Words {
         }
         Some(found)
     }
+
+    /// The words that hold a folded needle, newlines around each counted, where folding changes
+    /// their lengths.
+    fn holding_one_by_one(&self, needle: &[u8]) -> Option<Vec<&[u8]>> {
+        let text = &self.bytes[self.text_from + 1..];
+        let mut found = Vec::new();
+        let mut line = Vec::new();
+        for word in text.split(|b| *b == b'\n').filter(|word| !word.is_empty()) {
+            line.clear();
+            line.push(b'\n');
+            line.extend_from_slice(&fold(word));
+            line.push(b'\n');
+            if memchr::memmem::find(&line, needle).is_some() {
+                if found.len() == HITS_MAX {
+                    return None;
+                }
+                found.push(word);
+            }
+        }
+        Some(found)
+    }
+}
+
+/// A text with letters that differ in case only made the same: ASCII letters, and the two letters
+/// beyond that fold to one of them, the long s and the Kelvin sign.
+pub fn fold(text: &[u8]) -> Cow<'_, [u8]> {
+    const LONG_S: &[u8] = "\u{17f}".as_bytes();
+    const KELVIN: &[u8] = "\u{212a}".as_bytes();
+    let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
+    let may_fold = |b: &u8| b.is_ascii_uppercase() || *b == LONG_S[0] || *b == KELVIN[0];
+    if !text.iter().any(may_fold) {
+        return Cow::Borrowed(text);
+    }
+    let mut lower = text.to_ascii_lowercase();
+    for (sign, letter) in [(LONG_S, b's'), (KELVIN, b'k')] {
+        if has(sign) {
+            lower = replace(&lower, sign, letter);
+        }
+    }
+    Cow::Owned(lower)
+}
+
+fn replace(text: &[u8], sign: &[u8], letter: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(text, sign) {
+        out.extend_from_slice(&text[from..at]);
+        out.push(letter);
+        from = at + sign.len();
+    }
+    out.extend_from_slice(&text[from..]);
+    out
 }
 
 #[cfg(test)]
@@ -243,6 +300,25 @@ mod tests {
             ["Connection", "connect"]
         );
         assert!(found("beef", false, false, false).is_empty());
+    }
+
+    #[test]
+    fn letters_beyond_ascii_fold() {
+        let list = ["Di\u{17f}K", "diſk1", "disc", "\u{212a}elvin", "kelvi"];
+        let words = words(&list.map(|word| (word, 0)));
+        let found = |part: &str, start, end| words.holding(part.as_bytes(), start, end, true);
+        let texts = |hits: Option<Vec<&[u8]>>| -> Vec<String> {
+            let hits = hits.unwrap().into_iter();
+            hits.map(|w| String::from_utf8_lossy(w).into_owned())
+                .collect()
+        };
+        assert_eq!(texts(found("DISK", false, true)), ["DiſK"]);
+        assert_eq!(texts(found("is", false, false)), ["DiſK", "disc", "diſk1"]);
+        assert_eq!(
+            texts(found("\u{212a}el", true, false)),
+            ["kelvi", "\u{212a}elvin"]
+        );
+        assert!(matches!(fold(b"plain"), Cow::Borrowed(_)));
     }
 
     #[test]
