@@ -12,7 +12,7 @@ use logpond_segment::tokens::{BlockSet, Words};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
-use super::text::TextDecisions;
+use super::values::TextDecisions;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

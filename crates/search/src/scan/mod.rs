@@ -13,8 +13,9 @@
 mod block;
 mod evaluate;
 mod group;
-mod text;
 mod tables;
+mod text;
+mod values;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,419 @@
+//! Patterns in the values of a shape's slots, each distinct value searched once.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use logpond_record::{Shape, SlotKind, TimePattern, Timestamp, Value};
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringColumn, Strings};
+
+use super::block::number_value;
+use super::group::GroupScan;
+use crate::pattern::Finder;
+
+/// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary and
+/// [`Shown`]. The dictionaries are kept, so that their addresses stay theirs.
+pub(super) type TextDecisions = HashMap<(usize, usize, Shown), (Arc<Strings>, Arc<Decided>)>;
+
+/// For each string of a dictionary whether the pattern is in it.
+pub(super) struct Decided {
+    by_code: Vec<bool>,
+    /// Whether it is in any.
+    any: bool,
+}
+
+/// How a value stands in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Shown {
+    /// As it is.
+    Plain,
+    /// With the escapes of its kind of slot.
+    Escaped(Escape),
+    /// Escaped, and its decoded form counts too: a message.
+    Both(Escape),
+}
+
+/// The escapes of a kind of slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Escape {
+    Json,
+    Quoted,
+    StructuredData,
+}
+
+impl Escape {
+    fn kind(self) -> SlotKind {
+        match self {
+            Escape::Json => SlotKind::JsonString,
+            Escape::Quoted => SlotKind::Quoted,
+            Escape::StructuredData => SlotKind::StructuredData,
+        }
+    }
+}
+
+impl Shown {
+    fn new(kind: &SlotKind, is_message: bool) -> Shown {
+        let escape = match kind {
+            SlotKind::JsonString => Escape::Json,
+            SlotKind::Quoted => Escape::Quoted,
+            SlotKind::StructuredData => Escape::StructuredData,
+            _ => return Shown::Plain,
+        };
+        if is_message {
+            Shown::Both(escape)
+        } else {
+            Shown::Escaped(escape)
+        }
+    }
+}
+
+/// What the values of a row say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hit {
+    No,
+    /// The line must be looked at.
+    Maybe,
+    /// The value of this slot, unless the line shows it differently.
+    Yes(u16),
+}
+
+/// The search in the rows of one shape.
+pub(super) struct ShapeSearch<'a> {
+    finder: &'a Finder,
+    shape: &'a Shape,
+    rows: &'a [u32],
+    hits: Vec<Hit>,
+    /// The slot at hand.
+    slot: u16,
+}
+
+/// Decisions about the columns of one block, made once for all shapes.
+pub(super) struct BlockDecisions {
+    /// Number of the condition.
+    number: usize,
+    fields: HashMap<(usize, Shown), Arc<Decided>>,
+    /// Messages that are UTF-8 (0), and those that are not (1).
+    messages: HashMap<(usize, Shown), Arc<Decided>>,
+}
+
+impl BlockDecisions {
+    /// For the condition of this number.
+    pub(super) fn new(number: usize) -> BlockDecisions {
+        BlockDecisions {
+            number,
+            fields: HashMap::new(),
+            messages: HashMap::new(),
+        }
+    }
+}
+
+impl<'a> ShapeSearch<'a> {
+    pub(super) fn new(finder: &'a Finder, shape: &'a Shape, rows: &'a [u32]) -> ShapeSearch<'a> {
+        ShapeSearch {
+            finder,
+            shape,
+            rows,
+            hits: vec![Hit::No; rows.len()],
+            slot: 0,
+        }
+    }
+
+    pub(super) fn run(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
+    ) -> Result<(), ReadError> {
+        for (number, slot) in self.shape.slots().iter().enumerate() {
+            self.slot = number as u16;
+            match &slot.kind {
+                SlotKind::Null | SlotKind::Facility => {}
+                SlotKind::Time(pattern) => self.search_times(pattern, scan)?,
+                SlotKind::Severity => self.search_priority(),
+                kind if slot.is_message() => {
+                    self.search_messages(Shown::new(kind, true), scan, decisions)?
+                }
+                kind => {
+                    if let Some(column) = scan.directory.schema.column(&slot.name) {
+                        self.search_column(column, kind, scan, decisions)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a match can consist of these bytes alone, as far as it is known.
+    fn fits_in(&self, bytes: &[u8]) -> bool {
+        self.finder
+            .literal()
+            .is_none_or(|literal| literal.iter().all(|b| bytes.contains(b)))
+    }
+
+    /// Marks the rows of which the test says that the value of the slot at hand matches.
+    fn mark(&mut self, mut test: impl FnMut(&Finder, usize) -> bool) {
+        for (known, row) in self.hits.iter_mut().zip(self.rows) {
+            if *known == Hit::No && test(self.finder, *row as usize) {
+                *known = Hit::Yes(self.slot);
+            }
+        }
+    }
+
+    fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
+        if decided.any {
+            self.mark(|_, row| match strings.codes[row] {
+                NULL => false,
+                code => decided.by_code[code as usize],
+            });
+        }
+    }
+
+    fn search_times(
+        &mut self,
+        pattern: &TimePattern,
+        scan: &mut GroupScan<'_>,
+    ) -> Result<(), ReadError> {
+        if !self.fits_in(TIME_BYTES) {
+            return Ok(());
+        }
+        let times = scan.times()?;
+        let mut text = Vec::new();
+        self.mark(|finder, row| {
+            text.clear();
+            pattern.render(Timestamp(times[row]), &mut text);
+            finder.is_match(&text)
+        });
+        Ok(())
+    }
+
+    fn search_priority(&mut self) {
+        if self.fits_in(b"0123456789") {
+            let undecided = self.hits.iter_mut().filter(|hit| **hit == Hit::No);
+            undecided.for_each(|hit| *hit = Hit::Maybe);
+        }
+    }
+
+    fn search_column(
+        &mut self,
+        number: usize,
+        kind: &SlotKind,
+        scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
+    ) -> Result<(), ReadError> {
+        let spec = scan.directory.schema.columns[number].kind;
+        let is_number = matches!(
+            spec,
+            ColumnType::Int | ColumnType::Float | ColumnType::Decimal(_)
+        );
+        if is_number && !self.fits_in(NUMBER_BYTES) {
+            return Ok(());
+        }
+        let shown = Shown::new(kind, false);
+        let (block, reader, texts) = scan.text_parts();
+        if !decisions.fields.contains_key(&(number, shown))
+            && let Some(values) = reader.text_dictionary(number)?
+        {
+            let made = decide_once(self.finder, decisions.number, &values, shown, texts);
+            decisions.fields.insert((number, shown), made);
+        }
+        if let Some(known) = decisions.fields.get(&(number, shown))
+            && !known.any
+        {
+            return Ok(());
+        }
+        match block.field(number, reader)? {
+            Column::Absent => {}
+            Column::Strings(strings) => {
+                let made = || Arc::new(decide(self.finder, &strings.values, shown));
+                let known = decisions.fields.entry((number, shown)).or_insert_with(made);
+                self.mark_codes(strings, known);
+            }
+            Column::Bools(numbers) => {
+                let matches =
+                    [false, true].map(|b| self.finder.is_match(if b { b"true" } else { b"false" }));
+                self.mark(|_, row| numbers.get(row).is_some_and(|b| matches[usize::from(b)]));
+            }
+            Column::Ints(numbers) => {
+                self.mark_numbers(|row| {
+                    Some(slot_number(kind, number_value(spec, numbers.get(row)?)))
+                });
+            }
+            Column::Floats(numbers) => {
+                self.mark_numbers(|row| Some(slot_number(kind, Value::Float(numbers.get(row)?))));
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_numbers(&mut self, number: impl Fn(usize) -> Option<Value<'static>>) {
+        let mut text = Vec::new();
+        self.mark(|finder, row| {
+            let Some(value) = number(row) else {
+                return false;
+            };
+            text.clear();
+            value.write_text(&mut text);
+            finder.is_match(&text)
+        });
+    }
+
+    fn search_messages(
+        &mut self,
+        shown: Shown,
+        scan: &mut GroupScan<'_>,
+        decisions: &mut BlockDecisions,
+    ) -> Result<(), ReadError> {
+        let (block, reader, _) = scan.parts();
+        for (at, messages) in block.messages(reader)?.into_iter().enumerate() {
+            let made = || Arc::new(decide(self.finder, &messages.values, shown));
+            let known = decisions.messages.entry((at, shown)).or_insert_with(made);
+            self.mark_codes(messages, known);
+        }
+        Ok(())
+    }
+
+    /// Sorts the rows into those that match and those whose lines must be looked at.
+    pub(super) fn sort(
+        self,
+        scan: &mut GroupScan<'_>,
+        wanted: &mut Vec<u32>,
+        open: &mut Vec<u32>,
+    ) -> Result<(), ReadError> {
+        let (block, reader, _) = scan.parts();
+        block.exceptions(reader)?;
+        block.more(reader)?;
+        let known = block.known_rows();
+        for (hit, &row) in self.hits.iter().zip(self.rows) {
+            let at = row as usize;
+            let fixed = known.fix.get(at);
+            let elsewhere = || {
+                Fixes::new(fixed).any(|(_, text)| self.finder.is_match(text))
+                    || known
+                        .more
+                        .get(at)
+                        .is_some_and(|object| overflow_may_match(object, self.finder))
+            };
+            let is_fixed = |slot| Fixes::new(fixed).any(|(fixed, _)| fixed == usize::from(slot));
+            match hit {
+                Hit::Yes(slot) if !is_fixed(*slot) => wanted.push(row),
+                Hit::Yes(_) | Hit::Maybe => open.push(row),
+                Hit::No if elsewhere() => open.push(row),
+                Hit::No => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decides about a dictionary, which is the same for all blocks, once.
+fn decide_once(
+    finder: &Finder,
+    number: usize,
+    dictionary: &Arc<Strings>,
+    shown: Shown,
+    known: &mut TextDecisions,
+) -> Arc<Decided> {
+    let key = (number, Arc::as_ptr(dictionary) as usize, shown);
+    let made = || {
+        (
+            Arc::clone(dictionary),
+            Arc::new(decide(finder, dictionary, shown)),
+        )
+    };
+    Arc::clone(&known.entry(key).or_insert_with(made).1)
+}
+
+/// Bytes that times are written with.
+const TIME_BYTES: &[u8] = b"0123456789 -:/.,+TZabcdefghijlmnoprstuvyADFJMNOSTW";
+
+/// Bytes that numbers are written with.
+const NUMBER_BYTES: &[u8] = b"0123456789.-";
+
+/// A number as its slot shows it: a column of fractions holds whole numbers too.
+fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
+    match (kind, value) {
+        (SlotKind::Int, Value::Float(f)) => Value::Int(f as i64),
+        (_, value) => value,
+    }
+}
+
+/// Whether a value in the overflow column may stand in the line with a match.
+fn overflow_may_match(object: &[u8], finder: &Finder) -> bool {
+    // Values without escapes and nesting stand in the object as they are.
+    let has_more = || memchr::memchr3(b'\\', b']', b'{', object.get(1..).unwrap_or(b"")).is_some();
+    if !finder.is_match(object) && !has_more() {
+        return false;
+    }
+    Overflow::new(object).any(|(_, value)| {
+        let text = value.to_text();
+        finder.is_match(&text) || needs_escapes(&text)
+    })
+}
+
+/// For each string whether the pattern is in it, as it is shown.
+fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Decided {
+    let by_code = decide_each(finder, strings, shown);
+    let any = by_code.contains(&true);
+    Decided { by_code, any }
+}
+
+fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
+    let escaped = |text: &[u8], escape: Escape| {
+        let mut out = Vec::with_capacity(text.len() + 8);
+        escape.kind().write_text(text, &mut out);
+        finder.is_match(&out)
+    };
+    // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
+    // within one string.
+    let mut decisions = match finder.alphabet().contains(0) {
+        false if strings.all_shorter_than(1 << 24) => find_in_all(finder, strings),
+        _ => strings.iter().map(|text| finder.is_match(text)).collect(),
+    };
+    let (escape, decoded_counts) = match shown {
+        Shown::Plain => return decisions,
+        Shown::Escaped(escape) => (escape, false),
+        Shown::Both(escape) => (escape, true),
+    };
+    for (decision, text) in decisions.iter_mut().zip(strings.iter()) {
+        if needs_escapes(text) {
+            *decision = *decision && decoded_counts || escaped(text, escape);
+        }
+    }
+    decisions
+}
+
+/// Finds a pattern in all strings with one pass over their buffer.
+fn find_in_all(finder: &Finder, strings: &Strings) -> Vec<bool> {
+    let mut found = vec![false; strings.len()];
+    let bytes = strings.bytes();
+    let (mut at, mut code) = (0, 0);
+    while let Some(hit) = finder.find(bytes, at) {
+        // The strings lie in the order of their codes.
+        while code < strings.len() && strings.range(code as u32).1 as usize <= hit.start {
+            code += 1;
+        }
+        if code == strings.len() {
+            break;
+        }
+        let range = range_of(strings, code);
+        if range.start <= hit.start && hit.end <= range.end {
+            found[code] = true;
+            at = range.end;
+        } else {
+            at = hit.start + 1;
+        }
+    }
+    found
+}
+
+fn range_of(strings: &Strings, code: usize) -> Range<usize> {
+    let (from, to) = strings.range(code as u32);
+    from as usize..to as usize
+}
+
+/// Whether any kind of slot might show the text with escapes.
+pub(super) fn needs_escapes(text: &[u8]) -> bool {
+    text.iter().fold(false, |any, b| {
+        any | (*b < 0x20) | (*b == b'"') | (*b == b'\\') | (*b == b']')
+    })
+}
