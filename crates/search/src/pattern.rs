@@ -1,8 +1,10 @@
 //! Compiled patterns: what finds a [`Pattern`] in bytes, whether they are UTF-8 or not.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use logpond_segment::tokens::fold;
 use memchr::memmem;
 use regex_automata::meta;
 use regex_automata::util::syntax;
@@ -27,6 +29,27 @@ pub struct Finder {
     kind: Kind,
     alphabet: Alphabet,
     looks_around: bool,
+    /// The text of a search in any case, as [`fold`] gives it.
+    folded: Option<Box<[u8]>>,
+}
+
+/// A text that is searched for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needle<'a> {
+    /// The text, not empty; a folded one as [`fold`] gives it.
+    pub(crate) text: &'a [u8],
+    /// Whether it is looked for in any case.
+    pub(crate) folded: bool,
+}
+
+impl Needle<'_> {
+    /// A text in the form in which it can be compared with this one.
+    pub(crate) fn fold<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match self.folded {
+            true => fold(text),
+            false => Cow::Borrowed(text),
+        }
+    }
 }
 
 /// The bytes that a match can consist of.
@@ -36,7 +59,8 @@ pub struct Alphabet([u64; 4]);
 impl Alphabet {
     const ALL: Alphabet = Alphabet([u64::MAX; 4]);
 
-    fn of(bytes: &[u8]) -> Alphabet {
+    /// These bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Alphabet {
         let mut alphabet = Alphabet::default();
         bytes.iter().for_each(|b| alphabet.insert(*b));
         alphabet
@@ -140,10 +164,18 @@ impl Finder {
             (Kind::Literal(finder), _) => (Alphabet::of(finder.needle()), false),
             _ => (Alphabet::ALL, true),
         };
+        let folded = match pattern {
+            Pattern::Substring {
+                text,
+                case_insensitive: true,
+            } if text.is_ascii() && !text.is_empty() => Some(fold(text).into()),
+            _ => None,
+        };
         Ok(Finder {
             kind,
             alphabet,
             looks_around,
+            folded,
         })
     }
 
@@ -183,13 +215,14 @@ impl Finder {
         !self.looks_around
     }
 
-    /// The exact bytes that are searched for, if it is no regular expression.
-    pub fn literal(&self) -> Option<&[u8]> {
-        match &self.kind {
-            Kind::Everywhere => Some(b""),
-            Kind::Literal(finder) => Some(finder.needle()),
-            Kind::Regex(_) => None,
-        }
+    /// The text that is searched for, if it is no regular expression.
+    pub(crate) fn needle(&self) -> Option<Needle<'_>> {
+        let (text, folded) = match (&self.kind, &self.folded) {
+            (Kind::Literal(finder), _) => (finder.needle(), false),
+            (_, Some(text)) => (&text[..], true),
+            _ => return None,
+        };
+        Some(Needle { text, folded })
     }
 }
 

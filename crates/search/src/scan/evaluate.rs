@@ -9,12 +9,18 @@ use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::GroupScan;
-use super::text::select_by_text;
+use super::text::{select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
-use crate::literal::{TokenPart, TokenQuery, token_query};
+use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
-use crate::query::{Filter, SyntaxError};
+use crate::query::{Filter, Pattern, SyntaxError};
+
+/// The shortest text worth looking for before an expression that requires it.
+const REQUIRED_BYTES_MIN: usize = 3;
+
+/// The most texts of a conjunction or a choice that are looked for before an expression.
+const REQUIRED_TEXTS_MAX: usize = 4;
 
 /// A compiled filter and a range of time. It is shared by the scans of all row groups.
 pub struct Evaluator {
@@ -32,6 +38,8 @@ enum Node {
     Not(Box<Node>),
     /// A text, with its number among the texts.
     Text(Finder, usize),
+    /// An expression, with its number among the texts, behind the texts that it requires.
+    Narrowed(Finder, usize),
     /// A condition on a field, with its place in the memory of decisions.
     Field(Box<FieldMatcher>, usize),
 }
@@ -125,14 +133,50 @@ fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
         }
         Filter::Not(inner) => Node::Not(Box::new(compile(inner, fields)?)),
         Filter::Text(pattern) => {
-            *fields += 1;
-            Node::Text(Finder::new(pattern).ok()?, *fields - 1)
+            let finder = Finder::new(pattern).ok()?;
+            let mut next = || {
+                *fields += 1;
+                *fields - 1
+            };
+            let required = match pattern {
+                Pattern::Regex { .. } => required_texts(&required(pattern), &mut next),
+                Pattern::Substring { .. } => None,
+            };
+            match required {
+                Some(texts) => Node::And(vec![texts, Node::Narrowed(finder, next())]),
+                None => Node::Text(finder, next()),
+            }
         }
         Filter::Field(field) => {
             *fields += 1;
             Node::Field(Box::new(FieldMatcher::new(field).ok()?), *fields - 1)
         }
     })
+}
+
+/// The condition that a line has the texts that an expression requires, if they are few and long
+/// enough to be found faster than the expression.
+fn required_texts(required: &Required, next: &mut impl FnMut() -> usize) -> Option<Node> {
+    let text = |text: &[u8], case_insensitive: bool, next: &mut dyn FnMut() -> usize| {
+        let pattern = Pattern::substring(text, case_insensitive);
+        let finder = Finder::new(&pattern).ok()?;
+        (text.len() >= REQUIRED_BYTES_MIN).then(|| Node::Text(finder, next()))
+    };
+    match required {
+        Required::Nothing => None,
+        Required::Literal(bytes) => text(bytes, false, next),
+        Required::Folded(bytes) => text(bytes, true, next),
+        Required::And(parts) => {
+            let known = parts.iter().filter_map(|part| required_texts(part, next));
+            let known: Vec<Node> = known.take(REQUIRED_TEXTS_MAX).collect();
+            (!known.is_empty()).then_some(Node::And(known))
+        }
+        Required::Or(parts) if parts.len() <= REQUIRED_TEXTS_MAX => {
+            let all = parts.iter().map(|part| required_texts(part, next));
+            all.collect::<Option<_>>().map(Node::Or)
+        }
+        Required::Or(_) => None,
+    }
 }
 
 impl Node {
@@ -149,6 +193,7 @@ impl Node {
             Node::Not(inner) => inner.cost(),
             Node::Field(..) => 2,
             Node::Text(..) => 3,
+            Node::Narrowed(..) => 4,
         }
     }
 }
@@ -186,7 +231,9 @@ fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, 
 fn blocks_with_part(part: &TokenPart, scan: &mut GroupScan<'_>) -> Result<BlockSet, ReadError> {
     let blocks = scan.blocks_count();
     let everywhere = || Ok(BlockSet::all(blocks));
-    if tokens::may_be_time_fraction(&part.text) || &*part.text == b"Z" {
+    let upper = part.text.to_ascii_uppercase();
+    let written = if part.folded { &upper } else { &*part.text };
+    if tokens::may_be_time_fraction(written) || written == b"Z" {
         return everywhere();
     }
     if tokens::is_id(&part.text) {
@@ -258,6 +305,12 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             Ok(rest)
         }
         Node::Text(finder, number) => select_by_text(finder, *number, scan, rows),
+        Node::Narrowed(finder, number) => {
+            let (mut wanted, rest) = split_by_message(finder, scan, rows)?;
+            wanted.extend(select_by_text(finder, *number, scan, rest)?);
+            wanted.sort_unstable();
+            Ok(wanted)
+        }
         Node::Field(matcher, number) => select_by_field(matcher, *number, scan, rows),
     }
 }

@@ -11,6 +11,7 @@
 //! - Memory is bounded by the decoded columns of one row group.
 
 mod block;
+mod crossing;
 mod evaluate;
 mod group;
 mod tables;

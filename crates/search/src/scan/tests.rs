@@ -11,9 +11,12 @@ use logpond_segment::disk::{AppendFile, ReadAt};
 use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
 use logpond_segment::rows::RowsBuilder;
 
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
 use super::*;
 use crate::aggregate::{FieldStats, Histogram, Top};
-use crate::query::parse;
+use crate::query::{Filter, Pattern, parse};
 use crate::{Matcher, Scratch};
 
 const INCARNATION: Incarnation = Incarnation(77);
@@ -65,6 +68,10 @@ fn samples(count: u64) -> Vec<Record<'static>> {
                 2 => (r#"{"status":"⟨status:j⟩","user":"⟨user:j⟩"}"#, vec![text("OK".into()), text(format!("u{}", n % 9))]),
                 3 => ("⟨host:t⟩ \"GET ⟨path:t⟩\" ⟨status:i⟩", vec![text(format!("h{}", n % 3)), text(format!("/a/{}", n % 11)), Value::Int(404)]),
                 4 => ("⟨_msg:t⟩", vec![Value::Bytes(vec![0xff, b'x', n as u8].into())]),
+                5 => (
+                    "<⟨facility:p⟩⟨severity:v⟩>⟨_time:%b %e %H:%M:%S⟩ ⟨host:t⟩ ⟨app:t⟩[⟨pid:i⟩]: ⟨_msg:t⟩",
+                    vec![Value::Int(1), Value::Int((n % 8) as i64), Value::Null, text(format!("h{}", n % 3)), text(["sshd", "cron", ""][n as usize % 3].into()), Value::Int(n as i64), text(format!("port {} closed: ]{}", n % 100, n % 4))],
+                ),
                 _ => ("k=⟨ms:i⟩ ok=⟨ok:b⟩ list=⟨list:r⟩", vec![Value::Int(n as i64), Value::Bool(n % 2 == 0), Value::Json("[1,2]".into())]),
             };
             let shape = shapes.intern(shape.as_bytes()).unwrap();
@@ -291,4 +298,56 @@ fn tables_count_as_records_do() {
         format!("{:?}", found_fields.finish()),
         format!("{:?}", expected_fields.finish())
     );
+}
+
+/// Parts of lines are what crosses from values into what stands beside them.
+#[test]
+fn parts_of_lines_are_found_where_they_are() {
+    let records = samples(700);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let line_of = |record: &Record<'_>| {
+        let mut line = Vec::new();
+        record.write_line(&mut line);
+        line
+    };
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(1500));
+    let strategy = (
+        0..records.len(),
+        0usize..80,
+        1usize..24,
+        any::<bool>(),
+        0u8..8,
+    );
+    let outcome = runner.run(&strategy, |(at, from, length, any_case, change)| {
+        let line = line_of(&records[at]);
+        let from = from.min(line.len() - 1);
+        let mut part = line[from..line.len().min(from + length)].to_vec();
+        match change {
+            // A part that is nearly there, and one as an expression.
+            0 => *part.last_mut().unwrap() ^= 1,
+            1 | 2 => part.make_ascii_uppercase(),
+            _ => {}
+        }
+        let pattern = match (change, std::str::from_utf8(&part)) {
+            (3, Ok(text)) => Pattern::regex(&regex_syntax::escape(text), any_case),
+            (4, Ok(text)) => Pattern::regex(&(regex_syntax::escape(text) + ".*[0-9]"), any_case),
+            _ => Pattern::substring(&part, any_case),
+        };
+        let filter = Filter::Text(pattern);
+        let matcher = Matcher::new(&filter).unwrap();
+        let mut scratch = Scratch::new();
+        let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+        let expected: Vec<Id> = wanted.map(|r| r.id).collect();
+        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+        let mut keys = Vec::new();
+        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
+            .unwrap();
+        keys.sort_unstable();
+        let found: Vec<Id> = keys.iter().map(|key| key.id).collect();
+        prop_assert_eq!(found, expected, "{:?}", filter);
+        Ok(())
+    });
+    outcome.unwrap();
 }

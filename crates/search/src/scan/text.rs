@@ -1,10 +1,11 @@
 //! Text in lines, searched column by column.
 //!
 //! A line is its shape's literals and the texts of its slots. A match lies within one of them, or
-//! it crosses from one into the next and then holds a byte that stands at such a boundary. So
-//! where a pattern has none of these bytes, the values of the columns are searched, each distinct
-//! one once; lines are rendered only where a match could cross, and to settle rows whose lines
-//! deviate from their values.
+//! it crosses from one into the next and then holds a byte that stands at such a boundary. So the
+//! values of the columns are searched, each distinct one once; lines are rendered only where a
+//! match could cross, and to settle rows whose lines deviate from their values. Of a text it is
+//! known which values let it cross; of an expression only whether it can hold the bytes that stand
+//! beside slots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use logpond_record::{Piece, Shape, SlotKind};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{NULL, RowsView, Strings};
 
+use super::crossing::{Crossing, crossings};
 use super::group::GroupScan;
 use super::values::{BlockDecisions, ShapeSearch, needs_escapes};
 use crate::pattern::Finder;
@@ -38,13 +40,16 @@ pub(super) fn select_by_text(
         let shape = scan.shape(&dictionary, code);
         if literals_match(&shape, finder) {
             wanted.extend(rows);
-        } else if can_cross(&shape, finder) {
-            open.extend(rows);
-        } else {
-            let mut search = ShapeSearch::new(finder, &shape, &rows);
-            search.run(scan, &mut decisions)?;
-            search.sort(scan, &mut wanted, &mut open)?;
+            continue;
         }
+        let Some(crossings) = known_crossings(&shape, finder) else {
+            open.extend(rows);
+            continue;
+        };
+        let mut search = ShapeSearch::new(finder, &shape, &rows, &crossings);
+        search.run(scan, &mut decisions)?;
+        search.search_crossings(code, scan, &decisions)?;
+        search.sort(scan, &mut wanted, &mut open)?;
     }
     if !open.is_empty() {
         open.sort_unstable();
@@ -52,6 +57,24 @@ pub(super) fn select_by_text(
     }
     wanted.sort_unstable();
     Ok(wanted)
+}
+
+/// Splits rows of the block at hand into those whose message matches, which settles it, and the
+/// others.
+pub(super) fn split_by_message(
+    finder: &Finder,
+    scan: &mut GroupScan<'_>,
+    rows: Vec<u32>,
+) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
+    if rows.is_empty() {
+        return Ok((rows, Vec::new()));
+    }
+    let (block, reader, _) = scan.parts();
+    let [texts, others] = block.messages(reader)?;
+    let message = |row: usize| texts.get(row).or_else(|| others.get(row));
+    Ok(rows
+        .into_iter()
+        .partition(|row| message(*row as usize).is_some_and(|text| finder.is_match(text))))
 }
 
 /// Rows of a block by the shape of their lines.
@@ -155,7 +178,16 @@ fn literals_match(shape: &Shape, finder: &Finder) -> bool {
     shape.pieces().iter().any(literal) || null()
 }
 
-/// Whether a match could reach from a slot into what stands next to it.
+/// Where a match could reach from a slot into what stands next to it; `None` if every line must be
+/// looked at to know.
+fn known_crossings<'f>(shape: &Shape, finder: &'f Finder) -> Option<Vec<Crossing<'f>>> {
+    if !can_cross(shape, finder) {
+        return Some(Vec::new());
+    }
+    crossings(shape, finder.needle()?)
+}
+
+/// Whether a match could cross, by the bytes of which it consists.
 fn can_cross(shape: &Shape, finder: &Finder) -> bool {
     let alphabet = finder.alphabet();
     let is_silent = |slot: usize| shape.slots()[slot].kind == SlotKind::Facility;

@@ -1,5 +1,6 @@
 //! Patterns in the values of a shape's slots, each distinct value searched once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,18 +10,43 @@ use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringColumn, Strings};
 
 use super::block::number_value;
+use super::crossing::Crossing;
 use super::group::GroupScan;
 use crate::pattern::Finder;
 
-/// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary and
-/// [`Shown`]. The dictionaries are kept, so that their addresses stay theirs.
-pub(super) type TextDecisions = HashMap<(usize, usize, Shown), (Arc<Strings>, Arc<Decided>)>;
+/// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary, and
+/// what was asked. The dictionaries are kept, so that their addresses stay theirs.
+pub(super) type TextDecisions = HashMap<(usize, usize, Asked), (Arc<Strings>, Arc<Decided>)>;
 
-/// For each string of a dictionary whether the pattern is in it.
+/// What is asked of the strings of a dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    /// Whether the pattern is in them.
+    Holds(Shown),
+    /// Whether a match may cross from or into them, at an end of a slot of a shape.
+    Crosses {
+        shape: u32,
+        slot: usize,
+        is_end: bool,
+    },
+}
+
+/// An answer for each string of a dictionary.
 pub(super) struct Decided {
     by_code: Vec<bool>,
-    /// Whether it is in any.
+    /// Whether it is yes for any.
     any: bool,
+}
+
+impl Decided {
+    fn new(by_code: Vec<bool>) -> Decided {
+        let any = by_code.contains(&true);
+        Decided { by_code, any }
+    }
+
+    fn is_yes(&self, code: u32) -> bool {
+        code != NULL && self.by_code[code as usize]
+    }
 }
 
 /// How a value stands in a line.
@@ -83,6 +109,8 @@ pub(super) struct ShapeSearch<'a> {
     finder: &'a Finder,
     shape: &'a Shape,
     rows: &'a [u32],
+    /// Where a match may go beyond a slot.
+    crossings: &'a [Crossing<'a>],
     hits: Vec<Hit>,
     /// The slot at hand.
     slot: u16,
@@ -109,11 +137,17 @@ impl BlockDecisions {
 }
 
 impl<'a> ShapeSearch<'a> {
-    pub(super) fn new(finder: &'a Finder, shape: &'a Shape, rows: &'a [u32]) -> ShapeSearch<'a> {
+    pub(super) fn new(
+        finder: &'a Finder,
+        shape: &'a Shape,
+        rows: &'a [u32],
+        crossings: &'a [Crossing<'a>],
+    ) -> ShapeSearch<'a> {
         ShapeSearch {
             finder,
             shape,
             rows,
+            crossings,
             hits: vec![Hit::No; rows.len()],
             slot: 0,
         }
@@ -143,11 +177,122 @@ impl<'a> ShapeSearch<'a> {
         Ok(())
     }
 
+    /// Marks the rows in which a match may go beyond a slot.
+    pub(super) fn search_crossings(
+        &mut self,
+        shape_code: u32,
+        scan: &mut GroupScan<'_>,
+        decisions: &BlockDecisions,
+    ) -> Result<(), ReadError> {
+        for crossing in self.crossings {
+            let slot = &self.shape.slots()[crossing.slot];
+            match &slot.kind {
+                SlotKind::Facility => {}
+                SlotKind::Null => self.mark_maybe(|_| crossing.fits(b"null")),
+                SlotKind::Severity => self.mark_maybe(|_| crossing.fits_numbers()),
+                SlotKind::Time(pattern) => self.cross_times(pattern, crossing, scan)?,
+                kind if slot.is_message() => {
+                    let (block, reader, _) = scan.parts();
+                    for messages in block.messages(reader)? {
+                        self.cross_strings(messages, kind, crossing);
+                    }
+                }
+                kind => {
+                    if let Some(column) = scan.directory.schema.column(&slot.name) {
+                        let asked = Asked::Crosses {
+                            shape: shape_code,
+                            slot: crossing.slot,
+                            is_end: crossing.is_end,
+                        };
+                        let asked = (decisions.number, column, asked);
+                        self.cross_column(asked, kind, crossing, scan)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cross_times(
+        &mut self,
+        pattern: &TimePattern,
+        crossing: &Crossing<'_>,
+        scan: &mut GroupScan<'_>,
+    ) -> Result<(), ReadError> {
+        let times = scan.times()?;
+        let mut sample = Vec::new();
+        if let Some(row) = self.rows.first() {
+            pattern.render(Timestamp(times[*row as usize]), &mut sample);
+        }
+        if crossing.fits_times(&sample) {
+            self.mark_maybe(|_| true);
+        }
+        Ok(())
+    }
+
+    fn cross_column(
+        &mut self,
+        (number, column, asked): (usize, usize, Asked),
+        kind: &SlotKind,
+        crossing: &Crossing<'_>,
+        scan: &mut GroupScan<'_>,
+    ) -> Result<(), ReadError> {
+        let (block, reader, texts) = scan.text_parts();
+        if let Some(values) = reader.text_dictionary(column)? {
+            let key = (number, Arc::as_ptr(&values) as usize, asked);
+            let made = || {
+                let fits = |text: &[u8]| crossing.fits(&shown_text(text, kind));
+                let decided = Decided::new(values.iter().map(fits).collect());
+                (Arc::clone(&values), Arc::new(decided))
+            };
+            let decided = &texts.entry(key).or_insert_with(made).1;
+            if !decided.any {
+                return Ok(());
+            }
+            if let Column::Strings(strings) = block.field(column, reader)? {
+                self.mark_maybe(|row| decided.is_yes(strings.codes[row]));
+            }
+            return Ok(());
+        }
+        match block.field(column, reader)? {
+            Column::Absent => {}
+            Column::Strings(strings) => self.cross_strings(strings, kind, crossing),
+            Column::Bools(numbers) => {
+                let fits = [crossing.fits(b"false"), crossing.fits(b"true")];
+                self.mark_maybe(|row| numbers.get(row).is_some_and(|b| fits[usize::from(b)]));
+            }
+            Column::Ints(_) | Column::Floats(_) => {
+                if crossing.fits_numbers() {
+                    self.mark_maybe(|_| true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cross_strings(&mut self, strings: &StringColumn, kind: &SlotKind, crossing: &Crossing<'_>) {
+        self.mark_maybe(|row| {
+            let text = strings.get(row);
+            text.is_some_and(|text| crossing.fits(&shown_text(text, kind)))
+        });
+    }
+
+    fn mark_maybe(&mut self, mut test: impl FnMut(usize) -> bool) {
+        for (known, row) in self.hits.iter_mut().zip(self.rows) {
+            if *known == Hit::No && test(*row as usize) {
+                *known = Hit::Maybe;
+            }
+        }
+    }
+
     /// Whether a match can consist of these bytes alone, as far as it is known.
     fn fits_in(&self, bytes: &[u8]) -> bool {
+        let has = |byte: u8, folded: bool| {
+            bytes.contains(&byte) || folded && bytes.contains(&byte.to_ascii_uppercase())
+        };
         self.finder
-            .literal()
-            .is_none_or(|literal| literal.iter().all(|b| bytes.contains(b)))
+            .needle()
+            .is_none_or(|needle| needle.text.iter().all(|b| has(*b, needle.folded)))
     }
 
     /// Marks the rows of which the test says that the value of the slot at hand matches.
@@ -161,10 +306,7 @@ impl<'a> ShapeSearch<'a> {
 
     fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
         if decided.any {
-            self.mark(|_, row| match strings.codes[row] {
-                NULL => false,
-                code => decided.by_code[code as usize],
-            });
+            self.mark(|_, row| decided.is_yes(strings.codes[row]));
         }
     }
 
@@ -188,8 +330,7 @@ impl<'a> ShapeSearch<'a> {
 
     fn search_priority(&mut self) {
         if self.fits_in(b"0123456789") {
-            let undecided = self.hits.iter_mut().filter(|hit| **hit == Hit::No);
-            undecided.for_each(|hit| *hit = Hit::Maybe);
+            self.mark_maybe(|_| true);
         }
     }
 
@@ -287,7 +428,10 @@ impl<'a> ShapeSearch<'a> {
             let at = row as usize;
             let fixed = known.fix.get(at);
             let elsewhere = || {
-                Fixes::new(fixed).any(|(_, text)| self.finder.is_match(text))
+                // The line shows other texts than the values that were compared.
+                let is_other = fixed.is_some() || known.more.get(at).is_some();
+                !self.crossings.is_empty() && is_other
+                    || Fixes::new(fixed).any(|(_, text)| self.finder.is_match(text))
                     || known
                         .more
                         .get(at)
@@ -313,7 +457,11 @@ fn decide_once(
     shown: Shown,
     known: &mut TextDecisions,
 ) -> Arc<Decided> {
-    let key = (number, Arc::as_ptr(dictionary) as usize, shown);
+    let key = (
+        number,
+        Arc::as_ptr(dictionary) as usize,
+        Asked::Holds(shown),
+    );
     let made = || {
         (
             Arc::clone(dictionary),
@@ -352,9 +500,21 @@ fn overflow_may_match(object: &[u8], finder: &Finder) -> bool {
 
 /// For each string whether the pattern is in it, as it is shown.
 fn decide(finder: &Finder, strings: &Strings, shown: Shown) -> Decided {
-    let by_code = decide_each(finder, strings, shown);
-    let any = by_code.contains(&true);
-    Decided { by_code, any }
+    Decided::new(decide_each(finder, strings, shown))
+}
+
+/// A value as a slot of this kind shows it.
+fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
+    let is_escaped = matches!(
+        kind,
+        SlotKind::JsonString | SlotKind::Quoted | SlotKind::StructuredData
+    );
+    if !is_escaped || !needs_escapes(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len() + 8);
+    kind.write_text(text, &mut out);
+    Cow::Owned(out)
 }
 
 fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
