@@ -7,7 +7,7 @@
 //! - A slow reader makes the query wait, a reader that went away ends it.
 //! - What could not be read is named in the trailer; it never ends the answer.
 //!
-//! Everything here blocks and runs on `lp-query-N` threads.
+//! Everything here blocks and runs on `lp-query-N` threads, which `lp-scan-N` threads help.
 
 mod encode;
 mod view;
@@ -15,6 +15,7 @@ mod progress;
 mod journal_rows;
 mod segment_rows;
 mod follow;
+mod helpers;
 mod tables;
 mod pond;
 mod output;
@@ -150,6 +151,13 @@ impl Trailer {
         if self.missing.len() < MISSING_MAX {
             self.missing.push(what.to_string());
         }
+    }
+
+    /// Adds what a part of the work counted and could not read.
+    pub(super) fn add(&mut self, part: Trailer) {
+        self.rows += part.rows;
+        self.bytes_scanned += part.bytes_scanned;
+        self.miss_too(part);
     }
 
     /// Names what another trailer misses and this one does not name yet.

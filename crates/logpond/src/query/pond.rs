@@ -5,14 +5,16 @@ use std::sync::Arc;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::context::{Context, Shown};
 use logpond_search::order::{Direction, Key};
+use logpond_search::scan::{self, GroupScan, Selected};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
+use super::helpers::Helpers;
 use super::journal_rows::{JournalRows, Newest, Pass, Row, Start};
 use super::output::Output;
 use super::progress::Progress;
-use super::segment_rows::{Opened, SegmentRows, each_block};
+use super::segment_rows::{Opened, SegmentPass, SegmentRows, order_key};
 use super::surroundings::{MATCHES_MAX, Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
@@ -27,6 +29,7 @@ pub struct Pond {
     pub(super) live: LiveSet,
     pub(super) changes: Changes,
     pub(super) newest: Newest,
+    pub(super) helpers: Helpers,
     store: Store,
 }
 
@@ -45,6 +48,7 @@ impl Pond {
             live,
             changes,
             newest: Newest::new(),
+            helpers: Helpers::new(),
             store,
         }
     }
@@ -115,7 +119,7 @@ impl Pond {
     ) -> Result<(), QueryError> {
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let evaluator = SegmentRows::evaluator(search)?;
-        let mut segments = SegmentRows::new(opened, &evaluator, search);
+        let mut segments = SegmentRows::new(&self.helpers, opened, &evaluator, search);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
@@ -170,30 +174,24 @@ impl Pond {
                 id: record.id,
             }));
         })?;
-        let mut before_start = 0;
         let has_start = search.behind.is_some();
-        each_block(
+        let pass = SegmentPass {
+            helpers: &self.helpers,
             view,
-            &search.scope,
-            !has_start,
-            out,
-            trailer,
-            &mut progress,
-            |scan, selected| {
-                if has_start {
-                    let mut keys = Vec::new();
-                    scan.keys(&selected, &mut keys)?;
-                    let left = |key: &logpond_search::scan::Key| {
-                        !start.is_before(Key {
-                            time: key.time,
-                            id: key.id,
-                        })
-                    };
-                    before_start += keys.iter().filter(|k| left(k)).count() as u64;
-                }
-                Ok(())
-            },
-        )?;
+            scope: &search.scope,
+            counts_only: !has_start,
+        };
+        let count = |scan: &mut GroupScan<'_>, selected: Selected, before_start: &mut u64| {
+            if has_start {
+                let mut keys = Vec::new();
+                scan.keys(&selected, &mut keys)?;
+                let left = |key: &scan::Key| !start.is_before(order_key(key));
+                *before_start += keys.iter().filter(|key| left(key)).count() as u64;
+            }
+            Ok(())
+        };
+        let before_start = pass.run(out, trailer, &mut progress, || 0, count)?;
+        let before_start: u64 = before_start.into_iter().sum();
         let rows = in_journal + trailer.rows - before_start;
         let limit = search.limit.unwrap_or(u64::MAX);
         trailer.rows = rows.min(limit);

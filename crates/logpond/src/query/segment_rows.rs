@@ -2,9 +2,10 @@
 //!
 //! Row groups are opened in the order of time and only when their turn has come, so the newest
 //! rows are found without reading the rest. What is open at a time are the row groups that
-//! overlap in time.
+//! overlap in time, and a few ahead while nothing is found. Tables take row groups in any order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
@@ -12,6 +13,7 @@ use logpond_search::scan::{self, Evaluator, GroupScan, Selected};
 use logpond_search::{Filter, Scratch};
 use logpond_segment::file::{Directory, ReadError};
 
+use super::helpers::Helpers;
 use super::journal_rows::{Row, Start};
 use super::output::Output;
 use super::progress::Progress;
@@ -23,6 +25,13 @@ use crate::store::LiveSegment;
 /// Decoded blocks, counted as bytes of their lines, that the open row groups keep together.
 /// Above it they forget all, and read again what they need.
 const KEPT_BYTES_MAX: u64 = 48 << 20;
+
+/// Row groups that are opened at a time where nothing was found before. Each may have its keys and
+/// some decoded blocks in memory before its turn comes.
+const GROUPS_AHEAD_MAX: usize = 8;
+
+/// Bytes of lines in the decoded blocks that a row group keeps when it is opened ahead of its turn.
+const KEPT_AHEAD_BYTES_MAX: u64 = 4 << 20;
 
 /// Rows between two looks at what is kept and whether anybody still reads.
 const CHECK_ROWS: u32 = 256;
@@ -142,6 +151,7 @@ struct Active<'s> {
 
 /// The segments' rows in order.
 pub(super) struct SegmentRows<'s> {
+    helpers: &'s Helpers,
     opened: &'s Opened<'s>,
     evaluator: &'s Evaluator,
     search: &'s Search,
@@ -149,6 +159,8 @@ pub(super) struct SegmentRows<'s> {
     /// Row groups not opened yet, the next one last.
     waiting: Vec<Group>,
     active: Vec<Active<'s>>,
+    /// Row groups that are opened at a time.
+    groups_ahead: usize,
     scratch: Scratch,
     buffer: Vec<u8>,
     rows_since_check: u32,
@@ -156,6 +168,7 @@ pub(super) struct SegmentRows<'s> {
 
 impl<'s> SegmentRows<'s> {
     pub(super) fn new(
+        helpers: &'s Helpers,
         opened: &'s Opened<'s>,
         evaluator: &'s Evaluator,
         search: &'s Search,
@@ -167,12 +180,14 @@ impl<'s> SegmentRows<'s> {
             Direction::Backward => waiting.sort_by_key(|g| g.max),
         }
         SegmentRows {
+            helpers,
             opened,
             evaluator,
             search,
             start: Start::of(search),
             waiting,
             active: Vec::new(),
+            groups_ahead: 1,
             scratch: Scratch::new(),
             buffer: Vec::new(),
             rows_since_check: 0,
@@ -208,9 +223,7 @@ impl<'s> SegmentRows<'s> {
             if !may_come_first {
                 return Ok(next.map(|(key, _)| key));
             }
-            self.waiting.pop();
-            progress.step(trailer.bytes_scanned, trailer.rows, out)?;
-            self.open(group, trailer)?;
+            self.open_next(out, trailer, progress)?;
         }
     }
 
@@ -226,7 +239,42 @@ impl<'s> SegmentRows<'s> {
         first
     }
 
-    fn open(&mut self, group: Group, trailer: &mut Trailer) -> Result<(), QueryError> {
+    /// Opens the next row groups: one, and more of them the longer nothing was found.
+    fn open_next(
+        &mut self,
+        out: &mut Output,
+        trailer: &mut Trailer,
+        progress: &mut Progress,
+    ) -> Result<(), QueryError> {
+        let kept = self.waiting.len().saturating_sub(self.groups_ahead);
+        let mut groups = self.waiting.split_off(kept);
+        groups.reverse();
+        let (bytes, rows) = (trailer.bytes_scanned, trailer.rows);
+        let open = |opened: &mut Vec<_>, number: usize| {
+            opened.push((number, self.open(groups[number])));
+        };
+        let check = || progress.step(bytes, rows, out);
+        let opened = self.helpers.share(groups.len(), Vec::new, open, check)?;
+        let mut opened: Vec<_> = opened.into_iter().flatten().collect();
+        opened.sort_unstable_by_key(|(number, _)| *number);
+        let mut found = false;
+        for (_, active) in opened {
+            let active = active?;
+            if active.keys.is_empty() {
+                settle(self.opened, &active.group, &active.scan, trailer);
+            } else {
+                found = true;
+                self.active.push(active);
+            }
+        }
+        self.groups_ahead = match found {
+            true => 1,
+            false => (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX),
+        };
+        Ok(())
+    }
+
+    fn open(&self, group: Group) -> Result<Active<'s>, QueryError> {
         let mut scan = self.opened.scan(&group, self.evaluator);
         let mut keys = Vec::new();
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
@@ -236,12 +284,10 @@ impl<'s> SegmentRows<'s> {
             Direction::Forward => keys.sort_unstable_by(|a, b| b.cmp(a)),
             Direction::Backward => keys.sort_unstable(),
         }
-        if keys.is_empty() {
-            settle(self.opened, &group, &scan, trailer);
-            return Ok(());
+        if scan.kept_line_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
+            scan.forget_rows();
         }
-        self.active.push(Active { group, scan, keys });
-        Ok(())
+        Ok(Active { group, scan, keys })
     }
 
     /// The next row, after [`SegmentRows::peek`]; `None` if its block turns out to be damaged.
@@ -288,7 +334,7 @@ impl<'s> SegmentRows<'s> {
     }
 }
 
-fn order_key(key: &scan::Key) -> Key {
+pub(super) fn order_key(key: &scan::Key) -> Key {
     Key {
         time: key.time,
         id: key.id,
@@ -299,41 +345,91 @@ fn evaluator(filter: &Filter, range: TimeRange) -> Result<Evaluator, QueryError>
     Evaluator::new(filter, range).map_err(|error| QueryError::Impossible(error.message))
 }
 
-/// Hands over the selected rows of every block, and counts them. `known` may count the rows of a
-/// row group that the scope wants whole without reading it.
-pub(super) fn each_block(
-    view: &View,
-    scope: &Scope,
-    counts_only: bool,
-    out: &mut Output,
-    trailer: &mut Trailer,
-    progress: &mut Progress,
-    mut visit: impl FnMut(&mut GroupScan<'_>, Selected) -> Result<(), ReadError>,
-) -> Result<(), QueryError> {
-    let opened = Opened::new(view, scope.range, trailer);
-    let evaluator = evaluator(&scope.filter, scope.range)?;
-    for group in opened.groups(scope.range) {
-        let mut scan = opened.scan(&group, &evaluator);
-        if counts_only && let Some(rows) = scan.rows_known(evaluator.is_all(), scope.range) {
-            trailer.rows += rows;
-            continue;
+/// What one thread gathers from row groups.
+struct Gathered<T> {
+    table: T,
+    trailer: Trailer,
+    failed: Option<std::io::Error>,
+}
+
+/// A pass over the selected rows of all row groups.
+pub(super) struct SegmentPass<'a> {
+    pub(super) helpers: &'a Helpers,
+    pub(super) view: &'a View,
+    pub(super) scope: &'a Scope,
+    /// Whether row groups that the scope wants whole are counted without being read.
+    pub(super) counts_only: bool,
+}
+
+impl SegmentPass<'_> {
+    /// Hands over the selected rows of every block with a table of the thread, and counts them.
+    /// Gives the tables.
+    pub(super) fn run<T: Send>(
+        &self,
+        out: &mut Output,
+        trailer: &mut Trailer,
+        progress: &mut Progress,
+        new_table: impl Fn() -> T + Sync,
+        visit: impl Fn(&mut GroupScan<'_>, Selected, &mut T) -> Result<(), ReadError> + Sync,
+    ) -> Result<Vec<T>, QueryError> {
+        let opened = Opened::new(self.view, self.scope.range, trailer);
+        let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
+        let groups = opened.groups(self.scope.range);
+        let new = || Gathered {
+            table: new_table(),
+            trailer: Trailer::default(),
+            failed: None,
+        };
+        let (bytes, rows) = (AtomicU64::new(0), AtomicU64::new(0));
+        let work = |gathered: &mut Gathered<T>, number: usize| {
+            let (bytes_before, rows_before) =
+                (gathered.trailer.bytes_scanned, gathered.trailer.rows);
+            let scan = opened.scan(&groups[number], &evaluator);
+            self.fill(&opened, &groups[number], scan, gathered, &visit);
+            let trailer = &gathered.trailer;
+            bytes.fetch_add(trailer.bytes_scanned - bytes_before, Ordering::Relaxed);
+            rows.fetch_add(trailer.rows - rows_before, Ordering::Relaxed);
+        };
+        let (bytes_before, rows_before) = (trailer.bytes_scanned, trailer.rows);
+        let check = || {
+            let bytes = bytes_before + bytes.load(Ordering::Relaxed);
+            progress.step(bytes, rows_before + rows.load(Ordering::Relaxed), out)
+        };
+        let all = self.helpers.share(groups.len(), new, work, check)?;
+        let mut tables = Vec::with_capacity(all.len());
+        for gathered in all {
+            if let Some(error) = gathered.failed {
+                return Err(disk_error(error));
+            }
+            trailer.add(gathered.trailer);
+            tables.push(gathered.table);
+        }
+        // Which thread found what is by chance.
+        trailer.missing.sort_unstable();
+        Ok(tables)
+    }
+
+    fn fill<T>(
+        &self,
+        opened: &Opened<'_>,
+        group: &Group,
+        mut scan: GroupScan<'_>,
+        gathered: &mut Gathered<T>,
+        visit: impl Fn(&mut GroupScan<'_>, Selected, &mut T) -> Result<(), ReadError>,
+    ) {
+        if self.counts_only
+            && let Some(rows) = scan.rows_known()
+        {
+            gathered.trailer.rows += rows;
+            return;
         }
         let mut rows = 0;
-        let mut cancelled = Ok(());
-        scan.for_each_block(|scan, selected| {
+        let outcome = scan.for_each_block(|scan, selected| {
             rows += selected.rows.len() as u64;
-            visit(scan, selected)?;
-            cancelled = progress.step(
-                trailer.bytes_scanned + scan.bytes_read(),
-                trailer.rows + rows,
-                out,
-            );
-            Ok(cancelled.is_ok())
-        })
-        .map_err(disk_error)?;
-        trailer.rows += rows;
-        settle(&opened, &group, &scan, trailer);
-        cancelled?;
+            visit(scan, selected, &mut gathered.table).map(|()| true)
+        });
+        gathered.trailer.rows += rows;
+        settle(opened, group, &scan, &mut gathered.trailer);
+        gathered.failed = gathered.failed.take().or(outcome.err());
     }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use super::journal_rows::Pass;
 use super::output::Output;
 use super::pond::Pond;
 use super::progress::Progress;
-use super::segment_rows::each_block;
+use super::segment_rows::SegmentPass;
 use super::{QueryError, Scope, Trailer};
 use crate::store::LiveSegment;
 
@@ -22,14 +22,14 @@ pub(super) fn top(
     count_max: usize,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
-    let mut top = Top::new(field);
-    let mut trailer = each(
+    let (top, mut trailer) = each(
         engine,
         scope,
         out,
-        &mut top,
+        || Top::new(field),
         Top::add,
         |scan, selected, top| scan.add_to_top(field, selected, top),
+        Top::merge,
     )?;
     let answer = top.finish(count_max);
     for row in &answer.rows {
@@ -66,14 +66,15 @@ pub(super) fn histogram(
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
     let histogram = Histogram::new(range, step_ns, 0);
-    let mut histogram = histogram.map_err(|e| QueryError::Impossible(e.to_string()))?;
-    let trailer = each(
+    let empty = histogram.map_err(|e| QueryError::Impossible(e.to_string()))?;
+    let (histogram, trailer) = each(
         engine,
         scope,
         out,
-        &mut histogram,
+        || empty.clone(),
         Histogram::add,
         |scan, selected, histogram| scan.add_to_histogram(selected, histogram),
+        Histogram::merge,
     )?;
     for bucket in histogram.finish().buckets {
         let to = bucket.start.saturating_add(step_ns);
@@ -88,14 +89,14 @@ pub(super) fn fields(
     scope: &Scope,
     out: &mut Output,
 ) -> Result<Trailer, QueryError> {
-    let mut stats = FieldStats::new();
-    let mut trailer = each(
+    let (stats, mut trailer) = each(
         engine,
         scope,
         out,
-        &mut stats,
+        FieldStats::new,
         FieldStats::add,
         |scan, selected, stats| scan.add_to_fields(selected, stats),
+        FieldStats::merge,
     )?;
     let answer = stats.finish();
     for field in &answer.fields {
@@ -186,20 +187,21 @@ fn describe(segment: &LiveSegment) -> Value {
 }
 
 /// Adds every record of a scope to a table: those of the journal one by one, those of segments
-/// column by column.
-fn each<T>(
+/// column by column, on several threads with a table each.
+fn each<T: Send>(
     engine: &Pond,
     scope: &Scope,
     out: &mut Output,
-    table: &mut T,
+    new_table: impl Fn() -> T + Sync,
     add_record: impl Fn(&mut T, &Record<'_>),
-    add_block: impl Fn(&mut GroupScan<'_>, &Selected, &mut T) -> Result<(), ReadError>,
-) -> Result<Trailer, QueryError> {
+    add_block: impl Fn(&mut GroupScan<'_>, &Selected, &mut T) -> Result<(), ReadError> + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<(T, Trailer), QueryError> {
     let view = engine.view()?;
     let mut trailer = Trailer::default();
     view.note_missing(&mut trailer);
     let mut progress = Progress::new(false, view.bytes());
-    let mut rows = 0;
+    let (mut table, mut rows) = (new_table(), 0);
     let mut pass = Pass {
         view: &view,
         newest: &engine.newest,
@@ -209,17 +211,20 @@ fn each<T>(
     };
     pass.matches(scope, |record| {
         rows += 1;
-        add_record(table, record);
+        add_record(&mut table, record);
     })?;
-    each_block(
-        &view,
+    let pass = SegmentPass {
+        helpers: &engine.helpers,
+        view: &view,
         scope,
-        false,
-        out,
-        &mut trailer,
-        &mut progress,
-        |scan, selected| add_block(scan, &selected, table),
-    )?;
+        counts_only: false,
+    };
+    let visit = |scan: &mut GroupScan<'_>, selected: Selected, table: &mut T| {
+        add_block(scan, &selected, table)
+    };
+    for stored in pass.run(out, &mut trailer, &mut progress, new_table, visit)? {
+        merge(&mut table, stored);
+    }
     trailer.rows += rows;
-    Ok(engine.finish(trailer))
+    Ok((table, engine.finish(trailer)))
 }

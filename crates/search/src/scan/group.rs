@@ -68,7 +68,7 @@ pub struct GroupScan<'a> {
     pub(super) reader: RowGroupReader<'a>,
     pub(super) directory: &'a Directory,
     number: usize,
-    evaluator: &'a Evaluator,
+    pub(super) evaluator: &'a Evaluator,
     ids: Ids,
     plans: Plans,
     /// The block at hand.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use logpond_record::{SlotKind, TimeRange, Timestamp, Value};
+use logpond_record::{SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
@@ -230,9 +230,10 @@ impl GroupScan<'_> {
 
     /// Rows of the row group, where the filter wants all and the range covers it: known without
     /// reading anything.
-    pub fn rows_known(&self, is_all: bool, range: TimeRange) -> Option<u64> {
+    pub fn rows_known(&self) -> Option<u64> {
         let group = self.entry();
         let (min, max) = group.time_bounds();
+        let (is_all, range) = (self.evaluator.is_all(), self.evaluator.range());
         (is_all && range.covers(Timestamp(min), Timestamp(max))).then(|| group.rows() as u64)
     }
 }
