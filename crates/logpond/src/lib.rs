@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
-//! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies.
+//! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run
+//! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies.
 
 pub mod cli;
 pub mod settings;

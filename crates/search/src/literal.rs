@@ -84,6 +84,24 @@ impl TokenQuery {
         }
     }
 
+    /// The parts of tokens in it, each once.
+    pub(crate) fn parts(&self) -> Vec<TokenPart> {
+        let mut parts = Vec::new();
+        self.add_parts(&mut parts);
+        parts
+    }
+
+    fn add_parts(&self, parts: &mut Vec<TokenPart>) {
+        match self {
+            TokenQuery::Any | TokenQuery::Token(_) => {}
+            TokenQuery::Part(part) if parts.contains(part) => {}
+            TokenQuery::Part(part) => parts.push(part.clone()),
+            TokenQuery::And(inner) | TokenQuery::Or(inner) => {
+                inner.iter().for_each(|query| query.add_parts(parts));
+            }
+        }
+    }
+
     fn and(parts: impl IntoIterator<Item = TokenQuery>) -> TokenQuery {
         let mut all: Vec<TokenQuery> = Vec::new();
         for part in parts {

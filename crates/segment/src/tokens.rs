@@ -15,7 +15,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::encoding::Malformed;
 use crate::encoding::bits::{BitReader, BitWriter, width};
 use words::WordCollector;
-pub use words::{ID_BYTES_SHORT_MAX, Words, fold, is_id};
+pub use words::{
+    ID_BYTES_SHORT_MAX, LIST_BYTES_MAX, List, ListBuilder, LongIds, WordSet, Words,
+    blocks_with_longer_ids, fold, is_id,
+};
 
 /// Fingerprints per bucket aimed at: a look-up reads about 60 bytes.
 const BUCKET_ENTRIES: usize = 32;
@@ -69,8 +72,8 @@ pub fn fingerprint(token: &[u8]) -> u32 {
     (xxh3_64(&token[..token.len().min(TOKEN_BYTES_MAX)]) >> 32) as u32
 }
 
-/// Whether a token may be the fraction of a rendered time (`465922Z`). Such tokens are not
-/// indexed where they come from the time, so their absence from the index proves nothing.
+/// Whether a token may be the fraction of a rendered time (`465922Z`). Such tokens are nearly as
+/// many as there are rows. They are not indexed: their absence from the index proves nothing.
 pub fn may_be_time_fraction(token: &[u8]) -> bool {
     match token.split_last() {
         Some((b'Z', digits)) => {
@@ -101,6 +104,27 @@ impl BlockSet {
         let mut set = BlockSet::none(blocks);
         (0..blocks).for_each(|b| set.insert(b));
         set
+    }
+
+    /// The set of `blocks` blocks whose bits these bytes hold, least significant first.
+    pub fn from_bytes(bytes: &[u8], blocks: usize) -> BlockSet {
+        let mut set = BlockSet::none(blocks);
+        (0..blocks)
+            .filter(|block| {
+                bytes
+                    .get(block / 8)
+                    .is_some_and(|b| b >> (block % 8) & 1 == 1)
+            })
+            .for_each(|block| set.insert(block));
+        set
+    }
+
+    /// What [`BlockSet::from_bytes`] reads.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.blocks.div_ceil(8)];
+        self.iter()
+            .for_each(|block| bytes[block / 8] |= 1 << (block % 8));
+        bytes
     }
 
     /// Adds a block.
@@ -155,12 +179,14 @@ pub struct TokenCollector {
     words: WordCollector,
 }
 
-/// The index of a row group, as it is stored.
+/// The tokens of a row group.
 pub struct Index {
-    /// The fingerprints.
+    /// The fingerprints, as they are stored.
     pub fingerprints: Vec<u8>,
-    /// The words before compression; empty if they were too many.
-    pub words: Vec<u8>,
+    /// The words; `None` if they were too many.
+    pub words: Option<WordSet>,
+    /// The lengths of long ids.
+    pub long_ids: LongIds,
 }
 
 impl Default for TokenCollector {
@@ -183,8 +209,11 @@ impl TokenCollector {
         }
     }
 
-    /// Adds one token to the current block.
+    /// Adds one token to the current block, unless it is of the kind that is not indexed.
     pub fn add_token(&mut self, token: &[u8]) {
+        if may_be_time_fraction(token) {
+            return;
+        }
         let hash = xxh3_64(token).max(1);
         if place(&mut self.table, hash) {
             let fingerprint = match token.len() {
@@ -222,9 +251,11 @@ impl TokenCollector {
         self.block = 0;
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.sort_unstable();
+        let (words, long_ids) = self.words.finish(blocks);
         Index {
             fingerprints: encode(&pairs, blocks),
-            words: self.words.finish(blocks),
+            words,
+            long_ids,
         }
     }
 }
@@ -464,7 +495,9 @@ mod tests {
             .iter()
             .for_each(|word| collector.add_token(word.as_bytes()));
         collector.end_block();
-        let found = Words::new(collector.finish().words, 1).unwrap();
+        let mut list = ListBuilder::default();
+        list.add(&collector.finish().words.unwrap());
+        let found = Words::new(list.finish().unwrap().bytes).unwrap();
         for word in words {
             let holding = found.holding(word.as_bytes(), true, true, false).unwrap();
             assert_eq!(holding, [word.as_bytes()]);

@@ -117,6 +117,11 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
             }
         }
     }
+    for list in &directory.words {
+        if let Err(error) = segment.words(list) {
+            note(error, damages)?;
+        }
+    }
     if damages.is_empty() {
         lines.compare(damages);
     }

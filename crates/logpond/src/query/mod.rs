@@ -15,7 +15,7 @@ mod progress;
 mod journal_rows;
 mod segment_rows;
 mod follow;
-mod helpers;
+mod spare_threads;
 mod tables;
 mod pond;
 mod output;

@@ -10,11 +10,11 @@ use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
-use super::helpers::Helpers;
 use super::journal_rows::{JournalRows, Newest, Pass, Row, Start};
 use super::output::Output;
 use super::progress::Progress;
 use super::segment_rows::{Opened, SegmentPass, SegmentRows, order_key};
+use super::spare_threads::SpareThreads;
 use super::surroundings::{MATCHES_MAX, Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
@@ -29,7 +29,7 @@ pub struct Pond {
     pub(super) live: LiveSet,
     pub(super) changes: Changes,
     pub(super) newest: Newest,
-    pub(super) helpers: Helpers,
+    pub(super) spare_threads: SpareThreads,
     store: Store,
 }
 
@@ -48,7 +48,7 @@ impl Pond {
             live,
             changes,
             newest: Newest::new(),
-            helpers: Helpers::new(),
+            spare_threads: SpareThreads::new(),
             store,
         }
     }
@@ -119,7 +119,8 @@ impl Pond {
     ) -> Result<(), QueryError> {
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let evaluator = SegmentRows::evaluator(search)?;
-        let mut segments = SegmentRows::new(&self.helpers, opened, &evaluator, search);
+        let scans = opened.scans(&evaluator);
+        let mut segments = SegmentRows::new(&self.spare_threads, opened, &scans, search);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
@@ -176,7 +177,7 @@ impl Pond {
         })?;
         let has_start = search.behind.is_some();
         let pass = SegmentPass {
-            helpers: &self.helpers,
+            spare_threads: &self.spare_threads,
             view,
             scope: &search.scope,
             counts_only: !has_start,

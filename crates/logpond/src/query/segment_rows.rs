@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
-use logpond_search::scan::{self, Evaluator, GroupScan, Selected};
+use logpond_search::scan::{self, Evaluator, GroupScan, SegmentScan, Selected};
 use logpond_search::{Filter, Scratch};
 use logpond_segment::file::{Directory, ReadError};
 
-use super::helpers::Helpers;
 use super::journal_rows::{Row, Start};
 use super::output::Output;
 use super::progress::Progress;
+use super::spare_threads::SpareThreads;
 use super::view::View;
 use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer, encode};
@@ -89,7 +89,9 @@ impl<'v> Opened<'v> {
         trailer: &mut Trailer,
     ) -> Result<Vec<Timestamp>, QueryError> {
         let evaluator = evaluator(&Filter::All, TimeRange::ALL)?;
-        let mut scan = self.scan(group, &evaluator);
+        let (segment, directory) = &self.segments[group.segment];
+        let segment = SegmentScan::new(segment.file(), directory, &evaluator);
+        let mut scan = GroupScan::new(&segment, group.number);
         let mut times = Vec::new();
         scan.for_each_block(|scan, _| {
             times.extend(scan.block_times()?.iter().map(|time| Timestamp(*time)));
@@ -101,9 +103,12 @@ impl<'v> Opened<'v> {
         Ok(times)
     }
 
-    fn scan<'s>(&'s self, group: &Group, evaluator: &'s Evaluator) -> GroupScan<'s> {
-        let (segment, directory) = &self.segments[group.segment];
-        GroupScan::new(segment.file(), directory, group.number, evaluator)
+    /// Scans of the segments.
+    pub(super) fn scans<'s>(&'s self, evaluator: &'s Evaluator) -> Vec<SegmentScan<'s>> {
+        let scan = |(segment, directory): &'s (&LiveSegment, Arc<Directory>)| {
+            SegmentScan::new(segment.file(), directory, evaluator)
+        };
+        self.segments.iter().map(scan).collect()
     }
 }
 
@@ -116,6 +121,12 @@ pub(super) struct Group {
     pub(super) max: Timestamp,
     segment: usize,
     number: usize,
+}
+
+impl Group {
+    fn scan<'s>(&self, segments: &'s [SegmentScan<'s>]) -> GroupScan<'s> {
+        GroupScan::new(&segments[self.segment], self.number)
+    }
 }
 
 fn describe(segment: &LiveSegment, error: &ReadError) -> String {
@@ -151,9 +162,9 @@ struct Active<'s> {
 
 /// The segments' rows in order.
 pub(super) struct SegmentRows<'s> {
-    helpers: &'s Helpers,
+    spare_threads: &'s SpareThreads,
     opened: &'s Opened<'s>,
-    evaluator: &'s Evaluator,
+    segments: &'s [SegmentScan<'s>],
     search: &'s Search,
     start: Start,
     /// Row groups not opened yet, the next one last.
@@ -168,9 +179,9 @@ pub(super) struct SegmentRows<'s> {
 
 impl<'s> SegmentRows<'s> {
     pub(super) fn new(
-        helpers: &'s Helpers,
+        spare_threads: &'s SpareThreads,
         opened: &'s Opened<'s>,
-        evaluator: &'s Evaluator,
+        segments: &'s [SegmentScan<'s>],
         search: &'s Search,
     ) -> SegmentRows<'s> {
         let mut waiting = opened.groups(search.scope.range);
@@ -180,9 +191,9 @@ impl<'s> SegmentRows<'s> {
             Direction::Backward => waiting.sort_by_key(|g| g.max),
         }
         SegmentRows {
-            helpers,
+            spare_threads,
             opened,
-            evaluator,
+            segments,
             search,
             start: Start::of(search),
             waiting,
@@ -254,7 +265,9 @@ impl<'s> SegmentRows<'s> {
             opened.push((number, self.open(groups[number])));
         };
         let check = || progress.step(bytes, rows, out);
-        let opened = self.helpers.share(groups.len(), Vec::new, open, check)?;
+        let opened = self
+            .spare_threads
+            .share(groups.len(), Vec::new, open, check)?;
         let mut opened: Vec<_> = opened.into_iter().flatten().collect();
         opened.sort_unstable_by_key(|(number, _)| *number);
         let mut found = false;
@@ -275,7 +288,7 @@ impl<'s> SegmentRows<'s> {
     }
 
     fn open(&self, group: Group) -> Result<Active<'s>, QueryError> {
-        let mut scan = self.opened.scan(&group, self.evaluator);
+        let mut scan = group.scan(self.segments);
         let mut keys = Vec::new();
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .map_err(disk_error)?;
@@ -354,7 +367,7 @@ struct Gathered<T> {
 
 /// A pass over the selected rows of all row groups.
 pub(super) struct SegmentPass<'a> {
-    pub(super) helpers: &'a Helpers,
+    pub(super) spare_threads: &'a SpareThreads,
     pub(super) view: &'a View,
     pub(super) scope: &'a Scope,
     /// Whether row groups that the scope wants whole are counted without being read.
@@ -375,6 +388,7 @@ impl SegmentPass<'_> {
         let opened = Opened::new(self.view, self.scope.range, trailer);
         let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
         let groups = opened.groups(self.scope.range);
+        let segments = opened.scans(&evaluator);
         let new = || Gathered {
             table: new_table(),
             trailer: Trailer::default(),
@@ -384,7 +398,7 @@ impl SegmentPass<'_> {
         let work = |gathered: &mut Gathered<T>, number: usize| {
             let (bytes_before, rows_before) =
                 (gathered.trailer.bytes_scanned, gathered.trailer.rows);
-            let scan = opened.scan(&groups[number], &evaluator);
+            let scan = groups[number].scan(&segments);
             self.fill(&opened, &groups[number], scan, gathered, &visit);
             let trailer = &gathered.trailer;
             bytes.fetch_add(trailer.bytes_scanned - bytes_before, Ordering::Relaxed);
@@ -395,7 +409,7 @@ impl SegmentPass<'_> {
             let bytes = bytes_before + bytes.load(Ordering::Relaxed);
             progress.step(bytes, rows_before + rows.load(Ordering::Relaxed), out)
         };
-        let all = self.helpers.share(groups.len(), new, work, check)?;
+        let all = self.spare_threads.share(groups.len(), new, work, check)?;
         let mut tables = Vec::with_capacity(all.len());
         for gathered in all {
             if let Some(error) = gathered.failed {

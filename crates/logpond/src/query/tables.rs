@@ -214,7 +214,7 @@ fn each<T: Send>(
         add_record(&mut table, record);
     })?;
     let pass = SegmentPass {
-        helpers: &engine.helpers,
+        spare_threads: &engine.spare_threads,
         view: &view,
         scope,
         counts_only: false,

@@ -93,6 +93,11 @@ impl Evaluator {
         matches!(self.root, Node::All)
     }
 
+    /// The parts of tokens that the token index is asked for.
+    pub(super) fn token_parts(&self) -> Vec<TokenPart> {
+        self.tokens.parts()
+    }
+
     pub(super) fn new_decisions(&self) -> Vec<Decisions> {
         (0..self.fields).map(|_| Decisions::default()).collect()
     }
@@ -209,7 +214,10 @@ fn candidates(query: &TokenQuery, scan: &mut GroupScan<'_>) -> Result<BlockSet, 
         TokenQuery::Part(part) => blocks_with_part(part, scan),
         TokenQuery::And(parts) => {
             let mut set = BlockSet::all(blocks);
-            for part in parts {
+            // Whole tokens first: they need no words.
+            let is_token = |part: &&TokenQuery| matches!(part, TokenQuery::Token(_));
+            let (tokens, others): (Vec<_>, Vec<_>) = parts.iter().partition(is_token);
+            for part in tokens.into_iter().chain(others) {
                 set.intersect(&candidates(part, scan)?);
                 if set.is_empty() {
                     break;
@@ -241,32 +249,22 @@ fn blocks_with_part(part: &TokenPart, scan: &mut GroupScan<'_>) -> Result<BlockS
         if part.folded || part.text.len() <= tokens::ID_BYTES_SHORT_MAX {
             return everywhere();
         }
-        let Some(words) = scan.words()? else {
+        let Some(hits) = scan.hits()? else {
             return everywhere();
         };
-        let mut set = words.blocks_with_longer_ids(part.text.len());
-        let holding = words
-            .holding(&part.text, part.at_start, part.at_end, false)
-            .map(owned);
+        let mut set = scan.blocks_with_longer_ids(part.text.len());
         set.unite(&scan.reader.look_up(&part.text)?);
-        return look_up_all(holding, set, scan);
+        return look_up_all(hits.of(part), set, scan);
     }
-    let Some(words) = scan.words()? else {
-        return everywhere();
-    };
-    let holding = words
-        .holding(&part.text, part.at_start, part.at_end, part.folded)
-        .map(owned);
-    look_up_all(holding, BlockSet::none(blocks), scan)
-}
-
-fn owned(words: Vec<&[u8]>) -> Vec<Box<[u8]>> {
-    words.into_iter().map(Box::from).collect()
+    match scan.hits()? {
+        Some(hits) => look_up_all(hits.of(part), BlockSet::none(blocks), scan),
+        None => everywhere(),
+    }
 }
 
 /// The blocks of `set` and those with one of the words.
 fn look_up_all(
-    words: Option<Vec<Box<[u8]>>>,
+    words: Option<&[Box<[u8]>]>,
     mut set: BlockSet,
     scan: &mut GroupScan<'_>,
 ) -> Result<BlockSet, ReadError> {
@@ -274,7 +272,7 @@ fn look_up_all(
         return Ok(BlockSet::all(scan.blocks_count()));
     };
     for word in words {
-        set.unite(&scan.reader.look_up(&word)?);
+        set.unite(&scan.reader.look_up(word)?);
     }
     Ok(set)
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
 use logpond_segment::file::{
-    Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader, SegmentFile,
+    Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader,
 };
 use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
-use logpond_segment::tokens::{BlockSet, Words};
+use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
+use super::segment::{PartHits, SegmentScan};
 use super::values::TextDecisions;
 
 /// The place of a row in the total order, and where it is stored.
@@ -79,23 +80,26 @@ pub struct GroupScan<'a> {
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block>,
     damages: Vec<Damage>,
-    words: Option<Option<Arc<Words>>>,
+    segment: &'a SegmentScan<'a>,
+    /// Bytes read of what row groups share.
+    shared_bytes_read: u64,
 }
 
 impl<'a> GroupScan<'a> {
     /// A scan of row group `number`.
-    pub fn new(
-        segment: &'a SegmentFile,
-        directory: &'a Directory,
-        number: usize,
-        evaluator: &'a Evaluator,
-    ) -> GroupScan<'a> {
+    pub fn new(segment: &'a SegmentScan<'a>, number: usize) -> GroupScan<'a> {
+        let SegmentScan {
+            file,
+            directory,
+            evaluator,
+            ..
+        } = segment;
         GroupScan {
-            reader: segment.row_group(directory, number),
+            reader: file.row_group(directory, number),
             directory,
             number,
             evaluator,
-            ids: Ids::new(segment.manifest()),
+            ids: Ids::new(file.manifest()),
             plans: Plans::default(),
             block: Block::new(0, directory),
             decisions: evaluator.new_decisions(),
@@ -103,7 +107,8 @@ impl<'a> GroupScan<'a> {
             text_decisions: TextDecisions::default(),
             kept: HashMap::new(),
             damages: Vec::new(),
-            words: None,
+            segment,
+            shared_bytes_read: 0,
         }
     }
 
@@ -114,23 +119,29 @@ impl<'a> GroupScan<'a> {
 
     /// Bytes read from the file so far.
     pub fn bytes_read(&self) -> u64 {
-        self.reader.bytes_read()
+        self.reader.bytes_read() + self.shared_bytes_read
     }
 
     pub(super) fn entry(&self) -> &'a RowGroupEntry {
         &self.directory.row_groups[self.number]
     }
 
+    /// The blocks with ids longer than `bytes`.
+    pub(super) fn blocks_with_longer_ids(&self, bytes: usize) -> BlockSet {
+        let ids = &self.entry().tokens.long_ids;
+        tokens::blocks_with_longer_ids(ids, bytes, self.blocks_count())
+    }
+
     pub(super) fn blocks_count(&self) -> usize {
         self.entry().blocks.len()
     }
 
-    /// The words of the row group, read once; `None` if they are not kept.
-    pub(super) fn words(&mut self) -> Result<Option<Arc<Words>>, ReadError> {
-        if self.words.is_none() {
-            self.words = Some(self.reader.words()?.map(Arc::new));
-        }
-        Ok(self.words.clone().flatten())
+    /// The words of the row group that hold the search's parts; `None` if they are not kept.
+    pub(super) fn hits(&mut self) -> Result<Option<Arc<PartHits>>, ReadError> {
+        Ok(self.segment.hits(self.number)?.map(|(hits, bytes_read)| {
+            self.shared_bytes_read += bytes_read;
+            hits
+        }))
     }
 
     /// The selected rows, block by block; `visit` may look at columns of the block at hand.

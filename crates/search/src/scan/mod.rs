@@ -14,6 +14,7 @@ mod block;
 mod crossing;
 mod evaluate;
 mod group;
+mod segment;
 mod tables;
 mod text;
 mod values;
@@ -22,3 +23,4 @@ mod tests;
 
 pub use evaluate::Evaluator;
 pub use group::{GroupScan, Key, Selected};
+pub use segment::SegmentScan;

@@ -230,7 +230,8 @@ fn columns_decide_as_records_do() {
             .collect();
         let evaluator = Evaluator::new(&filter, range).unwrap();
         let mut keys = Vec::new();
-        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .unwrap();
         assert!(scan.damages().is_empty());
@@ -265,7 +266,8 @@ fn tables_count_as_records_do() {
     ] {
         let (mut expected, mut found) = (Top::new(field), Top::new(field));
         wanted.iter().for_each(|r| expected.add(r));
-        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, s| scan.add_to_top(field, &s, &mut found).map(|()| true))
             .unwrap();
         assert_eq!(
@@ -283,7 +285,8 @@ fn tables_count_as_records_do() {
     wanted.iter().for_each(|r| expected.add(r));
     let (mut expected_fields, mut found_fields) = (FieldStats::new(), FieldStats::new());
     wanted.iter().for_each(|r| expected_fields.add(r));
-    let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+    let shared = SegmentScan::new(&segment, &directory, &evaluator);
+    let mut scan = GroupScan::new(&shared, 0);
     scan.for_each_block(|scan, s| {
         scan.add_to_histogram(&s, &mut found)?;
         scan.add_to_fields(&s, &mut found_fields)?;
@@ -341,7 +344,8 @@ fn parts_of_lines_are_found_where_they_are() {
         let expected: Vec<Id> = wanted.map(|r| r.id).collect();
         let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
         let mut keys = Vec::new();
-        let mut scan = GroupScan::new(&segment, &directory, 0, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .unwrap();
         keys.sort_unstable();

@@ -2,6 +2,7 @@
 
 use crate::encoding::{Malformed, read_varint, unzigzag, write_varint, zigzag};
 use crate::rows::{ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema};
+use crate::tokens::{BlockSet, LongIds};
 
 /// The largest directory that is read, in bytes after decompression.
 pub(super) const DIRECTORY_BYTES_MAX: usize = 64 << 20;
@@ -52,14 +53,29 @@ pub struct BlockEntry {
 pub struct TokensEntry {
     /// First byte in the file.
     pub offset: u64,
-    /// Length in bytes: fingerprints and, behind them, words.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Bytes of the fingerprints.
-    pub fingerprint_bytes: u32,
-    /// Bytes of the words after decompression; 0 if they are not kept.
-    pub words_plain_bytes: u32,
     /// CRC32C of each part.
     pub crcs: Vec<u32>,
+    /// The lengths of long ids.
+    pub long_ids: LongIds,
+}
+
+/// A list of the words of some neighbouring row groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordsEntry {
+    /// The first row group.
+    pub groups_from: u32,
+    /// The row group behind the last one.
+    pub groups_to: u32,
+    /// First byte in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Bytes after decompression.
+    pub plain_bytes: u32,
+    /// CRC32C of the bytes.
+    pub crc: u32,
 }
 
 /// Bytes of the token index that share a checksum: what a look-up reads at least.
@@ -106,9 +122,20 @@ pub struct Directory {
     pub counts: FieldCounts,
     /// The row groups in time order.
     pub row_groups: Vec<RowGroupEntry>,
+    /// The lists of words in the order of their row groups. A row group in none of them has its
+    /// words nowhere.
+    pub words: Vec<WordsEntry>,
 }
 
 impl Directory {
+    /// The number of the list with the words of a row group.
+    pub fn words_of(&self, group: usize) -> Option<usize> {
+        let holds = |list: &WordsEntry| {
+            (list.groups_from as usize..list.groups_to as usize).contains(&group)
+        };
+        self.words.iter().position(holds)
+    }
+
     /// The directory as it is stored, before compression.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -126,6 +153,10 @@ impl Directory {
         write_varint(self.row_groups.len() as u64, &mut out);
         for group in &self.row_groups {
             group.encode(&mut out);
+        }
+        write_varint(self.words.len() as u64, &mut out);
+        for list in &self.words {
+            list.encode(&mut out);
         }
         out
     }
@@ -147,6 +178,9 @@ impl Directory {
         }
         for _ in 0..read_count(input)? {
             directory.row_groups.push(RowGroupEntry::decode(input)?);
+        }
+        for _ in 0..read_count(input)? {
+            directory.words.push(WordsEntry::decode(input)?);
         }
         if !input.is_empty() {
             return Err(Malformed("the directory has bytes after its end"));
@@ -181,18 +215,17 @@ impl RowGroupEntry {
                 .for_each(|p| write_page(p, &mut offset, out));
         }
         write_varint(self.tokens.offset, out);
-        for part in [
-            self.tokens.bytes,
-            self.tokens.fingerprint_bytes,
-            self.tokens.words_plain_bytes,
-        ] {
-            write_varint(u64::from(part), out);
-        }
+        write_varint(u64::from(self.tokens.bytes), out);
         write_varint(self.tokens.crcs.len() as u64, out);
         self.tokens
             .crcs
             .iter()
             .for_each(|crc| out.extend_from_slice(&crc.to_le_bytes()));
+        write_varint(self.tokens.long_ids.len() as u64, out);
+        for (length, blocks) in &self.tokens.long_ids {
+            write_varint(u64::from(*length), out);
+            out.extend_from_slice(&blocks.to_bytes());
+        }
     }
 
     fn decode(input: &mut &[u8]) -> Result<RowGroupEntry, Malformed> {
@@ -226,12 +259,42 @@ impl RowGroupEntry {
         }
         group.tokens.offset = read_varint(input)?;
         group.tokens.bytes = read_u32(input)?;
-        group.tokens.fingerprint_bytes = read_u32(input)?;
-        group.tokens.words_plain_bytes = read_u32(input)?;
         for _ in 0..read_count(input)? {
             group.tokens.crcs.push(read_crc(input)?);
         }
+        let blocks = group.blocks.len();
+        for _ in 0..read_count(input)? {
+            let length = u16::try_from(read_varint(input)?)
+                .map_err(|_| Malformed("an id in the directory is too long"))?;
+            let bits = input
+                .split_off(..blocks.div_ceil(8))
+                .ok_or(Malformed("the directory ends early"))?;
+            let blocks = BlockSet::from_bytes(bits, blocks);
+            group.tokens.long_ids.push((length, blocks));
+        }
         Ok(group)
+    }
+}
+
+impl WordsEntry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        write_varint(u64::from(self.groups_from), out);
+        write_varint(u64::from(self.groups_to), out);
+        write_varint(self.offset, out);
+        write_varint(u64::from(self.bytes), out);
+        write_varint(u64::from(self.plain_bytes), out);
+        out.extend_from_slice(&self.crc.to_le_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<WordsEntry, Malformed> {
+        Ok(WordsEntry {
+            groups_from: read_u32(input)?,
+            groups_to: read_u32(input)?,
+            offset: read_varint(input)?,
+            bytes: read_u32(input)?,
+            plain_bytes: read_u32(input)?,
+            crc: read_crc(input)?,
+        })
     }
 }
 
@@ -405,10 +468,17 @@ mod tests {
             tokens: TokensEntry {
                 offset: 300,
                 bytes: 5000,
-                fingerprint_bytes: 4000,
-                words_plain_bytes: 3000,
                 crcs: vec![1, 2],
+                long_ids: vec![(32, BlockSet::all(1))],
             },
+        });
+        directory.words.push(WordsEntry {
+            groups_from: 0,
+            groups_to: 1,
+            offset: 5300,
+            bytes: 900,
+            plain_bytes: 4000,
+            crc: 8,
         });
         directory
     }

@@ -1,7 +1,7 @@
 //! Filling the token index from a row group's columns.
 //!
 //! Invariant: every token of every line, and of every value by itself, is added to the block of
-//! its row, except fractions of a second that end in `Z` (see
+//! its row, except those that look like fractions of a second (see
 //! [`crate::tokens::may_be_time_fraction`]). Values that many rows share are cut into tokens once
 //! per block, not once per row.
 
@@ -13,7 +13,7 @@ use crate::rows::{
     Column, ColumnType, Fixes, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
     write_number,
 };
-use crate::tokens::{TokenCollector, is_token_byte, may_be_time_fraction, tokens};
+use crate::tokens::{TokenCollector, is_token_byte};
 
 /// Collects the tokens of one row group, block by block.
 pub(super) struct RowGroupTokens<'a> {
@@ -125,9 +125,7 @@ impl<'a> RowGroupTokens<'a> {
             }
             if let Some(pattern) = traits.time.filter(|_| !(same && traits.fraction_skipped)) {
                 pattern.render(Timestamp(self.rows.time[row]), &mut scratch);
-                tokens(&scratch)
-                    .filter(|t| !may_be_time_fraction(t))
-                    .for_each(|t| out.add_token(t));
+                out.add_text(&scratch);
             }
         }
         self.scratch = scratch;

@@ -24,7 +24,7 @@ mod reader;
 
 mod writer;
 
-pub use directory::{BlockEntry, Directory, RowGroupEntry};
+pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, SourceEntry};
 pub use reader::{Damage, Identities, ReadError, RowGroupReader, SegmentFile};
 

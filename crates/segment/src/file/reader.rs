@@ -1,5 +1,6 @@
 //! Reading a segment file: its manifest and directory, then page by page.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use zstd::bulk::Decompressor;
 
 use super::directory::{
     ColumnEntry, DIRECTORY_BYTES_MAX, Directory, PageEntry, RowGroupEntry, TOKEN_PART_BYTES,
+    WordsEntry,
 };
 use super::footer::{
     FIELDS_FROM, FIXED, KEY_DIRECTORY, KEY_MANIFEST, MORE, physical, tail_is_whole,
@@ -17,7 +19,7 @@ use super::page::{self, Dictionary, Physical};
 use crate::disk::ReadAt;
 use crate::encoding::{Malformed, read_varint};
 use crate::rows::{Column, Rows, StringColumn, Strings};
-use crate::tokens::{self, BlockSet, IndexBytes, Words};
+use crate::tokens::{self, BlockSet, IndexBytes, LIST_BYTES_MAX, Words};
 
 /// Bytes read from a file's end at first; enough for the footer of most files.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -232,6 +234,8 @@ impl SegmentFile {
             parts.extend(pages.map(|page| (page.offset, u64::from(page.bytes))));
             parts.push((group.tokens.offset, u64::from(group.tokens.bytes)));
         }
+        let lists = directory.words.iter();
+        parts.extend(lists.map(|list| (list.offset, u64::from(list.bytes))));
         parts.sort_unstable();
         let mut gaps = Vec::new();
         let mut reached = 0;
@@ -244,6 +248,21 @@ impl SegmentFile {
         gaps
     }
 
+    /// Reads a list of words.
+    pub fn words(&self, list: &WordsEntry) -> Result<Words, ReadError> {
+        let wrong = |what| damaged(list.offset, u64::from(list.bytes), what);
+        let packed = read(&*self.file, list.offset, list.bytes as usize)?;
+        if crc32c::crc32c(&packed) != list.crc {
+            return Err(wrong("the words have a wrong checksum"));
+        }
+        if list.plain_bytes as usize > LIST_BYTES_MAX {
+            return Err(wrong("the words are too many"));
+        }
+        let plain = zstd::bulk::decompress(&packed, list.plain_bytes as usize)
+            .map_err(|_| wrong("the words do not decompress"))?;
+        Words::new(plain).map_err(|Malformed(what)| wrong(what))
+    }
+
     /// A reader of one row group.
     pub fn row_group<'a>(&'a self, directory: &'a Directory, number: usize) -> RowGroupReader<'a> {
         let group = &directory.row_groups[number];
@@ -253,6 +272,7 @@ impl SegmentFile {
             group,
             dictionaries: vec![None; group.columns.len()],
             decompressor: None,
+            index_parts: HashMap::new(),
             bytes_read: 0,
         }
     }
@@ -337,6 +357,8 @@ pub struct RowGroupReader<'a> {
     dictionaries: Vec<Option<Dictionary>>,
     /// Made when it is first needed: its tables are as large as a page.
     decompressor: Option<Decompressor<'static>>,
+    /// Parts of the token index that were read and checked.
+    index_parts: HashMap<usize, Vec<u8>>,
     bytes_read: u64,
 }
 
@@ -349,27 +371,6 @@ impl RowGroupReader<'_> {
     /// The blocks that may hold a token.
     pub fn look_up(&mut self, token: &[u8]) -> Result<BlockSet, ReadError> {
         tokens::look_up(self, token)
-    }
-
-    /// The words of the row group; `None` if they were too many to be kept.
-    pub fn words(&mut self) -> Result<Option<Words>, ReadError> {
-        let tokens = &self.group.tokens;
-        let plain_bytes = tokens.words_plain_bytes as usize;
-        if plain_bytes == 0 {
-            return Ok(None);
-        }
-        let wrong = damaged(
-            tokens.offset,
-            u64::from(tokens.bytes),
-            "the words are damaged",
-        );
-        let (from, to) = (tokens.fingerprint_bytes as usize, tokens.bytes as usize);
-        if plain_bytes > PAGE_BYTES_MAX || from > to {
-            return Err(wrong);
-        }
-        let packed = self.bytes(from, to - from)?;
-        let plain = self.decompress(&packed, plain_bytes).map_err(|_| wrong)?;
-        Ok(Some(Words::new(plain, self.group.blocks.len())?))
     }
 
     /// Reads the whole token index, to check it.
@@ -591,6 +592,26 @@ impl RowGroupReader<'_> {
         Ok(plain)
     }
 
+    /// A part of the token index, checked.
+    fn index_part(&mut self, number: usize) -> Result<&[u8], ReadError> {
+        if !self.index_parts.contains_key(&number) {
+            let index = &self.group.tokens;
+            let from = number * TOKEN_PART_BYTES;
+            let length = TOKEN_PART_BYTES.min((index.bytes as usize).saturating_sub(from));
+            let part = read(self.file, index.offset + from as u64, length)?;
+            self.bytes_read += length as u64;
+            if length == 0 || index.crcs.get(number) != Some(&crc32c::crc32c(&part)) {
+                return Err(damaged(
+                    index.offset,
+                    u64::from(index.bytes),
+                    "the token index is damaged",
+                ));
+            }
+            self.index_parts.insert(number, part);
+        }
+        Ok(&self.index_parts[&number])
+    }
+
     fn decompress(&mut self, packed: &[u8], plain_bytes: usize) -> io::Result<Vec<u8>> {
         let mut decompressor = match self.decompressor.take() {
             Some(decompressor) => decompressor,
@@ -618,21 +639,16 @@ impl IndexBytes for RowGroupReader<'_> {
         else {
             return Err(wrong);
         };
-        let first = from / TOKEN_PART_BYTES * TOKEN_PART_BYTES;
-        let last = to
-            .next_multiple_of(TOKEN_PART_BYTES)
-            .min(index.bytes as usize);
-        let bytes = read(self.file, index.offset + first as u64, last - first)?;
-        self.bytes_read += bytes.len() as u64;
-        let crcs = index.crcs.get(first / TOKEN_PART_BYTES..).unwrap_or(&[]);
-        let checked = bytes
-            .chunks(TOKEN_PART_BYTES)
-            .zip(crcs)
-            .filter(|(part, crc)| crc32c::crc32c(part) == **crc);
-        if checked.count() != bytes.len().div_ceil(TOKEN_PART_BYTES) {
-            return Err(wrong);
+        let mut bytes = Vec::with_capacity(length);
+        let mut at = from;
+        while at < to {
+            let part = self.index_part(at / TOKEN_PART_BYTES)?;
+            let within = at % TOKEN_PART_BYTES;
+            let part = &part[within..part.len().min(within + to - at)];
+            bytes.extend_from_slice(part);
+            at += part.len();
         }
-        Ok(bytes[from - first..to - first].to_vec())
+        Ok(bytes)
     }
 }
 

@@ -11,7 +11,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::{ChunkEncoder, Input};
-use super::directory::{BlockEntry, Directory, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry};
+use super::directory::{
+    BlockEntry, Directory, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
+};
 use super::footer::{
     CRC_PLACEHOLDER, FIXED, KEY_DIRECTORY, KEY_MANIFEST, KEY_TAIL, Sink, parquet_schema, physical,
 };
@@ -22,7 +24,7 @@ use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
     sorted_order, time_slices,
 };
-use crate::tokens::TokenCollector;
+use crate::tokens::{List, ListBuilder, TokenCollector, WordSet};
 
 /// How much work goes into a file's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,7 @@ pub struct SegmentWriter {
     profile: Profile,
     encoder: ChunkEncoder,
     tokens: TokenCollector,
+    words: ListBuilder,
     directory: Directory,
     manifest: Manifest,
     /// Rows written of each source.
@@ -105,10 +108,12 @@ impl SegmentWriter {
             profile,
             encoder: ChunkEncoder::new(profile.zstd_level())?,
             tokens: TokenCollector::default(),
+            words: ListBuilder::default(),
             directory: Directory {
                 schema,
                 counts,
                 row_groups: Vec::new(),
+                words: Vec::new(),
             },
             source_rows: vec![0; sources.len()],
             manifest: Manifest {
@@ -155,8 +160,43 @@ impl SegmentWriter {
             ..RowGroupEntry::default()
         };
         self.write_columns(rows, &order, &blocks, &mut entry)?;
-        entry.tokens = self.write_tokens(rows, &order, &blocks)?;
+        let words;
+        (entry.tokens, words) = self.write_tokens(rows, &order, &blocks)?;
         self.directory.row_groups.push(entry);
+        self.add_words(words)
+    }
+
+    /// Puts the words of the last row group into the list.
+    fn add_words(&mut self, words: Option<WordSet>) -> Result<(), ParquetError> {
+        let groups = self.directory.row_groups.len() as u32;
+        match words {
+            Some(words) => {
+                let list = self.words.add(&words);
+                self.write_words(list, groups)
+            }
+            None => {
+                let list = self.words.finish();
+                self.write_words(list, groups - 1)
+            }
+        }
+    }
+
+    /// Writes a list with the words of the row groups before `groups_to`.
+    fn write_words(&mut self, list: Option<List>, groups_to: u32) -> Result<(), ParquetError> {
+        let Some(list) = list else {
+            return Ok(());
+        };
+        let packed = zstd::bulk::compress(&list.bytes, self.profile.zstd_level())?;
+        let offset = self.file.bytes_written() as u64;
+        self.file.write_all(&packed)?;
+        self.directory.words.push(WordsEntry {
+            groups_from: groups_to - list.groups,
+            groups_to,
+            offset,
+            bytes: packed.len() as u32,
+            plain_bytes: list.bytes.len() as u32,
+            crc: crc32c::crc32c(&packed),
+        });
         Ok(())
     }
 
@@ -225,30 +265,23 @@ impl SegmentWriter {
         rows: &Rows,
         order: &[u32],
         blocks: &[Range<usize>],
-    ) -> Result<TokensEntry, ParquetError> {
+    ) -> Result<(TokensEntry, Option<WordSet>), ParquetError> {
         let mut plans = Plans::default();
         let mut collector = RowGroupTokens::new(rows, &self.directory.schema, &mut plans);
         for (number, block) in blocks.iter().enumerate() {
             collector.add_block(order, block.clone(), number as u32, &mut self.tokens);
         }
         let index = self.tokens.finish();
-        let mut bytes = index.fingerprints;
-        let fingerprint_bytes = bytes.len() as u32;
-        if !index.words.is_empty() {
-            bytes.extend(zstd::bulk::compress(
-                &index.words,
-                self.profile.zstd_level(),
-            )?);
-        }
+        let bytes = index.fingerprints;
         let offset = self.file.bytes_written() as u64;
         self.file.write_all(&bytes)?;
-        Ok(TokensEntry {
+        let entry = TokensEntry {
             offset,
             bytes: bytes.len() as u32,
-            fingerprint_bytes,
-            words_plain_bytes: index.words.len() as u32,
             crcs: bytes.chunks(TOKEN_PART_BYTES).map(crc32c::crc32c).collect(),
-        })
+            long_ids: index.long_ids,
+        };
+        Ok((entry, index.words))
     }
 
     fn count(&mut self, rows: &Rows) -> Result<(), ParquetError> {
@@ -298,6 +331,8 @@ impl SegmentWriter {
                 )));
             }
         }
+        let list = self.words.finish();
+        self.write_words(list, self.directory.row_groups.len() as u32)?;
         let plain = self.directory.encode();
         let packed = zstd::bulk::compress(&plain, 3)?;
         let offset = self.file.bytes_written();

@@ -8,30 +8,30 @@ use std::thread;
 
 /// Helping threads of one query at most: each holds the decoded columns of a row group, and a
 /// table of its own.
-const HELPERS_MAX: usize = 7;
+const SPARE_THREADS_MAX: usize = 7;
 
 /// The helping threads that do not exist now.
-pub(super) struct Helpers {
+pub(super) struct SpareThreads {
     free: AtomicUsize,
 }
 
 /// Some of them, given back when they have ended.
 struct Taken<'h> {
-    helpers: &'h Helpers,
+    from: &'h SpareThreads,
     count: usize,
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.helpers.free.fetch_add(self.count, Ordering::Relaxed);
+        self.from.free.fetch_add(self.count, Ordering::Relaxed);
     }
 }
 
-impl Helpers {
+impl SpareThreads {
     /// As many as the machine has cores beyond the first.
-    pub(super) fn new() -> Helpers {
+    pub(super) fn new() -> SpareThreads {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-        Helpers {
+        SpareThreads {
             free: AtomicUsize::new(cores - 1),
         }
     }
@@ -39,17 +39,14 @@ impl Helpers {
     fn take(&self, wanted: usize) -> Taken<'_> {
         let mut count = 0;
         let take = |free: usize| {
-            count = free.min(wanted).min(HELPERS_MAX);
+            count = free.min(wanted).min(SPARE_THREADS_MAX);
             Some(free - count)
         };
         // The closure never refuses.
         let _ = self
             .free
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        Taken {
-            helpers: self,
-            count,
-        }
+        Taken { from: self, count }
     }
 
     /// Does the parts `0..count`, in any order, on this thread and on helping ones. `new` makes
@@ -112,8 +109,8 @@ impl Helpers {
 mod tests {
     use super::*;
 
-    fn helpers(free: usize) -> Helpers {
-        Helpers {
+    fn spare(free: usize) -> SpareThreads {
+        SpareThreads {
             free: AtomicUsize::new(free),
         }
     }
@@ -121,32 +118,32 @@ mod tests {
     #[test]
     fn every_part_is_done_once() {
         for free in [0, 1, 3, 20] {
-            let helpers = helpers(free);
-            let gathered = helpers.share(
+            let spare = spare(free);
+            let gathered = spare.share(
                 100,
                 Vec::new,
                 |done, part| done.push(part),
                 || Ok::<(), ()>(()),
             );
             let gathered = gathered.unwrap();
-            assert!(gathered.len() <= 1 + free.min(HELPERS_MAX));
+            assert!(gathered.len() <= 1 + free.min(SPARE_THREADS_MAX));
             let mut parts: Vec<usize> = gathered.concat();
             parts.sort_unstable();
             assert!(parts.into_iter().eq(0..100));
-            assert_eq!(helpers.free.load(Ordering::Relaxed), free);
+            assert_eq!(spare.free.load(Ordering::Relaxed), free);
         }
     }
 
     #[test]
     fn nobody_works_on_after_an_error() {
-        let helpers = helpers(3);
+        let spare = spare(3);
         let mut left = 5;
         let check = || {
             left -= 1;
             if left == 0 { Err("enough") } else { Ok(()) }
         };
-        let outcome = helpers.share(usize::MAX, || (), |(), _| (), check);
+        let outcome = spare.share(usize::MAX, || (), |(), _| (), check);
         assert_eq!(outcome.unwrap_err(), "enough");
-        assert_eq!(helpers.free.load(Ordering::Relaxed), 3);
+        assert_eq!(spare.free.load(Ordering::Relaxed), 3);
     }
 }
