@@ -493,7 +493,9 @@ mod tests {
             "# The command line\n\n\
              Made from `crates/logpond/src/cli.rs`; a test compares.\n\n\
              Variables that all commands know: `LOGPOND_ADDR` (the server), `LOGPOND_PAGER` and \
-             `PAGER`, `NO_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR`, `TZ`.\n",
+             `PAGER`, `NO_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR`, `TZ`. Another variable \
+             `LOGPOND_…` is named on standard error with the one that was probably meant, and is \
+             otherwise ignored; see the [settings](settings.md).\n",
         );
         let mut command = Cli::command();
         command.build();

@@ -20,7 +20,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::terminal::complain;
+use crate::settings::unknown_variables;
+use crate::terminal::{complain, note};
 
 /// How a command ended: the table of exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub type Failure = Box<dyn Error>;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Exit {
+    warn_of_variables(&cli.command);
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(&args),
         Command::Forward(args) => forward::run(args),
@@ -74,6 +76,20 @@ pub fn run(cli: Cli) -> Exit {
             _ => Exit::Error,
         }
     })
+}
+
+/// Says which variables begin like ours and are not: a mistyped one must not pass for a set one.
+fn warn_of_variables(command: &Command) {
+    if matches!(
+        command,
+        Command::Completion(_) | Command::Man(_) | Command::Version(_)
+    ) {
+        return;
+    }
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    for unknown in unknown_variables(names) {
+        note(&format!("logpond: {unknown}"));
+    }
 }
 
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {

@@ -1,11 +1,13 @@
 //! What `logpond serve` is told: a file, then the environment, then flags, each over the one before.
 //!
 //! Invariants: every setting is one row of [`TABLE`], which also makes its reference page; a name
-//! that is not in the table is an error and never ignored; values stay text until
+//! that is not in the table is an error, as a variable a warning, and never silently ignored;
+//! values stay text until
 //! [`Settings::resolve`] gives all of them their meaning at once, so that an error can say where
 //! the text came from.
 
 mod file;
+mod names;
 mod quantity;
 
 use std::ffi::OsString;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use file::read_file;
+pub use names::{UnknownVariable, unknown_variables};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
@@ -22,6 +25,9 @@ use logpond_search::size::Size;
 
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
 const LINE_BYTES_MIN: u64 = 1 << 10;
+
+/// What the names of our environment variables begin with.
+const PREFIX: &str = "LOGPOND_";
 
 /// One setting: the only place that knows its names, default and meaning.
 pub struct Setting {
@@ -36,9 +42,9 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The environment variable: `LOGPOND_` and the name in capitals.
+    /// The environment variable: [`PREFIX`] and the name in capitals.
     pub fn variable(&self) -> String {
-        format!("LOGPOND_{}", self.name.to_uppercase().replace('-', "_"))
+        format!("{PREFIX}{}", self.name.to_uppercase().replace('-', "_"))
     }
 }
 
@@ -513,6 +519,10 @@ pub fn reference() -> String {
          the environment, the environment over the file. The file is the one of `--config` (or \
          `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \
          `$XDG_CONFIG_HOME/logpond/logpond.toml` over it.\n\n\
+         A key of the file that no setting has is an error. A variable `LOGPOND_…` that nothing \
+         reads is a warning of every command, since others put such names into the environment, \
+         too: Kubernetes where a service is called `logpond` (of these, `LOGPOND_SERVICE_…` and \
+         `LOGPOND_PORT…`, nothing is said).\n\n\
          `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
          any free one. `DURATION` is a number with `s`, `m`, `h`, `d`, `w`, `month` or `y`, also \
          several (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or \

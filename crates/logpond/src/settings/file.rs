@@ -4,13 +4,11 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
+use super::names::nearest;
 use super::{Given, Origin, SettingsError, TABLE, row};
 
 /// The longest settings file that is read: far above any real one, far below any memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Names farther than this many edits from a setting's are not taken for a slip of it.
-const SLIP_EDITS_MAX: usize = 3;
 
 /// Reads a settings file that must exist.
 pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
@@ -61,7 +59,10 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
         let Some(row) = row(&name) else {
             return Err(SettingsError::Unknown {
                 origin: origin(key.span().start),
-                meant: nearest(&name),
+                meant: nearest(
+                    &name.replace('_', "-").to_lowercase(),
+                    TABLE.iter().map(|row| row.name),
+                ),
                 name,
             });
         };
@@ -103,30 +104,4 @@ fn position(text: &str, at: usize) -> (usize, usize) {
         before.bytes().filter(|&b| b == b'\n').count() + 1,
         before[line_start..].chars().count() + 1,
     )
-}
-
-/// The setting whose name is fewest edits away, if it is near enough to be a slip.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.replace('_', "-").to_lowercase();
-    TABLE
-        .iter()
-        .map(|row| (edits(&name, row.name), row.name))
-        .min()
-        .filter(|&(edits, meant)| edits <= SLIP_EDITS_MAX && edits < meant.len())
-        .map(|(_, meant)| meant)
-}
-
-/// How many characters must be put in, taken out or changed to make one text the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
 }

@@ -350,6 +350,27 @@ fn refusals_and_absence_exit_with_2() {
 }
 
 #[test]
+fn a_mistyped_variable_is_named() {
+    let said = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.env("LOGPOND_ADR", "http://127.0.0.1:1");
+        command.env("LOGPOND_PORT", "tcp://10.0.0.1:7650");
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    let warning = "logpond: the variable LOGPOND_ADR is not known and ignored, did you mean \
+                   LOGPOND_ADDR?\n";
+    let (code, text) = said(&["query", "-"]);
+    let rest = text.strip_prefix(warning).expect(&text);
+    assert_eq!(
+        (code, rest),
+        (Some(1), "no records match; there are none at all\n")
+    );
+    assert!(said(&["serve", "--http", "off"]).1.starts_with(warning));
+    assert_eq!(said(&["version"]), (Some(0), String::new()));
+}
+
+#[test]
 fn tables() {
     let top = format!(
         "{{\"value\":\"a\\nb\",\"count\":3}}\n{{\"value\":7,\"count\":1}}\n{}",

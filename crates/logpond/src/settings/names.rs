@@ -1,0 +1,127 @@
+//! Names that nothing has, and those that were probably meant.
+//!
+//! A key of a settings file stands there for this program only, so one that no setting has is an
+//! error. The environment is inherited, and others put names into it that begin like ours: such a
+//! variable is named on standard error, and the program goes on.
+
+use std::fmt;
+
+use super::{PREFIX, Setting, TABLE};
+
+/// Names farther than this many edits from a known one are not taken for a slip of it.
+const SLIP_EDITS_MAX: usize = 3;
+
+/// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
+/// then those of this repository's tests, which also run the program.
+const OTHERS: [&str; 9] = [
+    "ADDR",
+    "CONFIG",
+    "PAGER",
+    "BLESS",
+    "FUZZ_SEED",
+    "MUTATIONS",
+    "PYTHON",
+    "SHARED",
+    "SIM_SEED",
+];
+
+/// How the names begin, after [`PREFIX`], that Kubernetes puts into every container where a
+/// service is called `logpond`.
+const OF_KUBERNETES: [&str; 2] = ["SERVICE_", "PORT"];
+
+/// A variable that begins like ours and that nothing reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownVariable {
+    /// Its name.
+    pub name: String,
+    /// The variable that was probably meant.
+    pub meant: Option<String>,
+}
+
+impl fmt::Display for UnknownVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the variable {} is not known and ignored", self.name)?;
+        match &self.meant {
+            Some(meant) => write!(f, ", did you mean {meant}?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The variables among `names` that begin like ours and that nothing reads, in order.
+pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<UnknownVariable> {
+    let settings = TABLE.iter().map(Setting::variable);
+    let others = OTHERS.iter().map(|other| format!("{PREFIX}{other}"));
+    let known: Vec<String> = settings.chain(others).collect();
+    let mut unknown: Vec<UnknownVariable> = names
+        .filter(|name| {
+            let rest = name.strip_prefix(PREFIX);
+            rest.is_some_and(|rest| !OF_KUBERNETES.iter().any(|begin| rest.starts_with(begin)))
+                && !known.contains(name)
+        })
+        .map(|name| {
+            let without_prefix = known.iter().map(|known| &known[PREFIX.len()..]);
+            let meant = nearest(&name[PREFIX.len()..].to_uppercase(), without_prefix);
+            UnknownVariable {
+                meant: meant.map(|meant| format!("{PREFIX}{meant}")),
+                name,
+            }
+        })
+        .collect();
+    unknown.sort_by(|a, b| a.name.cmp(&b.name));
+    unknown
+}
+
+/// The known name that is fewest edits away, if it is near enough to be meant.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|known| (edits(name, known), known))
+        .min()
+        // Half of a short name changed is another name.
+        .filter(|&(edits, meant)| edits <= SLIP_EDITS_MAX && edits * 2 <= meant.len())
+        .map(|(_, meant)| meant)
+}
+
+/// How many characters must be put in, taken out or changed to make one text the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.chars().count()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_nothing_reads_are_named_with_what_was_meant() {
+        let table = [
+            ("LOGPOND_RETAIN_AGE", None),
+            ("LOGPOND_ADDR", None),
+            ("LOGPOND_SHARED", None),
+            ("LOGPOND_SERVICE_HOST", None),
+            ("LOGPOND_PORT_7650_TCP", None),
+            ("LOGPONDER", None),
+            ("PATH", None),
+            ("LOGPOND_ADR", Some(Some("LOGPOND_ADDR"))),
+            ("LOGPOND_retain_age", Some(Some("LOGPOND_RETAIN_AGE"))),
+            ("LOGPOND_RETAIN-SIZE", Some(Some("LOGPOND_RETAIN_SIZE"))),
+            ("LOGPOND_HTPP", Some(Some("LOGPOND_HTTP"))),
+            ("LOGPOND_TOKEN", Some(None)),
+            ("LOGPOND_", Some(None)),
+        ];
+        for (name, want) in table {
+            let unknown = unknown_variables(std::iter::once(name.to_string()));
+            let got = unknown.first().map(|unknown| unknown.meant.as_deref());
+            assert_eq!(got, want, "{name}");
+        }
+    }
+}
