@@ -397,7 +397,7 @@ pub struct Segments {
 /// Flags of `logpond compact`.
 #[derive(Debug, Args)]
 pub struct Compact {
-    /// Wait until it is done; without it the server is only told to begin.
+    /// Wait until it is done; without it the command ends once the server has begun.
     #[arg(long)]
     pub wait: bool,
     /// Compress as hard as cold data is.

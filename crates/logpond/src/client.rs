@@ -84,7 +84,7 @@ impl Client {
         })?;
         let status = response.status().as_u16();
         let body = response.into_body();
-        if status == 200 {
+        if matches!(status, 200 | 202) {
             return Ok(Answer::new(Box::new(body.into_reader())));
         }
         Err(ClientError::refused(status, &read_error(body)))

@@ -105,7 +105,8 @@ impl Server {
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
-        let engine: Arc<dyn Engine> = Arc::new(Pond::new(disk, visible, live, changes, store));
+        let engine: Arc<dyn Engine> =
+            Arc::new(Pond::new(disk, visible, live, changes, store.clone()));
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
@@ -113,6 +114,7 @@ impl Server {
         let app = App::new(
             ingest.clone(),
             engine,
+            store,
             metrics.clone(),
             shutdown.clone(),
             limit,

@@ -1,4 +1,4 @@
-//! `logpond compact`: merges and recompresses at once.
+//! `logpond compact`: merges and recompresses now.
 
 use super::listing::rows;
 use super::{Exit, Failure};
@@ -12,7 +12,14 @@ pub(super) fn run(args: &Compact) -> Result<Exit, Failure> {
     if args.cold {
         parameters.push(("cold", "true".into()));
     }
+    if args.wait {
+        parameters.push(("wait", "true".into()));
+    }
     let answer = Client::new(&args.server.addr)?.post("/api/v1/compact", &parameters)?;
+    if !args.wait {
+        note("compaction has started; `logpond segments` shows how far it is");
+        return Ok(Exit::Found);
+    }
     let (_, trailer) = rows(answer)?;
     if !trailer.complete {
         for missing in &trailer.missing {

@@ -1,20 +1,41 @@
-//! `POST /api/v1/compact?cold=`: closes, merges and recompresses everything, and waits for it.
+//! `POST /api/v1/compact?cold=&wait=`: closes, merges and recompresses everything.
+//!
+//! Without `wait` it only begins, and the answer is 202; with it the answer is the list of the
+//! segments afterwards, and its trailer says that it is done.
 
 use std::sync::Arc;
 
-use hyper::Response;
+use hyper::{Response, StatusCode};
+use serde_json::json;
 
 use super::App;
 use super::body::Body;
-use super::error::ApiError;
+use super::error::{ApiError, Kind};
 use super::params::Params;
 use crate::query::Output;
+use crate::store::RequestError;
 
-/// Compacts; the trailer says when it is done.
+/// Compacts, or begins to.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
-    params.only(&["cold"])?;
+    params.only(&["cold", "wait"])?;
     let cold = params.flag("cold", false)?;
+    if !params.flag("wait", false)? {
+        app.store.begin_compaction(cold).map_err(refusal)?;
+        return Ok(Body::json(
+            StatusCode::ACCEPTED,
+            &json!({ "started": true }),
+        ));
+    }
     let engine = app.engine.clone();
     let run = move |(), out: &mut Output| engine.compact(cold, out);
     app.threads.stream(|| Ok(()), run).await
+}
+
+fn refusal(error: RequestError) -> ApiError {
+    let kind = match error {
+        RequestError::Stopping => Kind::Stopping,
+        RequestError::Busy => Kind::Busy,
+        RequestError::Failed(_) => Kind::Internal,
+    };
+    ApiError::new(kind, error.to_string())
 }

@@ -44,6 +44,7 @@ use crate::ingest::Ingest;
 use crate::net;
 use crate::query::Engine;
 use crate::shutdown::Shutdown;
+use crate::store::Store;
 use crate::telemetry::Metrics;
 
 /// Time for the headers of a request, also of the next one on an open connection.
@@ -67,6 +68,8 @@ pub struct App {
     pub ingest: Ingest,
     /// What answers queries.
     pub engine: Arc<dyn Engine>,
+    /// What compacts.
+    pub store: Store,
     /// Where queries run.
     pub threads: QueryThreads,
     /// Counters.
@@ -83,6 +86,7 @@ impl App {
     pub fn new(
         ingest: Ingest,
         engine: Arc<dyn Engine>,
+        store: Store,
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
         line_bytes_max: usize,
@@ -90,6 +94,7 @@ impl App {
         App {
             ingest,
             engine,
+            store,
             threads: QueryThreads::new(metrics.clone(), shutdown.clone()),
             metrics,
             shutdown,

@@ -145,15 +145,7 @@ impl Store {
         cold: bool,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), RequestError> {
-        let (done, waiting) = mpsc::channel();
-        let request = Request::CompactAll { cold, done };
-        self.requests
-            .try_send(request)
-            .map_err(|error| match error {
-                mpsc::TrySendError::Full(_) => RequestError::Busy,
-                mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
-            })?;
-        self.changes.notify();
+        let waiting = self.request_compaction(cold)?;
         loop {
             match waiting.recv_timeout(Duration::from_millis(100)) {
                 Ok(result) => return result.map_err(RequestError::Failed),
@@ -164,6 +156,29 @@ impl Store {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
+    }
+
+    /// Asks for what [`Store::compact_all`] does, and does not wait for it. If it fails, the log
+    /// says so.
+    ///
+    /// # Errors
+    /// When the request is not taken, see [`RequestError`].
+    pub fn begin_compaction(&self, cold: bool) -> Result<(), RequestError> {
+        self.request_compaction(cold).map(drop)
+    }
+
+    /// Gives where the result arrives.
+    fn request_compaction(&self, cold: bool) -> Result<Receiver<Result<(), String>>, RequestError> {
+        let (done, waiting) = mpsc::channel();
+        let request = Request::CompactAll { cold, done };
+        self.requests
+            .try_send(request)
+            .map_err(|error| match error {
+                mpsc::TrySendError::Full(_) => RequestError::Busy,
+                mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
+            })?;
+        self.changes.notify();
+        Ok(waiting)
     }
 
     /// What the store has done and met.
@@ -231,7 +246,10 @@ fn run(mut worker: Worker, requests: &Receiver<Request>, is_stopping: &AtomicBoo
     while !is_stopping.load(Ordering::Relaxed) {
         match requests.try_recv() {
             Ok(Request::CompactAll { cold, done }) => {
-                let _ = done.send(worker.compact_all(cold));
+                // A failure that nobody waits for would be lost.
+                if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
+                    crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
+                }
             }
             Err(_) => {
                 seen = worker.wait_for_changes(seen, TICK);

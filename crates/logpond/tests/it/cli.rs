@@ -426,7 +426,19 @@ fn tables() {
     .assert_eq(&done.text());
     let (done, asked) = ask(&["compact", "--wait", "--cold"], vec![ok(&trailer(""))]);
     assert_eq!((done.code, &*done.err), (Some(0), "compacted in 1 ms\n"));
-    assert_eq!(asked, ["POST /api/v1/compact?cold=true"]);
+    assert_eq!(asked, ["POST /api/v1/compact?cold=true&wait=true"]);
+    let begun = Answer {
+        status: 202,
+        ..ok("{\"started\":true}")
+    };
+    let (done, asked) = ask(&["compact"], vec![begun]);
+    assert_eq!(done.code, Some(0));
+    assert!(
+        done.err.starts_with("compaction has started"),
+        "{}",
+        done.err
+    );
+    assert_eq!(asked, ["POST /api/v1/compact"]);
 }
 
 /// Kills the process that never ends by itself.

@@ -230,7 +230,7 @@ pub(super) fn settle(data: &Path) -> Outcome<()> {
 pub(super) fn compact(pond: &Pond) -> Outcome<()> {
     let mut client = pond.client()?;
     let response = client
-        .send("POST", "/api/v1/compact?cold=true", &[], b"")
+        .send("POST", "/api/v1/compact?cold=true&wait=true", &[], b"")
         .map_err(|e| format!("compact: {e}"))?;
     let status = response.status;
     let text = response.text().map_err(|e| format!("compact: {e}"))?;

@@ -192,7 +192,7 @@ proptest! {
         ask(&server, &files[part], part)?;
         // Journals go into segments, and segments into one where that is possible.
         let http = server.addresses().http;
-        request(http, "POST", "/api/v1/compact", &[], b"");
+        request(http, "POST", "/api/v1/compact?wait", &[], b"");
         ask(&server, &files[part], part)?;
         server.stop();
         server.join().unwrap();
@@ -213,7 +213,7 @@ fn a_file_that_was_put_aside_is_missing_until_it_is_removed() {
     for life in 0..2 {
         let server = Server::start(&settings(directory.path())).unwrap();
         let http = server.addresses().http;
-        request(http, "POST", "/api/v1/compact", &[], b"");
+        request(http, "POST", "/api/v1/compact?wait", &[], b"");
         let (_, trailer) = get(http, "/api/v1/query?from=@0&q=nothing").rows();
         assert_eq!(trailer["complete"], false, "life {life}");
         assert_eq!(trailer["missing"].as_array().unwrap().len(), 2, "{trailer}");

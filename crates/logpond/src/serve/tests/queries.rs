@@ -1,9 +1,10 @@
 use std::io::{BufReader, Write};
+use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Pond;
-use super::client::{connect, get, push, read_chunk, read_head, request};
+use super::client::{PATIENCE, connect, get, push, read_chunk, read_head, request};
 
 /// Seven records, a second apart, pushed out of order in two batches.
 fn pond() -> Pond {
@@ -92,7 +93,7 @@ fn context_is_the_same_over_segments_and_journal() {
         body(0..1500).as_bytes(),
     );
     let headers = [("Content-Length", "0")];
-    let compacted = request(pond.http(), "POST", "/api/v1/compact", &headers, b"");
+    let compacted = request(pond.http(), "POST", "/api/v1/compact?wait", &headers, b"");
     assert_eq!(compacted.status, 200);
     push(
         pond.http(),
@@ -284,4 +285,31 @@ fn resident_bytes() -> u64 {
         .parse::<u64>()
         .unwrap()
         * 1024
+}
+
+#[test]
+fn a_compaction_is_begun_or_waited_for() {
+    let pond = Pond::new();
+    let states = || -> Vec<String> {
+        let (rows, _) = get(pond.http(), "/api/v1/segments").rows();
+        let state = |row: &Value| row["state"].as_str().unwrap().to_string();
+        rows.iter().map(state).collect()
+    };
+    push(pond.http(), "text/plain", b"one\n");
+    let begun = request(pond.http(), "POST", "/api/v1/compact?cold", &[], b"");
+    assert_eq!(
+        (begun.status, begun.json()),
+        (202, json!({ "started": true }))
+    );
+    let started = Instant::now();
+    while states() != ["cold"] {
+        assert!(started.elapsed() < PATIENCE, "{:?}", states());
+    }
+    push(pond.http(), "text/plain", b"two\n");
+    let done = request(pond.http(), "POST", "/api/v1/compact?cold&wait", &[], b"");
+    assert_eq!(
+        (done.status, &done.rows().1["complete"]),
+        (200, &true.into())
+    );
+    assert_eq!(states(), ["cold"]);
 }
