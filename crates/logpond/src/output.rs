@@ -6,7 +6,7 @@
 
 mod row;
 mod text;
-mod json;
+pub mod json;
 mod line;
 mod pretty;
 mod raw;
@@ -19,7 +19,6 @@ pub mod quantity;
 use crate::cli::Format;
 
 pub use bars::Bars;
-pub use json::write_row as write_json;
 pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};
 pub use table::Table;

@@ -11,12 +11,14 @@ mod id;
 mod time;
 mod time_pattern;
 mod value;
+mod json;
 mod shape;
 mod record;
 mod entry;
 
 pub use entry::{Batch, Entry, EntryKind, Labels};
 pub use id::{Id, IdParseError, Incarnation, SourceId};
+pub use json::write_json_string;
 pub use record::{Fix, Message, Record, TimeSource};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::json::escape_json;
 use crate::limits::{SHAPE_BYTES_MAX, SHAPES_MAX};
 use crate::time::Timestamp;
 use crate::time_pattern::TimePattern;
@@ -350,34 +351,6 @@ fn slot(inside: &str) -> Result<Slot, ShapeError> {
         name: name.into(),
         kind,
     })
-}
-
-/// Appends the inside of a JSON string: only what must be escaped is.
-fn escape_json(text: &[u8], out: &mut Vec<u8>) {
-    let mut clean = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&text[clean..at]);
-        clean = at + 1;
-        let letter = match byte {
-            b'"' | b'\\' => byte,
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x08 => b'b',
-            0x0c => b'f',
-            _ => {
-                const HEX: &[u8; 16] = b"0123456789abcdef";
-                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
-                continue;
-            }
-        };
-        out.extend_from_slice(&[b'\\', letter]);
-    }
-    out.extend_from_slice(&text[clean..]);
 }
 
 fn escape_with_backslash(text: &[u8], special: &[u8], out: &mut Vec<u8>) {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::write_json_string;
+
 /// What a field holds.
 ///
 /// A missing field has no value at all, an empty string is `Str("")`, a JSON null is `Null`: three
@@ -58,6 +60,17 @@ impl<'a> Value<'a> {
             Value::Float(f) => write_float(*f, out),
             Value::Str(s) | Value::Json(s) => out.extend_from_slice(s.as_bytes()),
             Value::Bytes(b) => out.extend_from_slice(b),
+        }
+    }
+
+    /// Appends the value as JSON. Bytes that are not UTF-8 become replacement characters; a number
+    /// that JSON cannot write becomes a string.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Str(text) => write_json_string(text, out),
+            Value::Bytes(bytes) => write_json_string(&String::from_utf8_lossy(bytes), out),
+            Value::Float(f) if !f.is_finite() => write_json_string(&f.to_string(), out),
+            other => other.write_text(out),
         }
     }
 

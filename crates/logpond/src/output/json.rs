@@ -1,21 +1,41 @@
-//! `-o json`: one object a line: `_time`, `_id`, `_msg`, then the fields.
+//! `-o json`: one object a line: `_time`, `_id`, `_msg`, then the fields. Servers answer so, too:
+//! the members that need care are written here for both.
+//!
+//! Invariants: what is written is valid JSON whatever bytes a record holds; no name occurs twice;
+//! the reserved names win over fields that are called so.
 //!
 //! Bytes that are not UTF-8 become U+FFFD; a message that has any is also given exactly, in base
 //! 64, as `_msg_bin`.
 
+use std::collections::HashSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use logpond_record::Value;
+use logpond_record::{Value, write_json_string};
 
 use super::{Render, Row};
+
+/// Names that are given by the record itself.
+const RESERVED: [&str; 6] = ["_time", "_id", "_msg", "_msg_bin", "_line", "_line_b64"];
+
+/// Up to so many fields, comparing all pairs is faster than hashing.
+const PAIRWISE_MAX: usize = 24;
 
 /// See the module.
 pub(super) struct Json;
 
 impl Render for Json {
     fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
-        write_row(row, out);
-        out.push(b'\n');
+        out.push(b'{');
+        if let Some(time) = row.time {
+            out.extend_from_slice(format!("\"_time\":\"{time}\",").as_bytes());
+        }
+        out.extend_from_slice(format!("\"_id\":\"{}\"", row.id).as_bytes());
+        if let Some(message) = &row.message {
+            write_message(message, out);
+        }
+        write_fields(row.fields.iter().map(|(name, value)| (&**name, value)), out);
+        out.extend_from_slice(b"}\n");
     }
 
     /// Answers carry gaps in this form, too.
@@ -24,33 +44,51 @@ impl Render for Json {
     }
 }
 
-/// Appends the object of a row, without a line end.
-pub fn write_row(row: &Row<'_>, out: &mut Vec<u8>) {
-    out.push(b'{');
-    if let Some(time) = row.time {
-        out.extend_from_slice(format!("\"_time\":\"{time}\",").as_bytes());
+/// Appends the message as the next member, and exactly as another one where it is not UTF-8.
+pub fn write_message(message: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"_msg\":");
+    write_json_string(&String::from_utf8_lossy(message), out);
+    if std::str::from_utf8(message).is_err() {
+        write_bytes("_msg_bin", message, out);
     }
-    out.extend_from_slice(format!("\"_id\":\"{}\"", row.id).as_bytes());
-    if let Some(message) = &row.message {
-        out.extend_from_slice(b",\"_msg\":");
-        write_string(&String::from_utf8_lossy(message), out);
-        if std::str::from_utf8(message).is_err() {
-            out.extend_from_slice(b",\"_msg_bin\":\"");
-            out.extend_from_slice(STANDARD.encode(message).as_bytes());
-            out.push(b'"');
-        }
-    }
-    for (at, (name, value)) in row.fields.iter().enumerate() {
-        let is_repeated = row.fields[..at].iter().any(|(earlier, _)| earlier == name);
-        if is_repeated || matches!(&**name, "_time" | "_id" | "_msg" | "_msg_bin") {
+}
+
+/// Appends bytes in base 64 as the next member.
+pub fn write_bytes(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b',');
+    write_json_string(name, out);
+    out.extend_from_slice(b":\"");
+    out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+    out.push(b'"');
+}
+
+/// Appends the fields as the next members; of several with one name the first one counts.
+pub fn write_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>, out: &mut Vec<u8>) {
+    let mut seen_few: [&str; PAIRWISE_MAX] = [""; PAIRWISE_MAX];
+    let mut seen_many: HashSet<&str> = HashSet::new();
+    let mut count = 0;
+    for (name, value) in fields {
+        let is_new = match count {
+            0..PAIRWISE_MAX => !seen_few[..count].contains(&name),
+            _ => {
+                if seen_many.is_empty() {
+                    seen_many.extend(seen_few);
+                }
+                seen_many.insert(name)
+            }
+        };
+        if !is_new || (name.starts_with('_') && RESERVED.contains(&name)) {
             continue;
         }
+        if count < PAIRWISE_MAX {
+            seen_few[count] = name;
+        }
+        count += 1;
         out.push(b',');
-        write_string(name, out);
+        write_json_string(name, out);
         out.push(b':');
-        write_value(value, out);
+        value.write_json(out);
     }
-    out.push(b'}');
 }
 
 /// Appends the fields as one object.
@@ -63,24 +101,9 @@ pub(super) fn write_object<'a>(
         if at > 0 {
             out.push(b',');
         }
-        write_string(name, out);
+        write_json_string(name, out);
         out.push(b':');
-        write_value(value, out);
+        value.write_json(out);
     }
     out.push(b'}');
-}
-
-/// Appends a value; a number that JSON cannot write becomes null.
-pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
-    match value {
-        Value::Str(text) => write_string(text, out),
-        Value::Bytes(bytes) => write_string(&String::from_utf8_lossy(bytes), out),
-        Value::Float(number) if !number.is_finite() => out.extend_from_slice(b"null"),
-        other => other.write_text(out),
-    }
-}
-
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    // Writing a string to a vector cannot fail.
-    let _ = serde_json::to_writer(out, text);
 }

@@ -3,20 +3,11 @@
 //! Invariants: the line is valid JSON whatever bytes the record holds; no name occurs twice; the
 //! reserved names win over fields that are called so.
 
-use std::collections::HashSet;
 use std::io::Write;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use logpond_record::{Message, Record, Value};
+use logpond_record::{Message, Record, Value, write_json_string};
 
-/// Names that are given by the record itself.
-const RESERVED: [&str; 5] = ["_time", "_id", "_msg", "_line", "_line_b64"];
-
-/// Up to so many fields, comparing all pairs is faster than hashing.
-const PAIRWISE_MAX: usize = 24;
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
+use crate::output::json::{write_bytes, write_fields, write_message};
 
 /// Which parts of a record an answer has beside its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,11 +31,11 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
         Message::Absent => {}
         Message::Part(Value::Str(text)) => {
             out.extend_from_slice(b",\"_msg\":");
-            write_string(text, out);
+            write_json_string(text, out);
         }
         _ => {
             record.write_message(&mut scratch);
-            write_bytes("_msg", "_msg_bin", &scratch, true, out);
+            write_message(&scratch, out);
         }
     }
     if parts.origin {
@@ -54,105 +45,20 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
             ",\"_received\":\"{received}\",\"_time_source\":\"{source}\""
         );
     }
-    write_fields(record, parts, out);
+    let is_taken = |name: &str| parts.origin && matches!(name, "_received" | "_time_source");
+    write_fields(record.fields().filter(|(name, _)| !is_taken(name)), out);
     if parts.line {
         scratch.clear();
         record.write_line(&mut scratch);
-        write_bytes("_line", "_line_b64", &scratch, false, out);
+        match std::str::from_utf8(&scratch) {
+            Ok(line) => {
+                out.extend_from_slice(b",\"_line\":");
+                write_json_string(line, out);
+            }
+            Err(_) => write_bytes("_line_b64", &scratch, out),
+        }
     }
     out.push(b'}');
-}
-
-fn write_fields(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
-    let mut seen_few: [&str; PAIRWISE_MAX] = [""; PAIRWISE_MAX];
-    let mut seen_many: HashSet<&str> = HashSet::new();
-    let mut count = 0;
-    for (name, value) in record.fields() {
-        let is_reserved = name.starts_with('_')
-            && (RESERVED.contains(&name)
-                || (parts.origin && matches!(name, "_received" | "_time_source"))
-                || name == "_msg_bin");
-        let is_new = match count {
-            0..PAIRWISE_MAX => !seen_few[..count].contains(&name),
-            _ => {
-                if seen_many.is_empty() {
-                    seen_many.extend(seen_few);
-                }
-                seen_many.insert(name)
-            }
-        };
-        if is_reserved || !is_new {
-            continue;
-        }
-        if count < PAIRWISE_MAX {
-            seen_few[count] = name;
-        }
-        count += 1;
-        out.push(b',');
-        write_string(name, out);
-        out.push(b':');
-        write_value(value, out);
-    }
-}
-
-/// Appends a value as JSON. Bytes that are not UTF-8 become replacement characters: only the line
-/// and the message promise more.
-pub fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
-    match value {
-        Value::Str(text) => write_string(text, out),
-        Value::Bytes(bytes) => write_string(&String::from_utf8_lossy(bytes), out),
-        // JSON has no such numbers.
-        Value::Float(f) if !f.is_finite() => write_string(&f.to_string(), out),
-        other => other.write_text(out),
-    }
-}
-
-fn write_bytes(name: &str, name_exact: &str, bytes: &[u8], also_lossy: bool, out: &mut Vec<u8>) {
-    let text = std::str::from_utf8(bytes);
-    if text.is_ok() || also_lossy {
-        let _ = write!(out, ",\"{name}\":");
-        match text {
-            Ok(text) => write_string(text, out),
-            Err(_) => write_string(&String::from_utf8_lossy(bytes), out),
-        }
-    }
-    if text.is_err() {
-        let _ = write!(out, ",\"{name_exact}\":\"");
-        write_base64(bytes, out);
-        out.push(b'"');
-    }
-}
-
-/// Appends text as a JSON string.
-pub fn write_string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut copied = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[copied..at]);
-        copied = at + 1;
-        let short = match byte {
-            b'"' | b'\\' => byte,
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            _ => {
-                let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
-                continue;
-            }
-        };
-        out.extend_from_slice(&[b'\\', short]);
-    }
-    out.extend_from_slice(&bytes[copied..]);
-    out.push(b'"');
-}
-
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
 }
 
 #[cfg(test)]
@@ -219,14 +125,5 @@ mod tests {
         assert_eq!(parsed["_line_b64"], "Yf8=");
         assert_eq!(parsed["_time_source"], "received");
         assert!(parsed.get("_line").is_none());
-    }
-
-    #[test]
-    fn base64_is_padded() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v")] {
-            let mut out = Vec::new();
-            write_base64(bytes.as_bytes(), &mut out);
-            assert_eq!(out, text.as_bytes());
-        }
     }
 }

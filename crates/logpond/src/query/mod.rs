@@ -29,7 +29,7 @@ use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
 
-pub use encode::{RowParts, write_row, write_string, write_value};
+pub use encode::{RowParts, write_row};
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};

@@ -3,35 +3,15 @@
 
 use std::borrow::Cow;
 
-use logpond_record::Value;
+use logpond_record::{Value, write_json_string};
 
 /// Appends one field to a row's object. The first field opens the object; the caller closes it
 /// with `}` after the last one.
 pub fn write_overflow(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
     out.push(if out.is_empty() { b'{' } else { b',' });
-    write_string(name.as_bytes(), out);
+    write_json_string(name, out);
     out.push(b':');
-    match value {
-        Value::Str(text) => write_string(text.as_bytes(), out),
-        Value::Bytes(bytes) => write_string(String::from_utf8_lossy(bytes).as_bytes(), out),
-        other => other.write_text(out),
-    }
-}
-
-fn write_string(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for &byte in text {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..=0x1f => {
-                const HEX: &[u8; 16] = b"0123456789abcdef";
-                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
-            }
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
+    value.write_json(out);
 }
 
 /// Reads a row's object field by field.
@@ -163,6 +143,11 @@ fn unescape(text: &str) -> Cow<'_, str> {
             continue;
         }
         match chars.next() {
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('b') => out.push('\u{8}'),
+            Some('f') => out.push('\u{c}'),
             Some('u') => {
                 let code = chars
                     .by_ref()
