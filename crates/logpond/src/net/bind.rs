@@ -54,41 +54,54 @@ impl std::error::Error for BindError {
     }
 }
 
-/// Listens on a TCP address; port 0 takes a free one.
+/// Listens on a TCP address; port 0 takes a free one. Gives the address that was bound, too.
 ///
 /// # Errors
 /// When the system refuses; the error names `flag`.
-pub fn bind_tcp(flag: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
-    let bind = || {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+pub fn bind_tcp(
+    flag: &'static str,
+    address: SocketAddr,
+) -> Result<(TcpListener, SocketAddr), BindError> {
+    bind(flag, address, Type::STREAM, |socket| {
         // A restart must not wait for connections of the process before it.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        socket.set_nonblocking(true)?;
-        Ok(socket.into())
-    };
-    bind().map_err(|source| BindError {
-        flag,
-        address,
-        source,
+        socket.listen(BACKLOG)
     })
 }
 
-/// Binds a UDP address with a large receive buffer; port 0 takes a free one.
+/// Binds a UDP address with a large receive buffer; port 0 takes a free one. Gives the address that
+/// was bound, too.
 ///
 /// # Errors
 /// When the system refuses; the error names `flag`.
-pub fn bind_udp(flag: &'static str, address: SocketAddr) -> Result<UdpSocket, BindError> {
-    let bind = || {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+pub fn bind_udp(
+    flag: &'static str,
+    address: SocketAddr,
+) -> Result<(UdpSocket, SocketAddr), BindError> {
+    bind(flag, address, Type::DGRAM, |socket| {
         // A smaller buffer than asked for is no reason to fail.
         let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BYTES);
-        socket.bind(&address.into())?;
+        socket.bind(&address.into())
+    })
+}
+
+/// A socket that does not block, after `prepare`.
+fn bind<S: From<Socket>>(
+    flag: &'static str,
+    address: SocketAddr,
+    kind: Type,
+    prepare: impl FnOnce(&Socket) -> io::Result<()>,
+) -> Result<(S, SocketAddr), BindError> {
+    let bound = || {
+        let socket = Socket::new(Domain::for_address(address), kind, None)?;
+        prepare(&socket)?;
         socket.set_nonblocking(true)?;
-        Ok(socket.into())
+        let bound = socket.local_addr()?.as_socket();
+        let bound = bound.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok((socket.into(), bound))
     };
-    bind().map_err(|source| BindError {
+    bound().map_err(|source| BindError {
         flag,
         address,
         source,

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{Addresses, ServeError};
 use crate::http::{self, App};
 use crate::ingest::Ingest;
-use crate::net::{self, BindError};
+use crate::net;
 use crate::settings::Settings;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops};
@@ -51,17 +51,8 @@ pub(super) struct Parts {
 
 impl Listeners {
     pub(super) fn bind(settings: &Settings) -> Result<Listeners, ServeError> {
-        let tcp = |flag, address| -> Result<(TcpListener, SocketAddr), BindError> {
-            let listener = net::bind_tcp(flag, address)?;
-            let bound = listener.local_addr();
-            let bound = bound.map_err(|source| BindError {
-                flag,
-                address,
-                source,
-            })?;
-            Ok((listener, bound))
-        };
-        let http = tcp("--http", settings.http).map_err(ServeError::Bind)?;
+        let tcp = |flag, address| net::bind_tcp(flag, address).map_err(ServeError::Bind);
+        let http = tcp("--http", settings.http)?;
         let wanted = [
             (Intake::Fast, "--fast", settings.fast),
             (Intake::Durable, "--durable", settings.durable),
@@ -70,21 +61,11 @@ impl Listeners {
         let mut streams = Vec::new();
         for (intake, flag, address) in wanted {
             if let Some(address) = address {
-                let (listener, bound) = tcp(flag, address).map_err(ServeError::Bind)?;
+                let (listener, bound) = tcp(flag, address)?;
                 streams.push((intake, listener, bound));
             }
         }
-        let udp = |address| {
-            let flag = "--syslog-udp";
-            let socket = net::bind_udp(flag, address)?;
-            let bound = socket.local_addr();
-            let bound = bound.map_err(|source| BindError {
-                flag,
-                address,
-                source,
-            })?;
-            Ok((socket, bound))
-        };
+        let udp = |address| net::bind_udp("--syslog-udp", address);
         let syslog_udp = settings
             .syslog_udp
             .map(udp)
