@@ -26,4 +26,5 @@ pub mod terminal;
 pub mod telemetry;
 pub mod disk;
 pub mod clock;
+pub mod hostname;
 pub mod shutdown;

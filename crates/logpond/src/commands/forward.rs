@@ -68,11 +68,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         labels.push((name.to_string(), value.to_string()));
     }
     if !labels.iter().any(|(name, _)| name == "hostname") {
-        let hostname = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
-        labels.push(("hostname".to_string(), hostname));
+        labels.push(("hostname".to_string(), crate::hostname::own()));
     }
     let tail = match (args.tail, args.state) {
         (false, _) => None,

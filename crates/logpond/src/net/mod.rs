@@ -64,6 +64,8 @@ pub struct Context {
     pub intake: Intake,
     /// Longer records are cut to this many bytes and marked.
     pub line_bytes_max: usize,
+    /// The name of this machine.
+    pub hostname: Arc<str>,
 }
 
 impl Context {

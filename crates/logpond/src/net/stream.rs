@@ -3,13 +3,14 @@
 use std::io;
 use std::net::IpAddr;
 
-use logpond_record::{EntryKind, Labels};
+use logpond_record::EntryKind;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::framing::Framing;
 use super::gather::Gather;
 use super::{BATCH_BYTES, Context, LINGER};
+use crate::hostname;
 use crate::ingest::Refused;
 use crate::telemetry::Intake;
 
@@ -29,13 +30,11 @@ enum Pause {
 
 /// Serves one connection to its end.
 pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
-    let (kind, labels) = match context.intake {
-        Intake::SyslogTcp => {
-            let labels = vec![("hostname".into(), peer.to_string().into())];
-            (EntryKind::Syslog, labels)
-        }
-        _ => (EntryKind::Line, Labels::new()),
+    let kind = match context.intake {
+        Intake::SyslogTcp => EntryKind::Syslog,
+        _ => EntryKind::Line,
     };
+    let labels = hostname::labels_of(peer, &context.hostname);
     let connection = Connection {
         stream,
         is_durable: context.intake == Intake::Durable,

@@ -8,6 +8,7 @@ use tokio::net::UdpSocket;
 
 use super::gather::Gather;
 use super::{BATCH_BYTES, Context, LINGER};
+use crate::hostname;
 
 /// The largest UDP payload there is, and one byte.
 const DATAGRAM_BYTES: usize = 64 << 10;
@@ -75,7 +76,7 @@ impl Datagrams {
         }
         let known = self.peers.iter().rposition(|(address, _)| *address == peer);
         let index = known.unwrap_or_else(|| {
-            let labels = vec![("hostname".into(), peer.to_string().into())];
+            let labels = hostname::labels_of(peer, &self.context.hostname);
             self.peers
                 .push((peer, Gather::new(EntryKind::Syslog, labels)));
             self.peers.len() - 1

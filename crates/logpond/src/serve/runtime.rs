@@ -137,12 +137,14 @@ impl Running {
             line_bytes_max,
             ends_by_signal,
         } = parts;
+        let hostname: Arc<str> = crate::hostname::own().into();
         let context = |intake| net::Context {
             ingest: ingest.clone(),
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
             intake,
             line_bytes_max,
+            hostname: hostname.clone(),
         };
         let mut tasks = JoinSet::new();
         for (intake, listener, _) in listeners.streams {

@@ -72,6 +72,9 @@ fn text_labels_and_compression() {
         (&rows[0]["_line"], &rows[0]["file"]),
         (&"one\r".into(), &"/var/a=b".into())
     );
+    // Who pushes may be a proxy: nothing is made of the connection.
+    let (rows, _) = get(pond.http(), "/api/v1/query?q=packed").rows();
+    assert_eq!(rows[0].get("hostname"), None);
 }
 
 #[test]

@@ -35,6 +35,8 @@ fn durable_lines_are_acknowledged_and_visible_at_once() {
         assert_eq!(rows.len(), 2 * round, "{trailer}");
         assert_eq!(rows[0]["_line"], "one 100%d");
         assert_eq!(rows[1]["_line_b64"], "dHdvIP8A");
+        // The peer is this machine.
+        assert_eq!(rows[0]["hostname"], crate::hostname::own());
     }
 }
 
@@ -60,6 +62,19 @@ fn a_last_line_without_its_end_is_kept() {
     stream.read_to_string(&mut answers).unwrap();
     assert_eq!(answers, "");
     wait_for_count(&pond, 4);
+}
+
+#[test]
+fn a_hostname_in_the_line_wins() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.server().addresses().fast.unwrap());
+    let lines = b"{\"msg\":\"a\",\"hostname\":\"web-1\"}\n<13>1 - web-2 app - - - b\n";
+    stream.write_all(lines).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    wait_for_count(&pond, 2);
+    let (rows, _) = get(pond.http(), "/api/v1/query").rows();
+    let names: Vec<_> = rows.iter().map(|row| row["hostname"].as_str()).collect();
+    assert_eq!(names, [Some("web-1"), Some("web-2")]);
 }
 
 #[test]

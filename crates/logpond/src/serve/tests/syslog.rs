@@ -6,7 +6,7 @@ use super::client::{connect, get};
 use super::lines::wait_for_count;
 
 #[test]
-fn datagrams_become_records_with_the_senders_address_or_their_own_name() {
+fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
     let pond = Pond::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = pond.server().addresses().syslog_udp.unwrap();
@@ -26,7 +26,7 @@ fn datagrams_become_records_with_the_senders_address_or_their_own_name() {
         (&"web-1".into(), &"with a name".into())
     );
     let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&q=%22not+syslog%22").rows();
-    assert_eq!(rows[0]["hostname"], "127.0.0.1");
+    assert_eq!(rows[0]["hostname"], crate::hostname::own());
     let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
     assert!(metrics.contains("logpond_ingest_records_total{intake=\"syslog_udp\"} 3\n"));
     assert!(
