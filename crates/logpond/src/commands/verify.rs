@@ -5,6 +5,7 @@
 use std::io::Write;
 
 use logpond_segment::verify::{Finding, Totals, data_directory};
+use logpond_segment::{build, journal};
 
 use super::{Exit, Failure, serve};
 use crate::cli::{Serve, Verify};
@@ -20,6 +21,19 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
     };
     let settings = serve::settings(&flags)?;
     let disk = RealDisk::open(&settings.data)?;
+    // A server makes both when it starts; a mistyped directory must not pass for an undamaged one.
+    if ![journal::DIRECTORY, build::DIRECTORY]
+        .iter()
+        .any(|name| settings.data.join(name).is_dir())
+    {
+        let directory = settings.data.display();
+        return Err(format!(
+            "{directory} is no data directory: it has neither {} nor {}",
+            journal::DIRECTORY,
+            build::DIRECTORY
+        )
+        .into());
+    }
     let mut out = std::io::stdout().lock();
     let mut written = Ok(());
     let totals = data_directory(&disk, &mut |finding| match finding {

@@ -206,7 +206,8 @@ fn colours_only_when_asked_for() {
 
 #[test]
 fn mistakes_exit_with_2_and_say_what_to_do() {
-    let table: [(&[&str], &str); 9] = [
+    let table: [(&[&str], &str); 10] = [
+        (&["verify", "--data", "/dev"], "/dev is no data directory"),
         (&["query", "-", "-e", "a(b"], "unclosed group"),
         (&["query", "-", "-f", "status"], "needs an operator"),
         (&["query", "-", "--since", "soon"], "1h"),
