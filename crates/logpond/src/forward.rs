@@ -162,7 +162,8 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
         Some(state) => tail::run(settings, state, &mut sender, &mut totals),
         None => stream::run(settings, &mut sender, &mut totals),
     };
-    if !settings.quiet {
+    // Nothing is durable anywhere if it failed before its first batch.
+    if !settings.quiet && (outcome.is_ok() || totals != Totals::default()) {
         let rejected = match totals.rejected {
             0 => String::new(),
             n => format!(", {} not taken", quantity::count(n)),

@@ -489,6 +489,14 @@ fn following_goes_on_after_a_lost_connection() {
 }
 
 #[test]
+fn forward_claims_nothing_that_it_has_not_sent() {
+    let done = run(&["forward", "/nonexistent/a.log"]);
+    let said =
+        "logpond: /nonexistent/a.log cannot be read: No such file or directory (os error 2)\n";
+    assert_eq!((done.code, &*done.err), (Some(2), said));
+}
+
+#[test]
 fn forward_sends_standard_input() {
     let answer = ok("{\"accepted\":2,\"rejected\":[]}");
     let server = Server::start(vec![answer]);
