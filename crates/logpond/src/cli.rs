@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use logpond_search::context::CONTEXT_ROWS_MAX;
 
 /// Takes logs in, keeps them, answers questions about them.
 #[derive(Debug, Parser)]
@@ -249,13 +250,13 @@ pub struct Query {
     #[arg(short = 'r', long, conflicts_with = "follow")]
     pub reverse: bool,
     /// Also N records after each match.
-    #[arg(short = 'A', long, value_name = "N")]
+    #[arg(short = 'A', long, value_name = "N", value_parser = context_rows())]
     pub after_context: Option<u32>,
     /// Also N records before each match.
-    #[arg(short = 'B', long, value_name = "N")]
+    #[arg(short = 'B', long, value_name = "N", value_parser = context_rows())]
     pub before_context: Option<u32>,
     /// Also N records before and after each match.
-    #[arg(short = 'C', long, value_name = "N")]
+    #[arg(short = 'C', long, value_name = "N", value_parser = context_rows())]
     pub context: Option<u32>,
     /// Print the newest 10 (or -n N), then new records as they arrive.
     #[arg(long, conflicts_with = "files")]
@@ -272,7 +273,7 @@ pub struct Query {
     /// The server.
     #[command(flatten)]
     pub server: Server,
-    /// Print nothing; stop at the first match.
+    /// Print nothing, not even a count; stop at the first match.
     #[arg(short = 'q', long)]
     pub quiet: bool,
     /// Print rows, bytes and time to standard error.
@@ -287,6 +288,11 @@ pub struct Query {
     /// Pager (LOGPOND_PAGER, PAGER or less).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
     pub paging: When,
+}
+
+/// Rows of context: as many as servers and files give.
+fn context_rows() -> impl clap::builder::TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(..=CONTEXT_ROWS_MAX as i64)
 }
 
 /// How tables are printed.
@@ -311,7 +317,7 @@ pub struct Top {
     /// Which records.
     #[command(flatten)]
     pub selection: Selection,
-    /// How many values.
+    /// How many values; 0 is no limit.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
     pub limit: u64,
     /// How to print.

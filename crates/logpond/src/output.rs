@@ -1,8 +1,8 @@
 //! How records are printed: one file a format, all of them functions from a [`Row`] to bytes.
 //!
 //! Invariants: nothing here reads or writes anything but its arguments; the same row gives the
-//! same bytes, whether a server sent it or a file was read; only `raw` and `json` may hand control
-//! characters of a record through, every other format escapes them.
+//! same bytes, whether a server sent it or a file was read; only `raw`, `json` and `csv` may hand
+//! control characters of a record through, every other format escapes them.
 
 mod row;
 mod text;

@@ -1,7 +1,7 @@
 //! `logpond fields`: which fields the records have.
 
 use super::listing::{count, exit, print, print_lines, rows, text};
-use super::selection::meaning;
+use super::selection::{meaning, range_of};
 use super::{Exit, Failure};
 use crate::cli::{Fields, TableFormat};
 use crate::client::Client;
@@ -9,11 +9,12 @@ use crate::output::{Table, quantity};
 
 pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
+    let none = format!("no records match{}", range_of(&args.selection));
     let client = Client::new(&args.server.addr)?;
     let answer = client.get("/api/v1/fields", &meaning.parameters())?;
     if args.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
-        return Ok(exit(lines == 0, &trailer));
+        return Ok(exit(lines == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let mut table = Table::new(&[
@@ -56,5 +57,5 @@ pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     if !table.is_empty() {
         print(&out)?;
     }
-    Ok(exit(table.is_empty(), &trailer))
+    Ok(exit(table.is_empty(), &trailer, &none))
 }

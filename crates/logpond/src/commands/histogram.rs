@@ -1,7 +1,7 @@
 //! `logpond histogram`: how many records match, over time.
 
 use super::listing::{count, exit, print, print_lines, rows, text};
-use super::selection::meaning;
+use super::selection::{meaning, range_of};
 use super::{Exit, Failure};
 use crate::cli::{Histogram, TableFormat};
 use crate::client::Client;
@@ -10,6 +10,7 @@ use crate::terminal;
 
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
+    let none = format!("no records match{}", range_of(&args.selection));
     let mut parameters = meaning.parameters();
     if let Some(step) = &args.step {
         parameters.push(("step", step.clone()));
@@ -17,7 +18,7 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let answer = Client::new(&args.server.addr)?.get("/api/v1/histogram", &parameters)?;
     if args.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
-        return Ok(exit(trailer.rows == 0, &trailer));
+        return Ok(exit(trailer.rows == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let is_terminal = terminal::is_output();
@@ -36,5 +37,5 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     Bars::new(buckets.collect()).write(is_terminal.then(terminal::width), &mut out);
     print(&out)?;
     let is_empty = rows.iter().all(|row| count(row, "count") == 0);
-    Ok(exit(is_empty, &trailer))
+    Ok(exit(is_empty, &trailer, &none))
 }

@@ -48,8 +48,16 @@ pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The exit code of a table, after saying what it lacks.
-pub(super) fn exit(is_empty: bool, trailer: &Trailer) -> Exit {
+/// Says on standard error that there is `none`, and when the newest record was.
+pub(super) fn note_nothing(none: &str, newest: Option<&str>) {
+    note(&match newest {
+        Some(newest) => format!("{none}; the newest record is of {newest}"),
+        None => format!("{none}; there are none at all"),
+    });
+}
+
+/// The exit code of a table, after saying what it lacks; `none` says that it is empty.
+pub(super) fn exit(is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
     if !trailer.complete {
         note("logpond: the answer is not complete");
         for missing in &trailer.missing {
@@ -63,11 +71,7 @@ pub(super) fn exit(is_empty: bool, trailer: &Trailer) -> Exit {
     if !is_empty {
         return Exit::Found;
     }
-    if let Some(newest) = &trailer.newest {
-        note(&format!(
-            "no records match; the newest record is of {newest}"
-        ));
-    }
+    note_nothing(none, trailer.newest.as_deref());
     Exit::None
 }
 

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use logpond_search::Matcher;
 
 use self::sink::Sink;
-use super::selection::{Meaning, meaning};
+use super::listing::note_nothing;
+use super::selection::{Meaning, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::{Format, Query};
 use crate::output::{Style, quantity};
@@ -61,7 +62,9 @@ enum Origin {
     Files(Vec<PathBuf>),
 }
 
-pub(super) fn run(args: Query) -> Result<Exit, Failure> {
+pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
+    // A number is something to print, too.
+    args.count &= !args.quiet;
     let (text, origin) = split_words(&args.words, &args.files)?;
     let meaning = meaning(text.as_deref(), &args.selection)?;
     let matcher = Matcher::new(&meaning.filter).map_err(|error| error.to_string())?;
@@ -182,21 +185,14 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
         return Exit::Found;
     }
     if !args.quiet {
-        note(&match &outcome.newest {
-            Some(newest) => {
-                // The default range is what people forget who have brought old logs in.
-                let is_default = args.selection.since.is_none()
-                    && args.selection.until.is_none()
-                    && args.files.is_empty()
-                    && !args.words.iter().any(|word| word == "-");
-                let range = match is_default {
-                    true => " in the last hour (--since reaches further back)",
-                    false => "",
-                };
-                format!("no records match{range}; the newest record is of {newest}")
-            }
-            None => "no records match; there are none at all".to_string(),
-        });
+        // Files are searched from their beginning.
+        let is_server = args.files.is_empty() && !args.words.iter().any(|word| word == "-");
+        let range = match is_server {
+            true => range_of(&args.selection),
+            false => "",
+        };
+        let none = format!("no records match{range}");
+        note_nothing(&none, outcome.newest.as_deref());
     }
     Exit::None
 }

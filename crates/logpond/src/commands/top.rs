@@ -1,7 +1,7 @@
 //! `logpond top`: the most frequent values of a field.
 
 use super::listing::{count, exit, print, print_lines, rows, text};
-use super::selection::meaning;
+use super::selection::{meaning, range_of};
 use super::{Exit, Failure};
 use crate::cli::{TableFormat, Top};
 use crate::client::Client;
@@ -9,13 +9,15 @@ use crate::output::{Table, quantity};
 
 pub(super) fn run(args: Top) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
+    let (field, range) = (&args.field, range_of(&args.selection));
+    let none = format!("no records with a field '{field}' match{range}");
     let mut parameters = meaning.parameters();
     parameters.push(("field", args.field.clone()));
     parameters.push(("n", args.limit.to_string()));
     let answer = Client::new(&args.server.addr)?.get("/api/v1/top", &parameters)?;
     if args.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
-        return Ok(exit(lines == 0, &trailer));
+        return Ok(exit(lines == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let mut table = Table::new(&[("count", true), ("share", true), (FIELD, false)]);
@@ -32,7 +34,7 @@ pub(super) fn run(args: Top) -> Result<Exit, Failure> {
     if !table.is_empty() {
         print(&out)?;
     }
-    Ok(exit(table.is_empty(), &trailer))
+    Ok(exit(table.is_empty(), &trailer, &none))
 }
 
 /// Header of the values.

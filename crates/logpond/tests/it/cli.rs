@@ -86,7 +86,7 @@ fn files_come_out_byte_for_byte() {
 
 #[test]
 fn filters_and_contexts_of_grep() {
-    let table: [(&[&str], i32, &str); 14] = [
+    let table: [(&[&str], i32, &str); 15] = [
         (
             &["one"],
             0,
@@ -131,6 +131,7 @@ fn filters_and_contexts_of_grep() {
             "2\\n",
         ),
         (&["one", "-q"], 0, ""),
+        (&["one", "-qc"], 0, ""),
     ];
     for (arguments, code, out) in table {
         assert_eq!(
@@ -206,7 +207,8 @@ fn colours_only_when_asked_for() {
 
 #[test]
 fn mistakes_exit_with_2_and_say_what_to_do() {
-    let table: [(&[&str], &str); 10] = [
+    let table: [(&[&str], &str); 11] = [
+        (&["query", "-", "-A", "10001"], "10001 is not in"),
         (&["verify", "--data", "/dev"], "/dev is no data directory"),
         (&["query", "-", "-e", "a(b"], "unclosed group"),
         (&["query", "-", "-f", "status"], "needs an operator"),
@@ -440,6 +442,18 @@ fn tables() {
         done.err
     );
     assert_eq!(asked, ["POST /api/v1/compact"]);
+}
+
+#[test]
+fn empty_tables_say_why() {
+    let nothing = "{\"_trailer\":{\"rows\":0,\"complete\":true,\"newest\":\"then\"}}\n";
+    let (done, _) = ask(&["top", "n"], vec![ok(nothing)]);
+    let said = "no records with a field 'n' match in the last hour (--since reaches further back); \
+                the newest record is of then\n";
+    assert_eq!((done.code, &*done.err), (Some(1), said));
+    let (done, _) = ask(&["fields", "-S", "@1"], vec![ok(nothing)]);
+    let said = "no records match; the newest record is of then\n";
+    assert_eq!((done.code, &*done.err), (Some(1), said));
 }
 
 /// Kills the process that never ends by itself.
