@@ -1,4 +1,7 @@
 //! Files and standard input as streams of bytes; gzip and zstd are recognised by their content.
+//!
+//! What xz or bzip2 has compressed is refused: rotated logs are often, and their lines would be
+//! taken for records.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -11,6 +14,14 @@ const BUFFER_BYTES: usize = 64 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The first bytes of zstd.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The first bytes of xz.
+const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
+/// The first bytes of bzip2, before the digit of the level and after it.
+const BZIP2_MAGIC: (&[u8], &[u8]) = (b"BZh", b"1AY&SY");
+
+/// Bytes that tell all of these forms.
+const START_BYTES: usize = 10;
 
 /// Largest window of a zstd stream, as a power of two: 128 MiB is what `zstd` itself allows.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -46,10 +57,22 @@ pub fn is_compressed(start: &[u8]) -> bool {
     start.starts_with(&GZIP_MAGIC) || start.starts_with(&ZSTD_MAGIC)
 }
 
+/// Whether more bytes may make a compressed form of this start, or it is one.
+fn may_be_compressed(start: &[u8]) -> bool {
+    let begins = |magic: &[u8]| start.iter().zip(magic).all(|(a, b)| a == b);
+    let (before, after) = BZIP2_MAGIC;
+    let is_bzip2 = || {
+        let rest = start.get(before.len() + 1..).unwrap_or_default();
+        begins(before) && rest.iter().zip(after).all(|(a, b)| a == b)
+    };
+    begins(&GZIP_MAGIC) || begins(&ZSTD_MAGIC) || begins(&XZ_MAGIC) || is_bzip2()
+}
+
 /// Gives the content of a stream, decompressed if its first bytes say so.
 fn decoded(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut start = Vec::with_capacity(ZSTD_MAGIC.len());
-    while start.len() < ZSTD_MAGIC.len() {
+    let mut start = Vec::with_capacity(START_BYTES);
+    // A terminal or a slow program may have sent one short line: it must not wait for more.
+    while start.len() < START_BYTES && !is_compressed(&start) && may_be_compressed(&start) {
         let mut byte = [0];
         match reader.read(&mut byte) {
             Ok(0) => break,
@@ -57,11 +80,18 @@ fn decoded(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        // A terminal or a slow program may have sent one short line: it must not wait for more.
-        if !GZIP_MAGIC.starts_with(&start[..start.len().min(2)]) && !ZSTD_MAGIC.starts_with(&start)
-        {
-            break;
-        }
+    }
+    let other = match start.len() {
+        START_BYTES if may_be_compressed(&start) && !is_compressed(&start) => Some(start[0]),
+        _ => None,
+    };
+    if let Some(first) = other {
+        let (form, tool) = match first == XZ_MAGIC[0] {
+            true => ("xz", "xzcat"),
+            false => ("bzip2", "bzcat"),
+        };
+        let what = format!("it is compressed by {form}; give its text instead: {tool} FILE | …");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
     }
     let is_gzip = start.starts_with(&GZIP_MAGIC);
     let is_zstd = start.starts_with(&ZSTD_MAGIC);
@@ -125,5 +155,12 @@ mod tests {
             assert_eq!(read(short.to_vec()).unwrap(), short);
         }
         assert!(read(b"\x1f\x8bnonsense".to_vec()).is_err());
+        for (other, form) in [(&b"BZh91AY&SY.."[..], "bzip2"), (b"\xfd7zXZ\0....", "xz")] {
+            let error = read(other.to_vec()).unwrap_err().to_string();
+            assert!(error.contains(form), "{error}");
+        }
+        for text in [&b"BZh9 is no digit"[..], b"BZh", b"\xfd7z is text"] {
+            assert_eq!(read(text.to_vec()).unwrap(), text);
+        }
     }
 }
