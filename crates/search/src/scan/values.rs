@@ -425,27 +425,94 @@ impl<'a> ShapeSearch<'a> {
         block.more(reader)?;
         let known = block.known_rows();
         for (hit, &row) in self.hits.iter().zip(self.rows) {
-            let at = row as usize;
-            let fixed = known.fix.get(at);
-            let elsewhere = || {
-                // The line shows other texts than the values that were compared.
-                let is_other = fixed.is_some() || known.more.get(at).is_some();
-                !self.crossings.is_empty() && is_other
-                    || Fixes::new(fixed).any(|(_, text)| self.finder.is_match(text))
-                    || known
-                        .more
-                        .get(at)
-                        .is_some_and(|object| overflow_may_match(object, self.finder))
+            let beside = Beside {
+                fix: known.fix.get(row as usize),
+                more: known.more.get(row as usize),
             };
-            let is_fixed = |slot| Fixes::new(fixed).any(|(fixed, _)| fixed == usize::from(slot));
+            let hit = match hit {
+                Hit::Yes(slot) if beside.is_fixed(usize::from(*slot)) => Hit::Maybe,
+                Hit::No => self.look_beside(&beside),
+                hit => *hit,
+            };
             match hit {
-                Hit::Yes(slot) if !is_fixed(*slot) => wanted.push(row),
-                Hit::Yes(_) | Hit::Maybe => open.push(row),
-                Hit::No if elsewhere() => open.push(row),
+                Hit::Yes(_) => wanted.push(row),
+                Hit::Maybe => open.push(row),
                 Hit::No => {}
             }
         }
         Ok(())
+    }
+
+    /// What the texts say that a row shows instead of the values of columns.
+    fn look_beside(&self, beside: &Beside<'_>) -> Hit {
+        for (slot, text) in Fixes::new(beside.fix) {
+            if self.finder.is_match(text) {
+                return Hit::Yes(slot as u16);
+            }
+            if self.crosses(slot, text) {
+                return Hit::Maybe;
+            }
+        }
+        let Some(object) = beside.more.filter(|object| self.may_be_in(object)) else {
+            return Hit::No;
+        };
+        let mut found = Hit::No;
+        for (name, value) in Overflow::new(object) {
+            let slots = self.shape.slots().iter().enumerate();
+            for (number, slot) in slots.filter(|(_, slot)| *slot.name == *name) {
+                match self.look_at(number, &slot.kind, &value) {
+                    Hit::Yes(_) if beside.is_fixed(number) => found = Hit::Maybe,
+                    hit @ Hit::Yes(_) => return hit,
+                    Hit::Maybe => found = Hit::Maybe,
+                    Hit::No => {}
+                }
+            }
+        }
+        found
+    }
+
+    /// What a value of the overflow column says that a slot shows.
+    fn look_at(&self, number: usize, kind: &SlotKind, value: &Value<'_>) -> Hit {
+        let text = value.to_text();
+        let Value::Str(_) = value else {
+            // Numbers may be shown in another form than their own.
+            let crosses = self.crossings.iter().any(|c| c.slot == number);
+            let may_match = self.finder.is_match(&text) || needs_escapes(&text) || crosses;
+            return if may_match { Hit::Maybe } else { Hit::No };
+        };
+        let shown = shown_text(&text, kind);
+        if self.finder.is_match(&shown) {
+            Hit::Yes(number as u16)
+        } else if self.crosses(number, &shown) {
+            Hit::Maybe
+        } else {
+            Hit::No
+        }
+    }
+
+    fn crosses(&self, slot: usize, shown: &[u8]) -> bool {
+        let mut crossings = self.crossings.iter().filter(|c| c.slot == slot);
+        crossings.any(|crossing| crossing.fits(shown))
+    }
+
+    /// Whether the values of an object of the overflow column need a look.
+    fn may_be_in(&self, object: &[u8]) -> bool {
+        // Values without escapes and nesting stand in the object as they are.
+        let values = object.get(1..).unwrap_or_default();
+        let has_others = || memchr::memchr3(b'\\', b']', b'{', values).is_some();
+        !self.crossings.is_empty() || self.finder.is_match(object) || has_others()
+    }
+}
+
+/// What a row shows instead of the values of columns.
+struct Beside<'a> {
+    fix: Option<&'a [u8]>,
+    more: Option<&'a [u8]>,
+}
+
+impl Beside<'_> {
+    fn is_fixed(&self, slot: usize) -> bool {
+        Fixes::new(self.fix).any(|(fixed, _)| fixed == slot)
     }
 }
 
@@ -483,19 +550,6 @@ fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
         (SlotKind::Int, Value::Float(f)) => Value::Int(f as i64),
         (_, value) => value,
     }
-}
-
-/// Whether a value in the overflow column may stand in the line with a match.
-fn overflow_may_match(object: &[u8], finder: &Finder) -> bool {
-    // Values without escapes and nesting stand in the object as they are.
-    let has_more = || memchr::memchr3(b'\\', b']', b'{', object.get(1..).unwrap_or(b"")).is_some();
-    if !finder.is_match(object) && !has_more() {
-        return false;
-    }
-    Overflow::new(object).any(|(_, value)| {
-        let text = value.to_text();
-        finder.is_match(&text) || needs_escapes(&text)
-    })
 }
 
 /// For each string whether the pattern is in it, as it is shown.
