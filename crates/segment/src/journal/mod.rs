@@ -17,6 +17,7 @@
 //! The layout is in `docs/format/journal.md`.
 
 mod frame;
+mod damage;
 mod read;
 mod visible;
 mod salvage;
@@ -27,16 +28,14 @@ mod tests;
 #[cfg(test)]
 mod format_tests;
 
+pub use damage::{DAMAGES_LISTED_MAX, Damage, Damages};
 pub use frame::{
     BatchId, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION, FRAME_BODY_BYTES_MAX,
     FRAME_ENTRIES_MAX, FRAME_HEADER_BYTES, FRAME_MARKER, FRAME_PAYLOAD_BYTES_MAX,
     FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader, FileHeaderError, LABELS_BYTES_MAX,
     LABELS_MAX, Reason,
 };
-pub use read::{
-    DAMAGES_LISTED_MAX, Damage, Damages, Entries, Frame, Frames, JournalFile, OpenError, Scanned,
-    fuzz_frames,
-};
+pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
 pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
 pub use writer::{Appended, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};

@@ -9,8 +9,9 @@ use std::io;
 
 use logpond_record::SourceId;
 
+use super::damage::Damage;
 use super::frame::{FILE_HEADER_BYTES, Reason};
-use super::read::{Damage, JournalFile, OpenError, Scanned};
+use super::read::{JournalFile, OpenError, Scanned};
 use super::salvage::{remove_if_there, salvage};
 use super::visible::ClosedFile;
 use super::{
