@@ -150,6 +150,13 @@ impl Disk for RealDisk {
         Ok(Box::new(RealFile { file, path }))
     }
 
+    fn open_append(&self, path: &str) -> io::Result<Box<dyn AppendFile>> {
+        let path = self.path(path)?;
+        let file = OpenOptions::new().append(true).open(&path);
+        let file = file.map_err(named(&path))?;
+        Ok(Box::new(RealFile { file, path }))
+    }
+
     fn open(&self, path: &str) -> io::Result<Arc<dyn ReadAt>> {
         let path = self.path(path)?;
         let file = File::open(&path).map_err(named(&path))?;

@@ -194,6 +194,10 @@ impl Disk for PlainDisk {
         Ok(Box::new(PlainFile(file)))
     }
 
+    fn open_append(&self, path: &str) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(self.find(path)?))
+    }
+
     fn open(&self, path: &str) -> io::Result<Arc<dyn ReadAt>> {
         Ok(Arc::new(self.find(path)?))
     }

@@ -28,6 +28,9 @@ pub trait Disk: Send + Sync {
     /// Creates a file for appending; fails if it exists.
     fn create(&self, path: &str) -> io::Result<Box<dyn AppendFile>>;
 
+    /// Opens a file that exists for appending at its end.
+    fn open_append(&self, path: &str) -> io::Result<Box<dyn AppendFile>>;
+
     /// Opens a file for reading. It stays readable after a rename or a removal.
     fn open(&self, path: &str) -> io::Result<Arc<dyn ReadAt>>;
 

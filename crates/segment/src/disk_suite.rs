@@ -11,7 +11,7 @@ use crate::disk::Disk;
 pub fn check(disk: &dyn Disk) {
     files_are_appended_and_read(disk);
     names_change(disk);
-    files_are_shortened(disk);
+    files_are_shortened_and_continued(disk);
     let space = disk.space().unwrap();
     assert!(space.free_bytes <= space.total_bytes && space.total_bytes > 0);
 }
@@ -76,6 +76,7 @@ fn names_change(disk: &dyn Disk) {
         disk.remove("b/two").unwrap_err(),
         disk.rename("b/two", "b/one").unwrap_err(),
         disk.truncate("b/two", 0).unwrap_err(),
+        disk.open_append("b/two").err().unwrap(),
         disk.create("absent/one").err().unwrap(),
     ];
     for error in absent {
@@ -84,7 +85,7 @@ fn names_change(disk: &dyn Disk) {
     }
 }
 
-fn files_are_shortened(disk: &dyn Disk) {
+fn files_are_shortened_and_continued(disk: &dyn Disk) {
     disk.create_directory("c/d").unwrap();
     disk.create("c/d/one").unwrap().append(b"12345").unwrap();
     disk.truncate("c/d/one", 2).unwrap();
@@ -93,6 +94,11 @@ fn files_are_shortened(disk: &dyn Disk) {
     let mut buffer = [0; 2];
     file.read_at(0, &mut buffer).unwrap();
     assert_eq!(&buffer, b"12");
+    let mut longer = disk.open_append("c/d/one").unwrap();
+    longer.append(b"6").unwrap();
+    longer.sync().unwrap();
+    file.read_at(1, &mut buffer).unwrap();
+    assert_eq!(&buffer, b"26");
     // A sub-directory is not a file.
     assert_eq!(disk.list("c").unwrap(), []);
 }

@@ -66,6 +66,8 @@ pub enum Call {
     Create,
     /// `open`
     Open,
+    /// `open_append`
+    OpenAppend,
     /// `truncate`
     Truncate,
     /// `rename`
@@ -248,13 +250,13 @@ impl File {
     fn crash(&mut self, random: &mut Seeded) {
         let pending = std::mem::take(&mut self.pending);
         let end = pending.iter().map(|range| range.1).max().unwrap_or(0);
-        // All, nothing, a torn prefix, or any sectors: real disks do each of them.
-        let style = random.below(4);
+        // All, nothing, a torn prefix, any sectors, or the later ones only: real disks do each.
+        let style = random.below(5);
         let from = self.durable.len();
         let torn_at = from + random.below((end.max(from) - from) as u64 + 1) as usize;
         let sector_seed = random.draw();
         let reach = match style {
-            0 | 3 => end,
+            0 | 3 | 4 => end,
             1 => 0,
             _ => torn_at,
         };
@@ -266,7 +268,12 @@ impl File {
                 if self.durable.len() < to {
                     self.durable.resize(to, 0);
                 }
-                if style != 3 || Seeded::new(sector_seed ^ sector as u64).one_in(2) {
+                let is_kept = match style {
+                    3 => Seeded::new(sector_seed ^ sector as u64).one_in(2),
+                    4 => sector > torn_at / SECTOR_BYTES,
+                    _ => true,
+                };
+                if is_kept {
                     self.durable[at..to].copy_from_slice(&self.data[at..to]);
                 }
                 at = to;
@@ -494,6 +501,14 @@ impl Disk for MemDisk {
             state.change(directory, NameChange::Add(name.into(), file));
         }
         part.result()?;
+        Ok(Box::new(self.handle(path, file, life)))
+    }
+
+    fn open_append(&self, path: &str) -> io::Result<Box<dyn AppendFile>> {
+        let mut state = self.lock();
+        let life = state.life;
+        state.call(Call::OpenAppend, path, life)?.result()?;
+        let file = state.find(path)?;
         Ok(Box::new(self.handle(path, file, life)))
     }
 
