@@ -19,6 +19,7 @@
 mod frame;
 mod damage;
 mod read;
+mod window;
 mod visible;
 mod salvage;
 mod writer;

@@ -17,14 +17,8 @@ use super::frame::{
     FileHeaderError, FrameHeader, Reason, Scratch,
 };
 use super::visible::{ClosedFile, OpenState, Summary};
+use super::window::{READ_BYTES, Window};
 use crate::disk::{Disk, ReadAt};
-
-/// How much is read at once: a large share of a frame, so that few calls are made, and little
-/// enough that "the last rows of an open file" costs nothing noticeable.
-const READ_BYTES: usize = 256 << 10;
-
-/// A buffer above this is given back after the frame that needed it.
-const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// Why a file cannot be read as a journal file at all.
 #[derive(Debug)]
@@ -218,57 +212,6 @@ pub struct Scanned {
     pub damages: Damages,
 }
 
-/// Part of a file in memory.
-#[derive(Default)]
-struct Window {
-    buffer: Vec<u8>,
-    at: u64,
-}
-
-impl Window {
-    /// How many bytes from `offset` on are in memory.
-    fn available(&self, offset: u64) -> usize {
-        let from = offset
-            .checked_sub(self.at)
-            .map_or(usize::MAX, |from| from as usize);
-        self.buffer.len().saturating_sub(from)
-    }
-
-    /// Makes `wanted` bytes from `offset` available, which must lie before `limit`.
-    fn fill(
-        &mut self,
-        file: &dyn ReadAt,
-        offset: u64,
-        wanted: usize,
-        limit: u64,
-    ) -> io::Result<&[u8]> {
-        debug_assert!(offset + wanted as u64 <= limit);
-        let end = self.at + self.buffer.len() as u64;
-        if offset < self.at || offset + wanted as u64 > end {
-            let kept = if (self.at..end).contains(&offset) {
-                self.buffer.drain(..(offset - self.at) as usize);
-                self.buffer.len()
-            } else {
-                self.buffer.clear();
-                0
-            };
-            if wanted <= READ_BYTES && self.buffer.capacity() > BUFFER_BYTES_KEPT {
-                self.buffer.shrink_to(BUFFER_BYTES_KEPT);
-            }
-            self.at = offset;
-            let length = (limit - offset).min(wanted.max(READ_BYTES) as u64) as usize;
-            self.buffer.resize(length.max(kept), 0);
-            let read = file.read_at(offset + kept as u64, &mut self.buffer[kept..]);
-            if let Err(error) = read {
-                self.buffer.clear();
-                return Err(error);
-            }
-        }
-        let from = (offset - self.at) as usize;
-        Ok(&self.buffer[from..from + wanted])
-    }
-}
-
 /// Iterates over the frames of a file. Not an `Iterator`: a frame borrows the buffer.
 pub struct Frames {
     journal: JournalFile,
@@ -287,8 +230,8 @@ impl Frames {
             return Ok(None);
         };
         let from = self.offset;
-        let body_from = (from - self.window.at) as usize + FRAME_HEADER_BYTES;
-        let bytes = &self.window.buffer[body_from..body_from + header.body_bytes];
+        let body_from = (from - self.window.at()) as usize + FRAME_HEADER_BYTES;
+        let bytes = &self.window.bytes()[body_from..body_from + header.body_bytes];
         self.offset += (FRAME_HEADER_BYTES + header.body_bytes) as u64;
         self.good_end = self.offset;
         Ok(Some(Frame {

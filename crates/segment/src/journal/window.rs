@@ -1,0 +1,73 @@
+//! The part of a file that is in memory while it is read.
+
+use std::io;
+
+use crate::disk::ReadAt;
+
+/// How much is read at once: a large share of a frame, so that few calls are made, and little
+/// enough that "the last rows of an open file" costs nothing noticeable.
+pub(super) const READ_BYTES: usize = 256 << 10;
+
+/// A buffer above this is given back after the frame that needed it.
+const BUFFER_BYTES_KEPT: usize = 4 << 20;
+
+/// Part of a file in memory.
+#[derive(Default)]
+pub(super) struct Window {
+    buffer: Vec<u8>,
+    at: u64,
+}
+
+impl Window {
+    /// Where in the file the bytes begin.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The bytes in memory.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// How many bytes from `offset` on are in memory.
+    pub(super) fn available(&self, offset: u64) -> usize {
+        let from = offset
+            .checked_sub(self.at)
+            .map_or(usize::MAX, |from| from as usize);
+        self.buffer.len().saturating_sub(from)
+    }
+
+    /// Makes `wanted` bytes from `offset` available, which must lie before `limit`.
+    pub(super) fn fill(
+        &mut self,
+        file: &dyn ReadAt,
+        offset: u64,
+        wanted: usize,
+        limit: u64,
+    ) -> io::Result<&[u8]> {
+        debug_assert!(offset + wanted as u64 <= limit);
+        let end = self.at + self.buffer.len() as u64;
+        if offset < self.at || offset + wanted as u64 > end {
+            let kept = if (self.at..end).contains(&offset) {
+                self.buffer.drain(..(offset - self.at) as usize);
+                self.buffer.len()
+            } else {
+                self.buffer.clear();
+                0
+            };
+            if wanted <= READ_BYTES && self.buffer.capacity() > BUFFER_BYTES_KEPT {
+                self.buffer.shrink_to(BUFFER_BYTES_KEPT);
+            }
+            self.at = offset;
+            let length = (limit - offset).min(wanted.max(READ_BYTES) as u64) as usize;
+            self.buffer.resize(length.max(kept), 0);
+            let read = file.read_at(offset + kept as u64, &mut self.buffer[kept..]);
+            if let Err(error) = read {
+                self.buffer.clear();
+                return Err(error);
+            }
+        }
+        let from = (offset - self.at) as usize;
+        Ok(&self.buffer[from..from + wanted])
+    }
+}
