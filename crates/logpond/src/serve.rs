@@ -238,7 +238,7 @@ fn expose_recovery(metrics: &Metrics, recovered: &Recovered) {
         ),
         (
             "logpond_recovered_cuts",
-            "Torn tails cut at start.",
+            "Unsynced ranges of journal files cut at start.",
             recovered.cuts.len() as u64,
         ),
         (

@@ -1,4 +1,5 @@
-//! Bytes of a journal file: its header and its frames. `docs/format/journal.md` is normative.
+//! Bytes of a journal file: its header, its frames and its end mark. `docs/format/journal.md` is
+//! normative.
 //!
 //! Invariants:
 //! - A frame checks out only at the place it was written for: its header's checksum covers the
@@ -6,6 +7,10 @@
 //!   that somebody logs, are never taken for frames.
 //! - A header is checked by itself, in constant time, before its lengths are believed; so the
 //!   search for the next frame after damage is linear in the bytes searched.
+//! - The same holds for the end mark, so that a file that was cut has none, wherever it was cut.
+//! - A frame states how far its file was synced when it was written, never more: what is lost
+//!   before that is damage, and what is lost behind the greatest statement was never acknowledged
+//!   as durable, as far as the file can tell.
 //! - No allocation is made from a length that was not checked against a named bound.
 
 use logpond_record::{EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
@@ -28,6 +33,15 @@ pub const FRAME_MARKER: [u8; 4] = [0xF5, b'L', b'P', 0xFA];
 
 /// Length of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 56;
+
+/// First bytes of an end mark; they begin like those of a frame, so that one search finds both.
+pub const END_MARKER: [u8; 4] = [0xF5, b'L', b'P', 0xFB];
+
+/// Length of the end mark. That of a frame's header, so that either may be looked for anywhere.
+pub const END_MARK_BYTES: usize = FRAME_HEADER_BYTES;
+
+/// What both markers begin with.
+pub(crate) const MARKER_START: [u8; 3] = [0xF5, b'L', b'P'];
 
 /// The most entries of one frame: bounds the decoded length column (256 KiB).
 pub const FRAME_ENTRIES_MAX: usize = 65_536;
@@ -56,6 +70,9 @@ const BATCH_ID_BYTES: usize = 28;
 
 /// Flag bit: the body starts with a batch identity block.
 const FLAG_BATCH_ID: u8 = 1;
+
+/// Stated by a frame that is farther behind what was synced than can be said.
+const UNSYNCED_UNKNOWN: u32 = u32::MAX;
 
 /// The longest encoding of one length.
 const LENGTH_BYTES_MAX: usize = 5;
@@ -108,6 +125,12 @@ pub enum Reason {
     Inconsistent,
     /// The frame was written by a newer version: unknown version, codec, kind or flag.
     Unsupported,
+    /// There is no sound end mark where one must be: the file was cut, or its end is damaged.
+    EndMissing,
+    /// The end mark counts other frames or entries than there are.
+    EndWrong,
+    /// There are bytes behind the end mark.
+    AfterEnd,
 }
 
 impl std::fmt::Display for Reason {
@@ -120,6 +143,9 @@ impl std::fmt::Display for Reason {
             Reason::BodyChecksum => "the frame's checksum is wrong",
             Reason::Inconsistent => "the frame's parts contradict each other",
             Reason::Unsupported => "the frame was written by a newer version",
+            Reason::EndMissing => "the end mark is missing; whatever else was there is lost",
+            Reason::EndWrong => "the end mark counts other frames than there are",
+            Reason::AfterEnd => "bytes follow the end mark",
         })
     }
 }
@@ -188,6 +214,8 @@ pub(crate) struct FrameParts<'a> {
     pub(crate) first_number: u64,
     pub(crate) received: Timestamp,
     pub(crate) batch_id: Option<BatchId>,
+    /// How far the file was synced when the frame was written.
+    pub(crate) synced_bytes: u64,
 }
 
 /// Encodes frames; keeps the compressor between them.
@@ -252,8 +280,7 @@ impl Encoder {
         header[40..44].copy_from_slice(&((lengths_from - labels_from) as u32).to_le_bytes());
         header[44..48].copy_from_slice(&((payload_from - lengths_from) as u32).to_le_bytes());
         header[48..52].copy_from_slice(&(parts.payload.len() as u32).to_le_bytes());
-        let checksum = header_checksum(source, offset, header);
-        header[4..8].copy_from_slice(&checksum.to_le_bytes());
+        place(source, offset, parts.synced_bytes, header);
     }
 
     /// Appends the payload in the form that pays; gives that form.
@@ -275,6 +302,15 @@ impl Encoder {
         out.extend_from_slice(payload);
         Codec::None
     }
+}
+
+/// Completes a frame's header (or an end mark), or moves it to another place or file: states how
+/// far the file was synced, and gives it the checksum of its place.
+pub(crate) fn place(source: SourceId, offset: u64, synced_bytes: u64, header: &mut [u8]) {
+    let unsynced = u32::try_from(offset - synced_bytes).unwrap_or(UNSYNCED_UNKNOWN);
+    header[52..56].copy_from_slice(&unsynced.to_le_bytes());
+    let checksum = header_checksum(source, offset, header);
+    header[4..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// Length of labels in a frame.
@@ -315,6 +351,8 @@ pub(crate) struct FrameHeader {
     pub(crate) count: usize,
     pub(crate) first_number: u64,
     pub(crate) received: Timestamp,
+    /// How far the file was synced when the frame was written, as far as it says.
+    pub(crate) synced_bytes: u64,
     labels_bytes: usize,
     lengths_bytes: usize,
     payload_bytes: usize,
@@ -335,7 +373,7 @@ impl FrameHeader {
         if header_checksum(source, offset, bytes) != u32_at(bytes, 4) {
             return Err(Reason::HeaderChecksum);
         }
-        let header = FrameHeader::unchecked(bytes);
+        let header = FrameHeader::unchecked(bytes, offset);
         if header.body_bytes > FRAME_BODY_BYTES_MAX
             || !(1..=FRAME_ENTRIES_MAX).contains(&header.count)
             || header
@@ -349,7 +387,7 @@ impl FrameHeader {
     }
 
     /// Reads the fields without any check.
-    pub(crate) fn unchecked(bytes: &[u8; FRAME_HEADER_BYTES]) -> FrameHeader {
+    pub(crate) fn unchecked(bytes: &[u8; FRAME_HEADER_BYTES], offset: u64) -> FrameHeader {
         FrameHeader {
             body_bytes: u32_at(bytes, 8) as usize,
             body_checksum: u32_at(bytes, 12),
@@ -360,10 +398,93 @@ impl FrameHeader {
             count: u32_at(bytes, 20) as usize,
             first_number: u64_at(bytes, 24),
             received: Timestamp(u64_at(bytes, 32) as i64),
+            synced_bytes: synced_before(bytes, offset),
             labels_bytes: u32_at(bytes, 40) as usize,
             lengths_bytes: u32_at(bytes, 44) as usize,
             payload_bytes: u32_at(bytes, 48) as usize,
         }
+    }
+}
+
+/// The last thing in a closed file: it ends here, and this was in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EndMark {
+    /// Frames with a sound header.
+    pub(crate) frames: u64,
+    /// Entries that those headers count.
+    pub(crate) entries: u64,
+    /// How far the file was synced when the mark was written.
+    pub(crate) synced_bytes: u64,
+}
+
+impl EndMark {
+    /// Counts a frame.
+    pub(crate) fn add(&mut self, entries: u64) {
+        self.frames += 1;
+        self.entries += entries;
+    }
+
+    /// Notes that so much was synced.
+    pub(crate) fn note_synced(&mut self, bytes: u64) {
+        self.synced_bytes = self.synced_bytes.max(bytes);
+    }
+
+    /// The mark's bytes at `offset` of the file of `source`.
+    pub(crate) fn encode(&self, source: SourceId, offset: u64) -> [u8; END_MARK_BYTES] {
+        let mut out = [0u8; END_MARK_BYTES];
+        out[..4].copy_from_slice(&END_MARKER);
+        out[8..16].copy_from_slice(&(offset + END_MARK_BYTES as u64).to_le_bytes());
+        out[16..24].copy_from_slice(&self.frames.to_le_bytes());
+        out[24..32].copy_from_slice(&self.entries.to_le_bytes());
+        place(source, offset, self.synced_bytes, &mut out);
+        out
+    }
+
+    /// Reads the mark at `offset` of the file of `source`, if that is where it is.
+    fn decode(
+        bytes: &[u8; END_MARK_BYTES],
+        source: SourceId,
+        offset: u64,
+    ) -> Result<EndMark, Reason> {
+        let end = offset.saturating_add(END_MARK_BYTES as u64);
+        let checks_out = header_checksum(source, offset, bytes) == u32_at(bytes, 4);
+        if !checks_out || u64_at(bytes, 8) != end {
+            return Err(Reason::EndMissing);
+        }
+        Ok(EndMark {
+            frames: u64_at(bytes, 16),
+            entries: u64_at(bytes, 24),
+            synced_bytes: synced_before(bytes, offset),
+        })
+    }
+}
+
+/// What may be where a frame ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    Frame(FrameHeader),
+    End(EndMark),
+}
+
+impl Head {
+    /// Reads what is at `offset` of the file of `source`, by its marker.
+    pub(crate) fn decode(
+        bytes: &[u8; FRAME_HEADER_BYTES],
+        source: SourceId,
+        offset: u64,
+    ) -> Result<Head, Reason> {
+        if bytes[..4] == END_MARKER {
+            return EndMark::decode(bytes, source, offset).map(Head::End);
+        }
+        FrameHeader::decode(bytes, source, offset).map(Head::Frame)
+    }
+}
+
+/// What the frame or mark at `offset` states to have been synced; 0 if it cannot say.
+fn synced_before(bytes: &[u8; FRAME_HEADER_BYTES], offset: u64) -> u64 {
+    match u32_at(bytes, 52) {
+        UNSYNCED_UNKNOWN => 0,
+        unsynced => offset.saturating_sub(u64::from(unsynced)),
     }
 }
 

@@ -5,13 +5,18 @@
 //! - Nothing beyond the synced length of an open file is shown to readers (R1).
 //! - A file that could not be synced is never synced again: its good prefix is copied to a new
 //!   file (R1).
-//! - A closed file never changes (R2); its number is dense within its incarnation.
+//! - A closed file never changes (R2); its number is dense within its incarnation. It ends with an
+//!   end mark, so that one that was cut anywhere is told from a whole one.
+//! - Each frame states how far the file was synced when it was written. What is lost before that
+//!   is damage. What is lost behind the greatest statement was never known to be synced: it is cut
+//!   and is no damage, so a power loss alone never looks like damage. Whatever was acknowledged as
+//!   durable and is followed by a readable frame or mark is before a statement.
 //! - No bytes make reading fail: what does not check out is skipped, named and counted.
 //!
 //! ```text
-//! append ─▶ <incarnation>-<sequence>.open ──close: sync, rename──▶ ….journal ─▶ consumed, removed
+//! append ─▶ <incarnation>-<sequence>.open ──end, sync, rename──▶ ….journal ─▶ consumed, removed
 //!               │ error: cut at the synced length, go on with the next sequence
-//!               └ a crash: recover cuts the torn tail and closes it
+//!               └ a crash: recover cuts what was not synced and is lost, and closes it
 //! ```
 //!
 //! The layout is in `docs/format/journal.md`.
@@ -31,10 +36,10 @@ mod format_tests;
 
 pub use damage::{DAMAGES_LISTED_MAX, Damage, Damages};
 pub use frame::{
-    BatchId, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION, FRAME_BODY_BYTES_MAX,
-    FRAME_ENTRIES_MAX, FRAME_HEADER_BYTES, FRAME_MARKER, FRAME_PAYLOAD_BYTES_MAX,
-    FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader, FileHeaderError, LABELS_BYTES_MAX,
-    LABELS_MAX, Reason,
+    BatchId, Codec, END_MARK_BYTES, END_MARKER, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
+    FRAME_BODY_BYTES_MAX, FRAME_ENTRIES_MAX, FRAME_HEADER_BYTES, FRAME_MARKER,
+    FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader,
+    FileHeaderError, LABELS_BYTES_MAX, LABELS_MAX, Reason,
 };
 pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};

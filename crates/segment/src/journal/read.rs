@@ -1,8 +1,12 @@
 //! Reading journal files, damaged or not.
 //!
-//! Invariants: every frame that checks out is yielded, in file order, once; every other range up
-//! to the limit is in the damages; memory is bounded by one frame and one read-ahead; any bytes
-//! at all are fine.
+//! Invariants:
+//! - Every frame that checks out before the end mark is yielded, in file order, once.
+//! - Every other range up to the limit is in the damages, and so is the absence of the end mark
+//!   of a closed file. Of a file that was left open by its process, a scan tells from the damages
+//!   what is unsynced: the ranges behind all that any sound frame or mark states to have been
+//!   synced. Nothing that was acknowledged as durable is known to have been in those.
+//! - Memory is bounded by one frame and one read-ahead; any bytes at all are fine.
 
 use std::fmt;
 use std::io;
@@ -13,11 +17,12 @@ use memchr::memmem;
 
 use super::damage::{Damage, Damages};
 use super::frame::{
-    self, BatchId, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MARKER, FileHeader,
-    FileHeaderError, FrameHeader, Reason, Scratch,
+    self, BatchId, END_MARK_BYTES, EndMark, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader,
+    FileHeaderError, FrameHeader, Head, MARKER_START, Reason, Scratch,
 };
 use super::visible::{ClosedFile, OpenState, Summary};
 use super::window::{READ_BYTES, Window};
+use super::{SUFFIX_CLOSED, SUFFIX_OPEN};
 use crate::disk::{Disk, ReadAt};
 
 /// Why a file cannot be read as a journal file at all.
@@ -76,7 +81,19 @@ pub struct JournalFile {
     source: SourceId,
     created: Option<Timestamp>,
     limit: u64,
+    stage: Stage,
     file: Arc<dyn ReadAt>,
+}
+
+/// What is known of a file's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is complete, with an end mark.
+    Closed,
+    /// It is synced up to the limit and may go on behind.
+    Synced,
+    /// Its process may have ended before it was synced, or may be writing it.
+    Left,
 }
 
 impl JournalFile {
@@ -86,20 +103,35 @@ impl JournalFile {
     pub fn open(disk: &dyn Disk, path: &str) -> Result<JournalFile, OpenError> {
         let file = disk.open(path)?;
         let limit = file.bytes()?;
-        JournalFile::with_limit(file, path, limit)
+        let stage = match path.ends_with(SUFFIX_CLOSED) {
+            true => Stage::Closed,
+            false => Stage::Left,
+        };
+        JournalFile::with_limit(file, path, limit, stage)
     }
 
     /// The synced part of a file that is still being written.
     pub fn from_open(state: &OpenState) -> Result<JournalFile, OpenError> {
-        JournalFile::with_limit(state.file.clone(), &state.path, state.synced_bytes)
+        let file = state.file.clone();
+        JournalFile::with_limit(file, &state.path, state.synced_bytes, Stage::Synced)
     }
 
     /// Opens a closed file.
     pub fn from_closed(disk: &dyn Disk, closed: &ClosedFile) -> Result<JournalFile, OpenError> {
+        if closed.path.ends_with(SUFFIX_OPEN) {
+            // Recovery had no room for its end mark.
+            let file = disk.open(&closed.path)?;
+            return JournalFile::with_limit(file, &closed.path, closed.bytes, Stage::Synced);
+        }
         JournalFile::open(disk, &closed.path)
     }
 
-    fn with_limit(file: Arc<dyn ReadAt>, path: &str, limit: u64) -> Result<JournalFile, OpenError> {
+    fn with_limit(
+        file: Arc<dyn ReadAt>,
+        path: &str,
+        limit: u64,
+        stage: Stage,
+    ) -> Result<JournalFile, OpenError> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let (source, _) = super::parse_name(name).ok_or_else(|| OpenError::Name(path.into()))?;
         let mut bytes = [0u8; FILE_HEADER_BYTES];
@@ -123,8 +155,18 @@ impl JournalFile {
             source,
             created,
             limit,
+            stage,
             file,
         })
+    }
+
+    /// The same file as if it were synced up to `limit` and no more.
+    pub(super) fn synced_to(&self, limit: u64) -> JournalFile {
+        JournalFile {
+            limit,
+            stage: Stage::Synced,
+            ..self.clone()
+        }
     }
 
     /// The path that the file was opened by.
@@ -154,39 +196,55 @@ impl JournalFile {
 
     /// The frames from the first one.
     pub fn frames(&self) -> Frames {
-        let mut damages = Damages::default();
-        if self.created.is_none() && self.limit > 0 {
-            damages.add(Damage {
-                path: self.path.clone(),
-                from: 0,
-                to: self.limit.min(FILE_HEADER_BYTES as u64),
-                reason: Reason::FileHeader,
-                rows: None,
-            });
-        }
-        self.frames_with(FILE_HEADER_BYTES as u64, damages)
+        self.frames_split(u64::MAX)
     }
 
     /// The frames from `offset` on, which must be the [`Frames::offset`] of an earlier reading;
     /// this is how a reader follows a file that grows.
     pub fn frames_from(&self, offset: u64) -> Frames {
-        self.frames_with(offset.max(FILE_HEADER_BYTES as u64), Damages::default())
+        let mut frames = self.frames_at(offset.max(FILE_HEADER_BYTES as u64));
+        frames.is_over = frames.offset == self.limit;
+        frames
     }
 
-    fn frames_with(&self, offset: u64, damages: Damages) -> Frames {
+    /// The frames from the first one, with bad ranges from `unsynced_from` on set apart.
+    fn frames_split(&self, unsynced_from: u64) -> Frames {
+        let mut frames = self.frames_at(FILE_HEADER_BYTES as u64);
+        frames.is_whole = true;
+        frames.unsynced_from = unsynced_from;
+        if self.created.is_none() && self.limit > 0 {
+            let to = self.limit.min(FILE_HEADER_BYTES as u64);
+            frames.note(0, to, Reason::FileHeader, None);
+        }
+        frames
+    }
+
+    fn frames_at(&self, offset: u64) -> Frames {
         Frames {
             journal: self.clone(),
             offset: offset.min(self.limit),
             good_end: offset.min(self.limit),
             window: Window::default(),
             scratch: Scratch::default(),
-            damages,
+            damages: Damages::default(),
+            unsynced: Damages::default(),
+            unsynced_from: u64::MAX,
+            damage_end: 0,
+            is_end_lost: false,
+            counts: EndMark::default(),
+            end_mark_at: None,
+            is_whole: false,
+            is_over: false,
         }
     }
 
     /// Reads everything and counts it.
     pub fn scan(&self) -> io::Result<Scanned> {
-        let mut frames = self.frames();
+        let unsynced_from = match self.stage {
+            Stage::Left => self.synced_stated()?,
+            Stage::Closed | Stage::Synced => u64::MAX,
+        };
+        let mut frames = self.frames_split(unsynced_from);
         let mut summary = Summary::default();
         while let Some(frame) = frames.next()? {
             for entry in frame.entries() {
@@ -195,9 +253,21 @@ impl JournalFile {
         }
         Ok(Scanned {
             summary,
-            good_end: frames.good_end(),
-            damages: frames.into_damages(),
+            good_end: frames.good_end,
+            damage_end: frames.damage_end,
+            counts: frames.counts,
+            end_mark_at: frames.end_mark_at,
+            bytes: self.limit,
+            damages: frames.damages,
+            unsynced: frames.unsynced,
         })
+    }
+
+    /// The greatest length that anything sound in the file states to have been synced.
+    fn synced_stated(&self) -> io::Result<u64> {
+        let mut frames = self.frames();
+        while frames.next()?.is_some() {}
+        Ok(frames.counts.synced_bytes)
     }
 }
 
@@ -208,8 +278,42 @@ pub struct Scanned {
     pub summary: Summary,
     /// End of the last frame that checks out, or of the header.
     pub good_end: u64,
-    /// What does not.
+    /// What does not, although it was synced, as far as the file tells.
     pub damages: Damages,
+    /// What does not, in a file that was left open, and is not known to have been synced.
+    pub unsynced: Damages,
+    /// End of the last damage.
+    damage_end: u64,
+    /// What an end mark behind that has to say.
+    pub(super) counts: EndMark,
+    end_mark_at: Option<u64>,
+    bytes: u64,
+}
+
+impl Scanned {
+    /// Whether the file ends with an end mark.
+    pub fn is_ended(&self) -> bool {
+        let end = self.end_mark_at.map(|at| at + END_MARK_BYTES as u64);
+        end == Some(self.bytes)
+    }
+
+    /// End of what checks out and what is damaged.
+    pub(super) fn content_end(&self) -> u64 {
+        self.good_end.max(self.damage_end)
+    }
+
+    /// Whether unsynced ranges can be left out of a copy: frames move, but damage does not.
+    pub(super) fn is_separable(&self) -> bool {
+        let first = self.unsynced.listed.first();
+        first.is_none_or(|range| self.damage_end <= range.from)
+    }
+
+    /// How far a copy without unsynced ranges has everything where it is: up to the first of
+    /// them, or to the end of the content.
+    pub(super) fn in_place_end(&self) -> u64 {
+        let first = self.unsynced.listed.first();
+        first.map_or(self.content_end(), |range| range.from)
+    }
 }
 
 /// Iterates over the frames of a file. Not an `Iterator`: a frame borrows the buffer.
@@ -220,6 +324,20 @@ pub struct Frames {
     window: Window,
     scratch: Scratch,
     damages: Damages,
+    unsynced: Damages,
+    /// Bad ranges from here on are unsynced, not damaged.
+    unsynced_from: u64,
+    damage_end: u64,
+    /// Whether a damage of unknown content reaches the limit.
+    is_end_lost: bool,
+    /// Frames and entries that were read, or are damaged but have a sound header; and the most
+    /// that was stated to be synced.
+    counts: EndMark,
+    end_mark_at: Option<u64>,
+    /// Whether the reading began with the first frame.
+    is_whole: bool,
+    /// Whether the end was reached.
+    is_over: bool,
 }
 
 impl Frames {
@@ -234,7 +352,9 @@ impl Frames {
         let bytes = &self.window.bytes()[body_from..body_from + header.body_bytes];
         self.offset += (FRAME_HEADER_BYTES + header.body_bytes) as u64;
         self.good_end = self.offset;
+        self.counts.add(header.count as u64);
         Ok(Some(Frame {
+            synced_bytes: header.synced_bytes,
             offset: from,
             bytes: self.offset - from,
             kind: body.kind,
@@ -277,14 +397,20 @@ impl Frames {
                 self.skip(limit, Reason::Torn, None);
                 break;
             }
-            let header = match self.header_at(self.offset)? {
-                Ok(header) => header,
+            let header = match self.head_at(self.offset)? {
+                Ok(Head::Frame(header)) => header,
+                Ok(Head::End(mark)) => {
+                    self.end(mark);
+                    break;
+                }
                 Err(reason) => {
-                    let next = self.find_header(self.offset + 1)?;
+                    let next = self.find_head(self.offset + 1)?;
                     self.skip(next, reason, None);
                     continue;
                 }
             };
+            // Also that of a frame with a damaged body: the header has a checksum of its own.
+            self.counts.note_synced(header.synced_bytes);
             let rows = Some(header.count as u64);
             let total = FRAME_HEADER_BYTES + header.body_bytes;
             if total as u64 > left {
@@ -304,22 +430,76 @@ impl Frames {
                 Err(reason) => self.skip(self.offset + total as u64, reason, rows),
             }
         }
+        self.miss_end();
         Ok(None)
     }
 
-    fn header_at(&mut self, offset: u64) -> io::Result<Result<FrameHeader, Reason>> {
+    /// Ends the reading at the end mark.
+    fn end(&mut self, mark: EndMark) {
+        self.counts.note_synced(mark.synced_bytes);
+        if self.is_whole && self.unsynced.count == 0 {
+            self.compare(mark);
+        }
+        self.end_mark_at = Some(self.offset);
+        self.offset += END_MARK_BYTES as u64;
+        self.is_over = true;
+        if self.offset < self.journal.limit {
+            self.skip(self.journal.limit, Reason::AfterEnd, None);
+        }
+    }
+
+    /// Compares what was found with what the end mark says: the difference is what was in ranges
+    /// that cannot tell.
+    fn compare(&mut self, mark: EndMark) {
+        if (self.counts.frames, self.counts.entries) == (mark.frames, mark.entries) {
+            return;
+        }
+        let rows = mark.entries.checked_sub(self.counts.entries);
+        let damages = &mut self.damages;
+        let mut others = damages.count - damages.listed.len() as u64;
+        let mut cannot_tell: Option<&mut Damage> = None;
+        for damage in &mut damages.listed {
+            if damage.rows.is_none() && damage.reason != Reason::FileHeader {
+                others += u64::from(cannot_tell.is_some());
+                cannot_tell = Some(damage);
+            }
+        }
+        match cannot_tell {
+            Some(damage) if others == 0 => damage.rows = rows,
+            None if others == 0 => {
+                let end = self.offset + END_MARK_BYTES as u64;
+                return self.note(self.offset, end, Reason::EndWrong, rows);
+            }
+            // Several cannot tell.
+            _ => {}
+        }
+        // A copy has the same damage, and its mark says the same.
+        (self.counts.frames, self.counts.entries) = (mark.frames, mark.entries);
+    }
+
+    /// Notes at the end of a closed file that it has no end mark, unless there is a range up to
+    /// the end that cannot tell what was in it.
+    fn miss_end(&mut self) {
+        if self.journal.stage == Stage::Closed && !self.is_over && !self.is_end_lost {
+            self.note(self.offset, self.offset, Reason::EndMissing, None);
+        }
+        self.is_over = true;
+    }
+
+    fn head_at(&mut self, offset: u64) -> io::Result<Result<Head, Reason>> {
         let journal = &self.journal;
         let bytes = self
             .window
             .fill(&*journal.file, offset, FRAME_HEADER_BYTES, journal.limit)?;
-        let header = bytes.first_chunk().ok_or(Reason::Torn);
-        Ok(header.and_then(|header| FrameHeader::decode(header, journal.source, offset)))
+        let head = bytes.first_chunk().ok_or(Reason::Torn);
+        Ok(head.and_then(|head| Head::decode(head, journal.source, offset)))
     }
 
-    /// The first offset at or after `from` where a frame's header checks out, or the limit.
-    fn find_header(&mut self, from: u64) -> io::Result<u64> {
+    /// The first offset at or after `from` where a frame's header or an end mark checks out, or
+    /// the limit.
+    fn find_head(&mut self, from: u64) -> io::Result<u64> {
         let limit = self.journal.limit;
-        let finder = memmem::Finder::new(&FRAME_MARKER);
+        let finder = memmem::Finder::new(&MARKER_START);
         let mut offset = from;
         while offset + FRAME_HEADER_BYTES as u64 <= limit {
             // What is in memory is searched before more is read: moving the window for every
@@ -334,15 +514,14 @@ impl Frames {
             match finder.find(bytes) {
                 Some(at) => {
                     offset += at as u64;
-                    if offset + FRAME_HEADER_BYTES as u64 <= limit
-                        && self.header_at(offset)?.is_ok()
+                    if offset + FRAME_HEADER_BYTES as u64 <= limit && self.head_at(offset)?.is_ok()
                     {
                         return Ok(offset);
                     }
                     offset += 1;
                 }
                 // A marker may begin in the last bytes.
-                None => offset += (length - (FRAME_MARKER.len() - 1)) as u64,
+                None => offset += (length - (MARKER_START.len() - 1)) as u64,
             }
         }
         Ok(limit)
@@ -350,14 +529,37 @@ impl Frames {
 
     /// Reports the range up to `to` and goes on after it.
     fn skip(&mut self, to: u64, reason: Reason, rows: Option<u64>) {
-        self.damages.add(Damage {
+        self.note(self.offset, to, reason, rows);
+        self.offset = to;
+    }
+
+    /// Reports a range: what of it was synced as damaged, and the rest as unsynced.
+    fn note(&mut self, from: u64, to: u64, reason: Reason, rows: Option<u64>) {
+        let unsynced_from = match reason {
+            // It is whole, so no crash has taken anything of it.
+            Reason::Unsupported | Reason::Inconsistent => to,
+            _ => self.unsynced_from.clamp(from, to),
+        };
+        let damage = |from, to| Damage {
             path: self.journal.path.clone(),
-            from: self.offset,
+            from,
             to,
             reason,
             rows,
-        });
-        self.offset = to;
+        };
+        let is_unsynced = unsynced_from < to;
+        if is_unsynced {
+            self.unsynced.add(damage(unsynced_from, to));
+        }
+        // A missing end mark is a range without bytes.
+        if from < unsynced_from || !is_unsynced {
+            self.damages.add(damage(from, unsynced_from));
+            self.damage_end = unsynced_from;
+            self.is_end_lost = rows.is_none() && to == self.journal.limit;
+            if let Some(rows) = rows {
+                self.counts.add(rows);
+            }
+        }
     }
 }
 
@@ -365,6 +567,7 @@ impl Frames {
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     offset: u64,
+    synced_bytes: u64,
     bytes: u64,
     kind: EntryKind,
     batch_id: Option<BatchId>,
@@ -385,6 +588,11 @@ impl<'a> Frame<'a> {
     /// Length of the whole frame in the file.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How far the file was synced when the frame was written, as far as it says.
+    pub(super) fn synced_bytes(&self) -> u64 {
+        self.synced_bytes
     }
 
     /// How the entries are to be read.
@@ -524,16 +732,21 @@ pub fn fuzz_frames(bytes: &[u8]) {
         },
         |header| header.source,
     );
-    let path = super::path(source, super::SUFFIX_OPEN);
+    let path = super::path(source, SUFFIX_OPEN);
     let file = Arc::new(Bytes(bytes.to_vec()));
-    if let Ok(journal) = JournalFile::with_limit(file, &path, bytes.len() as u64) {
-        // Reading from memory cannot fail.
-        let _ = journal.scan();
+    let limit = bytes.len() as u64;
+    for stage in [Stage::Closed, Stage::Synced, Stage::Left] {
+        if let Ok(journal) = JournalFile::with_limit(file.clone(), &path, limit, stage) {
+            let scanned = journal.scan().expect("reading from memory cannot fail");
+            assert!(scanned.content_end() <= limit && scanned.in_place_end() <= scanned.bytes);
+            let is_whole = scanned.damages.count == 0 && stage == Stage::Closed;
+            assert!(!is_whole || scanned.is_ended());
+        }
     }
     // Checksums keep random bytes out of the decoder; here they do not.
     let mut scratch = Scratch::default();
     if let Some((header, body)) = bytes.split_first_chunk::<FRAME_HEADER_BYTES>() {
-        let header = FrameHeader::unchecked(header);
+        let header = FrameHeader::unchecked(header, 0);
         if let Ok(decoded) = frame::decode_body(&header, body, &mut scratch) {
             let payload = decoded.payload(body, &scratch);
             assert_eq!(

@@ -1,7 +1,13 @@
 //! Puts the journal in order at start, before anything is appended.
 //!
-//! Invariants: afterwards every readable file is closed; bytes are never the reason for failing;
-//! whatever a crash interrupts, the next call finishes. Nothing with a readable frame is removed.
+//! Invariants:
+//! - Afterwards every readable file is closed, or is as good as that and only wants room for its
+//!   end mark; the next start closes it.
+//! - Bytes are never the reason for failing. Whatever a crash interrupts, the next call finishes.
+//! - What no sync is known to have covered is cut and is no damage; frames behind it that check
+//!   out are kept, because they may have been acknowledged after their write. Ids and their order
+//!   do not depend on where frames are, so those frames move forward.
+//! - Nothing with a readable frame is removed, nor anything that a crash cannot have left so.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +18,7 @@ use logpond_record::SourceId;
 use super::damage::Damage;
 use super::frame::{FILE_HEADER_BYTES, Reason};
 use super::read::{JournalFile, OpenError, Scanned};
-use super::salvage::{remove_if_there, salvage};
+use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::ClosedFile;
 use super::{
     DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, SUFFIX_QUARANTINED, SUFFIX_SALVAGE, parse_name, path,
@@ -22,14 +28,17 @@ use crate::disk::Disk;
 /// Why a file without a readable frame is set aside, and what to do.
 const NOTHING_CHECKS_OUT: &str = "nothing in it checks out; look at it, then remove it";
 
-/// A tail that was cut off: bytes that no sync had returned for, or damage at the very end.
+/// The unit in which a crash keeps unsynced bytes or leaves zeros: the smallest of real disks.
+const SECTOR_BYTES: u64 = 512;
+
+/// A range that was cut out: no sync is known to have covered it. Frames behind it were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The file, by its final name.
     pub path: String,
-    /// Its new length.
+    /// First byte of the range, in the file as it was.
     pub from: u64,
-    /// Its old length.
+    /// First byte after the range.
     pub to: u64,
 }
 
@@ -53,7 +62,7 @@ pub struct Recovered {
     pub damages: Vec<Damage>,
     /// How many damaged ranges there are; more than listed if a file has very many.
     pub damages_count: u64,
-    /// Tails that were cut off.
+    /// Ranges that were cut, at the end of files or before it.
     pub cuts: Vec<Cut>,
     /// Files that were quarantined now or earlier, are of a newer version, or are not ours.
     pub unusable: Vec<Unusable>,
@@ -119,7 +128,7 @@ pub fn recover(disk: &dyn Disk) -> Result<Recovered, RecoverError> {
             {
                 recovery.remove(&at)?;
             }
-            Some((source, SUFFIX_SALVAGE)) => recovery.left_open(source, &at, entry.bytes)?,
+            Some((source, SUFFIX_SALVAGE)) => recovery.lone_copy(source, &at, entry.bytes)?,
             Some(_) => recovery.unusable(at, entry.bytes, "it was quarantined earlier"),
             None => recovery.unusable(at, entry.bytes, "it is not named like a journal file"),
         }
@@ -154,56 +163,96 @@ struct Recovery<'d> {
 }
 
 impl Recovery<'_> {
+    /// A copy that was not finished, and whose original is gone: the name of that was never
+    /// durable, so nothing in it was synced either.
+    fn lone_copy(&mut self, source: SourceId, at: &str, bytes: u64) -> Result<(), RecoverError> {
+        let open = path(source, SUFFIX_OPEN);
+        self.rename(at, &open)?;
+        self.left_open(source, &open, bytes)
+    }
+
     /// A file that was being written when its process ended.
     fn left_open(&mut self, source: SourceId, at: &str, bytes: u64) -> Result<(), RecoverError> {
-        let Some((journal, mut scanned)) = self.scan(source, at, bytes)? else {
+        let Some((mut journal, mut scanned)) = self.scan(source, at, bytes)? else {
             return Ok(());
         };
         if scanned.summary.rows() == 0 {
             return self.without_rows(source, at, bytes, &scanned);
         }
-        let to = path(source, SUFFIX_CLOSED);
-        let good_end = scanned.good_end;
-        self.close(source, at, &journal, &scanned)?;
-        if good_end < bytes {
-            self.recovered.cuts.push(Cut {
-                path: to.clone(),
-                from: good_end,
-                to: bytes,
-            });
-            let damages = &mut scanned.damages;
-            let before = damages.listed.len();
-            damages.listed.retain(|damage| damage.from < good_end);
-            damages.count -= (before - damages.listed.len()) as u64;
+        self.names_changed = true;
+        if !scanned.is_separable() {
+            // Whole frames of a newer version behind a hole: all stays as it is, as damage.
+            journal = journal.synced_to(scanned.content_end());
+            let again = journal.scan();
+            scanned = again.map_err(|error| failed("read", at, error))?;
         }
-        self.add(source, to, good_end, scanned);
-        Ok(())
+        let (counts, summary) = (scanned.counts, &scanned.summary);
+        let in_place_end = scanned.in_place_end();
+        if let Ok(copied) = salvage(self.disk, &journal, in_place_end, counts, summary) {
+            self.copied.push(at.to_owned());
+            let to = path(source, SUFFIX_CLOSED);
+            self.cut(&to, &scanned);
+            self.add(source, to, copied, scanned);
+            return Ok(());
+        }
+        self.close_in_place(source, at, &journal, &scanned)
     }
 
-    /// Gives a file its final length and name, with every byte of it synced (R1).
+    /// Closes a file without a copy, for which there may be no room (R1 wants one: the last frames
+    /// may be in the page cache only, or, after a failed sync that the earlier life did not get to
+    /// handle, never reach the disk through this file).
     ///
-    /// The last frames may be in the page cache only, or, after a failed sync that the earlier
-    /// life did not get to handle, never reach the disk through this file: hence the copy. Where
-    /// there is no room for one, the file is shortened and synced itself.
-    fn close(
+    /// What is unsynced before the last good frame stays and counts as damage from now on.
+    fn close_in_place(
         &mut self,
         source: SourceId,
         at: &str,
         journal: &JournalFile,
         scanned: &Scanned,
     ) -> Result<(), RecoverError> {
-        self.names_changed = true;
+        let end = scanned.content_end();
+        let journal = journal.synced_to(end);
+        let kept = journal.scan().map_err(|error| failed("read", at, error))?;
         let half = path(source, SUFFIX_SALVAGE);
-        let (bytes, summary) = (scanned.good_end, &scanned.summary);
-        if at != half && salvage(self.disk, source, journal.file(), bytes, summary).is_ok() {
-            self.copied.push(at.to_owned());
-            return Ok(());
+        // A copy that failed takes room.
+        remove_if_there(self.disk, &half).map_err(|error| failed("remove", &half, error))?;
+        let mut to = path(source, SUFFIX_CLOSED);
+        let bytes = match end_in_place(self.disk, source, at, end, kept.counts) {
+            Ok(bytes) => {
+                self.rename(at, &to)?;
+                bytes
+            }
+            // Not even for the end mark. It is synced, and the next start closes it.
+            Err(error) if is_full(&error) => {
+                to = at.to_owned();
+                end
+            }
+            Err(error) => return Err(failed("cut", at, error)),
+        };
+        let unsynced = scanned.unsynced.listed.iter();
+        let from = unsynced.map(|range| range.from).find(|from| *from >= end);
+        if let (Some(from), Some(last)) = (from, scanned.unsynced.listed.last()) {
+            let (path, to) = (to.clone(), last.to);
+            self.recovered.cuts.push(Cut { path, from, to });
         }
-        self.disk
-            .truncate(at, bytes)
-            .map_err(|error| failed("truncate", at, error))?;
-        self.rename(at, &path(source, SUFFIX_CLOSED))?;
-        remove_if_there(self.disk, &half).map_err(|error| failed("remove", &half, error))
+        self.add(source, to, bytes, kept);
+        Ok(())
+    }
+
+    /// Lists what of a file was cut, as few ranges.
+    fn cut(&mut self, path: &str, scanned: &Scanned) {
+        let cuts = &mut self.recovered.cuts;
+        let before = cuts.len();
+        for range in &scanned.unsynced.listed {
+            match cuts[before..].last_mut() {
+                Some(last) if last.to == range.from => last.to = range.to,
+                _ => cuts.push(Cut {
+                    path: path.to_owned(),
+                    from: range.from,
+                    to: range.to,
+                }),
+            }
+        }
     }
 
     /// A file that was being written and has no frame that checks out.
@@ -214,15 +263,23 @@ impl Recovery<'_> {
         bytes: u64,
         scanned: &Scanned,
     ) -> Result<(), RecoverError> {
-        // A crash leaves a short, zeroed or torn beginning; that holds nothing that was synced.
-        let torn = |damage: &Damage| damage.reason == Reason::Torn;
-        if bytes <= FILE_HEADER_BYTES as u64
-            || scanned.damages.listed.iter().all(torn)
-            || self.is_zero(at, bytes)?
-        {
+        if bytes <= FILE_HEADER_BYTES as u64 {
             return self.remove(at);
         }
-        self.quarantine(source, at, bytes, NOTHING_CHECKS_OUT)
+        // Then nothing in it is known to have been synced, and each range that does not check out
+        // is as a crash leaves it: shorter than it was, or with zeros for whole sectors.
+        let unsynced = &scanned.unsynced;
+        let mut is_of_a_crash =
+            scanned.damages.count == 0 && unsynced.count == unsynced.listed.len() as u64;
+        for range in &unsynced.listed {
+            is_of_a_crash = is_of_a_crash
+                && (range.reason == Reason::Torn || self.has_lost_sector(at, range, bytes)?);
+        }
+        if !is_of_a_crash {
+            return self.quarantine(source, at, bytes, NOTHING_CHECKS_OUT);
+        }
+        self.cut(at, scanned);
+        self.remove(at)
     }
 
     /// A file that was closed by an earlier life, or already by this recovery's forerunner.
@@ -240,6 +297,9 @@ impl Recovery<'_> {
     /// An original whose good prefix was copied to the closed file of the same name.
     fn copied(&mut self, source: SourceId, at: &str, bytes: u64) -> Result<(), RecoverError> {
         let closed = path(source, SUFFIX_CLOSED);
+        let Some((_, original)) = self.scan(source, at, bytes)? else {
+            return Ok(());
+        };
         let copy = match JournalFile::open(self.disk, &closed) {
             Ok(journal) => journal
                 .scan()
@@ -247,7 +307,10 @@ impl Recovery<'_> {
             Err(OpenError::Disk(error)) => return Err(failed("read", &closed, error)),
             Err(_) => Scanned::default(),
         };
-        if copy.summary.rows() > 0 && copy.damages.count == 0 {
+        // Damage that the original has is in the copy as well.
+        let is_complete =
+            copy.is_ended() && (copy.damages.count == 0 || copy.summary == original.summary);
+        if copy.summary.rows() > 0 && is_complete {
             self.names_changed = true;
             self.copied.push(at.to_owned());
             return Ok(());
@@ -285,27 +348,36 @@ impl Recovery<'_> {
         }
     }
 
-    fn is_zero(&self, at: &str, bytes: u64) -> Result<bool, RecoverError> {
+    /// Whether a sector that the range is in, or has a part of, is all zero.
+    fn has_lost_sector(&self, at: &str, range: &Damage, bytes: u64) -> Result<bool, RecoverError> {
         let read = || {
             let file = self.disk.open(at)?;
-            let mut buffer = vec![0; 64 << 10];
-            let mut offset = 0;
-            while offset < bytes {
-                let length = (bytes - offset).min(buffer.len() as u64) as usize;
+            let mut buffer = vec![0; 128 * SECTOR_BYTES as usize];
+            let mut offset = range.from / SECTOR_BYTES * SECTOR_BYTES;
+            let to = range.to.next_multiple_of(SECTOR_BYTES).min(bytes);
+            while offset < to {
+                let length = (to - offset).min(buffer.len() as u64) as usize;
                 file.read_at(offset, &mut buffer[..length])?;
-                if buffer[..length].iter().any(|byte| *byte != 0) {
-                    return Ok(false);
+                let mut sectors = buffer[..length].chunks(SECTOR_BYTES as usize);
+                if sectors.any(|sector| sector.iter().all(|byte| *byte == 0)) {
+                    return Ok(true);
                 }
                 offset += length as u64;
             }
-            Ok(true)
+            Ok(false)
         };
         read().map_err(|error| failed("read", at, error))
     }
 
     fn add(&mut self, source: SourceId, path: String, bytes: u64, scanned: Scanned) {
         self.recovered.damages_count += scanned.damages.count;
-        self.recovered.damages.extend(scanned.damages.listed);
+        let damages = scanned.damages.listed.into_iter();
+        // By the name that the file has now.
+        let damages = damages.map(|damage| Damage {
+            path: path.clone(),
+            ..damage
+        });
+        self.recovered.damages.extend(damages);
         self.recovered.closed.push(ClosedFile {
             path,
             source,

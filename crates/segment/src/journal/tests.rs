@@ -212,7 +212,10 @@ impl Model {
         let mut sequences: BTreeMap<Incarnation, u64> = BTreeMap::new();
         for file in &recovered.closed {
             let journal = JournalFile::from_closed(&self.disk, file).unwrap();
-            assert_eq!(journal.scan().unwrap().summary, file.summary);
+            let scanned = journal.scan().unwrap();
+            assert_eq!(scanned.summary, file.summary);
+            assert!(scanned.is_ended(), "{file:?}");
+            assert_eq!(journal.limit(), file.bytes);
             let known = self.closed.insert(file.source, file.summary);
             assert!(
                 known.is_none_or(|known| known == file.summary),
@@ -244,15 +247,11 @@ impl Model {
                 String::from_utf8_lossy(raw)
             );
         }
-        // A file that lost its first sector before its first sync holds nothing that was
-        // acknowledged, but cannot be told from a damaged one.
-        let names = self.disk.list(DIRECTORY).unwrap();
-        let settled = [SUFFIX_CLOSED, SUFFIX_QUARANTINED];
-        for entry in names {
-            assert!(
-                settled.iter().any(|suffix| entry.name.ends_with(suffix)),
-                "{entry:?}"
-            );
+        // Crashes and failing calls take what was not synced; they damage nothing.
+        assert_eq!(recovered.damages, []);
+        assert_eq!(recovered.unusable, []);
+        for entry in self.disk.list(DIRECTORY).unwrap() {
+            assert!(entry.name.ends_with(SUFFIX_CLOSED), "{entry:?}");
         }
     }
 
@@ -274,13 +273,7 @@ impl Model {
                     assert_eq!(seen.insert(entry.raw.to_vec(), entry.id), None);
                 }
             }
-            // A crash may leave holes where nothing was synced, in files of earlier lives only.
-            let own = Some(journal.source().incarnation) == self.writer.incarnation();
-            assert!(
-                !own || frames.damages().count == 0,
-                "{:?}",
-                frames.damages()
-            );
+            assert_eq!(frames.damages().listed, [], "nothing was damaged");
         }
         for (raw, id) in &self.acknowledged {
             assert_eq!(
@@ -439,6 +432,148 @@ fn a_full_disk_keeps_the_batches_before_and_takes_more_when_there_is_room() {
 }
 
 #[test]
+fn a_full_file_is_closed_by_the_sync_of_its_last_batch() {
+    let disk = MemDisk::new();
+    let mut writer = writer(&disk);
+    let mut sync = |now| {
+        writer.append(&batch(&[&[b'x'; 1200]]), AT, mint).unwrap();
+        writer.sync().unwrap();
+        writer.rotate_if_due(now).unwrap();
+        writer.visible().snapshot().closed.len()
+    };
+    let closed: Vec<usize> = (0..7).map(|_| sync(AT)).collect();
+    assert_eq!(closed, [0, 0, 1, 1, 1, 2, 2]);
+    let syncs = |disk: &MemDisk| {
+        let calls = disk.take_calls().into_iter();
+        calls.filter(|call| *call == Call::Sync).count()
+    };
+    assert_eq!(syncs(&disk), 7);
+    // One that is old, and synced already, takes another one.
+    assert_eq!(sync(Timestamp(35 * SECOND_NS)), 3);
+    assert_eq!(syncs(&disk), 2);
+}
+
+#[test]
+fn an_ended_file_that_was_not_renamed_is_recovered() {
+    for power_loss in [true, false] {
+        let disk = MemDisk::new();
+        let mut writer = writer(&disk);
+        writer.append(&batch(&[&[b'x'; 3000]]), AT, mint).unwrap();
+        writer.sync().unwrap();
+        let open = disk.read(&path(source_of(0), SUFFIX_OPEN)).unwrap();
+        match power_loss {
+            true => disk.crash(1),
+            false => disk.end_process(),
+        }
+        let recovered = recover(&disk).unwrap();
+        assert_eq!(
+            (&recovered.cuts[..], &recovered.damages[..]),
+            (&[][..], &[][..])
+        );
+        assert_eq!(recovered.closed[0].summary.rows(), 1);
+        let closed = disk.read(&recovered.closed[0].path).unwrap();
+        let content = closed.len() - END_MARK_BYTES;
+        assert_eq!(closed[..content], open[..content]);
+        assert_eq!(closed[content..][..4], END_MARKER);
+    }
+}
+
+/// A file that was left open with three synced batches and a torn tail.
+fn left_open(disk: &MemDisk) -> String {
+    let mut writer = writer(disk);
+    for row in [b"one", b"two", b"ten"] {
+        writer.append(&batch(&[row]), AT, mint).unwrap();
+        writer.sync().unwrap();
+    }
+    let open = path(source_of(0), SUFFIX_OPEN);
+    let mut bytes = disk.read(&open).unwrap();
+    bytes.extend_from_slice(b"torn");
+    disk.write(&open, &bytes);
+    open
+}
+
+#[test]
+fn a_start_on_a_full_disk_closes_files_in_place_or_leaves_them_readable() {
+    for (room, suffix) in [(100, SUFFIX_CLOSED), (20, SUFFIX_OPEN)] {
+        let disk = MemDisk::new();
+        let open = left_open(&disk);
+        let used = disk.read(&open).unwrap().len() as u64;
+        disk.set_capacity(Some(used + room));
+        let recovered = recover(&disk).unwrap();
+        let closed = &recovered.closed[..];
+        assert_eq!(closed[0].path, path(source_of(0), suffix));
+        assert_eq!(closed[0].summary.rows(), 3);
+        assert_eq!((recovered.damages_count, recovered.cuts.len()), (0, 1));
+        let journal = JournalFile::from_closed(&disk, &closed[0]).unwrap();
+        let scanned = journal.scan().unwrap();
+        assert_eq!(
+            (scanned.summary, scanned.damages.count),
+            (closed[0].summary, 0)
+        );
+        // With room, the next start has them all closed.
+        disk.set_capacity(None);
+        let again = recover(&disk).unwrap();
+        assert_eq!(again.closed[0].path, path(source_of(0), SUFFIX_CLOSED));
+        assert_eq!(again.closed[0].summary, closed[0].summary);
+        assert_eq!(again.damages_count, 0);
+        assert_eq!(disk.list(DIRECTORY).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_torn_copy_without_its_original_is_no_damage() {
+    // A file without a durable name was copied; the power failed before the copy was synced.
+    let disk = MemDisk::new();
+    let mut writer = writer(&disk);
+    writer.append(&batch(&[b"one"]), AT, mint).unwrap();
+    writer.append(&batch(&[b"two"]), AT, mint).unwrap();
+    let open = path(source_of(0), SUFFIX_OPEN);
+    let mut bytes = disk.read(&open).unwrap();
+    bytes[..FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 3].fill(0);
+    disk.remove(&open).unwrap();
+    disk.write(&path(source_of(0), SUFFIX_SALVAGE), &bytes);
+    let recovered = recover(&disk).unwrap();
+    assert_eq!(recovered.damages, []);
+    assert_eq!(recovered.closed[0].summary.rows(), 1);
+    assert_eq!(recovered.cuts.len(), 1);
+    let again = recover(&disk).unwrap();
+    assert_eq!((again.closed, again.damages), (recovered.closed, vec![]));
+}
+
+#[test]
+fn the_original_of_a_copy_is_removed_though_it_was_damaged() {
+    let disk = MemDisk::new();
+    let open = left_open(&disk);
+    let mut bytes = disk.read(&open).unwrap();
+    bytes[FILE_HEADER_BYTES + FRAME_HEADER_BYTES] ^= 1;
+    disk.write(&open, &bytes);
+    let first = recover(&disk).unwrap();
+    assert_eq!(
+        (first.damages.len(), first.closed[0].summary.rows()),
+        (1, 2)
+    );
+    // The crash came before the removal was durable.
+    disk.write(&open, &bytes);
+    let second = recover(&disk).unwrap();
+    assert_eq!(
+        (second.closed, second.damages),
+        (first.closed.clone(), first.damages)
+    );
+    assert_eq!(second.unusable, []);
+    assert_eq!(disk.read(&open), None);
+    // A copy without its end is none.
+    let closed = disk.read(&first.closed[0].path).unwrap();
+    disk.write(
+        &first.closed[0].path,
+        &closed[..closed.len() - END_MARK_BYTES],
+    );
+    disk.write(&open, &bytes);
+    let third = recover(&disk).unwrap();
+    assert_eq!(third.unusable.len(), 1);
+    assert!(third.damages.iter().any(|d| d.reason == Reason::EndMissing));
+}
+
+#[test]
 fn only_synced_bytes_are_visible() {
     let disk = MemDisk::new();
     let mut writer = writer(&disk);
@@ -556,8 +691,38 @@ fn recovery_quarantines_what_it_cannot_read_and_removes_what_holds_nothing() {
     disk.write(&path(source(4), SUFFIX_CLOSED), &b"garbage ".repeat(100));
     disk.write(&path(source(5), SUFFIX_CLOSED), &header.encode());
     disk.write("journal/notes.txt", b"mine");
+    // Its only frame has lost a sector, as in a crash before the first sync, or other bytes.
+    for (number, is_crash) in [(6u128, true), (7, false)] {
+        let mut writer = Writer::new(Arc::new(disk.clone()), SETTINGS);
+        let incarnation = Incarnation(number);
+        writer
+            .append(&batch(&[&[b'x'; 2000]]), AT, || incarnation)
+            .unwrap();
+        let written = path(
+            SourceId {
+                incarnation,
+                sequence: 0,
+            },
+            SUFFIX_OPEN,
+        );
+        let mut bytes = disk.read(&written).unwrap();
+        match is_crash {
+            true => bytes[512..1024].fill(0),
+            false => bytes[700] ^= 1,
+        }
+        disk.write(&written, &bytes);
+    }
     let recovered = recover(&disk).unwrap();
     assert_eq!(recovered.closed, []);
+    let cut: Vec<&str> = recovered.cuts.iter().map(|cut| &*cut.path).collect();
+    let lost = |incarnation| SourceId {
+        incarnation: Incarnation(incarnation),
+        sequence: 0,
+    };
+    assert_eq!(
+        cut,
+        [path(source(1), SUFFIX_OPEN), path(lost(6), SUFFIX_OPEN)]
+    );
     let unusable: Vec<String> = recovered
         .unusable
         .iter()
@@ -568,35 +733,44 @@ fn recovery_quarantines_what_it_cannot_read_and_removes_what_holds_nothing() {
         quarantined(3),
         quarantined(4),
         quarantined(5),
+        path(lost(7), SUFFIX_QUARANTINED),
         "journal/notes.txt".into(),
     ];
     assert_eq!(unusable, expected);
     let again = recover(&disk).unwrap();
-    assert_eq!(again.unusable.len(), 4);
-    assert_eq!(disk.list(DIRECTORY).unwrap().len(), 4);
+    assert_eq!(again.unusable.len(), 5);
+    assert_eq!(disk.list(DIRECTORY).unwrap().len(), 5);
 }
 
 #[test]
 fn recovery_keeps_files_with_a_damaged_header() {
-    let disk = MemDisk::new();
-    let mut first = writer(&disk);
-    first.append(&batch(&[b"one"]), AT, mint).unwrap();
-    first.sync().unwrap();
-    let open = path(
-        SourceId {
-            incarnation: mint(),
-            sequence: 0,
-        },
-        SUFFIX_OPEN,
-    );
-    let mut bytes = disk.read(&open).unwrap();
-    bytes[3] ^= 1;
-    bytes.extend_from_slice(b"torn");
-    disk.write(&open, &bytes);
-    let recovered = recover(&disk).unwrap();
-    assert_eq!(recovered.closed[0].summary.rows(), 1);
-    assert_eq!(recovered.damages.len(), 1);
-    assert_eq!(recovered.damages[0].reason, Reason::FileHeader);
-    assert_eq!(recovered.cuts.len(), 1);
-    assert_eq!(recovered.cuts[0].to - recovered.cuts[0].from, 4);
+    // The second frame states that the header was synced.
+    for frames in [1, 2] {
+        let disk = MemDisk::new();
+        let mut writer = writer(&disk);
+        for _ in 0..frames {
+            writer.append(&batch(&[b"one"]), AT, mint).unwrap();
+            writer.sync().unwrap();
+        }
+        let open = path(source_of(0), SUFFIX_OPEN);
+        let mut bytes = disk.read(&open).unwrap();
+        bytes[3] ^= 1;
+        bytes.extend_from_slice(b"torn");
+        disk.write(&open, &bytes);
+        let recovered = recover(&disk).unwrap();
+        assert_eq!(recovered.closed[0].summary.rows(), frames);
+        let reasons: Vec<Reason> = recovered.damages.iter().map(|d| d.reason).collect();
+        let is_synced = frames == 2;
+        assert_eq!(reasons, [Reason::FileHeader][usize::from(!is_synced)..]);
+        let torn = recovered.cuts.last().unwrap();
+        assert_eq!(torn.to - torn.from, 4);
+        assert_eq!(recovered.cuts.len(), if is_synced { 1 } else { 2 });
+    }
+}
+
+fn source_of(sequence: u64) -> SourceId {
+    SourceId {
+        incarnation: mint(),
+        sequence,
+    }
 }

@@ -6,6 +6,9 @@
 //! - After an error every batch above [`Writer::durable_mark`] has failed, and its bytes are cut
 //!   off before its file is closed.
 //! - A file is closed only with rows in it, so the sequence numbers of closed files are dense.
+//! - A closed file ends with an end mark, which was synced under the file's first name. It goes in
+//!   before the last sync; nothing is appended behind it.
+//! - A frame states no greater synced length than [`Writer::sync`] has returned for.
 
 use std::fmt;
 use std::io;
@@ -14,11 +17,12 @@ use std::sync::Arc;
 use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp};
 
 use super::frame::{
-    BatchId, Codec, Encoder, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX,
-    FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
+    BatchId, Codec, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX,
+    FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX,
+    LABELS_MAX, labels_bytes,
 };
-use super::read::entry_id;
-use super::salvage::{remove_if_there, salvage};
+use super::read::{JournalFile, entry_id};
+use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::{ClosedFile, OpenState, Summary, Visible};
 use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
 use crate::disk::{AppendFile, Disk, ReadAt};
@@ -109,11 +113,9 @@ pub enum WriteError {
 impl WriteError {
     fn disk(operation: &'static str, path: &str, error: io::Error) -> WriteError {
         let path = path.to_owned();
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                WriteError::Full { path, error }
-            }
-            _ => WriteError::Disk {
+        match is_full(&error) {
+            true => WriteError::Full { path, error },
+            false => WriteError::Disk {
                 operation,
                 path,
                 error,
@@ -170,12 +172,24 @@ impl std::error::Error for WriteError {
     }
 }
 
-/// A length of a file, what is in it, and the mark of its last batch.
+/// A length of a file without its end mark, what is in it, and the mark of its last batch.
 #[derive(Clone, Copy, Default)]
 struct Reach {
     bytes: u64,
+    frames: u64,
     summary: Summary,
     mark: u64,
+}
+
+impl Reach {
+    /// What the end mark behind this says, if the file is synced so far when it is written.
+    fn end_mark(&self, synced: &Reach) -> EndMark {
+        EndMark {
+            frames: self.frames,
+            entries: self.summary.rows(),
+            synced_bytes: synced.bytes,
+        }
+    }
 }
 
 /// The file that is being written.
@@ -186,8 +200,35 @@ struct OpenFile {
     begun: Timestamp,
     appended: Reach,
     synced: Reach,
+    /// Whether it has its end mark. It has nothing unsynced then but between calls.
+    ended: bool,
     /// Whether the file's name is durable.
     named: bool,
+}
+
+impl OpenFile {
+    /// Appends the end mark.
+    fn end(&mut self) -> Result<(), WriteError> {
+        let mark = self.appended.end_mark(&self.synced);
+        let mark = mark.encode(self.source, self.appended.bytes);
+        self.file.append(&mark).map_err(|error| {
+            WriteError::disk("append to", &path(self.source, SUFFIX_OPEN), error)
+        })?;
+        self.ended = true;
+        Ok(())
+    }
+
+    /// Syncs what was appended, the first time with the file's name.
+    fn sync(&mut self, disk: &dyn Disk) -> Result<(), WriteError> {
+        let synced = self.file.sync();
+        synced.map_err(|error| WriteError::disk("sync", &path(self.source, SUFFIX_OPEN), error))?;
+        match self.named {
+            true => Ok(()),
+            false => disk
+                .sync_directory(DIRECTORY)
+                .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error)),
+        }
+    }
 }
 
 /// A new file, for appending and for reading.
@@ -202,14 +243,22 @@ struct Unclosed {
     fate: Fate,
 }
 
+impl Unclosed {
+    /// What readers may read of it.
+    fn state(&self) -> Option<OpenState> {
+        let reader = self.reader.as_ref()?;
+        Some(open_state(self.source, &self.synced, reader))
+    }
+}
+
 /// The next thing to do with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Nothing in it was synced: remove it.
     Remove,
-    /// It has a tail that failed, but no sync failed: cut that off, then rename it.
+    /// It has a tail that failed, but no sync failed: cut that off and end it, then rename it.
     Cut,
-    /// All of it is synced: rename it.
+    /// All of it is synced, with its end mark: rename it.
     Rename,
     /// A sync failed: it must not be synced again, so copy its good prefix to the final name.
     Salvage,
@@ -343,25 +392,31 @@ impl Writer {
     ///
     /// After an error all batches above [`Writer::durable_mark`] have failed.
     pub fn sync(&mut self) -> Result<(), WriteError> {
+        let open = self.open.as_ref();
+        // The end mark of a file that is large enough needs no sync of its own.
+        let ends = open.is_some_and(|open| open.appended.bytes >= self.settings.rotate_bytes);
+        self.sync_open(ends)
+    }
+
+    /// Syncs the current file, before with its end mark if it `ends` here.
+    fn sync_open(&mut self, ends: bool) -> Result<(), WriteError> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        if open.synced.bytes == open.appended.bytes {
+        let ends = ends && !open.ended;
+        if open.synced.bytes == open.appended.bytes && !ends {
             return Ok(());
         }
-        let path = path(open.source, SUFFIX_OPEN);
-        let synced = open
-            .file
-            .sync()
-            .map_err(|error| WriteError::disk("sync", &path, error))
-            .and_then(|()| match open.named {
-                true => Ok(()),
-                false => self
-                    .disk
-                    .sync_directory(DIRECTORY)
-                    .map_err(|error| WriteError::disk("sync the directory", DIRECTORY, error)),
-            });
-        match synced {
+        let mark = open.appended.mark;
+        let result = match ends {
+            true => open.end(),
+            false => Ok(()),
+        };
+        let (result, sync_failed) = match result {
+            Ok(()) => (open.sync(&*self.disk), true),
+            Err(error) => (Err(error), false),
+        };
+        match result {
             Ok(()) => {
                 open.named = true;
                 open.synced = open.appended;
@@ -370,8 +425,12 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                self.abandon(true);
-                Err(error)
+                self.abandon(sync_failed);
+                // Only the end mark may be missing; that is made up for.
+                match self.durable_mark == mark {
+                    true => Ok(()),
+                    false => Err(error),
+                }
             }
         }
     }
@@ -393,7 +452,7 @@ impl Writer {
                 || open.appended.bytes >= self.settings.rotate_bytes
         });
         if due {
-            self.sync()?;
+            self.sync_open(true)?;
             self.finish();
             let _ = self.settle();
         }
@@ -405,7 +464,7 @@ impl Writer {
     /// An error with [`Writer::durable_mark`] at the last mark says that all is durable but a file
     /// has not got its final name; [`super::recover`] gives it at the next start.
     pub fn close(&mut self) -> Result<(), WriteError> {
-        self.sync()?;
+        self.sync_open(true)?;
         self.finish();
         self.settle()
     }
@@ -455,6 +514,7 @@ impl Writer {
                 ..Reach::default()
             },
             synced: Reach::default(),
+            ended: false,
             named: false,
         });
         Ok(())
@@ -499,11 +559,13 @@ impl Writer {
                 first_number: number,
                 received,
                 batch_id,
+                synced_bytes: open.synced.bytes,
             };
             self.encoder
                 .encode(open.source, reach.bytes, &parts, &mut self.buffer);
             let written = open.file.append(&self.buffer);
             reach.bytes += self.buffer.len() as u64;
+            reach.frames += 1;
             if self.buffer.capacity() > BUFFER_BYTES_KEPT {
                 self.buffer = Vec::new();
             }
@@ -550,7 +612,7 @@ impl Writer {
     /// Takes no more frames into the current file, which is synced.
     fn finish(&mut self) {
         if let Some(open) = self.open.take() {
-            debug_assert_eq!(open.synced.bytes, open.appended.bytes);
+            debug_assert!(open.ended && open.synced.bytes == open.appended.bytes);
             self.set_aside(open, Fate::Rename);
         }
     }
@@ -602,18 +664,29 @@ impl Writer {
                     return Ok(None);
                 }
                 Fate::Cut => {
-                    disk.truncate(&from, file.synced.bytes)
-                        .map_err(failed("truncate"))?;
-                    file.fate = Fate::Rename;
+                    let Reach { bytes, .. } = file.synced;
+                    let mark = file.synced.end_mark(&file.synced);
+                    let ended = end_in_place(disk, file.source, &from, bytes, mark);
+                    file.fate = match &ended {
+                        Ok(_) => Fate::Rename,
+                        Err(error) if is_full(error) => Fate::Cut,
+                        // Perhaps at a sync, so it must not be synced again.
+                        Err(_) => Fate::Salvage,
+                    };
+                    ended.map_err(failed("cut"))?;
                 }
                 Fate::Rename => {
                     rename_once(disk, &from, &to).map_err(failed("rename"))?;
                     file.fate = Fate::Name;
                 }
                 Fate::Salvage => {
-                    if let Some(reader) = &file.reader {
-                        let synced = &file.synced;
-                        salvage(disk, file.source, &**reader, synced.bytes, &synced.summary)
+                    if let Some(state) = file.state() {
+                        let (synced, counts) = (&file.synced, file.synced.end_mark(&file.synced));
+                        JournalFile::from_open(&state)
+                            .map_err(io::Error::other)
+                            .and_then(|original| {
+                                salvage(disk, &original, synced.bytes, counts, &synced.summary)
+                            })
                             .map_err(failed("salvage"))?;
                     }
                     file.fate = Fate::NameCopy;
@@ -629,7 +702,7 @@ impl Writer {
                     return Ok(Some(ClosedFile {
                         path: to,
                         source: file.source,
-                        bytes: file.synced.bytes,
+                        bytes: file.synced.bytes + END_MARK_BYTES as u64,
                         summary: file.synced.summary,
                     }));
                 }
@@ -638,23 +711,24 @@ impl Writer {
     }
 
     fn publish(&self, closed: Option<ClosedFile>) {
-        let state = |source: SourceId, synced: &Reach, file: &Arc<dyn ReadAt>| OpenState {
-            path: path(source, SUFFIX_OPEN),
-            source,
-            synced_bytes: synced.bytes,
-            summary: synced.summary,
-            file: file.clone(),
-        };
-        let unclosed = self.unclosed.iter().filter_map(|file| {
-            let reader = file.reader.as_ref()?;
-            Some(state(file.source, &file.synced, reader))
-        });
+        let unclosed = self.unclosed.iter().filter_map(Unclosed::state);
         let open = self.open.iter();
-        let open = open.map(|open| state(open.source, &open.synced, &open.reader));
+        let open = open.map(|open| open_state(open.source, &open.synced, &open.reader));
         let readable = unclosed
             .chain(open)
             .filter(|state| state.summary.rows() > 0);
         self.visible.publish(readable.collect(), closed);
+    }
+}
+
+/// A file as readers see it.
+fn open_state(source: SourceId, synced: &Reach, file: &Arc<dyn ReadAt>) -> OpenState {
+    OpenState {
+        path: path(source, SUFFIX_OPEN),
+        source,
+        synced_bytes: synced.bytes,
+        summary: synced.summary,
+        file: file.clone(),
     }
 }
 

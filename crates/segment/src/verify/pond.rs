@@ -174,13 +174,23 @@ impl Checker<'_> {
         self.totals.bytes += journal.limit();
         self.totals.rows += scanned.summary.rows();
         let listed = scanned.damages.listed.len() as u64;
-        for damage in &scanned.damages.listed {
-            if is_open && damage.from >= scanned.good_end {
-                let bytes = damage.to - damage.from;
-                let what = format!("its last {bytes} bytes are no whole frame (yet)");
-                self.remark(path, &what);
-                continue;
+        for range in &scanned.unsynced.listed {
+            let what = match range.from >= scanned.good_end {
+                true => format!(
+                    "its last {} bytes are no whole frame (yet)",
+                    journal.limit() - range.from
+                ),
+                false => format!(
+                    "bytes {}..{} were lost before they were synced",
+                    range.from, range.to
+                ),
+            };
+            self.remark(path, &what);
+            if range.from >= scanned.good_end {
+                break;
             }
+        }
+        for damage in &scanned.damages.listed {
             let what = match damage.rows {
                 Some(rows) => format!("{}, {rows} rows", damage.reason),
                 None => damage.reason.to_string(),
