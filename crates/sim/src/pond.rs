@@ -293,6 +293,10 @@ impl Pond {
             recovered.cuts.len(),
             recovered.damages_count
         ));
+        // A crash takes what no sync had returned for, which is neither damage nor a riddle.
+        assert_eq!(recovered.damages, [], "a crash damages no journal file");
+        assert_eq!(recovered.unusable, [], "a crash leaves nothing unusable");
+        self.report.cuts += recovered.cuts.len() as u64;
         self.segments = self.reopen();
         self.segments.verify();
         let mut rows = self.segments.rows().expect("without faults");
@@ -391,5 +395,7 @@ fn rows_of(journal: &JournalFile) -> Option<Vec<Row>> {
             rows.push(row);
         }
     }
+    let damages = frames.into_damages();
+    assert_eq!(damages.listed, [], "a crash damages no journal file");
     Some(rows)
 }

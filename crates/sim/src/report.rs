@@ -15,6 +15,8 @@ pub struct Report {
     pub crashes: u64,
     /// Ends of the process without power loss.
     pub kills: u64,
+    /// Ranges that recovery cut, because no sync had covered them.
+    pub cuts: u64,
     /// Comparisons of the disk with the ledger.
     pub checks: u64,
     /// Rows that were looked at in those.
@@ -37,6 +39,7 @@ impl Report {
         self.errors += other.errors;
         self.crashes += other.crashes;
         self.kills += other.kills;
+        self.cuts += other.cuts;
         self.checks += other.checks;
         self.rows_checked += other.rows_checked;
         self.files_consumed += other.files_consumed;
@@ -49,13 +52,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} rows, {} acknowledged; {} errors, {} crashes, {} kills; {} files consumed; \
+            "{} rows, {} acknowledged; {} errors, {} crashes, {} kills, {} cuts; {} files consumed; \
              {} segments merged, {} errors; {} checks of {} rows",
             self.rows,
             self.acknowledgements,
             self.errors,
             self.crashes,
             self.kills,
+            self.cuts,
             self.files_consumed,
             self.segments_merged,
             self.segment_errors,

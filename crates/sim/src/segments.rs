@@ -14,7 +14,7 @@ use logpond_segment::build::{self, BuildError, DIRECTORY};
 use logpond_segment::compact::{self, Job, Live, Settings};
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Manifest, Profile, ReadError, SegmentFile};
-use logpond_segment::journal::{self, ClosedFile, JournalFile, Visible};
+use logpond_segment::journal::{ClosedFile, Visible};
 use logpond_segment::mem_disk::{MemDisk, Seeded};
 use logpond_segment::rows::{Plans, RowsView};
 use logpond_segment::verify;
@@ -104,7 +104,7 @@ impl Segments {
         let count = 1 + random.below(FILES_MAX);
         for file in visible.snapshot().closed.iter() {
             if self.holds(file.source) {
-                self.let_go(visible, file);
+                self.drop_journal(visible, file);
             } else if (files.len() as u64) < count {
                 files.push(file.clone());
             }
@@ -119,27 +119,11 @@ impl Segments {
         let built = built.map_err(|error| self.failed(id, &error))?;
         let segment = build::open(&self.disk, id).map_err(|error| self.failed(id, &error))?;
         self.live.push(segment);
+        assert_eq!(built.damages.listed, [], "a crash damages no journal file");
         for file in &files {
-            match built.damages.count {
-                0 => self.drop_journal(visible, file),
-                _ => self.let_go(visible, file),
-            }
+            self.drop_journal(visible, file);
         }
         Ok(Step::Consumed(files.len() as u64))
-    }
-
-    /// Removes a file, or puts it aside if parts of it are damaged: a crash may lose bytes that no
-    /// sync had returned for, and keep later ones.
-    fn let_go(&self, visible: &Visible, file: &ClosedFile) {
-        let scanned = JournalFile::from_closed(&self.disk, file).map(|journal| journal.scan());
-        match scanned {
-            Ok(Ok(scanned)) if scanned.damages.count > 0 => {
-                if journal::set_aside(&self.disk, file).is_ok() {
-                    visible.remove_closed(file.source);
-                }
-            }
-            _ => self.drop_journal(visible, file),
-        }
     }
 
     fn drop_journal(&self, visible: &Visible, file: &ClosedFile) {

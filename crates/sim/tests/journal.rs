@@ -53,6 +53,7 @@ fn every_acknowledged_row_is_there_once() {
         "too few acknowledgements: {total}"
     );
     assert!(total.crashes >= 8 * runs, "too few crashes: {total}");
+    assert!(total.cuts >= 2 * runs, "too few cuts: {total}");
     assert!(total.checks >= 20 * runs, "too few checks: {total}");
     assert!(total.errors >= 10 * runs, "too few errors: {total}");
     assert!(
