@@ -9,7 +9,7 @@ use crate::pond::{Pond, Scratch, files_below};
 use crate::surroundings::{program, say};
 
 /// Damaged copies that are tried.
-const CASES: u64 = 36;
+const CASES: u64 = 48;
 
 /// Records in each part of the data.
 const PART: usize = 3_000;
@@ -20,6 +20,8 @@ enum Damage {
     Flip,
     Zero,
     Truncate,
+    /// Journal files are cut between two frames.
+    Between,
 }
 
 #[test]
@@ -38,7 +40,13 @@ fn damaged_files_cost_only_what_was_in_them() {
         files.extend(files_below(&data, ".journal"));
         assert!(files.len() > segment_count, "no journal");
         let file = &files[(case as usize) % files.len()];
-        let damage = [Damage::Flip, Damage::Zero, Damage::Truncate][(case / 3) as usize % 3];
+        let damages = [
+            Damage::Flip,
+            Damage::Zero,
+            Damage::Truncate,
+            Damage::Between,
+        ];
+        let damage = damages[(case / 3) as usize % damages.len()];
         let context = inflict(file, damage, &mut random);
         let untouched = rows_of_others(&originals, file, &whole);
         let outcome = look(&data, &originals, &untouched, &context);
@@ -119,6 +127,11 @@ fn inflict(file: &Path, damage: Damage, random: &mut u64) -> String {
         Damage::Flip => bytes[start..end].iter_mut().for_each(|b| *b ^= 0x55),
         Damage::Zero => bytes[start..end].fill(0),
         Damage::Truncate => bytes.truncate(start),
+        Damage::Between => {
+            const FRAME_MARKER: &[u8] = b"\xF5LP\xFA";
+            let next = bytes[start..].windows(4).position(|w| w == FRAME_MARKER);
+            bytes.truncate(next.map_or(start, |at| start + at));
+        }
     }
     fs::write(file, &bytes).unwrap();
     format!("{damage:?} {start}..{end} of {}", file.display())
