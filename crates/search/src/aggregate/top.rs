@@ -114,10 +114,20 @@ impl Top {
     }
 
     /// Adds what another counted by the same field.
-    pub fn merge(&mut self, other: Top) {
+    pub fn merge(&mut self, mut other: Top) {
         debug_assert_eq!(self.field, other.field);
+        if other.values.len() > self.values.len() {
+            std::mem::swap(self, &mut other);
+        }
         self.missing += other.missing;
         self.uncounted += other.uncounted;
+        let has_room = self.values.len() + other.values.len() <= VALUES_MAX
+            && self.bytes + other.bytes <= BYTES_MAX;
+        if has_room {
+            let values = other.values.into_iter();
+            return values
+                .for_each(|(value, tally)| self.add_text(&value, tally.count, tally.types));
+        }
         // Frequent values first: if room runs out, it is for rare ones.
         for row in sorted(other.values) {
             self.add_text(&row.value, row.count, row.types);

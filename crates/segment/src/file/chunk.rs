@@ -116,7 +116,7 @@ impl ChunkEncoder {
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
-        let entry = self.page(&codes.dictionary, codes.size, page, pages)?;
+        let entry = self.page(&codes.dictionary, (codes.size, codes.size), page, pages)?;
         pages.entry.dictionary = Some(entry);
         Ok(())
     }
@@ -160,7 +160,7 @@ impl ChunkEncoder {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let entry = self.page(&body, rows.len(), page, pages)?;
+        let entry = self.page(&body, (rows.len(), present.len()), page, pages)?;
         pages.first_data_page.get_or_insert(entry.offset as i64);
         pages.offsets.append_row_count(rows.len() as i64);
         pages
@@ -173,7 +173,7 @@ impl ChunkEncoder {
     fn page(
         &mut self,
         body: &[u8],
-        rows: usize,
+        (rows, values): (usize, usize),
         page: impl FnOnce(Bytes) -> Page,
         pages: &mut Pages,
     ) -> Result<PageEntry, ParquetError> {
@@ -192,6 +192,7 @@ impl ChunkEncoder {
             plain_bytes: body.len() as u32,
             crc: crc32c::crc32c(written),
             rows: rows as u32,
+            values: values as u32,
         })
     }
 

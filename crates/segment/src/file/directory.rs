@@ -22,6 +22,8 @@ pub struct PageEntry {
     pub crc: u32,
     /// Rows that the page covers; values in a dictionary.
     pub rows: u32,
+    /// Of these, rows with a value.
+    pub values: u32,
 }
 
 /// The pages of one column in one row group.
@@ -300,7 +302,8 @@ impl WordsEntry {
 
 fn write_page(page: &PageEntry, offset: &mut u64, out: &mut Vec<u8>) {
     write_varint(zigzag(page.offset.wrapping_sub(*offset) as i64), out);
-    for part in [page.bytes, page.header_bytes, page.plain_bytes, page.rows] {
+    let lengths = [page.bytes, page.header_bytes, page.plain_bytes];
+    for part in lengths.into_iter().chain([page.rows, page.values]) {
         write_varint(u64::from(part), out);
     }
     out.extend_from_slice(&page.crc.to_le_bytes());
@@ -314,6 +317,7 @@ fn read_page(offset: &mut u64, input: &mut &[u8]) -> Result<PageEntry, Malformed
         header_bytes: read_u32(input)?,
         plain_bytes: read_u32(input)?,
         rows: read_u32(input)?,
+        values: read_u32(input)?,
         crc: read_crc(input)?,
     };
     *offset = page.offset.wrapping_add(u64::from(page.bytes));
@@ -436,6 +440,7 @@ mod tests {
             plain_bytes: 400,
             crc: 7,
             rows: 10,
+            values: 9,
         };
         let mut directory = Directory::default();
         directory.counts.rows = 10;

@@ -144,11 +144,6 @@ impl Page {
         Ok(Page { body, rows, parts })
     }
 
-    /// Whether no row has a value.
-    pub(super) fn is_without_values(&self) -> bool {
-        self.parts.count == 0
-    }
-
     /// The values of all rows.
     pub(super) fn decode(
         self,

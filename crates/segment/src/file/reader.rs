@@ -542,13 +542,13 @@ impl RowGroupReader<'_> {
             [page] => page,
             pages => &pages[block],
         };
-        let body = self.page(page)?;
-        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
-        let decoded = page::Page::new(body, rows, optional).map_err(wrong)?;
-        if decoded.is_without_values() {
+        if page.values == 0 && optional {
             // A block of other kinds of rows: the dictionary is of no use to it.
             return Ok(Column::Absent);
         }
+        let body = self.page(page)?;
+        let wrong = |Malformed(what)| damaged(page.offset, u64::from(page.bytes), what);
+        let decoded = page::Page::new(body, rows, optional).map_err(wrong)?;
         self.load_dictionary(number, physical)?;
         decoded
             .decode(physical, self.dictionaries[number].as_ref())
