@@ -1,8 +1,9 @@
 //! Making segments: from closed journal files, and from other segments.
 //!
 //! Invariants:
-//! - A source goes into a segment whole or not at all (R4): what cannot be read ends the merge, and
-//!   rows written are counted against the rows of the sources.
+//! - A source goes into a segment whole or not at all (R4): what cannot be read ends the merge.
+//!   What was written is read back before anything depends on it: its lines must be those of the
+//!   journal files or segments it was made of, source by source, by number and sum of hashes.
 //! - The file is complete and synced under a temporary name before it gets its own; only a file
 //!   with its own name is a segment.
 //! - What failed is discarded before anything else is made ([`discard`]). So of two live segments
@@ -25,6 +26,7 @@ use crate::file::{
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
 use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
 use crate::tally::Tally;
+use crate::verify;
 
 /// Directory of the segments.
 pub const DIRECTORY: &str = "segments";
@@ -57,6 +59,8 @@ pub enum BuildError {
     Input(ReadError),
     /// The segment cannot be encoded or written.
     Write(ParquetError),
+    /// The segment that was written does not hold what went into it.
+    Differs(ReadError),
     /// The disk failed.
     Disk(io::Error),
     /// The caller wanted it to stop.
@@ -69,6 +73,7 @@ impl fmt::Display for BuildError {
             BuildError::Journal(_) => "a journal file cannot be opened",
             BuildError::Input(_) => "a segment cannot be merged",
             BuildError::Write(_) => "a segment cannot be written",
+            BuildError::Differs(_) => "a segment does not hold what went into it; nothing is lost",
             BuildError::Disk(_) => "the disk failed while a segment was made",
             BuildError::Stopped => "the making of a segment was stopped",
         })
@@ -81,6 +86,7 @@ impl std::error::Error for BuildError {
             BuildError::Journal(error) => Some(error),
             BuildError::Input(error) => Some(error),
             BuildError::Write(error) => Some(error),
+            BuildError::Differs(error) => Some(error),
             BuildError::Disk(error) => Some(error),
             BuildError::Stopped => None,
         }
@@ -151,6 +157,7 @@ pub fn from_journal(
     let mut writer = SegmentWriter::new(file, id, Profile::Hot, counts, schema.clone(), sources)?;
     writer.write(&builder.take(&schema))?;
     let written = writer.finish()?;
+    prove(disk, id)?;
     publish(disk, id)?;
     Ok(Built { written, damages })
 }
@@ -158,6 +165,16 @@ pub fn from_journal(
 /// The number of a record within its incarnation.
 fn number_of(id: Id, incarnation: Incarnation) -> u64 {
     (id.0 & ((1 << 80) - 1)).wrapping_sub(incarnation.entropy_base()) as u64
+}
+
+/// Reads a finished file back and compares its lines with the sources.
+fn prove(disk: &dyn Disk, id: Id) -> Result<(), BuildError> {
+    let file = disk.open(&path(id, SUFFIX_TEMPORARY))?;
+    let proven = SegmentFile::open(file).and_then(|segment| verify::lines(&segment));
+    proven.map_err(|error| match error {
+        ReadError::Disk(error) => BuildError::Disk(error),
+        ReadError::Damaged(_) => BuildError::Differs(error),
+    })
 }
 
 /// Gives a finished file its own name.
@@ -224,6 +241,7 @@ pub fn merge(
     }
     writer.write(&builder.take(&schema))?;
     let written = writer.finish()?;
+    prove(disk, id)?;
     publish(disk, id)?;
     Ok(written)
 }

@@ -77,6 +77,26 @@ pub fn deep(segment: &SegmentFile) -> io::Result<Vec<Damage>> {
     check(segment, true).map(|checked| checked.damages)
 }
 
+/// Rebuilds every line of a segment and compares each source with what the manifest says of it, as
+/// [`deep`] does, but reads only what that takes.
+///
+/// # Errors
+/// When the segment is damaged, or its rows are not those of its sources; when the disk fails.
+pub fn lines(segment: &SegmentFile) -> Result<(), ReadError> {
+    let directory = segment.read_directory()?;
+    let mut lines = Lines::new(segment, true);
+    for (number, group) in directory.row_groups.iter().enumerate() {
+        let mut reader = segment.row_group(&directory, number);
+        for block in 0..group.blocks.len() {
+            lines.add_block(&mut reader, &directory, block)?;
+        }
+    }
+    match lines.compare() {
+        Some(damage) => Err(ReadError::Damaged(damage)),
+        None => Ok(()),
+    }
+}
+
 fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
     let mut checked = Checked::default();
     let damages = &mut checked.damages;
@@ -96,12 +116,7 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
         };
         note(ReadError::Damaged(damage), damages)?;
     }
-    let mut lines = Lines {
-        segment,
-        tallies: lines.then(|| vec![Tally::default(); segment.manifest().sources.len()]),
-        plans: Plans::default(),
-        line: Vec::new(),
-    };
+    let mut lines = Lines::new(segment, lines);
     for group in 0..directory.row_groups.len() {
         let mut reader = segment.row_group(&directory, group);
         if let Err(error) = reader.check_tokens() {
@@ -123,7 +138,7 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
         }
     }
     if damages.is_empty() {
-        lines.compare(damages);
+        damages.extend(lines.compare());
     }
     Ok(checked)
 }
@@ -137,7 +152,17 @@ struct Lines<'a> {
     line: Vec<u8>,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(segment: &'a SegmentFile, counts_lines: bool) -> Lines<'a> {
+        let sources = segment.manifest().sources.len();
+        Lines {
+            segment,
+            tallies: counts_lines.then(|| vec![Tally::default(); sources]),
+            plans: Plans::default(),
+            line: Vec::new(),
+        }
+    }
+
     /// Reads a block; gives its rows.
     fn add_block(
         &mut self,
@@ -168,20 +193,18 @@ impl Lines<'_> {
     }
 
     /// Compares every source with the manifest.
-    fn compare(&self, damages: &mut Vec<Damage>) {
+    fn compare(&self) -> Option<Damage> {
         let sources = &self.segment.manifest().sources;
         let tallies = self.tallies.iter().flatten();
         let differs = sources
             .iter()
             .zip(tallies)
             .any(|(source, tally)| (source.rows, source.hash) != (tally.rows, tally.hash_sum));
-        if differs {
-            damages.push(Damage {
-                offset: 0,
-                bytes: self.segment.bytes(),
-                what: "the rows are not those of the source",
-            });
-        }
+        differs.then(|| Damage {
+            offset: 0,
+            bytes: self.segment.bytes(),
+            what: "the rows are not those of the source",
+        })
     }
 }
 

@@ -451,6 +451,12 @@ impl Worker {
                 self.set_aside_damaged(&inputs);
                 return Err(self.failed(id, "segments could not be merged", &error));
             }
+            Err(error @ BuildError::Differs(_)) => {
+                // Whichever it is that is not as its manifest says, they are whole as they are.
+                let ids = inputs.iter().map(|input| input.file().manifest().id);
+                self.unmergeable.extend(ids);
+                return Err(self.failed(id, "segments could not be merged", &error));
+            }
             Err(BuildError::Stopped) => {
                 self.failed(id, "", &BuildError::Stopped);
                 return Ok(());

@@ -212,6 +212,65 @@ fn rows_that_do_not_add_up_end_the_writing() {
     }
 }
 
+/// What is written must hold what it was made of, line by line (R4).
+#[test]
+fn lines_that_differ_make_no_segment() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[40]);
+    let alter = |entry: &Entry<'_>| {
+        let mut record = decode(entry).into_owned();
+        if entry.raw == b"17" {
+            record.message = Message::Part(Value::Str("71".into()));
+        }
+        record
+    };
+    let built = from_journal(&disk, Id(1), &files, |entry| alter(entry));
+    assert!(matches!(built, Err(BuildError::Differs(_))));
+    discard(&disk, Id(1)).unwrap();
+    assert_eq!(names(&disk), [""; 0]);
+}
+
+/// A segment whose rows are not what its manifest says does not get into a merge unnoticed.
+#[test]
+fn a_merge_of_other_rows_than_the_sources_say_is_not_kept() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[30, 1]);
+    let whole = build(&disk, 1, &files[1..]);
+    let mut builder = RowsBuilder::new();
+    let journal = JournalFile::from_closed(&disk, &files[0]).unwrap();
+    let mut frames = journal.frames();
+    while let Some(frame) = frames.next().unwrap() {
+        for entry in frame.entries() {
+            let row = number_of(entry.id, files[0].source.incarnation);
+            builder.push(&decode(&entry), row, 0, entry.raw.len());
+        }
+    }
+    let source = SourceEntry {
+        source: files[0].source,
+        rows: 30,
+        hash: files[0].summary.tally.hash_sum ^ 1,
+    };
+    let counts = builder.counts();
+    let schema = counts.schema();
+    let file = disk.create(&path(Id(2), SUFFIX_LIVE)).unwrap();
+    let mut writer = SegmentWriter::new(
+        file,
+        Id(2),
+        Profile::Hot,
+        counts,
+        schema.clone(),
+        vec![source],
+    )
+    .unwrap();
+    writer.write(&builder.take(&schema)).unwrap();
+    writer.finish().unwrap();
+    let other = open(&disk, Id(2)).unwrap();
+    let merged = merge(&disk, Id(9), &[other, whole], Profile::Hot, &|| false);
+    assert!(matches!(merged, Err(BuildError::Differs(_))));
+    discard(&disk, Id(9)).unwrap();
+    assert_eq!(names(&disk).len(), 2);
+}
+
 #[test]
 fn a_damaged_input_ends_a_merge_and_stays_as_it_is() {
     let disk = MemDisk::new();
