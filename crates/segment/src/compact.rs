@@ -21,7 +21,7 @@ use crate::sources::SourceSet;
 const TIER_RAW_BYTES_BASE: u64 = 1 << 10;
 
 /// Segments of one tier differ by less than this factor.
-const TIER_FACTOR_LOG2: u32 = 2;
+const TIER_FACTOR_LOG2: u32 = 3;
 
 /// A live segment, as its manifest describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,11 +84,11 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 1 GiB, 4 to 8 inputs, 64 to pack, a day, a day.
+    /// 1 GiB, 8 inputs, 64 to pack, a day, a day.
     fn default() -> Settings {
         Settings {
             target_raw_bytes: 1 << 30,
-            fan_in_min: 4,
+            fan_in_min: 8,
             fan_in_max: 8,
             pack_in_max: 64,
             bucket_ns: 86_400_000_000_000,

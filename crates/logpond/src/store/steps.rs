@@ -18,8 +18,9 @@ use super::live::{LiveSegment, LiveSet, holds};
 use super::{Parts, Policy};
 use crate::telemetry::{Counter, Exposition, Metrics, warn};
 
-/// Journal data that goes into one segment at most; it is held in memory while it is sorted.
-const CONSUME_BYTES_MAX: u64 = 24 << 20;
+/// Journal data that goes into one segment at most; it is held in memory while it is sorted. What is
+/// waiting together is rewritten less often by merges.
+const CONSUME_BYTES_MAX: u64 = 48 << 20;
 
 /// Bytes of lines in the row groups that a merge holds decoded at a time. Decoded rows take about
 /// as much memory as their lines.

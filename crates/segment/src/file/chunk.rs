@@ -46,6 +46,8 @@ pub(super) struct Input<'a> {
     pub(super) column: &'a Column,
     pub(super) optional: bool,
     pub(super) physical: Physical,
+    /// Whether codes have a meaning of their own, so that a dictionary lists all values.
+    pub(super) keeps_codes: bool,
     pub(super) order: &'a [u32],
     /// The blocks as ranges of `order`.
     pub(super) blocks: &'a [Range<usize>],
@@ -296,63 +298,80 @@ fn write_values(column: &Column, physical: Physical, rows: &[u32], out: &mut Vec
     }
 }
 
-/// A dictionary and the code of every row.
-enum RowCodes<'a> {
-    Strings(&'a StringColumn),
-    Numbers(Vec<u32>),
-}
-
+/// A dictionary of the values of a row group, and their codes.
 struct Codes<'a> {
     rows: RowCodes<'a>,
     size: usize,
     dictionary: Vec<u8>,
 }
 
+/// Where the codes of rows are from.
+enum RowCodes<'a> {
+    /// The column's own codes, and what stands for them in this row group.
+    Strings(&'a StringColumn, Vec<u32>),
+    /// A code for each row.
+    Numbers(Vec<u32>),
+}
+
 impl<'a> Codes<'a> {
     /// A dictionary for the column, if one makes it smaller.
     fn choose(input: &Input<'a>) -> Option<Codes<'a>> {
         match input.column {
-            Column::Strings(strings) => Codes::of_strings(strings),
+            Column::Strings(strings) => Codes::of_strings(input, strings),
             Column::Ints(numbers) => {
-                let keys = numbers.values.iter().map(|v| v.to_le_bytes());
-                Codes::of_numbers(input, keys)
+                Codes::of_numbers(input, |row| numbers.values[row].to_le_bytes())
             }
             Column::Floats(numbers) => {
-                let keys = numbers.values.iter().map(|v| v.to_le_bytes());
-                Codes::of_numbers(input, keys)
+                Codes::of_numbers(input, |row| numbers.values[row].to_le_bytes())
             }
             Column::Bools(_) | Column::Absent => None,
         }
     }
 
-    fn of_strings(strings: &'a StringColumn) -> Option<Codes<'a>> {
-        let size = strings.values.len();
-        let bytes = strings.values.bytes().len() + size * 4;
-        if size == 0 || size * 2 > strings.codes.len() || bytes > DICTIONARY_BYTES_MAX {
+    fn of_strings(input: &Input<'_>, strings: &'a StringColumn) -> Option<Codes<'a>> {
+        // The column may be that of several row groups.
+        let unused = if input.keeps_codes { 0 } else { NULL };
+        let mut codes = vec![unused; strings.values.len()];
+        let used = input.order.iter().map(|row| strings.codes[*row as usize]);
+        used.filter(|code| *code != NULL)
+            .for_each(|code| codes[code as usize] = 0);
+        let (mut size, mut bytes) = (0u32, 0);
+        for (code, text) in codes.iter_mut().zip(strings.values.iter()) {
+            if *code != NULL {
+                *code = size;
+                size += 1;
+                bytes += text.len() + 4;
+            }
+        }
+        if size == 0 || size as usize * 2 > input.order.len() || bytes > DICTIONARY_BYTES_MAX {
             return None;
         }
         let mut dictionary = Vec::with_capacity(bytes);
-        plain::encode_bytes(strings.values.iter(), &mut dictionary);
+        let in_use = codes.iter().zip(strings.values.iter());
+        let in_use = in_use.filter(|(code, _)| **code != NULL);
+        plain::encode_bytes(in_use.map(|(_, text)| text), &mut dictionary);
         Some(Codes {
-            rows: RowCodes::Strings(strings),
-            size,
+            rows: RowCodes::Strings(strings, codes),
+            size: size as usize,
             dictionary,
         })
     }
 
-    fn of_numbers(input: &Input<'_>, keys: impl Iterator<Item = [u8; 8]>) -> Option<Codes<'a>> {
+    fn of_numbers(input: &Input<'_>, key: impl Fn(usize) -> [u8; 8]) -> Option<Codes<'a>> {
         let mut known = hashbrown::HashTable::<(u64, u32)>::new();
         let mut dictionary = Vec::new();
-        let mut codes = Vec::with_capacity(input.order.len());
-        for (row, key) in keys.enumerate() {
-            if !has_value(input.column, row as u32) {
-                codes.push(NULL);
-                continue;
-            }
+        let rows = input.order.iter().max().map_or(0, |row| *row as usize + 1);
+        let mut codes = vec![NULL; rows];
+        for &row in input
+            .order
+            .iter()
+            .filter(|row| has_value(input.column, **row))
+        {
+            let key = key(row as usize);
             let bits = u64::from_le_bytes(key);
             let hash = spread(bits);
             let found = known.find(hash, |(b, _)| *b == bits).map(|(_, code)| *code);
-            codes.push(match found {
+            codes[row as usize] = match found {
                 Some(code) => code,
                 None => {
                     let code = known.len() as u32;
@@ -363,10 +382,10 @@ impl<'a> Codes<'a> {
                     known.insert_unique(hash, (bits, code), |(b, _)| spread(*b));
                     code
                 }
-            });
+            };
         }
         let size = known.len();
-        let pays = size > 0 && size * 4 <= codes.len();
+        let pays = size > 0 && size * 4 <= input.order.len();
         pays.then_some(Codes {
             rows: RowCodes::Numbers(codes),
             size,
@@ -376,7 +395,7 @@ impl<'a> Codes<'a> {
 
     fn of_row(&self, row: u32) -> u32 {
         match &self.rows {
-            RowCodes::Strings(strings) => strings.codes[row as usize],
+            RowCodes::Strings(strings, codes) => codes[strings.codes[row as usize] as usize],
             RowCodes::Numbers(codes) => codes[row as usize],
         }
     }

@@ -19,6 +19,9 @@ pub(super) const KEY_TAIL: &str = "logpond.tail";
 /// What the checksum's place holds while it is computed.
 pub(super) const CRC_PLACEHOLDER: &str = "crc32c:00000000";
 
+/// The place of `_time_source` among the fixed columns; its codes are read without their names.
+pub(super) const TIME_SOURCE: usize = 5;
+
 /// The fixed columns, in the order of the file; the columns of fields follow.
 pub(super) const FIXED: [(&str, ColumnType, bool); 11] = [
     ("_time", ColumnType::Int, false),

@@ -12,7 +12,7 @@ use super::directory::{
     WordsEntry,
 };
 use super::footer::{
-    FIELDS_FROM, FIXED, KEY_DIRECTORY, KEY_MANIFEST, MORE, physical, tail_is_whole,
+    FIELDS_FROM, FIXED, KEY_DIRECTORY, KEY_MANIFEST, MORE, TIME_SOURCE, physical, tail_is_whole,
 };
 use super::manifest::Manifest;
 use super::page::{self, Dictionary, Physical};
@@ -435,7 +435,7 @@ impl RowGroupReader<'_> {
     /// Where the event times of a block's rows are from, as numbers of
     /// [`logpond_record::TimeSource`].
     pub fn time_sources(&mut self, block: usize) -> Result<Vec<u32>, ReadError> {
-        Ok(self.fixed_strings(5, block)?.codes)
+        Ok(self.fixed_strings(TIME_SOURCE, block)?.codes)
     }
 
     /// The lines of a block that are kept whole, and the texts of slots that render differently.

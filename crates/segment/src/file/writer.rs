@@ -15,7 +15,8 @@ use super::directory::{
     BlockEntry, Directory, RowGroupEntry, TOKEN_PART_BYTES, TokensEntry, WordsEntry,
 };
 use super::footer::{
-    CRC_PLACEHOLDER, FIXED, KEY_DIRECTORY, KEY_MANIFEST, KEY_TAIL, Sink, parquet_schema, physical,
+    CRC_PLACEHOLDER, FIXED, KEY_DIRECTORY, KEY_MANIFEST, KEY_TAIL, Sink, TIME_SOURCE,
+    parquet_schema, physical,
 };
 use super::index::RowGroupTokens;
 use super::manifest::{Manifest, SourceEntry};
@@ -242,6 +243,7 @@ impl SegmentWriter {
                 column,
                 optional,
                 physical: physical(kind),
+                keeps_codes: number == TIME_SOURCE,
                 order,
                 blocks,
             };

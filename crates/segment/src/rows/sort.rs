@@ -43,7 +43,7 @@ fn by_time(rows: &Rows, row: u32) -> (i64, u32, i64) {
 /// The order in which the rows of a slice are stored: grouped by fields of few distinct values
 /// (measured here, on these rows), then by time, then by source and number.
 pub fn sorted_order(rows: &Rows, slice: &[u32]) -> Vec<u32> {
-    let keys = sort_keys(rows);
+    let keys = sort_keys(rows, slice.len());
     let group = |row: u32| {
         keys.iter().fold(0, |key, (column, bits)| {
             (key << bits) | rank(column, row as usize)
@@ -60,7 +60,7 @@ fn rank(column: &StringColumn, row: usize) -> u64 {
 }
 
 /// The columns to group by with the bits of their ranks, most telling first.
-fn sort_keys(rows: &Rows) -> Vec<(&StringColumn, u32)> {
+fn sort_keys(rows: &Rows, rows_count: usize) -> Vec<(&StringColumn, u32)> {
     let mut candidates: Vec<(usize, &StringColumn)> = rows
         .fields
         .iter()
@@ -78,7 +78,7 @@ fn sort_keys(rows: &Rows) -> Vec<(&StringColumn, u32)> {
     let mut groups = 1;
     let mut keys = Vec::new();
     for (distinct, strings) in candidates {
-        if keys.len() < FIELDS_MAX && rows.len() / (groups * distinct) >= ROWS_PER_GROUP_MIN {
+        if keys.len() < FIELDS_MAX && rows_count / (groups * distinct) >= ROWS_PER_GROUP_MIN {
             groups *= distinct;
             keys.push((strings, usize::BITS - distinct.leading_zeros()));
         }
