@@ -26,9 +26,12 @@ use crate::store::LiveSegment;
 /// Above it they forget all, and read again what they need.
 const KEPT_BYTES_MAX: u64 = 48 << 20;
 
-/// Row groups that are opened at a time where nothing was found before. Each may have its keys and
+/// Row groups that are opened at a time where next to nothing was found before. Each may have its keys and
 /// some decoded blocks in memory before its turn comes.
 const GROUPS_AHEAD_MAX: usize = 8;
+
+/// Rows that are next to nothing: the next ones will be asked for soon.
+const ROWS_FEW: usize = 64;
 
 /// Bytes of lines in the decoded blocks that a row group keeps when it is opened ahead of its turn.
 const KEPT_AHEAD_BYTES_MAX: u64 = 4 << 20;
@@ -198,7 +201,10 @@ impl<'s> SegmentRows<'s> {
             start: Start::of(search),
             waiting,
             active: Vec::new(),
-            groups_ahead: 1,
+            groups_ahead: match search.scope.filter {
+                Filter::All => 1,
+                _ => 2,
+            },
             scratch: Scratch::new(),
             buffer: Vec::new(),
             rows_since_check: 0,
@@ -250,7 +256,8 @@ impl<'s> SegmentRows<'s> {
         first
     }
 
-    /// Opens the next row groups: one, and more of them the longer nothing was found.
+    /// Opens the next row groups: one or two, and more of them the longer next to nothing was
+    /// found.
     fn open_next(
         &mut self,
         out: &mut Output,
@@ -270,17 +277,17 @@ impl<'s> SegmentRows<'s> {
             .share(groups.len(), Vec::new, open, check)?;
         let mut opened: Vec<_> = opened.into_iter().flatten().collect();
         opened.sort_unstable_by_key(|(number, _)| *number);
-        let mut found = false;
+        let mut found = 0;
         for (_, active) in opened {
             let active = active?;
             if active.keys.is_empty() {
                 settle(self.opened, &active.group, &active.scan, trailer);
             } else {
-                found = true;
+                found += active.keys.len();
                 self.active.push(active);
             }
         }
-        self.groups_ahead = match found {
+        self.groups_ahead = match found > ROWS_FEW {
             true => 1,
             false => (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX),
         };

@@ -1,6 +1,6 @@
 //! What the scans of one segment's row groups share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
 
@@ -46,27 +46,55 @@ impl<'a> SegmentScan<'a> {
     }
 
     /// The words of a row group that hold the search's parts, with the bytes read for it; `None`
-    /// if the row group's words are not kept. Who comes second waits for the first.
+    /// if the row group's words are not kept.
     pub(super) fn hits(&self, group: usize) -> Result<Option<(Arc<PartHits>, u64)>, ReadError> {
         let Some(number) = self.directory.words_of(group) else {
             return Ok(None);
         };
+        let mut bytes_read = 0;
+        if matches!(self.lists[number].try_lock(), Err(TryLockError::WouldBlock)) {
+            // Another thread reads it: meanwhile, one that is needed soon.
+            bytes_read += self.read_beside(number)?;
+        }
         let mut known = self.lists[number]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(hits) = &*known {
-            return Ok(Some((Arc::clone(hits), 0)));
+        let hits = match &*known {
+            Some(hits) => Arc::clone(hits),
+            None => {
+                bytes_read += u64::from(self.directory.words[number].bytes);
+                Arc::clone(known.insert(self.read(number)?))
+            }
+        };
+        Ok(Some((hits, bytes_read)))
+    }
+
+    /// Reads a list next to this one that nobody has read or is reading; gives its length.
+    fn read_beside(&self, number: usize) -> Result<u64, ReadError> {
+        for beside in [number.checked_sub(1), number.checked_add(1)] {
+            let list = beside.and_then(|beside| Some((beside, self.lists.get(beside)?)));
+            if let Some((beside, list)) = list
+                && let Ok(mut known) = list.try_lock()
+                && known.is_none()
+            {
+                *known = Some(self.read(beside)?);
+                return Ok(u64::from(self.directory.words[beside].bytes));
+            }
         }
-        let list = &self.directory.words[number];
-        let words = self.file.words(list)?;
-        let parts = self.evaluator.token_parts();
+        Ok(0)
+    }
+
+    fn read(&self, number: usize) -> Result<Arc<PartHits>, ReadError> {
+        let words = self.file.words(&self.directory.words[number])?;
         let holding = |part: &TokenPart| {
             let words = words.holding(&part.text, part.at_start, part.at_end, part.folded);
             words.map(|words| words.into_iter().map(Box::from).collect())
         };
-        let hits = parts.iter().map(|part| (part.clone(), holding(part)));
-        let hits = Arc::new(PartHits(hits.collect()));
-        *known = Some(Arc::clone(&hits));
-        Ok(Some((hits, u64::from(list.bytes))))
+        let parts = self.evaluator.token_parts().into_iter();
+        let hits = parts.map(|part| {
+            let words = holding(&part);
+            (part, words)
+        });
+        Ok(Arc::new(PartHits(hits.collect())))
     }
 }
