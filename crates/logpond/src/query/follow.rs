@@ -10,7 +10,7 @@ use std::time::Duration;
 use logpond_protocol::intake::Parser;
 use logpond_record::SourceId;
 use logpond_search::Scratch;
-use logpond_segment::disk::ReadAt;
+use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
 
 use super::output::Output;
@@ -26,6 +26,45 @@ struct Tail {
     path: String,
     file: Arc<dyn ReadAt>,
     offset: u64,
+}
+
+impl Tail {
+    /// How far the file may be read now: never beyond what was synced.
+    fn find_end(&mut self, snapshot: &Snapshot, disk: &dyn Disk) -> Result<u64, QueryError> {
+        if let Some(open) = snapshot.open.iter().find(|o| o.source == self.source) {
+            return Ok(open.synced_bytes);
+        }
+        // After a failed sync it is a copy that was closed; it differs behind what was synced.
+        let closed = snapshot.closed.iter().find(|c| c.source == self.source);
+        if let Some(closed) = closed
+            && let Ok(file) = disk.open(&closed.path)
+        {
+            self.file = file;
+            return Ok(closed.bytes);
+        }
+        // Its segment has replaced it since the last look. It was closed itself if it ends as
+        // closed files do.
+        let bytes = self.file.bytes().map_err(io_error)?;
+        let scanned = self.up_to(bytes)?.scan().map_err(io_error)?;
+        if scanned.is_ended() {
+            return Ok(bytes);
+        }
+        let path = &self.path;
+        let what = "its last records cannot be followed, since a sync of it failed";
+        Err(QueryError::Disk(format!("{path}: {what}")))
+    }
+
+    fn up_to(&self, limit: u64) -> Result<JournalFile, QueryError> {
+        let state = OpenState {
+            path: self.path.clone(),
+            source: self.source,
+            synced_bytes: limit,
+            summary: Summary::default(),
+            file: self.file.clone(),
+        };
+        let file = JournalFile::from_open(&state);
+        file.map_err(|e| QueryError::Disk(format!("{}: {e}", self.path)))
+    }
 }
 
 pub(super) struct Follower<'a> {
@@ -100,14 +139,8 @@ impl<'a> Follower<'a> {
         self.tails.sort_by_key(|t| t.source);
         let mut tails = std::mem::take(&mut self.tails);
         for tail in &mut tails {
-            let open = snapshot.open.iter().find(|o| o.source == tail.source);
-            // A file that is not open any more is complete, also if its segment has replaced it.
-            let limit = match open {
-                Some(open) => Ok(open.synced_bytes),
-                None => tail.file.bytes(),
-            };
-            let read = limit
-                .map_err(io_error)
+            let read = tail
+                .find_end(&snapshot, &*self.engine.disk)
                 .and_then(|limit| self.read(tail, limit, out, trailer));
             match read {
                 Err(QueryError::Disk(what)) => trailer.miss(what),
@@ -150,15 +183,7 @@ impl<'a> Follower<'a> {
         if limit <= tail.offset {
             return Ok(());
         }
-        let state = OpenState {
-            path: tail.path.clone(),
-            source: tail.source,
-            synced_bytes: limit,
-            summary: Summary::default(),
-            file: tail.file.clone(),
-        };
-        let file = JournalFile::from_open(&state);
-        let file = file.map_err(|e| QueryError::Disk(format!("{}: {e}", tail.path)))?;
+        let file = tail.up_to(limit)?;
         let mut frames = match tail.offset {
             0 => file.frames(),
             offset => file.frames_from(offset),
@@ -178,10 +203,84 @@ impl<'a> Follower<'a> {
             }
         }
         tail.offset = limit;
+        trailer.miss_damages(&frames.into_damages());
         Ok(())
     }
 }
 
 fn io_error(error: io::Error) -> QueryError {
     QueryError::Disk(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::{Batch, EntryKind, Incarnation, Timestamp};
+    use logpond_segment::journal::{Settings, Writer};
+    use logpond_segment::mem_disk::{Fault, MemDisk};
+
+    use super::*;
+
+    fn texts(tail: &Tail, from: u64, to: u64) -> Vec<String> {
+        let file = tail.up_to(to).unwrap();
+        let mut frames = match from {
+            0 => file.frames(),
+            from => file.frames_from(from),
+        };
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next().unwrap() {
+            let entries = frame.entries();
+            found.extend(entries.map(|e| String::from_utf8_lossy(e.raw).into_owned()));
+        }
+        assert_eq!(frames.damages().count, 0);
+        found
+    }
+
+    /// Whatever becomes of a file, a follower reads what was synced, and nothing else.
+    #[test]
+    fn what_was_never_synced_is_not_followed() {
+        for (fails, is_removed) in [(false, false), (false, true), (true, false), (true, true)] {
+            let disk = MemDisk::new();
+            let mut writer = Writer::new(Arc::new(disk.clone()), Settings::default());
+            let append = |writer: &mut Writer, text: &str| {
+                let mut batch = Batch::new(EntryKind::Line, Vec::new());
+                batch.push(text.as_bytes());
+                writer
+                    .append(&batch, Timestamp(1), || Incarnation(5))
+                    .unwrap();
+            };
+            append(&mut writer, "first");
+            writer.sync().unwrap();
+            let visible = writer.visible();
+            let open = visible.snapshot().open[0].clone();
+            let mut tail = Tail {
+                source: open.source,
+                path: open.path,
+                file: open.file,
+                offset: open.synced_bytes,
+            };
+            append(&mut writer, "second");
+            if fails {
+                let next = disk.calls_count();
+                disk.fail_at(next, Fault::Error(io::ErrorKind::Other));
+                assert!(writer.sync().is_err());
+                disk.clear_faults();
+            }
+            writer.close().unwrap();
+            let snapshot = match is_removed {
+                true => {
+                    visible.remove_closed(tail.source).unwrap();
+                    visible.snapshot()
+                }
+                false => visible.snapshot(),
+            };
+            let found = tail
+                .find_end(&snapshot, &disk)
+                .map(|end| texts(&tail, tail.offset, end));
+            match (fails, is_removed) {
+                (false, _) => assert_eq!(found.unwrap(), ["second"]),
+                (true, false) => assert_eq!(found.unwrap(), [""; 0]),
+                (true, true) => assert!(matches!(found, Err(QueryError::Disk(_)))),
+            }
+        }
+    }
 }

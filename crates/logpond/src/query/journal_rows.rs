@@ -139,12 +139,7 @@ impl Pass<'_> {
             self.progress
                 .step(self.trailer.bytes_scanned, self.trailer.rows, self.out)?;
         }
-        let damages = frames.into_damages();
-        damages
-            .listed
-            .iter()
-            .for_each(|damage| self.trailer.miss(damage));
-        self.trailer.missing_count += damages.count - damages.listed.len() as u64;
+        self.trailer.miss_damages(&frames.into_damages());
         Ok(())
     }
 }

@@ -22,12 +22,11 @@ mod output;
 mod request;
 mod surroundings;
 mod window;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
+use logpond_segment::journal::Damages;
 
 pub use encode::{RowParts, write_row};
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
@@ -151,6 +150,12 @@ impl Trailer {
         if self.missing.len() < MISSING_MAX {
             self.missing.push(what.to_string());
         }
+    }
+
+    /// Names damaged parts of a journal file.
+    pub(super) fn miss_damages(&mut self, damages: &Damages) {
+        damages.listed.iter().for_each(|damage| self.miss(damage));
+        self.missing_count += damages.count - damages.listed.len() as u64;
     }
 
     /// Adds what a part of the work counted and could not read.
