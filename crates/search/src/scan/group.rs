@@ -295,10 +295,11 @@ impl<'a> GroupScan<'a> {
     pub(super) fn shape(&mut self, values: &Arc<Strings>, code: u32) -> Arc<Shape> {
         // The reader keeps the dictionary, so its address stays its own.
         let key = (Arc::as_ptr(values).cast::<Strings>() as usize, code);
-        let compiled = self.shapes.entry(key).or_insert_with(|| {
-            let text = std::str::from_utf8(values.get(code)).unwrap_or("");
-            Arc::new(Shape::new(text).unwrap_or_else(|_| Shape::text()))
-        });
+        let segment = self.segment;
+        let compiled = self
+            .shapes
+            .entry(key)
+            .or_insert_with(|| segment.shape(values.get(code)));
         Arc::clone(compiled)
     }
 

@@ -1,7 +1,9 @@
 //! What the scans of one segment's row groups share.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
+use logpond_record::Shape;
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
 
 use super::evaluate::Evaluator;
@@ -14,7 +16,12 @@ pub struct SegmentScan<'a> {
     pub(super) evaluator: &'a Evaluator,
     /// For each list of words what it says of the search, once it was read.
     lists: Vec<Mutex<Option<Arc<PartHits>>>>,
+    /// Shapes that were compiled, by their text: row groups have most of them in common.
+    shapes: Mutex<HashMap<Box<[u8]>, Arc<Shape>>>,
 }
+
+/// Compiled shapes that are kept; beyond, every row group compiles its own.
+const SHAPES_MAX: usize = 1 << 12;
 
 /// The words of a list that hold each part of a token that a search looks for.
 pub(super) struct PartHits(Vec<(TokenPart, Option<Hits>)>);
@@ -42,7 +49,26 @@ impl<'a> SegmentScan<'a> {
             directory,
             evaluator,
             lists: directory.words.iter().map(|_| Mutex::default()).collect(),
+            shapes: Mutex::default(),
         }
+    }
+
+    /// A shape by its text.
+    pub(super) fn shape(&self, text: &[u8]) -> Arc<Shape> {
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shape) = shapes.get(text) {
+            return Arc::clone(shape);
+        }
+        let compiled = std::str::from_utf8(text).ok().map(Shape::new);
+        let shape = Arc::new(match compiled {
+            Some(Ok(shape)) => shape,
+            // Only a damaged file that passed its checksum would have a shape that does not.
+            _ => Shape::text(),
+        });
+        if shapes.len() < SHAPES_MAX {
+            shapes.insert(text.into(), Arc::clone(&shape));
+        }
+        shape
     }
 
     /// The words of a row group that hold the search's parts, with the bytes read for it; `None`

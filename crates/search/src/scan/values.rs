@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Shape, SlotKind, TimePattern, Timestamp, Value};
+use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringColumn, Strings};
 
@@ -497,10 +497,14 @@ impl<'a> ShapeSearch<'a> {
 
     /// Whether the values of an object of the overflow column need a look.
     fn may_be_in(&self, object: &[u8]) -> bool {
-        // Values without escapes and nesting stand in the object as they are.
-        let values = object.get(1..).unwrap_or_default();
-        let has_others = || memchr::memchr3(b'\\', b']', b'{', values).is_some();
-        !self.crossings.is_empty() || self.finder.is_match(object) || has_others()
+        // Values without escapes stand in the object as in the line, nested ones too.
+        let has_escapes = || {
+            let is_escaped = |slot: &Slot| slot.kind == SlotKind::StructuredData;
+            memchr::memchr(b'\\', object).is_some()
+                || memchr::memchr(b']', object).is_some()
+                    && self.shape.slots().iter().any(is_escaped)
+        };
+        !self.crossings.is_empty() || self.finder.is_match(object) || has_escapes()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows seen as records again: their lines and fields.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use logpond_record::{
     Fix, Id, Message, Piece, Record, Shape, SlotKind, TimeSource, Timestamp, Value, write_float,
@@ -35,19 +35,19 @@ struct Plan {
     other_columns: Vec<usize>,
 }
 
-/// The plans of a dictionary of shapes.
+/// The plans of a dictionary of shapes, each made when it is first needed.
 ///
 /// Keep it for as long as rows of the same dictionary are looked at: compiling a shape costs as
 /// much as rendering some hundred lines.
 #[derive(Default)]
 pub struct Plans {
     dictionary: Option<Arc<Strings>>,
-    plans: Vec<Option<Plan>>,
+    plans: Vec<OnceLock<Plan>>,
 }
 
 impl Plans {
-    /// Compiles the shapes that `rows` use.
-    fn prepare(&mut self, rows: &Rows, schema: &Schema) {
+    /// Forgets the plans of another dictionary than that of `rows`.
+    fn prepare(&mut self, rows: &Rows) {
         let same = self
             .dictionary
             .as_ref()
@@ -55,14 +55,8 @@ impl Plans {
         if !same {
             self.dictionary = Some(Arc::clone(&rows.shape.values));
             self.plans.clear();
-            self.plans.resize_with(rows.shape.values.len(), || None);
-        }
-        let mut last = NULL;
-        for &code in &rows.shape.codes {
-            if code != last && code != NULL && self.plans[code as usize].is_none() {
-                self.plans[code as usize] = Some(Plan::new(rows.shape.values.get(code), schema));
-            }
-            last = code;
+            self.plans
+                .resize_with(rows.shape.values.len(), OnceLock::new);
         }
     }
 }
@@ -111,7 +105,7 @@ impl<'a> RowsView<'a> {
     /// A view of `rows`, whose columns must be there as far as they are asked for: to write lines,
     /// the fields that are slots of their shapes, and everything else but identities.
     pub fn new(rows: &'a Rows, schema: &'a Schema, plans: &'a mut Plans) -> RowsView<'a> {
-        plans.prepare(rows, schema);
+        plans.prepare(rows);
         RowsView {
             rows,
             schema,
@@ -130,10 +124,9 @@ impl<'a> RowsView<'a> {
     }
 
     fn plan(&self, row: usize) -> &Plan {
-        // `prepare` has compiled every shape that a row uses, and every row has one.
-        self.plans.plans[self.rows.shape.codes[row] as usize]
-            .as_ref()
-            .unwrap_or_else(|| unreachable!())
+        let code = self.rows.shape.codes[row];
+        let made = || Plan::new(self.rows.shape.values.get(code), self.schema);
+        self.plans.plans[code as usize].get_or_init(made)
     }
 
     /// Appends a row's line, without a line end.
