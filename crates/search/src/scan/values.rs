@@ -592,12 +592,30 @@ fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
         Shown::Escaped(escape) => (escape, false),
         Shown::Both(escape) => (escape, true),
     };
+    let affects = escapes_that_matter(finder);
     for (decision, text) in decisions.iter_mut().zip(strings.iter()) {
-        if needs_escapes(text) {
+        if affects(text) {
             *decision = *decision && decoded_counts || escaped(text, escape);
         }
     }
     decisions
+}
+
+/// Which texts need their escaped form looked at: whether a match may differ there.
+fn escapes_that_matter(finder: &Finder) -> fn(&[u8]) -> bool {
+    let needle = finder.needle().map(|needle| needle.text);
+    match needle.filter(|needle| !needs_escapes(needle)) {
+        // Without bytes that are escaped it is found in both forms or in none, unless it begins
+        // with the letters of an escape, which only control characters have.
+        Some([b'b' | b't' | b'n' | b'f' | b'r' | b'u', ..]) => has_control,
+        Some([first, ..]) if first.is_ascii_hexdigit() => has_control,
+        Some(_) => |_| false,
+        None => needs_escapes,
+    }
+}
+
+fn has_control(text: &[u8]) -> bool {
+    text.iter().any(|byte| *byte < 0x20)
 }
 
 /// Finds a pattern in all strings with one pass over their buffer.
