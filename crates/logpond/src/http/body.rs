@@ -15,7 +15,7 @@ use super::error::{ApiError, Kind};
 use crate::ingest::ROOM_WAIT_MAX;
 
 /// How long a request's body may make no progress.
-const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+pub(super) const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// The longest body of a push, as it is sent. Within the memory for all bodies, so that one of
 /// this size can be received at all.

@@ -15,9 +15,12 @@ use super::params::Params;
 use crate::query::Output;
 use crate::store::RequestError;
 
+/// Parameters of a compaction.
+pub(super) const PARAMS: [&str; 2] = ["cold", "wait"];
+
 /// Compacts, or begins to.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
-    params.only(&["cold", "wait"])?;
+    params.only(&PARAMS)?;
     let cold = params.flag("cold", false)?;
     if !params.flag("wait", false)? {
         app.store.begin_compaction(cold).map_err(refusal)?;

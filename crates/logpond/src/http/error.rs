@@ -28,7 +28,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The status, the code that programs compare, and the seconds after which to try again.
-    fn row(self) -> (StatusCode, &'static str, Option<u32>) {
+    pub(super) fn row(self) -> (StatusCode, &'static str, Option<u32>) {
         match self {
             Kind::BadRequest => (StatusCode::BAD_REQUEST, "bad_request", None),
             Kind::BadQuery => (StatusCode::BAD_REQUEST, "bad_query", None),

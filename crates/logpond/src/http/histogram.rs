@@ -14,12 +14,15 @@ use super::rows::{SCOPE_PARAMS, range, table};
 use crate::clock;
 use crate::query::Scope;
 
+/// Parameters beside those of every query.
+pub(super) const PARAMS: [&str; 1] = ["step"];
+
 /// Buckets that are aimed at where no step is asked for: about one for each terminal column.
-const BUCKETS_DEFAULT: u32 = 60;
+pub(super) const BUCKETS_DEFAULT: u32 = 60;
 
 /// Counts matches over time.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
-    params.only(&[&SCOPE_PARAMS[..], &["step"]].concat())?;
+    params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
     let run = |app: &App, scope: &Scope, (range, step_ns): (TimeRange, i64), out: &mut _| {
         app.engine.histogram(scope, range, step_ns, out)
     };

@@ -3,7 +3,7 @@
 use super::error::ApiError;
 
 /// Parameters of one request. A name asked for twice by mistake is an error, not a guess.
-const PARAMETERS_MAX: usize = 256;
+pub(super) const PARAMETERS_MAX: usize = 256;
 
 /// Decoded names and values in the order given.
 #[derive(Debug, Default)]

@@ -19,11 +19,14 @@ use super::error::{ApiError, Kind};
 use super::params::Params;
 use crate::telemetry::Intake;
 
+/// Parameters of a push.
+pub(super) const PARAMS: [&str; 2] = ["durable", "label"];
+
 /// Labels of one push; senders declare a handful.
-const LABELS_MAX: usize = 32;
+pub(super) const LABELS_MAX: usize = 32;
 
 /// Longest value of a label.
-const LABEL_VALUE_BYTES_MAX: usize = 4096;
+pub(super) const LABEL_VALUE_BYTES_MAX: usize = 4096;
 
 /// Takes the records of one body.
 pub(super) async fn answer(
@@ -31,7 +34,7 @@ pub(super) async fn answer(
     params: Params,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
-    params.only(&["durable", "label"])?;
+    params.only(&PARAMS)?;
     let durable = params.flag("durable", true)?;
     let labels = labels(&params)?;
     let form = form(request.headers())?;

@@ -12,7 +12,8 @@ use super::rows;
 use crate::clock;
 use crate::query::{CONTEXT_ROWS_MAX, Direction, Output, RowParts, Search, parse_cursor};
 
-const PARAMS: [&str; 12] = [
+/// Parameters of a query; the first are those of every query.
+pub(super) const PARAMS: [&str; 12] = [
     "q",
     "from",
     "to",

@@ -15,10 +15,10 @@ use super::{
 };
 
 /// A form in a POST body: a long query.
-const FORM_BYTES_MAX: usize = 1 << 20;
+pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Endpoint {
+pub(super) enum Endpoint {
     Push,
     Query,
     Top,
@@ -37,7 +37,8 @@ const READ: &[Method] = &[Method::GET, Method::HEAD];
 const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
 const ACT: &[Method] = &[Method::POST];
 
-const ROUTES: [(&str, &[Method], Endpoint); 14] = [
+/// Every path, its methods and what answers there.
+pub(super) const ROUTES: [(&str, &[Method], Endpoint); 14] = [
     ("/api/v1/push", ACT, Endpoint::Push),
     ("/api/v1/query", ASK, Endpoint::Query),
     ("/api/v1/top", ASK, Endpoint::Top),

@@ -24,7 +24,7 @@ use logpond_record::{TimeRange, Timestamp};
 pub const QUERIES_MAX: usize = 64;
 
 /// The range of a query that names none: an hour before now or before its end.
-const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
+pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
 
 /// Parameters that every query takes.
 pub(super) const SCOPE_PARAMS: [&str; 3] = ["q", "from", "to"];

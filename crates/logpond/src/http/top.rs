@@ -10,15 +10,18 @@ use super::error::ApiError;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, table};
 
+/// Parameters beside those of every query.
+pub(super) const PARAMS: [&str; 2] = ["field", "n"];
+
 /// Values in an answer that names no number.
-const VALUES_DEFAULT: u64 = 10;
+pub(super) const VALUES_DEFAULT: u64 = 10;
 
 /// Values in an answer at most.
-const VALUES_MAX: u64 = 100_000;
+pub(super) const VALUES_MAX: u64 = 100_000;
 
 /// Counts the values of one field.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
-    params.only(&[&SCOPE_PARAMS[..], &["field", "n"]].concat())?;
+    params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
     let read = |params: &Params| {
         let field = params.one("field")?.filter(|name| !name.is_empty());
         let field = field.ok_or_else(|| {

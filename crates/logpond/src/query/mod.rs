@@ -141,7 +141,7 @@ pub struct Trailer {
 }
 
 /// Things named in a trailer at most; further ones are counted.
-const MISSING_MAX: usize = 100;
+pub(crate) const MISSING_MAX: usize = 100;
 
 impl Trailer {
     /// Names something that could not be read.
