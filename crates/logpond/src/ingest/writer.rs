@@ -178,7 +178,7 @@ impl<J: Journal> Driver<J> {
             return;
         }
         let started = Instant::now();
-        let appended = self.journal.append(&batch, (self.clock)());
+        let appended = self.journal.append(&batch, in_whole_micros((self.clock)()));
         self.metrics.write_ns.observe_duration(started.elapsed());
         drop(room);
         let appended = match appended {
@@ -295,4 +295,20 @@ fn missing(space: Space) -> Option<Arc<str>> {
         )
         .into()
     })
+}
+/// A receive time as segments keep it: an answer must not change when a record moves into one.
+fn in_whole_micros(time: Timestamp) -> Timestamp {
+    Timestamp(time.0 - time.0.rem_euclid(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receive_times_are_whole_microseconds() {
+        for (time, kept) in [(0, 0), (1_999, 1_000), (2_000, 2_000), (-1, -1_000)] {
+            assert_eq!(in_whole_micros(Timestamp(time)), Timestamp(kept));
+        }
+    }
 }
