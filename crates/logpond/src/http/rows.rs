@@ -128,14 +128,17 @@ fn finish(
     let trailer = match result {
         Ok(trailer) => trailer,
         Err(e) => {
-            if matches!(e, QueryError::Cancelled) {
-                metrics.queries_cancelled.add(1);
-            }
-            let mut trailer = Trailer::default();
+            let mut trailer = Trailer {
+                is_cancelled: matches!(e, QueryError::Cancelled),
+                ..Trailer::default()
+            };
             trailer.miss(e);
             trailer
         }
     };
+    metrics
+        .queries_cancelled
+        .add(u64::from(trailer.is_cancelled));
     metrics.query_bytes.add(trailer.bytes_scanned);
     // A reader that is gone needs no trailer.
     let _ = out

@@ -138,6 +138,8 @@ pub struct Trailer {
     pub has_more: bool,
     /// Where the next page begins.
     pub cursor: Option<Key>,
+    /// Whether the reader went away or the process stopped before the end.
+    pub is_cancelled: bool,
 }
 
 /// Things named in a trailer at most; further ones are counted.

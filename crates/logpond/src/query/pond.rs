@@ -200,6 +200,28 @@ impl Pond {
         Ok(())
     }
 
+    /// Emits the answer of a search, and what follows if it is followed.
+    fn answer(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        // Before the view, so that no change between the two is missed.
+        let seen = self.changes.count();
+        let view = self.view()?;
+        view.note_missing(trailer);
+        if search.is_count {
+            return self.count(search, &view, out, trailer);
+        }
+        self.rows(search, &view, out, trailer)?;
+        if search.is_followed {
+            out.flush()?;
+            Follower::new(self, search, &view.snapshot, seen).run(out, trailer)?;
+        }
+        Ok(())
+    }
+
     /// What the trailer says of every answer.
     pub(super) fn finish(&self, mut trailer: Trailer) -> Trailer {
         if !trailer.has_more {
@@ -278,18 +300,13 @@ impl Emitter {
 impl Engine for Pond {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         let mut trailer = Trailer::default();
-        // Before the view, so that no change between the two is missed.
-        let seen = self.changes.count();
-        let view = self.view()?;
-        view.note_missing(&mut trailer);
-        if search.is_count {
-            self.count(search, &view, out, &mut trailer)?;
-        } else {
-            self.rows(search, &view, out, &mut trailer)?;
-        }
-        if search.is_followed && !search.is_count {
-            out.flush()?;
-            Follower::new(self, search, &view.snapshot, seen).run(out, &mut trailer)?;
+        match self.answer(search, out, &mut trailer) {
+            // What was sent counts, also if the answer ends early.
+            Err(error) if trailer.rows > 0 => {
+                trailer.is_cancelled = matches!(error, QueryError::Cancelled);
+                trailer.miss(error);
+            }
+            outcome => outcome?,
         }
         Ok(self.finish(trailer))
     }
