@@ -275,20 +275,29 @@ impl<'a> GroupScan<'a> {
         if count.is_none_or(|count| count.shape_null == 0) {
             return Ok(Vec::new());
         }
+        let has_null = self.test_shapes(rows, |shape| {
+            let mut slots = shape.slots().iter();
+            slots.any(|slot| slot.kind == SlotKind::Null && &*slot.name == name)
+        })?;
+        let found = rows.iter().zip(has_null).filter(|(_, has_null)| *has_null);
+        Ok(found.map(|(row, _)| *row).collect())
+    }
+
+    /// For each of some rows of the block at hand what the test says of its shape.
+    pub(super) fn test_shapes(
+        &mut self,
+        rows: &[u32],
+        test: impl Fn(&Shape) -> bool,
+    ) -> Result<Vec<bool>, ReadError> {
         let shapes = self.block.shapes(&mut self.reader)?;
         let values = Arc::clone(&shapes.values);
         let codes: Vec<u32> = rows.iter().map(|row| shapes.codes[*row as usize]).collect();
         let mut known: Vec<Option<bool>> = vec![None; values.len()];
-        let mut has_null = |code: u32| {
-            *known[code as usize].get_or_insert_with(|| {
-                let shape = self.shape(&values, code);
-                let mut slots = shape.slots().iter();
-                slots.any(|slot| slot.kind == SlotKind::Null && &*slot.name == name)
-            })
+        let mut says = |code: u32| {
+            let known = &mut known[code as usize];
+            *known.get_or_insert_with(|| test(&self.shape(&values, code)))
         };
-        let with_codes = rows.iter().zip(codes);
-        let found = with_codes.filter_map(|(row, code)| has_null(code).then_some(*row));
-        Ok(found.collect())
+        Ok(codes.into_iter().map(&mut says).collect())
     }
 
     /// A shape of the row group, compiled once.

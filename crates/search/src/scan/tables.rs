@@ -1,7 +1,6 @@
 //! Counting selected rows without making records of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use logpond_record::{SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
@@ -119,20 +118,10 @@ impl GroupScan<'_> {
     /// For each of some rows, whether its shape has a slot of this name for whole numbers: a
     /// column of fractions holds these as well and cannot tell.
     fn rows_of_whole_numbers(&mut self, name: &str, rows: &[u32]) -> Result<Vec<bool>, ReadError> {
-        let (block, reader, _) = self.parts();
-        let shapes = block.shapes(reader)?;
-        let values = Arc::clone(&shapes.values);
-        let codes: Vec<u32> = rows.iter().map(|row| shapes.codes[*row as usize]).collect();
-        let mut known: Vec<Option<bool>> = vec![None; values.len()];
-        let mut is_whole = |code: u32| {
-            let known = &mut known[code as usize];
-            *known.get_or_insert_with(|| {
-                let shape = self.shape(&values, code);
-                let slot = shape.slots().iter().find(|slot| &*slot.name == name);
-                slot.is_some_and(|slot| slot.kind == SlotKind::Int)
-            })
-        };
-        Ok(codes.into_iter().map(&mut is_whole).collect())
+        self.test_shapes(rows, |shape| {
+            let slot = shape.slots().iter().find(|slot| &*slot.name == name);
+            slot.is_some_and(|slot| slot.kind == SlotKind::Int)
+        })
     }
 
     /// Counts the selected rows of the block at hand by time.

@@ -239,13 +239,9 @@ impl<'a> ShapeSearch<'a> {
     ) -> Result<(), ReadError> {
         let (block, reader, texts) = scan.text_parts();
         if let Some(values) = reader.text_dictionary(column)? {
-            let key = (number, Arc::as_ptr(&values) as usize, asked);
-            let made = || {
-                let fits = |text: &[u8]| crossing.fits(&shown_text(text, kind));
-                let decided = Decided::new(values.iter().map(fits).collect());
-                (Arc::clone(&values), Arc::new(decided))
-            };
-            let decided = &texts.entry(key).or_insert_with(made).1;
+            let fits = |text: &[u8]| crossing.fits(&shown_text(text, kind));
+            let decide = || Decided::new(values.iter().map(fits).collect());
+            let decided = decide_once((number, asked), &values, texts, decide);
             if !decided.any {
                 return Ok(());
             }
@@ -277,10 +273,15 @@ impl<'a> ShapeSearch<'a> {
         });
     }
 
-    fn mark_maybe(&mut self, mut test: impl FnMut(usize) -> bool) {
+    fn mark_maybe(&mut self, test: impl FnMut(usize) -> bool) {
+        self.mark_as(Hit::Maybe, test);
+    }
+
+    /// Gives the rows without a hit for which the test says yes this one.
+    fn mark_as(&mut self, hit: Hit, mut test: impl FnMut(usize) -> bool) {
         for (known, row) in self.hits.iter_mut().zip(self.rows) {
             if *known == Hit::No && test(*row as usize) {
-                *known = Hit::Maybe;
+                *known = hit;
             }
         }
     }
@@ -297,11 +298,8 @@ impl<'a> ShapeSearch<'a> {
 
     /// Marks the rows of which the test says that the value of the slot at hand matches.
     fn mark(&mut self, mut test: impl FnMut(&Finder, usize) -> bool) {
-        for (known, row) in self.hits.iter_mut().zip(self.rows) {
-            if *known == Hit::No && test(self.finder, *row as usize) {
-                *known = Hit::Yes(self.slot);
-            }
-        }
+        let finder = self.finder;
+        self.mark_as(Hit::Yes(self.slot), |row| test(finder, row));
     }
 
     fn mark_codes(&mut self, strings: &StringColumn, decided: &Decided) {
@@ -354,7 +352,9 @@ impl<'a> ShapeSearch<'a> {
         if !decisions.fields.contains_key(&(number, shown))
             && let Some(values) = reader.text_dictionary(number)?
         {
-            let made = decide_once(self.finder, decisions.number, &values, shown, texts);
+            let asked = (decisions.number, Asked::Holds(shown));
+            let decide = || decide(self.finder, &values, shown);
+            let made = decide_once(asked, &values, texts, decide);
             decisions.fields.insert((number, shown), made);
         }
         if let Some(known) = decisions.fields.get(&(number, shown))
@@ -522,23 +522,13 @@ impl Beside<'_> {
 
 /// Decides about a dictionary, which is the same for all blocks, once.
 fn decide_once(
-    finder: &Finder,
-    number: usize,
+    (number, asked): (usize, Asked),
     dictionary: &Arc<Strings>,
-    shown: Shown,
     known: &mut TextDecisions,
+    decide: impl FnOnce() -> Decided,
 ) -> Arc<Decided> {
-    let key = (
-        number,
-        Arc::as_ptr(dictionary) as usize,
-        Asked::Holds(shown),
-    );
-    let made = || {
-        (
-            Arc::clone(dictionary),
-            Arc::new(decide(finder, dictionary, shown)),
-        )
-    };
+    let key = (number, Arc::as_ptr(dictionary) as usize, asked);
+    let made = || (Arc::clone(dictionary), Arc::new(decide()));
     Arc::clone(&known.entry(key).or_insert_with(made).1)
 }
 
@@ -576,11 +566,6 @@ fn shown_text<'t>(text: &'t [u8], kind: &SlotKind) -> Cow<'t, [u8]> {
 }
 
 fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
-    let escaped = |text: &[u8], escape: Escape| {
-        let mut out = Vec::with_capacity(text.len() + 8);
-        escape.kind().write_text(text, &mut out);
-        finder.is_match(&out)
-    };
     // Each string is stored behind its length, whose last byte is 0: a match without zeros stays
     // within one string.
     let mut decisions = match finder.alphabet().contains(0) {
@@ -592,10 +577,10 @@ fn decide_each(finder: &Finder, strings: &Strings, shown: Shown) -> Vec<bool> {
         Shown::Escaped(escape) => (escape, false),
         Shown::Both(escape) => (escape, true),
     };
-    let affects = escapes_that_matter(finder);
+    let (affects, kind) = (escapes_that_matter(finder), escape.kind());
     for (decision, text) in decisions.iter_mut().zip(strings.iter()) {
         if affects(text) {
-            *decision = *decision && decoded_counts || escaped(text, escape);
+            *decision = *decision && decoded_counts || finder.is_match(&shown_text(text, &kind));
         }
     }
     decisions
