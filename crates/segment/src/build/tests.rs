@@ -61,6 +61,22 @@ fn build(disk: &MemDisk, id: u128, files: &[ClosedFile]) -> SegmentFile {
     open(disk, Id(id)).unwrap()
 }
 
+/// Writes a live segment of these rows, whatever its sources say of them.
+fn write(
+    disk: &MemDisk,
+    id: Id,
+    mut builder: RowsBuilder,
+    sources: Vec<SourceEntry>,
+) -> Result<Written, ParquetError> {
+    let counts = builder.counts();
+    let schema = counts.schema();
+    let file = disk.create(&path(id, SUFFIX_LIVE)).unwrap();
+    let mut writer =
+        SegmentWriter::new(file, id, Profile::Hot, counts, schema.clone(), sources).unwrap();
+    writer.write(&builder.take(&schema))?;
+    writer.finish()
+}
+
 /// Every line with how often it is there; checks the segment and the order of its row groups.
 fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
     assert_eq!(verify::deep(segment).unwrap(), []);
@@ -200,14 +216,7 @@ fn rows_that_do_not_add_up_end_the_writing() {
             };
             builder.push(&decode(&entry), row as u64, source, 1);
         }
-        let counts = builder.counts();
-        let schema = counts.schema();
-        let file = disk.create(&path(Id(1), SUFFIX_TEMPORARY)).unwrap();
-        let profile = Profile::Hot;
-        let mut writer =
-            SegmentWriter::new(file, Id(1), profile, counts, schema.clone(), sources).unwrap();
-        let result = writer.write(&builder.take(&schema));
-        let result = result.and_then(|()| writer.finish().map(|_| ()));
+        let result = write(&disk, Id(1), builder, sources);
         assert_eq!(result.is_ok(), is_fine, "case {number}: {result:?}");
     }
 }
@@ -250,20 +259,7 @@ fn a_merge_of_other_rows_than_the_sources_say_is_not_kept() {
         rows: 30,
         hash: files[0].summary.tally.hash_sum ^ 1,
     };
-    let counts = builder.counts();
-    let schema = counts.schema();
-    let file = disk.create(&path(Id(2), SUFFIX_LIVE)).unwrap();
-    let mut writer = SegmentWriter::new(
-        file,
-        Id(2),
-        Profile::Hot,
-        counts,
-        schema.clone(),
-        vec![source],
-    )
-    .unwrap();
-    writer.write(&builder.take(&schema)).unwrap();
-    writer.finish().unwrap();
+    write(&disk, Id(2), builder, vec![source]).unwrap();
     let other = open(&disk, Id(2)).unwrap();
     let merged = merge(&disk, Id(9), &[other, whole], Profile::Hot, &|| false);
     assert!(matches!(merged, Err(BuildError::Differs(_))));
