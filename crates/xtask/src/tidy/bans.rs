@@ -3,7 +3,7 @@
 use super::sources::{Source, repository};
 
 /// The crates without side effects: what they need to know of the world is an argument.
-const PURE: [&str; 4] = ["record", "protocol", "segment", "search"];
+const PURE: [&str; 5] = ["record", "protocol", "segment", "search", "cluster"];
 
 /// What the pure crates must not say, and what to do instead.
 const BANNED_IN_PURE: [(&str, &str); 22] = [

@@ -1,0 +1,165 @@
+//! Which node reads what, so that each source is counted once (CLUSTER R7).
+//!
+//! Invariants: the shares of a cover are disjoint in sources; a source that any node holds is in
+//! one of them, is pruned because no row of it is in the range, or is not to be counted at all.
+
+use std::collections::BTreeMap;
+
+use logpond_record::{Id, SourceId, TimeRange};
+use logpond_segment::sources::SourceSet;
+
+use crate::{HeldSegment, Indexed, NodeId};
+
+/// A segment that a node is to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentShare {
+    /// The segment.
+    pub id: Id,
+    /// Its sources that are counted elsewhere, or nowhere.
+    pub excluded: SourceSet,
+}
+
+/// What a node is to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Segments.
+    pub segments: Vec<SegmentShare>,
+    /// Journal files.
+    pub journal: SourceSet,
+    /// All sources that the node counts by that: its receipt, if it does.
+    pub sources: SourceSet,
+}
+
+/// Who reads what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cover {
+    /// For each node that has something to read, what.
+    pub shares: BTreeMap<NodeId, Share>,
+    /// Sources without a row in the range.
+    pub pruned: SourceSet,
+}
+
+impl Cover {
+    /// Covers what nodes hold, for a range of event times.
+    ///
+    /// `unwanted` are the sources that are not to be counted, whoever holds them. Segments are
+    /// taken from the one with the most rows down, so that a merged segment wins over its inputs;
+    /// of the holders of a segment the one with the fewest bytes to read so far, `local` if it is
+    /// one of them and has no more to read than any other.
+    pub fn plan(
+        held: &[&Indexed],
+        unwanted: &SourceSet,
+        range: TimeRange,
+        local: Option<NodeId>,
+    ) -> Cover {
+        let mut planning = Planning {
+            cover: Cover::default(),
+            taken: unwanted.clone(),
+            bytes: BTreeMap::new(),
+            local,
+        };
+        for candidate in candidates(held, range) {
+            planning.take_segment(&candidate);
+        }
+        let mut stored = SourceSet::new();
+        held.iter()
+            .for_each(|indexed| stored.union_with(indexed.stored()));
+        for indexed in held {
+            let inventory = indexed.inventory();
+            for file in &inventory.journal {
+                if !stored.contains(file.source) {
+                    planning.take_journal(inventory.node, file.source);
+                }
+            }
+        }
+        planning.cover.pruned = stored.without(&planning.taken);
+        planning.cover
+    }
+
+    /// The sources that are counted if every node does its share.
+    pub fn counted(&self) -> SourceSet {
+        let mut counted = self.pruned.clone();
+        for share in self.shares.values() {
+            counted.union_with(&share.sources);
+        }
+        counted
+    }
+}
+
+/// A segment and the nodes that hold copies of it.
+struct Candidate<'a> {
+    segment: &'a HeldSegment,
+    holders: Vec<NodeId>,
+}
+
+/// The segments that may have rows in a range, most rows first.
+fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> {
+    let mut by_name: BTreeMap<(Id, u128), Candidate<'a>> = BTreeMap::new();
+    for indexed in held {
+        let node = indexed.inventory().node;
+        for segment in indexed.overlapping(range) {
+            let candidate = by_name.entry((segment.id, segment.digest));
+            let candidate = candidate.or_insert(Candidate {
+                segment,
+                holders: Vec::new(),
+            });
+            candidate.holders.push(node);
+        }
+    }
+    let mut all: Vec<_> = by_name.into_values().collect();
+    all.sort_by_key(|c| {
+        (
+            std::cmp::Reverse(c.segment.rows),
+            c.segment.id,
+            c.segment.digest,
+        )
+    });
+    all
+}
+
+struct Planning {
+    cover: Cover,
+    /// Sources that are counted already, or not to be counted.
+    taken: SourceSet,
+    /// What each node has to read so far.
+    bytes: BTreeMap<NodeId, u64>,
+    local: Option<NodeId>,
+}
+
+impl Planning {
+    fn take_segment(&mut self, candidate: &Candidate<'_>) {
+        let sources = &candidate.segment.sources;
+        let fresh = sources.without(&self.taken);
+        if fresh.is_empty() {
+            return;
+        }
+        let load = |node: &NodeId| {
+            let bytes = self.bytes.get(node).copied().unwrap_or(0);
+            (bytes, Some(*node) != self.local, *node)
+        };
+        let Some(node) = candidate.holders.iter().copied().min_by_key(load) else {
+            return;
+        };
+        *self.bytes.entry(node).or_default() += candidate.segment.bytes;
+        self.taken.union_with(&fresh);
+        let share = self.cover.shares.entry(node).or_default();
+        share.segments.push(SegmentShare {
+            id: candidate.segment.id,
+            excluded: sources.without(&fresh),
+        });
+        share.sources.union_with(&fresh);
+    }
+
+    fn take_journal(&mut self, node: NodeId, source: SourceId) {
+        if self.taken.contains(source) {
+            return;
+        }
+        self.taken.insert(source);
+        let share = self.cover.shares.entry(node).or_default();
+        share.journal.insert(source);
+        share.sources.insert(source);
+    }
+}
+
+#[cfg(test)]
+mod tests;

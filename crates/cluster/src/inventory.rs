@@ -1,0 +1,345 @@
+//! What a node holds: its segments, its journal, and what it knows of all incarnations.
+//!
+//! An inventory is made from the files that are there (CLUSTER R12); nothing else is remembered
+//! that could disagree with them.
+
+use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
+use logpond_segment::sources::SourceSet;
+
+use crate::wire::{DecodeError, Decoder, Encoder};
+use crate::{NodeId, ProcessId, Registry};
+
+/// Version of the encoding.
+const VERSION: u64 = 1;
+
+/// A live segment of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSegment {
+    /// Its name.
+    pub id: Id,
+    /// Hash of its manifest: copies of one segment have equal ones.
+    pub digest: u128,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Number of rows.
+    pub rows: u64,
+    /// Earliest event time.
+    pub time_min: Timestamp,
+    /// Latest event time.
+    pub time_max: Timestamp,
+    /// Earliest receive time.
+    pub received_min: Timestamp,
+    /// Latest receive time.
+    pub received_max: Timestamp,
+    /// The sources whose rows it holds.
+    pub sources: SourceSet,
+}
+
+/// A journal file of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldJournal {
+    /// The source that it is.
+    pub source: SourceId,
+    /// Length of what may be read.
+    pub bytes: u64,
+    /// Rows in that.
+    pub rows: u64,
+    /// Earliest receive time.
+    pub received_min: Timestamp,
+    /// Latest receive time.
+    pub received_max: Timestamp,
+    /// Whether it still grows.
+    pub is_open: bool,
+}
+
+/// The incarnation that a node writes now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Living {
+    /// The incarnation.
+    pub incarnation: Incarnation,
+    /// Its sources have lower numbers than this, the open one included.
+    pub end: u64,
+}
+
+/// What a node holds and knows at one moment.
+///
+/// Shape: about 160 bytes for each segment and 7 for each interval of sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    /// The node.
+    pub node: NodeId,
+    /// The life of its process.
+    pub process: ProcessId,
+    /// Grows with every change within that life.
+    pub version: u64,
+    /// Its live segments.
+    pub segments: Vec<HeldSegment>,
+    /// Its journal files, also those whose sources its segments hold.
+    pub journal: Vec<HeldJournal>,
+    /// What it writes now, if it has written anything.
+    pub living: Option<Living>,
+    /// What it has heard.
+    pub registry: Registry,
+}
+
+impl Inventory {
+    /// A node that holds nothing.
+    pub fn empty(node: NodeId, process: ProcessId) -> Inventory {
+        Inventory {
+            node,
+            process,
+            version: 0,
+            segments: Vec::new(),
+            journal: Vec::new(),
+            living: None,
+            registry: Registry::default(),
+        }
+    }
+
+    /// All sources that the node holds, in whatever form.
+    pub fn sources(&self) -> SourceSet {
+        let mut all = self.stored();
+        self.journal.iter().for_each(|file| all.insert(file.source));
+        all
+    }
+
+    /// The sources in its segments.
+    pub fn stored(&self) -> SourceSet {
+        let mut all = SourceSet::new();
+        for segment in &self.segments {
+            all.union_with(&segment.sources);
+        }
+        all
+    }
+
+    /// The inventory as a message.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::new(VERSION);
+        out.wide(self.node.0);
+        out.wide(self.process.0);
+        out.number(self.version);
+        out.count(self.segments.len());
+        for segment in &self.segments {
+            encode_segment(segment, &mut out);
+        }
+        out.count(self.journal.len());
+        for file in &self.journal {
+            encode_journal(file, &mut out);
+        }
+        out.flag(self.living.is_some());
+        if let Some(living) = self.living {
+            out.wide(living.incarnation.0);
+            out.number(living.end);
+        }
+        self.registry.encode(&mut out);
+        out.finish()
+    }
+
+    /// Reads what [`Inventory::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Inventory, DecodeError> {
+        let mut from = Decoder::new(bytes, VERSION)?;
+        let node = NodeId(from.wide("the node")?);
+        let process = ProcessId(from.wide("the process")?);
+        let mut inventory = Inventory::empty(node, process);
+        inventory.version = from.number("the inventory's version")?;
+        for _ in 0..from.count(60, "the segments")? {
+            inventory.segments.push(decode_segment(&mut from)?);
+        }
+        for _ in 0..from.count(36, "the journal files")? {
+            inventory.journal.push(decode_journal(&mut from)?);
+        }
+        if from.flag("the living incarnation")? {
+            inventory.living = Some(Living {
+                incarnation: Incarnation(from.wide("the living incarnation")?),
+                end: from.number("the living incarnation's end")?,
+            });
+        }
+        inventory.registry = Registry::decode(&mut from)?;
+        from.finish()?;
+        Ok(inventory)
+    }
+}
+
+/// An inventory with what planning needs of it at every query, made once.
+#[derive(Clone, Debug)]
+pub struct Indexed {
+    inventory: Inventory,
+    stored: SourceSet,
+    /// Event times of the segments, apart from them: a plan looks at all of these.
+    times: Vec<(Timestamp, Timestamp)>,
+}
+
+impl Indexed {
+    /// Indexes an inventory.
+    pub fn new(inventory: Inventory) -> Indexed {
+        let times = inventory.segments.iter();
+        Indexed {
+            stored: inventory.stored(),
+            times: times.map(|s| (s.time_min, s.time_max)).collect(),
+            inventory,
+        }
+    }
+
+    /// The inventory.
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+
+    /// The sources in its segments.
+    pub fn stored(&self) -> &SourceSet {
+        &self.stored
+    }
+
+    /// The segments that have rows in a range, as far as their bounds say.
+    pub fn overlapping(&self, range: TimeRange) -> impl Iterator<Item = &HeldSegment> {
+        let each = self.times.iter().zip(&self.inventory.segments);
+        each.filter(move |((min, max), _)| range.overlaps(*min, *max))
+            .map(|(_, segment)| segment)
+    }
+}
+
+fn encode_segment(segment: &HeldSegment, out: &mut Encoder) {
+    out.wide(segment.id.0);
+    out.wide(segment.digest);
+    out.number(segment.bytes);
+    out.number(segment.rows);
+    out.time(segment.time_min);
+    out.time(segment.time_max);
+    out.time(segment.received_min);
+    out.time(segment.received_max);
+    out.sources(&segment.sources);
+}
+
+fn decode_segment(from: &mut Decoder<'_>) -> Result<HeldSegment, DecodeError> {
+    Ok(HeldSegment {
+        id: Id(from.wide("a segment's name")?),
+        digest: from.wide("a digest")?,
+        bytes: from.number("a segment's length")?,
+        rows: from.number("a segment's rows")?,
+        time_min: from.time("a segment's times")?,
+        time_max: from.time("a segment's times")?,
+        received_min: from.time("a segment's times")?,
+        received_max: from.time("a segment's times")?,
+        sources: from.sources("a segment's sources")?,
+    })
+}
+
+fn encode_journal(file: &HeldJournal, out: &mut Encoder) {
+    out.wide(file.source.incarnation.0);
+    out.number(file.source.sequence);
+    out.number(file.bytes);
+    out.number(file.rows);
+    out.time(file.received_min);
+    out.time(file.received_max);
+    out.flag(file.is_open);
+}
+
+fn decode_journal(from: &mut Decoder<'_>) -> Result<HeldJournal, DecodeError> {
+    Ok(HeldJournal {
+        source: SourceId {
+            incarnation: Incarnation(from.wide("a journal file's source")?),
+            sequence: from.number("a journal file's source")?,
+        },
+        bytes: from.number("a journal file's length")?,
+        rows: from.number("a journal file's rows")?,
+        received_min: from.time("a journal file's times")?,
+        received_max: from.time("a journal file's times")?,
+        is_open: from.flag("a journal file's state")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::tests::registries;
+    use crate::registry::{Fate, Known};
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    fn inventory(numbers: &[(u64, i64)], registry: Registry) -> Inventory {
+        let mut inventory = Inventory::empty(NodeId(7), ProcessId(u128::MAX));
+        inventory.version = numbers.len() as u64;
+        inventory.registry = registry;
+        for (index, (number, time)) in numbers.iter().enumerate() {
+            let source = SourceId {
+                incarnation: Incarnation(u128::from(number % 3)),
+                sequence: *number,
+            };
+            let (min, max) = (Timestamp(*time), Timestamp(time.saturating_add(9)));
+            if index % 2 == 0 {
+                inventory.segments.push(HeldSegment {
+                    id: Id(u128::from(*number)),
+                    digest: u128::from(*number),
+                    bytes: *number,
+                    rows: index as u64,
+                    time_min: min,
+                    time_max: max,
+                    received_min: min,
+                    received_max: max,
+                    sources: SourceSet::from_iter([source]),
+                });
+            } else {
+                inventory.journal.push(HeldJournal {
+                    source,
+                    bytes: *number,
+                    rows: index as u64,
+                    received_min: min,
+                    received_max: max,
+                    is_open: number % 2 == 0,
+                });
+                inventory.living = Some(Living {
+                    incarnation: source.incarnation,
+                    end: *number,
+                });
+            }
+        }
+        inventory
+    }
+
+    fn golden() -> Inventory {
+        let mut registry = Registry::default();
+        let mut fate = Fate::born(NodeId(7), Timestamp(1));
+        (fate.sealed, fate.expired_below) = (Some(3), 1);
+        registry.note(Incarnation(2), fate);
+        let known = Known {
+            address: "10.0.0.1:7659".into(),
+            version: 300,
+            forgotten: None,
+        };
+        registry.note_node(NodeId(7), known);
+        inventory(&[(300, -1), (5, 2), (6, i64::MAX)], registry)
+    }
+
+    /// If this fails because the layout has changed, raise the version; `LOGPOND_BLESS=1` writes
+    /// the file.
+    #[test]
+    fn the_bytes_are_those_of_the_golden_file() {
+        let path =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v1.inventory");
+        if std::env::var_os("LOGPOND_BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, golden().to_bytes()).unwrap();
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes, golden().to_bytes());
+        assert_eq!(Inventory::from_bytes(&bytes), Ok(golden()));
+    }
+
+    proptest! {
+        #[test]
+        fn an_inventory_comes_back(
+            numbers in prop::collection::vec(any::<(u64, i64)>(), 0..9),
+            registry in registries(),
+        ) {
+            let inventory = inventory(&numbers, registry);
+            let bytes = inventory.to_bytes();
+            prop_assert_eq!(Inventory::from_bytes(&bytes), Ok(inventory));
+            for length in 0..bytes.len() {
+                prop_assert!(Inventory::from_bytes(&bytes[..length]).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Layer 3: how nodes that agree on nothing lose nothing and count right.
+//!
+//! Every rule of the cluster that decides something is here as a value or a state machine: it is
+//! told what others said and what time it is, and says what to ask or do next. Sockets, files and
+//! threads are the product's; the simulation drives the same machines.
+//!
+//! ```text
+//! files of a node ─▶ Inventory ─┐                 ┌─▶ Share per node ─▶ receipts ─┐
+//! births, seals   ─▶ Registry ──┼─▶ Target ─▶ Cover                               ├─▶ Completeness
+//!                               └─────────────────┴───────────────────────────────┘
+//! ```
+//!
+//! What is safe never depends on who is thought to be alive, on clocks, or on the order in which
+//! news arrives. Such things are hints: where they are wrong, work is done twice.
+
+mod identity;
+pub mod wire;
+pub mod registry;
+pub mod inventory;
+pub mod target;
+pub mod cover;
+
+pub use cover::{Cover, SegmentShare, Share};
+pub use identity::{HexError, NodeId, ProcessId};
+pub use inventory::{HeldJournal, HeldSegment, Indexed, Inventory, Living};
+pub use registry::{Fate, Registry};
+pub use target::{Completeness, Gap, Tail, Target};
