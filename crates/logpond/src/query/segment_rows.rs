@@ -17,7 +17,7 @@ use super::journal_rows::{Row, Start};
 use super::output::Output;
 use super::progress::Progress;
 use super::spare_threads::SpareThreads;
-use super::view::View;
+use super::view::{View, Viewed};
 use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer, encode};
 use crate::store::LiveSegment;
@@ -41,20 +41,23 @@ const CHECK_ROWS: u32 = 256;
 
 /// The segments of a view with their directories, which row groups borrow from.
 pub(super) struct Opened<'v> {
-    segments: Vec<(&'v LiveSegment, Arc<Directory>)>,
+    segments: Vec<(&'v Viewed, Arc<Directory>)>,
 }
 
 impl<'v> Opened<'v> {
     /// Reads the directories of the segments that overlap a range; names those that are damaged.
     pub(super) fn new(view: &'v View, range: TimeRange, trailer: &mut Trailer) -> Opened<'v> {
         let mut segments = Vec::new();
-        for segment in view.segments.iter() {
+        for viewed in &view.segments {
+            let segment = &viewed.segment;
             let manifest = segment.file().manifest();
-            if !range.overlaps(manifest.time_min, manifest.time_max) {
+            if !range.overlaps(manifest.time_min, manifest.time_max)
+                || viewed.excluded.contains_all(segment.sources())
+            {
                 continue;
             }
             match segment.directory() {
-                Ok(directory) => segments.push((&**segment, directory)),
+                Ok(directory) => segments.push((viewed, directory)),
                 Err(error) => trailer.miss(describe(segment, &error)),
             }
         }
@@ -92,12 +95,14 @@ impl<'v> Opened<'v> {
         trailer: &mut Trailer,
     ) -> Result<Vec<Timestamp>, QueryError> {
         let evaluator = evaluator(&Filter::All, TimeRange::ALL)?;
-        let (segment, directory) = &self.segments[group.segment];
-        let segment = SegmentScan::new(segment.file(), directory, &evaluator);
+        let (viewed, directory) = &self.segments[group.segment];
+        let segment = scan_of(viewed, directory, &evaluator);
         let mut scan = GroupScan::new(&segment, group.number);
         let mut times = Vec::new();
-        scan.for_each_block(|scan, _| {
-            times.extend(scan.block_times()?.iter().map(|time| Timestamp(*time)));
+        scan.for_each_block(|scan, selected| {
+            let of_block = scan.block_times()?;
+            let rows = selected.rows.iter();
+            times.extend(rows.map(|row| Timestamp(of_block[*row as usize])));
             Ok(true)
         })
         .map_err(disk_error)?;
@@ -108,8 +113,8 @@ impl<'v> Opened<'v> {
 
     /// Scans of the segments.
     pub(super) fn scans<'s>(&'s self, evaluator: &'s Evaluator) -> Vec<SegmentScan<'s>> {
-        let scan = |(segment, directory): &'s (&LiveSegment, Arc<Directory>)| {
-            SegmentScan::new(segment.file(), directory, evaluator)
+        let scan = |(viewed, directory): &'s (&Viewed, Arc<Directory>)| {
+            scan_of(viewed, directory, evaluator)
         };
         self.segments.iter().map(scan).collect()
     }
@@ -132,6 +137,15 @@ impl Group {
     }
 }
 
+fn scan_of<'s>(
+    viewed: &'s Viewed,
+    directory: &'s Directory,
+    evaluator: &'s Evaluator,
+) -> SegmentScan<'s> {
+    let file = viewed.segment.file();
+    SegmentScan::new(file, directory, evaluator, &viewed.excluded)
+}
+
 fn describe(segment: &LiveSegment, error: &ReadError) -> String {
     let id = segment.file().manifest().id;
     match error {
@@ -144,10 +158,10 @@ fn describe(segment: &LiveSegment, error: &ReadError) -> String {
 fn settle(opened: &Opened<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mut Trailer) {
     trailer.bytes_scanned += scan.bytes_read();
     for damage in scan.damages() {
-        let (segment, _) = &opened.segments[group.segment];
+        let (viewed, _) = &opened.segments[group.segment];
         trailer.miss(format_args!(
             "segments/{}.parquet: {damage}",
-            segment.file().manifest().id
+            viewed.segment.file().manifest().id
         ));
     }
 }

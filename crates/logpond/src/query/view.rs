@@ -4,16 +4,25 @@
 //! files. All journal files are open, so that the store may remove them meanwhile.
 
 use std::io;
+use std::sync::Arc;
 
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
+use logpond_segment::sources::SourceSet;
 
 use super::{QueryError, Trailer};
-use crate::store::{LiveSet, Segments, holds};
+use crate::store::{LiveSegment, LiveSet, Segments, holds};
 
 /// How often a view is taken anew because the store moved a file meanwhile. It moves one a second
 /// at most; each try takes well below a millisecond.
 const TRIES_MAX: usize = 100;
+
+/// A segment, and what of it is counted elsewhere.
+pub(super) struct Viewed {
+    pub(super) segment: Arc<LiveSegment>,
+    /// Sources whose rows are in no answer; whatever set, the segment need not list them.
+    pub(super) excluded: SourceSet,
+}
 
 /// The files of one moment.
 pub(super) struct View {
@@ -22,7 +31,7 @@ pub(super) struct View {
     /// Journal files that no segment holds.
     pub(super) journal: Vec<JournalFile>,
     /// The live segments.
-    pub(super) segments: Segments,
+    pub(super) segments: Vec<Viewed>,
     /// Journal files that cannot be opened and files that were put aside, with the reason.
     missing: Vec<String>,
 }
@@ -50,14 +59,18 @@ impl View {
 
     /// `None` if a file is gone: a segment has it by now.
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
+        let viewed = segments.iter().map(|segment| Viewed {
+            segment: Arc::clone(segment),
+            excluded: SourceSet::new(),
+        });
         let mut view = View {
             journal: Vec::new(),
             missing: Vec::new(),
             snapshot,
-            segments,
+            segments: viewed.collect(),
         };
         for closed in view.snapshot.closed.iter() {
-            if holds(&view.segments, closed.source) {
+            if holds(&segments, closed.source) {
                 continue;
             }
             match JournalFile::from_closed(disk, closed) {
@@ -69,7 +82,7 @@ impl View {
             }
         }
         for open in &view.snapshot.open {
-            if holds(&view.segments, open.source) {
+            if holds(&segments, open.source) {
                 continue;
             }
             match JournalFile::from_open(open) {
@@ -88,6 +101,7 @@ impl View {
     /// Bytes of all files: what a full scan reads at most.
     pub(super) fn bytes(&self) -> u64 {
         let journal: u64 = self.journal.iter().map(JournalFile::limit).sum();
-        journal + self.segments.iter().map(|s| s.file().bytes()).sum::<u64>()
+        let segments = self.segments.iter().map(|s| s.segment.file().bytes());
+        journal + segments.sum::<u64>()
     }
 }

@@ -19,6 +19,7 @@ pub(super) struct Block {
 struct Known {
     times: bool,
     identities: bool,
+    sources: bool,
     time_sources: bool,
     shapes: bool,
     messages: bool,
@@ -140,16 +141,23 @@ impl Block {
         Ok([&self.rows.message, &self.rows.message_bytes])
     }
 
+    /// The places of the rows' sources in the segment's list.
+    pub(super) fn sources(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&[u32], ReadError> {
+        if !self.known.sources {
+            self.rows.source = reader.sources(self.number)?;
+            self.known.sources = true;
+        }
+        Ok(&self.rows.source)
+    }
+
     /// Makes receive times in microseconds, sources and numbers of the rows known.
     pub(super) fn read_identities(
         &mut self,
         reader: &mut RowGroupReader<'_>,
     ) -> Result<(), ReadError> {
         if !self.known.identities {
-            let (received, source, number) = reader.identities(self.number)?;
-            self.rows.received = received;
-            self.rows.source = source.into_iter().map(|s| s as u32).collect();
-            self.rows.number = number;
+            self.sources(reader)?;
+            (self.rows.received, self.rows.number) = reader.received(self.number)?;
             self.known.identities = true;
         }
         Ok(())

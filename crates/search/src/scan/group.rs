@@ -122,6 +122,11 @@ impl<'a> GroupScan<'a> {
         self.reader.bytes_read() + self.shared_bytes_read
     }
 
+    /// Whether rows of the segment are left out for their source.
+    pub(super) fn excludes_some(&self) -> bool {
+        self.segment.excluded.is_some()
+    }
+
     pub(super) fn entry(&self) -> &'a RowGroupEntry {
         &self.directory.row_groups[self.number]
     }
@@ -188,7 +193,14 @@ impl<'a> GroupScan<'a> {
             rows.retain(|row| range.contains(Timestamp(times[*row as usize])));
         }
         let evaluator = self.evaluator;
-        let rows = evaluator.select(self, rows)?;
+        let mut rows = evaluator.select(self, rows)?;
+        // Last, so that sources are read of blocks with rows that are wanted, and of no others.
+        if let Some(excluded) = &self.segment.excluded
+            && !rows.is_empty()
+        {
+            let sources = self.block.sources(&mut self.reader)?;
+            rows.retain(|row| !excluded.has(sources[*row as usize]));
+        }
         Ok((!rows.is_empty()).then_some(Selected {
             block: number,
             rows,

@@ -5,14 +5,15 @@
 //! ```
 //!
 //! Invariants:
-//! - A row is selected exactly if [`crate::Matcher::matches`] accepts its record and its time is
-//!   in the range; pruning only skips what cannot be selected.
+//! - A row is selected exactly if [`crate::Matcher::matches`] accepts its record, its time is in
+//!   the range and its source is not excluded; pruning only skips what cannot be selected.
 //! - A damaged page costs its block: the block is skipped and named in [`GroupScan::damages`].
 //! - Memory is bounded by the decoded columns of one row group.
 
 mod block;
 mod crossing;
 mod evaluate;
+mod excluded;
 mod group;
 mod segment;
 mod tables;

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use logpond_record::Shape;
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
+use logpond_segment::sources::SourceSet;
 
 use super::evaluate::Evaluator;
+use super::excluded::Excluded;
 use crate::literal::TokenPart;
 
 /// A segment in one search. Its row groups may be scanned by several threads.
@@ -14,6 +16,7 @@ pub struct SegmentScan<'a> {
     pub(super) file: &'a SegmentFile,
     pub(super) directory: &'a Directory,
     pub(super) evaluator: &'a Evaluator,
+    pub(super) excluded: Option<Excluded>,
     /// For each list of words what it says of the search, once it was read.
     lists: Vec<Mutex<Option<Arc<PartHits>>>>,
     /// Shapes that were compiled, by their text: row groups have most of them in common.
@@ -38,16 +41,19 @@ impl PartHits {
 }
 
 impl<'a> SegmentScan<'a> {
-    /// A scan of this segment.
+    /// A scan of this segment, without the rows of excluded sources. It may be any set: what of it
+    /// the segment does not list is of no account, and if it lists none, no source is read.
     pub fn new(
         file: &'a SegmentFile,
         directory: &'a Directory,
         evaluator: &'a Evaluator,
+        excluded: &SourceSet,
     ) -> SegmentScan<'a> {
         SegmentScan {
             file,
             directory,
             evaluator,
+            excluded: Excluded::of(file.manifest(), excluded),
             lists: directory.words.iter().map(|_| Mutex::default()).collect(),
             shapes: Mutex::default(),
         }

@@ -217,13 +217,15 @@ impl GroupScan<'_> {
         })
     }
 
-    /// Rows of the row group, where the filter wants all and the range covers it: known without
-    /// reading anything.
+    /// Rows of the row group, where the filter wants all, the range covers it and nothing is
+    /// excluded: known without reading anything.
     pub fn rows_known(&self) -> Option<u64> {
         let group = self.entry();
         let (min, max) = group.time_bounds();
         let (is_all, range) = (self.evaluator.is_all(), self.evaluator.range());
-        (is_all && range.covers(Timestamp(min), Timestamp(max))).then(|| group.rows() as u64)
+        let is_whole = is_all && !self.excludes_some();
+        let is_known = is_whole && range.covers(Timestamp(min), Timestamp(max));
+        is_known.then(|| group.rows() as u64)
     }
 }
 

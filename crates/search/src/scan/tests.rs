@@ -10,6 +10,7 @@ use logpond_record::{
 use logpond_segment::disk::{AppendFile, ReadAt};
 use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
 use logpond_segment::rows::RowsBuilder;
+use logpond_segment::sources::SourceSet;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -110,21 +111,30 @@ fn samples(count: u64) -> Vec<Record<'static>> {
 }
 
 fn segment_of(records: &[Record<'_>]) -> SegmentFile {
+    segment_of_sources(records, 1)
+}
+
+fn source(sequence: u64) -> SourceId {
+    SourceId {
+        incarnation: INCARNATION,
+        sequence,
+    }
+}
+
+/// A segment whose rows come from so many sources in turn.
+fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
     let mut builder = RowsBuilder::new();
     for (n, record) in records.iter().enumerate() {
         let mut line = Vec::new();
         record.write_line(&mut line);
-        builder.push(record, n as u64, 0, line.len());
+        builder.push(record, n as u64, (n as u64 % count) as u32, line.len());
     }
     let counts = builder.counts();
     let schema = counts.schema();
     let file = Memory::default();
-    let source = SourceEntry {
-        source: SourceId {
-            incarnation: INCARNATION,
-            sequence: 0,
-        },
-        rows: records.len() as u64,
+    let entry = |sequence| SourceEntry {
+        source: source(sequence),
+        rows: (records.len() as u64 + count - 1 - sequence) / count,
         hash: 0,
     };
     let mut writer = SegmentWriter::new(
@@ -133,7 +143,7 @@ fn segment_of(records: &[Record<'_>]) -> SegmentFile {
         Profile::Hot,
         counts,
         schema.clone(),
-        vec![source],
+        (0..count).map(entry).collect(),
     )
     .unwrap();
     writer.write(&builder.take(&schema)).unwrap();
@@ -230,7 +240,7 @@ fn columns_decide_as_records_do() {
             .collect();
         let evaluator = Evaluator::new(&filter, range).unwrap();
         let mut keys = Vec::new();
-        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
         let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .unwrap();
@@ -245,6 +255,83 @@ fn columns_decide_as_records_do() {
             let id = scan.record(*key, |record| record.id).unwrap();
             assert_eq!(id, Some(key.id));
         }
+    }
+}
+
+/// Rows of excluded sources are in no answer, whatever is asked; nor is anything else missing.
+#[test]
+fn excluded_sources_are_left_out() {
+    let (records, count) = (samples(3000), 5);
+    let segment = segment_of_sources(&records, count);
+    let directory = segment.read_directory().unwrap();
+    let other = SourceId {
+        incarnation: Incarnation(78),
+        sequence: 1,
+    };
+    let tables: [&[SourceId]; 5] = [
+        &[],
+        &[other],
+        &[source(1)],
+        &[source(0), source(4), other],
+        &[source(0), source(1), source(2), source(3), source(4)],
+    ];
+    for (excluded, query) in tables.iter().flat_map(|t| QUERIES.map(|query| (t, query))) {
+        let filter = parse(query).unwrap();
+        let (matcher, mut scratch) = (Matcher::new(&filter).unwrap(), Scratch::new());
+        let numbered = records.iter().enumerate();
+        let is_in = |n: usize| !excluded.contains(&source(n as u64 % count));
+        let expected: Vec<_> = numbered
+            .filter(|(n, record)| is_in(*n) && matcher.matches(record, &mut scratch))
+            .map(|(_, record)| record)
+            .collect();
+        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+        let set = excluded.iter().copied().collect();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &set);
+        let mut scan = GroupScan::new(&shared, 0);
+        if let Some(rows) = scan.rows_known() {
+            assert_eq!(rows, expected.len() as u64);
+        }
+        let (mut keys, mut top) = (Vec::new(), Top::new("status"));
+        scan.for_each_block(|scan, selected| {
+            scan.add_to_top("status", &selected, &mut top)?;
+            scan.keys(&selected, &mut keys).map(|()| true)
+        })
+        .unwrap();
+        keys.sort_unstable();
+        let ids: Vec<Id> = keys.iter().map(|key| key.id).collect();
+        assert!(
+            ids.iter().eq(expected.iter().map(|r| &r.id)),
+            "{excluded:?} {query}"
+        );
+        let mut expected_top = Top::new("status");
+        expected.iter().for_each(|record| expected_top.add(record));
+        let tops = [top, expected_top].map(|top| format!("{:?}", top.finish(0)));
+        assert_eq!(tops[0], tops[1], "{excluded:?} {query}");
+    }
+}
+
+/// Sources are not read where nothing is excluded, and not where nothing is wanted.
+#[test]
+fn sources_are_read_where_they_matter() {
+    let records = samples(3000);
+    let segment = segment_of_sources(&records, 5);
+    let directory = segment.read_directory().unwrap();
+    let read = |query: &str, excluded: &[SourceId]| {
+        let evaluator = Evaluator::new(&parse(query).unwrap(), TimeRange::ALL).unwrap();
+        let set = excluded.iter().copied().collect();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &set);
+        let mut scan = GroupScan::new(&shared, 0);
+        scan.for_each_block(|_, _| Ok(true)).unwrap();
+        scan.bytes_read()
+    };
+    let elsewhere = source(5);
+    for (query, is_found) in [("status=404", true), ("status=405", false)] {
+        assert_eq!(read(query, &[]), read(query, &[elsewhere]));
+        assert_eq!(
+            read(query, &[]) < read(query, &[source(1)]),
+            is_found,
+            "{query}"
+        );
     }
 }
 
@@ -266,7 +353,7 @@ fn tables_count_as_records_do() {
     ] {
         let (mut expected, mut found) = (Top::new(field), Top::new(field));
         wanted.iter().for_each(|r| expected.add(r));
-        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
         let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, s| scan.add_to_top(field, &s, &mut found).map(|()| true))
             .unwrap();
@@ -285,7 +372,7 @@ fn tables_count_as_records_do() {
     wanted.iter().for_each(|r| expected.add(r));
     let (mut expected_fields, mut found_fields) = (FieldStats::new(), FieldStats::new());
     wanted.iter().for_each(|r| expected_fields.add(r));
-    let shared = SegmentScan::new(&segment, &directory, &evaluator);
+    let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
     let mut scan = GroupScan::new(&shared, 0);
     scan.for_each_block(|scan, s| {
         scan.add_to_histogram(&s, &mut found)?;
@@ -344,7 +431,7 @@ fn parts_of_lines_are_found_where_they_are() {
         let expected: Vec<Id> = wanted.map(|r| r.id).collect();
         let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
         let mut keys = Vec::new();
-        let shared = SegmentScan::new(&segment, &directory, &evaluator);
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
         let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .unwrap();

@@ -26,7 +26,7 @@ mod writer;
 
 pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, SourceEntry};
-pub use reader::{Damage, Identities, ReadError, RowGroupReader, SegmentFile};
+pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 
 pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};
 

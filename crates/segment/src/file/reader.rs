@@ -346,9 +346,6 @@ fn parse_place(text: &str) -> Option<Place> {
     parts.next().is_none().then_some(place)
 }
 
-/// Receive times in microseconds, sources and numbers of rows.
-pub type Identities = (Vec<i64>, Vec<i64>, Vec<i64>);
-
 /// Reads the columns of one row group, block by block.
 pub struct RowGroupReader<'a> {
     file: &'a dyn ReadAt,
@@ -462,13 +459,15 @@ impl RowGroupReader<'_> {
         Ok((self.fixed_strings(7, block)?, self.fixed_strings(8, block)?))
     }
 
-    /// Receive times in microseconds, sources and numbers of a block's rows.
-    pub fn identities(&mut self, block: usize) -> Result<Identities, ReadError> {
-        Ok((
-            self.ints(2, block)?,
-            self.ints(4, block)?,
-            self.ints(3, block)?,
-        ))
+    /// For each of a block's rows the place of its source in the manifest's list.
+    pub fn sources(&mut self, block: usize) -> Result<Vec<u32>, ReadError> {
+        let sources = self.ints(4, block)?;
+        Ok(sources.into_iter().map(|source| source as u32).collect())
+    }
+
+    /// Receive times in microseconds and numbers of a block's rows.
+    pub fn received(&mut self, block: usize) -> Result<(Vec<i64>, Vec<i64>), ReadError> {
+        Ok((self.ints(2, block)?, self.ints(3, block)?))
     }
 
     /// All columns of a block.
@@ -482,7 +481,7 @@ impl RowGroupReader<'_> {
             time: self.times(block)?,
             received: self.ints(2, block)?,
             number: self.ints(3, block)?,
-            source: self.ints(4, block)?.into_iter().map(|s| s as u32).collect(),
+            source: self.sources(block)?,
             time_source: self.time_sources(block)?,
             shape: self.shapes(block)?,
             message,
