@@ -257,7 +257,8 @@ fn a_journal_file_that_was_cut_between_frames_is_named() {
         assert_eq!(trailer["rows"], PARTS * ROWS - (ROWS - 50 * (cut + 1)));
         if cut < 5 {
             // In a segment it is as before, and the file is put aside.
-            request(server.addresses().http, "POST", "/api/v1/compact", &[], b"");
+            let http = server.addresses().http;
+            request(http, "POST", "/api/v1/compact?wait", &[], b"");
             ask(&server, damaged, part).unwrap();
             assert!(!file.exists());
         }
