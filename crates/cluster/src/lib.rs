@@ -8,7 +8,12 @@
 //! files of a node ─▶ Inventory ─┐                 ┌─▶ Share per node ─▶ receipts ─┐
 //! births, seals   ─▶ Registry ──┼─▶ Target ─▶ Cover                               ├─▶ Completeness
 //!                               └─────────────────┴───────────────────────────────┘
+//! closed journal files ─▶ Offers ─▶ claims of stores ─▶ segments ─▶ Holdings ─▶ GiveUp ─▶ dropped
 //! ```
+//!
+//! A *question* goes to all nodes and counts each source once. What a node holds changes in few
+//! ways, each with its own check: *holdings* and *give_up*. What is only about who works when is
+//! in *placement* and *offers*.
 //!
 //! What is safe never depends on who is thought to be alive, on clocks, or on the order in which
 //! news arrives. Such things are hints: where they are wrong, work is done twice.
@@ -19,8 +24,15 @@ pub mod registry;
 pub mod inventory;
 pub mod target;
 pub mod cover;
+pub mod question;
+pub mod births;
+pub mod holdings;
+pub mod give_up;
+pub mod placement;
+pub mod offers;
 
 pub use cover::{Cover, SegmentShare, Share};
+pub use holdings::Holdings;
 pub use identity::{HexError, NodeId, ProcessId};
 pub use inventory::{HeldJournal, HeldSegment, Indexed, Inventory, Living};
 pub use registry::{Fate, Registry};

@@ -107,6 +107,21 @@ impl SourceSet {
         rest
     }
 
+    /// The sources that are in this set and in another.
+    pub fn common(&self, other: &SourceSet) -> SourceSet {
+        let mut common = SourceSet::new();
+        for (incarnation, interval) in self.intervals() {
+            let theirs = other.of(incarnation);
+            let start = theirs.partition_point(|i| i.to < interval.from);
+            for their in theirs[start..].iter().take_while(|i| i.from <= interval.to) {
+                let from = interval.from.max(their.from);
+                let to = interval.to.min(their.to);
+                common.insert_interval(incarnation, Interval { from, to });
+            }
+        }
+        common
+    }
+
     /// Number of sources, at most [`u64::MAX`].
     pub fn len(&self) -> u64 {
         let lengths = self
@@ -235,6 +250,8 @@ mod tests {
             prop_assert!(union.iter().eq(model_a.union(&model_b).copied()));
             let rest = set_a.without(&set_b);
             prop_assert!(rest.iter().eq(model_a.difference(&model_b).copied()));
+            let common = set_a.common(&set_b);
+            prop_assert!(common.iter().eq(model_a.intersection(&model_b).copied()));
             // Equal sets are equal values, whatever the order of insertion.
             let mut reversed = a.clone();
             reversed.reverse();

@@ -1,0 +1,349 @@
+//! Flag, ask, drop: how the last local copy of sources is given up (CLUSTER R6).
+//!
+//! A node that wants to drop sources flags them ([`crate::Holdings::flag`]; a journal file needs no
+//! flag), then asks others whether they hold them and are not giving them up, and drops those for
+//! which enough distinct nodes said yes in answer to this very attempt. The others it keeps.
+//!
+//! Why no copy too many goes: of those who dropped a source with success, take the one that flagged
+//! it last. Its yes-sayers answered after that, unflagged; had one of them dropped it later, it
+//! would have flagged it later. So they all have it. No clock, lease or verdict on who is alive
+//! is in this: a pause of any length between the answers and the drop changes nothing.
+//!
+//! Invariants: an answer counts only if it carries the attempt's name and comes from a node that
+//! was asked; of each node only the first one; a yes with other contents than were expected counts
+//! as a conflict and never as a yes (R2, R4).
+
+use std::collections::BTreeMap;
+
+use logpond_record::{Incarnation, SourceId};
+use logpond_segment::sources::SourceSet;
+
+use crate::NodeId;
+use crate::wire::{DecodeError, Decoder, Encoder};
+
+/// Version of the encodings.
+const VERSION: u64 = 1;
+
+/// The most sources of which a question may ask for the contents: 40 bytes each, so that an answer
+/// stays below 3 MB.
+pub const CONTENTS_MAX: u64 = 1 << 16;
+
+/// Names one attempt to give something up. Random, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Attempt(pub u128);
+
+/// A question to a store: which of these do you hold durably, and are not giving up?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhoHolds {
+    /// The attempt that the answer is for.
+    pub attempt: Attempt,
+    /// The sources.
+    pub sources: SourceSet,
+    /// Whether to say also what is in them; then they are at most [`CONTENTS_MAX`].
+    pub with_contents: bool,
+}
+
+impl WhoHolds {
+    /// A question without contents.
+    pub fn new(attempt: Attempt, sources: SourceSet) -> WhoHolds {
+        WhoHolds {
+            attempt,
+            sources,
+            with_contents: false,
+        }
+    }
+
+    /// The question as a message.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::new(VERSION);
+        out.wide(self.attempt.0);
+        out.flag(self.with_contents);
+        out.sources(&self.sources);
+        out.finish()
+    }
+
+    /// Reads what [`WhoHolds::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<WhoHolds, DecodeError> {
+        let mut from = Decoder::new(bytes, VERSION)?;
+        let question = WhoHolds {
+            attempt: Attempt(from.wide("the attempt")?),
+            with_contents: from.flag("whether contents are asked for")?,
+            sources: from.sources("the sources that are asked for")?,
+        };
+        if question.with_contents && question.sources.len() > CONTENTS_MAX {
+            return Err(DecodeError::Malformed("the number of contents"));
+        }
+        from.finish()?;
+        Ok(question)
+    }
+}
+
+/// What is in a source, whoever holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The source.
+    pub source: SourceId,
+    /// Its rows.
+    pub rows: u64,
+    /// The sum of their hashes.
+    pub hash: u128,
+}
+
+/// A content takes at least so many bytes in a message.
+pub(crate) const CONTENT_BYTES_MIN: usize = 34;
+
+impl Content {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.wide(self.source.incarnation.0);
+        out.number(self.source.sequence);
+        out.number(self.rows);
+        out.wide(self.hash);
+    }
+
+    pub(crate) fn decode(from: &mut Decoder<'_>) -> Result<Content, DecodeError> {
+        Ok(Content {
+            source: SourceId {
+                incarnation: Incarnation(from.wide("a source")?),
+                sequence: from.number("a source")?,
+            },
+            rows: from.number("a source's rows")?,
+            hash: from.wide("a source's hash")?,
+        })
+    }
+}
+
+/// The answer to [`WhoHolds`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The attempt that was asked for.
+    pub attempt: Attempt,
+    /// The node that answers.
+    pub node: NodeId,
+    /// Those of the sources that it holds and is not giving up.
+    pub sources: SourceSet,
+    /// What is in each of them, if that was asked for.
+    pub contents: Vec<Content>,
+}
+
+impl Held {
+    /// The answer as a message.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::new(VERSION);
+        out.wide(self.attempt.0);
+        out.wide(self.node.0);
+        out.sources(&self.sources);
+        out.count(self.contents.len());
+        for content in &self.contents {
+            content.encode(&mut out);
+        }
+        out.finish()
+    }
+
+    /// Reads what [`Held::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Held, DecodeError> {
+        let mut from = Decoder::new(bytes, VERSION)?;
+        let mut held = Held {
+            attempt: Attempt(from.wide("the attempt")?),
+            node: NodeId(from.wide("the node")?),
+            sources: from.sources("the sources that are held")?,
+            contents: Vec::new(),
+        };
+        for _ in 0..from.count(CONTENT_BYTES_MIN, "the contents")? {
+            held.contents.push(Content::decode(&mut from)?);
+        }
+        from.finish()?;
+        Ok(held)
+    }
+}
+
+/// A node that may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The node.
+    pub node: NodeId,
+    /// The zone that it fails with, if zones are configured; a number that names it.
+    pub zone: Option<u64>,
+}
+
+/// How many copies must be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// On so many distinct nodes, at least 1.
+    pub nodes: usize,
+    /// In so many distinct zones; a node without a zone counts as a zone of its own. 1 is enough
+    /// where no zones are configured.
+    pub zones: usize,
+}
+
+impl Copies {
+    /// Copies on so many nodes, wherever these are.
+    pub fn on_nodes(nodes: usize) -> Copies {
+        Copies {
+            nodes: nodes.max(1),
+            zones: 1,
+        }
+    }
+}
+
+/// One attempt to give sources up.
+#[derive(Clone, Debug)]
+pub struct GiveUp {
+    attempt: Attempt,
+    wanted: SourceSet,
+    expected: BTreeMap<SourceId, (u64, u128)>,
+    copies: Copies,
+    /// Everyone that may be asked, and what came of it.
+    asked: BTreeMap<NodeId, (Peer, Outcome)>,
+    conflicts: Vec<(NodeId, Content)>,
+}
+
+#[derive(Clone, Debug)]
+enum Outcome {
+    Unknown,
+    Failed,
+    Yes(SourceSet),
+}
+
+impl GiveUp {
+    /// Begins to give up `wanted`, which must be flagged already if segments hold it, if `among`
+    /// them so many nodes have it. A store that gives up its own copy is not among them.
+    pub fn new(attempt: Attempt, wanted: SourceSet, among: &[Peer], copies: Copies) -> GiveUp {
+        let asked = among.iter();
+        GiveUp {
+            attempt,
+            wanted,
+            expected: BTreeMap::new(),
+            copies,
+            asked: asked
+                .map(|peer| (peer.node, (*peer, Outcome::Unknown)))
+                .collect(),
+            conflicts: Vec::new(),
+        }
+    }
+
+    /// Also demands that the others' copies have these contents. The sources that are given up
+    /// are those that have contents; at most [`CONTENTS_MAX`].
+    #[must_use]
+    pub fn expecting(mut self, contents: &[Content]) -> GiveUp {
+        let each = contents.iter();
+        self.expected = each.map(|c| (c.source, (c.rows, c.hash))).collect();
+        let known: SourceSet = self.expected.keys().copied().collect();
+        self.wanted = self.wanted.common(&known);
+        self
+    }
+
+    /// What to ask.
+    pub fn question(&self) -> WhoHolds {
+        WhoHolds {
+            attempt: self.attempt,
+            sources: self.wanted.clone(),
+            with_contents: !self.expected.is_empty(),
+        }
+    }
+
+    /// Whom to ask: those from whom nothing was heard yet; none once their answers could change
+    /// nothing.
+    pub fn to_ask(&self) -> Vec<NodeId> {
+        if self.is_settled() {
+            return Vec::new();
+        }
+        let unknown = self.asked.iter();
+        let unknown = unknown.filter(|(_, (_, outcome))| matches!(outcome, Outcome::Unknown));
+        unknown.map(|(node, _)| *node).collect()
+    }
+
+    /// Takes an answer. False if it does not count: it is for another attempt, or its node was not
+    /// asked, or was heard already.
+    pub fn answered(&mut self, answer: &Held) -> bool {
+        if answer.attempt != self.attempt {
+            return false;
+        }
+        let Some((_, outcome @ Outcome::Unknown)) = self.asked.get_mut(&answer.node) else {
+            return false;
+        };
+        let mut yes = self.wanted.common(&answer.sources);
+        if !self.expected.is_empty() {
+            let mut same = SourceSet::new();
+            for content in &answer.contents {
+                match self.expected.get(&content.source) {
+                    Some(expected) if *expected == (content.rows, content.hash) => {
+                        same.insert(content.source);
+                    }
+                    Some(_) => self.conflicts.push((answer.node, *content)),
+                    None => {}
+                }
+            }
+            yes = yes.common(&same);
+        }
+        *outcome = Outcome::Yes(yes);
+        true
+    }
+
+    /// Notes that a node could not be asked, or did not answer in time. What it says later does
+    /// not count.
+    pub fn failed(&mut self, node: NodeId) {
+        if let Some((_, outcome @ Outcome::Unknown)) = self.asked.get_mut(&node) {
+            *outcome = Outcome::Failed;
+        }
+    }
+
+    /// The sources that may be dropped: enough others have them.
+    pub fn confirmed(&self) -> SourceSet {
+        let mut zones: BTreeMap<Zone, SourceSet> = BTreeMap::new();
+        let mut nodes = Vec::new();
+        for (peer, outcome) in self.asked.values() {
+            if let Outcome::Yes(sources) = outcome {
+                let zone = peer.zone.map_or(Zone::Alone(peer.node), Zone::Named);
+                zones.entry(zone).or_default().union_with(sources);
+                nodes.push(sources);
+            }
+        }
+        let by_nodes = held_by(nodes, self.copies.nodes.max(1));
+        let by_zones = held_by(zones.values(), self.copies.zones.max(1));
+        by_nodes.common(&by_zones)
+    }
+
+    /// Whether nothing that could still be heard would change what is confirmed.
+    pub fn is_settled(&self) -> bool {
+        let all_heard = || {
+            let mut outcomes = self.asked.values();
+            !outcomes.any(|(_, outcome)| matches!(outcome, Outcome::Unknown))
+        };
+        all_heard() || self.confirmed() == self.wanted
+    }
+
+    /// Copies with other contents than ours: two things have one name, which is never right. Both
+    /// are kept, and somebody should look.
+    pub fn conflicts(&self) -> &[(NodeId, Content)] {
+        &self.conflicts
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Zone {
+    Named(u64),
+    Alone(NodeId),
+}
+
+/// The sources that are in at least `count` of the sets; `count` is at least 1.
+pub fn held_by<'a>(sets: impl IntoIterator<Item = &'a SourceSet>, count: usize) -> SourceSet {
+    // layers[n]: in more than n of the sets so far.
+    let mut layers = vec![SourceSet::new(); count];
+    for set in sets {
+        for at in (1..count).rev() {
+            let again = layers[at - 1].common(set);
+            layers[at].union_with(&again);
+        }
+        layers[0].union_with(set);
+    }
+    layers.pop().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

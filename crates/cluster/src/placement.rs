@@ -1,0 +1,216 @@
+//! Which node is to do something, chosen alike by all who know the same nodes, without asking.
+//!
+//! Rendezvous hashing (Thaler and Ravishankar 1996): every node gets a score from a key, and the
+//! best one is chosen. When a node comes or goes, only what was or is to be its own moves. Weights
+//! stretch the scores (Schindelhauer and Schomaker 2005), so that a node is chosen in proportion.
+//!
+//! Everything here is a hint: those who know different nodes choose differently, which costs work.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::NodeId;
+
+/// Partners of a store stay the same for so long: few distinct sets of replicas mean few ways in
+/// which the loss of that many disks loses something, and few overlaps for readers.
+pub const COHORT_SECONDS: u64 = 3600;
+
+/// A store that is fuller than this is given nothing: it needs room for its own merges.
+pub const FULL_PERCENT: u64 = 90;
+
+/// What a choice is made for; equal keys are chosen alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// The store that consumes what an ingester writes during a stretch of time.
+    Run {
+        /// The ingester.
+        ingester: NodeId,
+        /// The number of the stretch.
+        slot: u64,
+    },
+    /// The partners of a store for an hour.
+    Cohort {
+        /// The store.
+        store: NodeId,
+        /// The number of the hour since 1970.
+        hour: u64,
+    },
+    /// Who sees to a source that has too few or too many copies.
+    Source {
+        /// Its incarnation.
+        incarnation: u128,
+        /// Its number, or that of the first one of several.
+        sequence: u64,
+    },
+}
+
+impl Key {
+    /// A number that follows evenly from the key and a node.
+    pub fn score(&self, node: NodeId) -> u64 {
+        let (tag, name, number) = match self {
+            Key::Run { ingester, slot } => (1u8, ingester.0, *slot),
+            Key::Cohort { store, hour } => (2, store.0, *hour),
+            Key::Source {
+                incarnation,
+                sequence,
+            } => (3, *incarnation, *sequence),
+        };
+        let mut bytes = [0u8; 41];
+        bytes[0] = tag;
+        bytes[1..17].copy_from_slice(&name.to_le_bytes());
+        bytes[17..25].copy_from_slice(&number.to_le_bytes());
+        bytes[25..].copy_from_slice(&node.0.to_le_bytes());
+        xxh3_64(&bytes)
+    }
+
+    /// The nodes, best first.
+    pub fn rank(&self, nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+        let mut ranked: Vec<_> = nodes.into_iter().collect();
+        ranked.sort_unstable();
+        ranked.dedup();
+        ranked.sort_by_key(|node| (std::cmp::Reverse(self.score(*node)), *node));
+        ranked
+    }
+
+    /// The stores that may be given a copy beside those in `holders`, best first: the more free
+    /// space, the more often; first those in zones that have none yet.
+    pub fn rank_targets(&self, stores: &[Store], holders: &[NodeId]) -> Vec<NodeId> {
+        let is_holder = |store: &&Store| holders.contains(&store.node);
+        let mut zones: Vec<u64> = stores
+            .iter()
+            .filter(is_holder)
+            .filter_map(|s| s.zone)
+            .collect();
+        let mut rest: Vec<&Store> = stores
+            .iter()
+            .filter(|store| !is_holder(store) && store.can_take())
+            .collect();
+        rest.sort_by(|a, b| {
+            let (left, right) = (self.stretched(a), self.stretched(b));
+            right.total_cmp(&left).then(a.node.cmp(&b.node))
+        });
+        let mut ranked = Vec::new();
+        while !rest.is_empty() {
+            let is_new = |s: &&Store| s.zone.is_none_or(|zone| !zones.contains(&zone));
+            let at = rest.iter().position(is_new).unwrap_or(0);
+            let store = rest.remove(at);
+            zones.extend(store.zone);
+            ranked.push(store.node);
+        }
+        ranked
+    }
+
+    /// A score that is the greatest of several in proportion to the stores' weights.
+    fn stretched(&self, store: &Store) -> f64 {
+        // In (0, 1): the middle of one of 2^53 equal parts.
+        let part = (self.score(store.node) >> 11) as f64;
+        let even = (part + 0.5) / (1u64 << 53) as f64;
+        -store.weight() / even.ln()
+    }
+}
+
+/// A store as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The node.
+    pub node: NodeId,
+    /// The zone that it fails with, if zones are configured.
+    pub zone: Option<u64>,
+    /// Room on its disk.
+    pub free_bytes: u64,
+    /// Size of its disk; 0 if it is not known.
+    pub total_bytes: u64,
+    /// Whether it is being emptied.
+    pub is_draining: bool,
+}
+
+impl Store {
+    /// Whether it may be given copies.
+    pub fn can_take(&self) -> bool {
+        let used = self.total_bytes.saturating_sub(self.free_bytes);
+        let is_full = u128::from(used) * 100 > u128::from(self.total_bytes) * FULL_PERCENT as u128;
+        !self.is_draining && !is_full
+    }
+
+    /// Its free space, in powers of two, so that choices do not change with every segment.
+    fn weight(&self) -> f64 {
+        (1u64 << self.free_bytes.max(1).ilog2()) as f64
+    }
+}
+
+/// The number of the hour of a cohort, from seconds since 1970.
+pub fn cohort_hour(unix_seconds: u64) -> u64 {
+    unix_seconds / COHORT_SECONDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(node: u128, free_bytes: u64) -> Store {
+        Store {
+            node: NodeId(node),
+            zone: None,
+            free_bytes,
+            total_bytes: free_bytes,
+            is_draining: false,
+        }
+    }
+
+    fn hour(hour: u64) -> Key {
+        Key::Cohort {
+            store: NodeId(0),
+            hour,
+        }
+    }
+
+    #[test]
+    fn only_what_was_a_lost_nodes_own_moves() {
+        let nodes = |n: u128| (1..=n).map(NodeId);
+        for slot in 0..200 {
+            let key = Key::Run {
+                ingester: NodeId(9),
+                slot,
+            };
+            let (with, without) = (key.rank(nodes(5)), key.rank(nodes(4)));
+            let rest: Vec<_> = with.into_iter().filter(|n| *n != NodeId(5)).collect();
+            assert_eq!(rest, without);
+        }
+    }
+
+    #[test]
+    fn stores_are_chosen_by_their_room() {
+        let stores = [store(1, 1 << 30), store(2, 1 << 31), store(3, 1 << 32)];
+        let mut chosen = [0u32; 3];
+        for n in 0..7000 {
+            let first = hour(n).rank_targets(&stores, &[])[0];
+            chosen[first.0 as usize - 1] += 1;
+        }
+        for (count, expected) in chosen.into_iter().zip([1000, 2000, 4000]) {
+            assert!(count.abs_diff(expected) < 200, "{chosen:?}");
+        }
+    }
+
+    #[test]
+    fn holders_full_and_leaving_stores_are_given_nothing() {
+        let mut stores = [1, 2, 3, 4, 5].map(|n| store(n, 100));
+        stores[0].total_bytes = 1001;
+        stores[1].total_bytes = 1000;
+        stores[2].is_draining = true;
+        let mut targets = hour(1).rank_targets(&stores, &[NodeId(4)]);
+        targets.sort_unstable();
+        assert_eq!(targets, [NodeId(2), NodeId(5)]);
+    }
+
+    #[test]
+    fn other_zones_come_first() {
+        let mut stores = [1, 2, 3, 4, 5].map(|n| store(n, 100));
+        for (at, zone) in [(0, 7), (1, 7), (2, 7), (3, 8), (4, 8)] {
+            stores[at].zone = Some(zone);
+        }
+        for n in 0..50 {
+            let ranked = hour(n).rank_targets(&stores, &[NodeId(1)]);
+            assert!(ranked[0] >= NodeId(4), "{ranked:?}");
+            assert_eq!(ranked.len(), 4);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! How a coordinator asks the whole cluster and knows what it may claim (CLUSTER R7, R9).
+//!
+//! ```text
+//! Collection ── whom to ask ─▶ inventories, silences ─▶ Question ── tasks ─▶ receipts
+//!                                                          ▲  └─ missing ─▶ fresh inventories ─┐
+//!                                                          └───────────── at most so many times ┘
+//! ```
+//!
+//! Invariants:
+//! - Inventories are of after the question was begun; older ones only say whom else to ask and
+//!   which incarnations there are.
+//! - What is to be counted is fixed by the first collection. Planning again never adds to it, so
+//!   that two questions with one target count the same, whatever way they took.
+//! - Two partial results are merged only if their receipts share no source. A partial result
+//!   without a receipt, or with one that names what was not asked for, is thrown away whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use logpond_record::TimeRange;
+use logpond_segment::sources::SourceSet;
+
+use crate::{Completeness, Cover, Indexed, Inventory, NodeId, ProcessId, Registry, Share, Target};
+
+/// How often a question plans again what is missing. Each time is answered by what compaction or a
+/// hand-off moved meanwhile; what is missing after so many is reported.
+pub const ROUNDS_MAX: u32 = 3;
+
+/// Gathers what all nodes hold that anybody knows of.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    /// Everything that was heard of nodes and incarnations.
+    registry: Registry,
+    nodes: BTreeMap<NodeId, Heard>,
+}
+
+#[derive(Clone, Debug)]
+enum Heard {
+    /// It has yet to answer or to be given up.
+    Nothing,
+    Inventory(Arc<Indexed>),
+    /// It does not answer. What it knew when it answered last.
+    Silence(Option<Arc<Indexed>>),
+}
+
+impl Collection {
+    /// Begins with what the coordinator knows itself, and with nodes that it has heard of in other
+    /// ways.
+    pub fn new(registry: Registry, others: impl IntoIterator<Item = NodeId>) -> Collection {
+        let others = others.into_iter().map(|node| (node, Heard::Nothing));
+        let mut collection = Collection {
+            registry,
+            nodes: others.collect(),
+        };
+        collection.add_known();
+        collection
+    }
+
+    fn add_known(&mut self) {
+        let known = self.registry.nodes();
+        for (node, _) in known.filter(|(_, known)| !known.is_forgotten()) {
+            self.nodes.entry(node).or_insert(Heard::Nothing);
+        }
+    }
+
+    /// Whom to ask for an inventory. Answers may name further nodes, so this is to be called again
+    /// until there is nobody.
+    pub fn to_ask(&self) -> Vec<NodeId> {
+        let each = self.nodes.iter();
+        each.filter(|(_, heard)| matches!(heard, Heard::Nothing))
+            .map(|(node, _)| *node)
+            .collect()
+    }
+
+    /// Takes an inventory that was made, or found to be unchanged, after the question had begun.
+    pub fn answered(&mut self, indexed: Arc<Indexed>) {
+        self.registry.merge(&indexed.inventory().registry);
+        let node = indexed.inventory().node;
+        self.nodes.insert(node, Heard::Inventory(indexed));
+        self.add_known();
+    }
+
+    /// Notes that a node does not answer; `last` is what it said at an earlier time.
+    pub fn silent(&mut self, node: NodeId, last: Option<Arc<Indexed>>) {
+        if let Some(last) = &last {
+            self.registry.merge(&last.inventory().registry);
+        }
+        if !matches!(self.nodes.get(&node), Some(Heard::Inventory(_))) {
+            self.nodes.insert(node, Heard::Silence(last));
+        }
+        self.add_known();
+    }
+
+    /// What is known in the end; who was not heard is silent.
+    pub fn finish(self) -> Collected {
+        let mut collected = Collected {
+            answered: Vec::new(),
+            silent: Vec::new(),
+            registry: self.registry,
+        };
+        let mut unsure = Vec::new();
+        for (node, heard) in self.nodes {
+            let last = match heard {
+                Heard::Inventory(indexed) => {
+                    collected.answered.push(indexed);
+                    continue;
+                }
+                Heard::Silence(last) => last,
+                Heard::Nothing => None,
+            };
+            let forgotten = collected.registry.nodes();
+            let mut forgotten = forgotten.filter(|(_, known)| known.is_forgotten());
+            if !forgotten.any(|(name, _)| name == node) {
+                collected.silent.push(node);
+                unsure.push(last);
+            }
+        }
+        let forgotten = perhaps_trusted(&collected.registry, &unsure);
+        collected.silent.extend(forgotten);
+        collected
+    }
+}
+
+/// Forgotten nodes on which a silent one may have recorded a birth, as it may not have known that
+/// they were forgotten. They can hide it as if they were silent.
+fn perhaps_trusted(registry: &Registry, silent: &[Option<Arc<Indexed>>]) -> Vec<NodeId> {
+    let knows = |last: &Option<Arc<Indexed>>, node: NodeId| {
+        let last = last.as_ref();
+        let registry = last.map(|indexed| &indexed.inventory().registry);
+        registry.is_some_and(|registry| {
+            let mut nodes = registry.nodes();
+            nodes.any(|(name, known)| name == node && known.is_forgotten())
+        })
+    };
+    let forgotten = registry.nodes().filter(|(_, known)| known.is_forgotten());
+    let trusted = forgotten.filter(|(node, _)| silent.iter().any(|last| !knows(last, *node)));
+    trusted.map(|(node, _)| node).collect()
+}
+
+/// What was gathered.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// The inventories of the nodes that answered.
+    pub answered: Vec<Arc<Indexed>>,
+    /// The nodes that may hide something: those that did not answer, and forgotten ones that these
+    /// may have trusted.
+    pub silent: Vec<NodeId>,
+    /// Everything that was heard; the coordinator should merge it into its own.
+    pub registry: Registry,
+}
+
+impl Collected {
+    /// What exists, as far as anybody knows that was heard.
+    pub fn target(&self) -> Target {
+        let mut inventory = Inventory::empty(NodeId(0), ProcessId(0));
+        inventory.registry = self.registry.clone();
+        let heard = Indexed::new(inventory);
+        let mut answered: Vec<&Indexed> = self.answered.iter().map(|i| &**i).collect();
+        answered.push(&heard);
+        Target::new(&answered)
+    }
+}
+
+/// Names a task within its question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+/// Something that a node is to read.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// The node.
+    pub node: NodeId,
+    /// What to read, and the receipt that is expected.
+    pub share: Share,
+}
+
+/// One question to all nodes, from the first plan to the last receipt.
+#[derive(Clone, Debug)]
+pub struct Question {
+    held: BTreeMap<NodeId, Arc<Indexed>>,
+    target: Target,
+    silent: Vec<NodeId>,
+    silent_max: usize,
+    range: TimeRange,
+    local: Option<NodeId>,
+    /// Sources that count nowhere, since visible ones hold the same batches (R10).
+    shadowed: SourceSet,
+    /// Sources of accepted receipts, and those without a row in the range.
+    counted: SourceSet,
+    tasks: BTreeMap<TaskId, Task>,
+    /// Nodes that failed to do a task.
+    failed: BTreeSet<NodeId>,
+    next: u32,
+    rounds: u32,
+}
+
+impl Question {
+    /// Plans for everything that exists. `shadowed` are retry sources whose batches other sources
+    /// of the target hold; `silent_max` is [`crate::births::silent_max`]. Gives the first tasks.
+    pub fn new(
+        collected: Collected,
+        shadowed: SourceSet,
+        range: TimeRange,
+        local: Option<NodeId>,
+        silent_max: usize,
+    ) -> (Question, Vec<Task>) {
+        let target = collected.target();
+        let held = collected.answered.into_iter();
+        let mut question = Question {
+            held: held.map(|i| (i.inventory().node, i)).collect(),
+            target,
+            silent: collected.silent,
+            silent_max,
+            range,
+            local,
+            shadowed,
+            counted: SourceSet::new(),
+            tasks: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            next: 0,
+            rounds: 0,
+        };
+        // Whatever is held is wanted or one of these.
+        let mut unwanted = question.target.expired.clone();
+        unwanted.union_with(&question.shadowed);
+        let held: Vec<&Indexed> = question.held.values().map(|i| &**i).collect();
+        let cover = Cover::plan(&held, &unwanted, range, local);
+        let tasks = question.take(cover);
+        (question, tasks)
+    }
+
+    /// What is to be counted.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The sources that are to be counted and are not yet.
+    pub fn missing(&self) -> SourceSet {
+        let wanted = self.target.wanted.without(&self.shadowed);
+        wanted.without(&self.counted)
+    }
+
+    /// The sources that were counted, or have no row in the range.
+    pub fn counted(&self) -> &SourceSet {
+        &self.counted
+    }
+
+    /// Tasks that are neither done nor failed.
+    pub fn waiting(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values()
+    }
+
+    /// Takes the receipt of a task: the sources that its partial result counts, which may be fewer
+    /// than were asked for where files have gone. True if the partial result is to be merged; if
+    /// not, all of it is to be thrown away.
+    pub fn receipt(&mut self, id: TaskId, counted: &SourceSet) -> bool {
+        let Some(task) = self.tasks.remove(&id) else {
+            return false;
+        };
+        let is_asked = task.share.sources.contains_all(counted);
+        if !is_asked || !self.counted.is_disjoint(counted) {
+            return false;
+        }
+        self.counted.union_with(counted);
+        true
+    }
+
+    /// Notes that a task was not done. Its node is asked for nothing more.
+    pub fn failed(&mut self, id: TaskId) {
+        if let Some(task) = self.tasks.remove(&id) {
+            self.failed.insert(task.node);
+        }
+    }
+
+    /// Tasks for other nodes that do together what a slow one was asked for, if they can. The task
+    /// goes on; whichever is done first counts, and the receipts of the rest are refused.
+    pub fn hedge(&mut self, id: TaskId) -> Vec<Task> {
+        let Some(task) = self.tasks.get(&id) else {
+            return Vec::new();
+        };
+        let (node, sources) = (task.node, task.share.sources.clone());
+        let elsewhere = self.cover(&sources, Some(node));
+        if !elsewhere.counted().contains_all(&sources) {
+            return Vec::new();
+        }
+        self.add(elsewhere)
+    }
+
+    /// Plans for what is missing, once no task is waiting. `fresh` are inventories of after the
+    /// last receipt, of as many nodes as answer. No tasks are given when nothing is missing, when
+    /// nobody has it, or after [`ROUNDS_MAX`] rounds.
+    pub fn replan(&mut self, fresh: Vec<Arc<Indexed>>) -> Vec<Task> {
+        for indexed in fresh {
+            self.held.insert(indexed.inventory().node, indexed);
+        }
+        let missing = self.missing();
+        if missing.is_empty() || self.rounds == ROUNDS_MAX {
+            return Vec::new();
+        }
+        self.rounds += 1;
+        let cover = self.cover(&missing, None);
+        self.take(cover)
+    }
+
+    /// What may be claimed of what was counted.
+    pub fn finish(self) -> Completeness {
+        let mut accounted = self.counted.clone();
+        accounted.union_with(&self.shadowed);
+        let answered: Vec<&Indexed> = self.held.values().map(|i| &**i).collect();
+        Completeness::judge(
+            &self.target,
+            &accounted,
+            &answered,
+            &self.silent,
+            self.silent_max,
+        )
+    }
+
+    fn take(&mut self, cover: Cover) -> Vec<Task> {
+        // What another cover has counted already is not missing, and so not in this one.
+        let pruned = cover.pruned.common(&self.missing());
+        self.counted.union_with(&pruned);
+        self.add(cover)
+    }
+
+    /// Who reads these sources, of the nodes that have not failed.
+    fn cover(&self, wanted: &SourceSet, but: Option<NodeId>) -> Cover {
+        let able = self.held.iter();
+        let able = able.filter(|(node, _)| !self.failed.contains(node) && Some(**node) != but);
+        let able: Vec<&Indexed> = able.map(|(_, indexed)| &**indexed).collect();
+        let mut unwanted = SourceSet::new();
+        for indexed in &able {
+            unwanted.union_with(indexed.stored());
+            let journal = indexed.inventory().journal.iter();
+            journal.for_each(|file| unwanted.insert(file.source));
+        }
+        Cover::plan(&able, &unwanted.without(wanted), self.range, self.local)
+    }
+
+    fn add(&mut self, cover: Cover) -> Vec<Task> {
+        let mut added = Vec::new();
+        for (node, share) in cover.shares {
+            let id = TaskId(self.next);
+            self.next += 1;
+            let task = Task { id, node, share };
+            self.tasks.insert(id, task.clone());
+            added.push(task);
+        }
+        added
+    }
+}
+
+#[cfg(test)]
+mod tests;
