@@ -23,6 +23,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest error message that is read from a server.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 
+/// The header that names a batch, so that it can be sent again without being there twice.
+pub const BATCH_HEADER: &str = "logpond-batch";
+
 /// Parameters of a request.
 pub type Parameters = Vec<(&'static str, String)>;
 

@@ -3,8 +3,8 @@
 //! Invariants: bytes leave memory, and a position is remembered, only after a server has said that
 //! it holds them durably or that it will never take them; what was not taken is named, counted and
 //! makes the exit status 2; every buffer is bounded, so an input is read no faster than it is
-//! taken. Because an answer can be lost after its batch was stored, a batch may be stored twice:
-//! never zero times.
+//! taken. An answer can be lost after its batch was stored; so a batch has a name, and the server
+//! knows it again when it is sent once more.
 //!
 //! ```text
 //! input ─▶ reader thread ─▶ 4 chunks ─▶ cutter: whole lines ─▶ sender ─▶ first server that answers
@@ -12,6 +12,7 @@
 //! ```
 
 mod cutter;
+mod producer;
 mod sender;
 mod stream;
 mod position;
@@ -28,6 +29,7 @@ use crate::client::{Address, ClientError};
 use crate::output::quantity;
 use crate::terminal::note;
 
+use producer::Producer;
 pub use sender::{Backoff, SendError, Sender, Taken};
 
 /// Most rejected lines that are named one by one; all are counted.
@@ -82,6 +84,8 @@ pub enum ForwardError {
     Send(SendError),
     /// An address cannot be used.
     Address(ClientError),
+    /// The system has no random bytes for the names of batches.
+    Random(std::io::Error),
 }
 
 impl fmt::Display for ForwardError {
@@ -106,6 +110,7 @@ impl fmt::Display for ForwardError {
             ),
             ForwardError::Send(error) => write!(f, "{error}"),
             ForwardError::Address(error) => write!(f, "{error}"),
+            ForwardError::Random(_) => f.write_str("the system gives no random bytes"),
         }
     }
 }
@@ -114,6 +119,7 @@ impl std::error::Error for ForwardError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ForwardError::Input { source, .. } | ForwardError::State { source, .. } => Some(source),
+            ForwardError::Random(source) => Some(source),
             _ => None,
         }
     }
@@ -156,7 +162,8 @@ impl Totals {
 /// Forwards until the input ends, or with `tail` until `stop` is set.
 pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, ForwardError> {
     let started = Instant::now();
-    let mut sender = Sender::new(settings, Pause(Arc::clone(stop)));
+    let producer = Producer::new().map_err(ForwardError::Random)?;
+    let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
     let mut totals = Totals::default();
     let outcome = match &settings.tail {
         Some(state) => tail::run(settings, state, &mut sender, &mut totals),

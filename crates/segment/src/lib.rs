@@ -9,6 +9,7 @@ pub mod mem_disk;
 pub mod compact;
 pub mod retain;
 pub mod sources;
+pub mod batches;
 pub mod tally;
 pub mod encoding;
 pub mod rows;

@@ -1,10 +1,19 @@
 //! Bytes of an input, cut into batches of whole lines.
 
 use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_segment::journal::{FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX};
 
 /// A batch is sent once it has this many bytes: large enough to make the cost of a request and a
 /// sync small, small enough to be sent again cheaply.
 pub(super) const BATCH_BYTES: usize = 1 << 20;
+
+/// The most lines of a batch: those that one frame of a journal takes.
+const BATCH_LINES_MAX: usize = FRAME_ENTRIES_MAX;
+
+/// The most bytes of a batch of several lines, well below what one frame takes.
+const BATCH_BYTES_MAX: usize = 8 * BATCH_BYTES;
+
+const _: () = assert!(BATCH_BYTES_MAX <= FRAME_PAYLOAD_BYTES_MAX);
 
 /// Collects bytes and gives whole lines.
 ///
@@ -77,6 +86,25 @@ impl Cutter {
     }
 }
 
+/// How much of some lines goes into one batch: all, unless they are very many or very long.
+pub(super) fn first_batch(lines: &[u8]) -> usize {
+    let mut taken = 0;
+    for (index, at) in memchr::memchr_iter(b'\n', lines).enumerate() {
+        let end = at + 1;
+        if index > 0 && end > BATCH_BYTES_MAX {
+            return taken;
+        }
+        if index + 1 == BATCH_LINES_MAX || end > BATCH_BYTES_MAX {
+            return end;
+        }
+        taken = end;
+    }
+    match taken > 0 && lines.len() > BATCH_BYTES_MAX {
+        true => taken,
+        false => lines.len(),
+    }
+}
+
 /// Lines in a batch; a last one without its end counts.
 pub(super) fn count_lines(batch: &[u8]) -> u64 {
     let ends = memchr::memchr_iter(b'\n', batch).count() as u64;
@@ -110,6 +138,26 @@ mod tests {
         assert_eq!(cutter.push(&half), None);
         assert_eq!(cutter.push(b"x\nb"), None);
         assert_eq!(cutter.take_rest(), b"a\nb");
+    }
+
+    #[test]
+    fn batches_fit_a_frame() {
+        let long = [&vec![b'x'; BATCH_BYTES_MAX + 5][..], b"\n"].concat();
+        let many = vec![b'\n'; BATCH_LINES_MAX];
+        let table: [(Vec<u8>, usize); 9] = [
+            (b"".to_vec(), 0),
+            (b"a\nb".to_vec(), 3),
+            (b"a\nb\n".to_vec(), 4),
+            (many.clone(), BATCH_LINES_MAX),
+            ([&many[..], b"a"].concat(), BATCH_LINES_MAX),
+            (long.clone(), long.len()),
+            ([&long[..], b"a\n"].concat(), long.len()),
+            ([b"a\nb\n", &long[..]].concat(), 4),
+            ([b"a\nb\n", &long[..long.len() - 1]].concat(), 4),
+        ];
+        for (lines, taken) in table {
+            assert_eq!(first_batch(&lines), taken, "{} bytes", lines.len());
+        }
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use logpond_segment::batches::BatchId;
 use serde::Deserialize;
 
+use super::producer::Producer;
 use super::{Pause, Settings};
-use crate::client::{Address, ClientError, agent, encode, read_error};
+use crate::client::{Address, BATCH_HEADER, ClientError, agent, encode, read_error};
 use crate::terminal::note;
 
 /// How long a server may take to answer a batch: a disk that syncs slower than this is broken.
@@ -83,13 +85,23 @@ impl std::error::Error for SendError {}
 /// How one attempt ended.
 enum Attempt {
     Taken(Taken),
-    /// Another attempt may succeed, not before this wait.
-    Failed(String, Option<Duration>),
+    /// Another attempt may succeed.
+    Failed(Failure),
     Refused(ClientError),
+}
+
+/// An attempt that failed and may be followed by others.
+struct Failure {
+    reason: String,
+    /// How long the server asks to be left alone.
+    retry_after: Option<Duration>,
+    /// Whether the server may have the batch all the same.
+    may_be_there: bool,
 }
 
 /// Sends batches to servers.
 pub struct Sender {
+    producer: Producer,
     agent: ureq::Agent,
     addresses: Vec<Address>,
     /// The server that took the last batch.
@@ -101,8 +113,9 @@ pub struct Sender {
 
 impl Sender {
     /// A sender to the servers of the settings; there is at least one.
-    pub fn new(settings: &Settings, pause: Pause) -> Sender {
+    pub(super) fn new(settings: &Settings, pause: Pause, producer: Producer) -> Sender {
         Sender {
+            producer,
             agent: agent(Some(ANSWER_TIMEOUT)),
             addresses: settings.addresses.clone(),
             current: 0,
@@ -125,6 +138,7 @@ impl Sender {
     /// Sends lines until a server has them durably, or has refused them for good.
     pub fn send(&mut self, batch: &[u8], file: Option<&str>) -> Result<Taken, SendError> {
         let started = Instant::now();
+        let mut id = self.producer.name();
         let mut wait = self.backoff.first;
         let mut reported: Option<Instant> = None;
         loop {
@@ -132,7 +146,7 @@ impl Sender {
             let mut last = String::new();
             for turn in 0..self.addresses.len() {
                 let at = (self.current + turn) % self.addresses.len();
-                match self.attempt(at, batch, file) {
+                match self.attempt(at, batch, id, file) {
                     Attempt::Taken(taken) => {
                         self.current = at;
                         if reported.is_some() {
@@ -148,9 +162,10 @@ impl Sender {
                         let error = Box::new(error);
                         return Err(SendError::Refused { address, error });
                     }
-                    Attempt::Failed(reason, retry_after) => {
-                        last = format!("{}: {reason}", self.addresses[at]);
-                        asked_wait = asked_wait.max(retry_after.unwrap_or_default());
+                    Attempt::Failed(failure) => {
+                        last = format!("{}: {}", self.addresses[at], failure.reason);
+                        asked_wait = asked_wait.max(failure.retry_after.unwrap_or_default());
+                        id.attempt += u32::from(failure.may_be_there);
                     }
                 }
                 if self.pause.is_stopped() {
@@ -186,14 +201,22 @@ impl Sender {
         url
     }
 
-    fn attempt(&self, at: usize, batch: &[u8], file: Option<&str>) -> Attempt {
+    fn attempt(&self, at: usize, batch: &[u8], id: BatchId, file: Option<&str>) -> Attempt {
         let request = self
             .agent
             .post(self.url(at, file))
+            .header(BATCH_HEADER, id.to_string())
             .content_type("text/plain");
+        let failed = |reason, retry_after, may_be_there| {
+            Attempt::Failed(Failure {
+                reason,
+                retry_after,
+                may_be_there,
+            })
+        };
         let response = match request.send(batch) {
             Ok(response) => response,
-            Err(error) => return Attempt::Failed(error.to_string(), None),
+            Err(error) => return failed(error.to_string(), None, was_connected(&error)),
         };
         let status = response.status().as_u16();
         let retry_after = response
@@ -204,17 +227,28 @@ impl Sender {
         match status {
             200 | 400 => match read_answer(response.into_body()) {
                 Ok(text) => judge(status, &text),
-                Err(error) => Attempt::Failed(error.to_string(), None),
+                Err(error) => failed(error.to_string(), None, true),
             },
             408 | 425 | 429 | 500.. => {
                 let error = ClientError::refused(status, &read_error(response.into_body()));
-                Attempt::Failed(error.to_string(), retry_after)
+                // Too many requests is said before a batch goes anywhere.
+                failed(error.to_string(), retry_after, status != 429)
             }
             _ => Attempt::Refused(ClientError::refused(
                 status,
                 &read_error(response.into_body()),
             )),
         }
+    }
+}
+
+/// Whether a request that failed may have reached the server.
+fn was_connected(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::ConnectionFailed | ureq::Error::HostNotFound => false,
+        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => false,
+        ureq::Error::Io(error) => error.kind() != std::io::ErrorKind::ConnectionRefused,
+        _ => true,
     }
 }
 

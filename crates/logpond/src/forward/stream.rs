@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::cutter::{Cutter, count_lines};
+use super::cutter::{Cutter, count_lines, first_batch};
 use super::{ForwardError, Sender, Settings, Totals};
 use crate::input;
 
@@ -175,11 +175,17 @@ impl Batches<'_> {
         Ok(())
     }
 
-    fn send(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
+    fn send(&mut self, mut lines: &[u8]) -> Result<(), ForwardError> {
         self.waiting_since = None;
-        if batch.is_empty() {
-            return Ok(());
+        while !lines.is_empty() {
+            let (batch, rest) = lines.split_at(first_batch(lines));
+            self.send_batch(batch)?;
+            lines = rest;
         }
+        Ok(())
+    }
+
+    fn send_batch(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
         let taken = self
             .sender
             .send(batch, self.file)

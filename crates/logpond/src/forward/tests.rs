@@ -7,6 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;
 
+use logpond_segment::batches::BatchId;
+
 use super::tail::Tail;
 use super::*;
 
@@ -32,10 +34,13 @@ enum Say {
 /// What a server got: query and body of each request that it answered with success.
 type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
+/// The name of the batch in each request.
+type Names = Arc<Mutex<Vec<BatchId>>>;
+
 struct Server {
     address: SocketAddr,
     received: Received,
-    requests: Arc<Mutex<u32>>,
+    names: Names,
 }
 
 impl Server {
@@ -45,16 +50,16 @@ impl Server {
         let server = Server {
             address: listener.local_addr().unwrap(),
             received: Arc::default(),
-            requests: Arc::default(),
+            names: Arc::default(),
         };
         let script = Arc::new(Mutex::new(VecDeque::from(script.to_vec())));
-        let (received, requests) = (Arc::clone(&server.received), Arc::clone(&server.requests));
+        let (received, names) = (Arc::clone(&server.received), Arc::clone(&server.names));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let shared = (
                     Arc::clone(&script),
                     Arc::clone(&received),
-                    Arc::clone(&requests),
+                    Arc::clone(&names),
                 );
                 std::thread::spawn(move || while serve(stream.as_ref().unwrap(), &shared) {});
             }
@@ -71,19 +76,27 @@ impl Server {
         received.iter().flat_map(|(_, body)| body.clone()).collect()
     }
 
+    /// Sequence and attempt of the batch in each request, all of one epoch.
+    fn names(&self) -> Vec<(u64, u32)> {
+        let names = self.names.lock().unwrap();
+        let epoch = names.first().map(|id| id.epoch);
+        assert!(names.iter().all(|id| Some(id.epoch) == epoch));
+        names.iter().map(|id| (id.sequence, id.attempt)).collect()
+    }
+
     fn queries(&self) -> Vec<String> {
         let received = self.received.lock().unwrap();
         received.iter().map(|(query, _)| query.clone()).collect()
     }
 }
 
-type Shared = (Arc<Mutex<VecDeque<Say>>>, Received, Arc<Mutex<u32>>);
+type Shared = (Arc<Mutex<VecDeque<Say>>>, Received, Names);
 
 /// Serves one request; false if the connection is over.
-fn serve(mut stream: &TcpStream, (script, received, requests): &Shared) -> bool {
+fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
-    let mut length = 0;
+    let (mut length, mut id) = (0, None);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
@@ -97,13 +110,16 @@ fn serve(mut stream: &TcpStream, (script, received, requests): &Shared) -> bool 
         {
             length = value.trim().parse().unwrap();
         }
+        if let Some(("logpond-batch", name)) = line.split_once(':') {
+            id = Some(name.trim().parse::<BatchId>().unwrap());
+        }
         head.push_str(&line);
     }
     let mut body = vec![0; length];
     if reader.read_exact(&mut body).is_err() {
         return false;
     }
-    *requests.lock().unwrap() += 1;
+    names.lock().unwrap().push(id.unwrap());
     let lines = cutter::count_lines(&body);
     let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
     let (status, extra, answer) = match say {
@@ -165,7 +181,7 @@ fn pause() -> Pause {
 }
 
 fn forward(settings: &Settings, input: &[u8]) -> (Result<(), ForwardError>, Totals) {
-    let mut sender = Sender::new(settings, pause());
+    let mut sender = Sender::new(settings, pause(), Producer::new().unwrap());
     let mut totals = Totals::default();
     let reader = Box::new(std::io::Cursor::new(input.to_vec()));
     let outcome = stream::forward(reader, "input", None, &mut sender, &mut totals);
@@ -201,7 +217,9 @@ fn failures_are_tried_again() {
     let (outcome, totals) = forward(&settings(&[&server]), b"a\nb\n");
     outcome.unwrap();
     assert_eq!((server.text(), totals.accepted), (b"a\nb\n".to_vec(), 2));
-    assert_eq!(*server.requests.lock().unwrap(), 7);
+    // A batch that may be there is sent under its next name; one that cannot be, under the same.
+    let names = [0, 1, 1, 2, 3, 4, 5].map(|attempt| (0, attempt));
+    assert_eq!(server.names(), names);
 }
 
 #[test]
@@ -221,7 +239,11 @@ fn the_next_server_takes_over() {
     assert_eq!(totals.accepted, 4);
     assert_eq!(awake.text(), input.repeat(4).as_bytes());
     // The server that answered is asked first from then on.
-    assert_eq!(*tired.requests.lock().unwrap(), 1);
+    assert_eq!(tired.names(), [(0, 0)]);
+    let attempts = awake.names();
+    assert_eq!(attempts[0], (0, 1));
+    let others = attempts[1..].iter().map(|(_, attempt)| *attempt);
+    assert!(others.clone().count() > 0 && others.sum::<u32>() == 0);
 }
 
 #[test]
@@ -231,7 +253,7 @@ fn refusals_are_final_and_named() {
     let error = outcome.unwrap_err().to_string();
     assert_eq!(error, format!("{} refuses: no", server.url()));
     assert_eq!(totals, Totals::default());
-    assert_eq!(*server.requests.lock().unwrap(), 1);
+    assert_eq!(server.names(), [(0, 0)]);
 }
 
 #[test]
@@ -289,7 +311,7 @@ impl Bench {
         let server = Server::start(&[]);
         Bench {
             directory: tempfile::tempdir().unwrap(),
-            sender: Sender::new(&settings(&[&server]), pause()),
+            sender: Sender::new(&settings(&[&server]), pause(), Producer::new().unwrap()),
             server,
             totals: Totals::default(),
             now: Instant::now(),
@@ -430,7 +452,7 @@ fn what_is_not_acknowledged_is_not_remembered() {
     bench.append("a.log", "1\n");
     let mut tail = bench.start("a.log");
     let refusing = Server::start(&[Say::Status(403)]);
-    let mut sender = Sender::new(&settings(&[&refusing]), pause());
+    let mut sender = Sender::new(&settings(&[&refusing]), pause(), Producer::new().unwrap());
     assert!(
         tail.poll(bench.now, &mut sender, &mut bench.totals)
             .is_err()

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use logpond_record::limits::LINE_BYTES_MAX;
 
-use super::cutter::{BATCH_BYTES, count_lines};
+use super::cutter::{BATCH_BYTES, count_lines, first_batch};
 use super::position::{Fingerprint, Identity, Position};
 use super::{ForwardError, Sender, Totals};
 use crate::terminal::note;
@@ -101,9 +101,10 @@ impl Watched {
                     .map_err(|e| self.unreadable(e))?;
                 self.changed = if to_the_end { self.changed } else { now };
             }
-            let batch = self
+            let mut batch = self
                 .read(seen.0, to_the_end)
                 .map_err(|e| self.unreadable(e))?;
+            batch.truncate(first_batch(&batch));
             if batch.is_empty() {
                 self.idle_at = Some(seen);
                 break;

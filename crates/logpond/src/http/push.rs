@@ -11,12 +11,14 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
 use logpond_protocol::intake::push::{self, PushForm, Pushed};
 use logpond_record::{Labels, limits::FIELD_NAME_BYTES_MAX};
+use logpond_segment::batches::{BatchId, BatchIdError};
 use serde_json::json;
 
 use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX, Received};
 use super::error::{ApiError, Kind};
 use super::params::Params;
+use crate::client::BATCH_HEADER;
 use crate::telemetry::Intake;
 
 /// Parameters of a push.
@@ -39,6 +41,7 @@ pub(super) async fn answer(
     let labels = labels(&params)?;
     let form = form(request.headers())?;
     let encoding = encoding(request.headers())?;
+    let id = batch_id(request.headers())?;
     let received = body::receive(request.into_body(), RECEIVED_BYTES_MAX, &app.bodies).await?;
     let line_bytes_max = app.line_bytes_max;
     let work = move || decode(received, encoding, form, labels, line_bytes_max);
@@ -53,7 +56,7 @@ pub(super) async fn answer(
     let metrics = app.metrics.intake(Intake::Http);
     metrics.rejected.add(rejected_total as u64);
     let bytes = batch.payload().len();
-    app.ingest.submit(batch, durable).await?;
+    app.ingest.submit_named(batch, id, durable).await?;
     metrics.records.add(accepted as u64);
     metrics.bytes.add(bytes as u64);
     let rejected: Vec<_> = rejected
@@ -115,6 +118,26 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
         let message = format!("content encoding {given} is not taken; send gzip, zstd or none");
         ApiError::new(Kind::UnsupportedEncoding, message)
     })
+}
+
+/// The name that the producer gave the batch, if it did.
+fn batch_id(headers: &HeaderMap) -> Result<Option<BatchId>, ApiError> {
+    let mut given = headers.get_all(BATCH_HEADER).iter();
+    let name = match text_of(headers, HeaderName::from_static(BATCH_HEADER))? {
+        "" if given.next().is_none() => return Ok(None),
+        name => name,
+    };
+    if given.count() > 1 {
+        let message = format!("header {BATCH_HEADER} is given twice; a batch has one name");
+        return Err(ApiError::bad_request(message));
+    }
+    let id = name.parse();
+    let refuse = |e: BatchIdError| {
+        ApiError::bad_request(format!(
+            "header {BATCH_HEADER}: '{name}' names no batch: {e}"
+        ))
+    };
+    id.map(Some).map_err(refuse)
 }
 
 fn text_of(headers: &HeaderMap, name: HeaderName) -> Result<&str, ApiError> {

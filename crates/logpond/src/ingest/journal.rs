@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use logpond_record::{Batch, Timestamp};
+use logpond_segment::batches::BatchId;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::journal::{Appended, DIRECTORY, Settings, Visible, WriteError, Writer};
 
@@ -30,7 +31,12 @@ impl DiskJournal {
 }
 
 impl Journal for DiskJournal {
-    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError> {
+    fn append(
+        &mut self,
+        batch: &Batch,
+        id: Option<BatchId>,
+        now: Timestamp,
+    ) -> Result<Appended, WriteError> {
         let incarnation = match self.writer.incarnation() {
             Some(incarnation) => incarnation,
             None => clock::mint_incarnation().map_err(|error| WriteError::Disk {
@@ -39,7 +45,8 @@ impl Journal for DiskJournal {
                 error: io::Error::other(error.to_string()),
             })?,
         };
-        self.writer.append(batch, now, || incarnation)
+        self.writer
+            .append_identified(batch, id, now, || incarnation)
     }
 
     fn sync(&mut self) -> Result<(), WriteError> {

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use logpond_record::{Batch, Id, Timestamp};
+use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
 use logpond_segment::journal::{Appended, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -52,12 +53,17 @@ const BATCH_OVERHEAD_BYTES: usize = 512;
 
 /// What the writer thread writes to: the journal, or a stand-in in tests.
 pub trait Journal: Send {
-    /// Appends one batch; it is durable once [`Journal::durable_mark`] has reached its mark.
+    /// Appends one batch, with the name that its producer gave it, if it did; it is durable once [`Journal::durable_mark`] has reached its mark.
     ///
     /// # Errors
     /// After an error (but one of the batch's labels) every batch above the durable mark has
     /// failed.
-    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError>;
+    fn append(
+        &mut self,
+        batch: &Batch,
+        id: Option<BatchId>,
+        now: Timestamp,
+    ) -> Result<Appended, WriteError>;
 
     /// Makes everything appended durable and visible. Cheap if nothing is unsynced.
     ///
@@ -93,7 +99,8 @@ pub trait Journal: Send {
 /// A batch was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// Id of the batch's first record; those of the others follow.
+    /// Id of the batch's first record; those of the others follow. [`Id::MIN`] if the batch was
+    /// there already.
     pub first_id: Id,
     /// Number of records.
     pub count: u64,
@@ -152,6 +159,7 @@ impl From<&WriteError> for Refused {
 
 struct Submission {
     batch: Arc<Batch>,
+    id: Option<BatchId>,
     durable: bool,
     queued_at: Instant,
     reply: oneshot::Sender<Result<Accepted, Refused>>,
@@ -275,6 +283,20 @@ impl Ingest {
         batch: impl Into<Arc<Batch>>,
         durable: bool,
     ) -> Result<Accepted, Refused> {
+        self.submit_named(batch, None, durable).await
+    }
+
+    /// [`Ingest::submit`] of a batch that its producer may have named. One that the journal has
+    /// already, or is about to have, is accepted with that and not written again.
+    ///
+    /// # Errors
+    /// As for [`Ingest::submit`]; but of a batch that was sent before, that may have been kept.
+    pub async fn submit_named(
+        &self,
+        batch: impl Into<Arc<Batch>>,
+        id: Option<BatchId>,
+        durable: bool,
+    ) -> Result<Accepted, Refused> {
         let batch = batch.into();
         if batch.is_empty() {
             let first_id = Id::MIN;
@@ -284,6 +306,7 @@ impl Ingest {
         let (reply, answer) = oneshot::channel();
         let submission = Submission {
             batch,
+            id,
             durable,
             queued_at: Instant::now(),
             reply,

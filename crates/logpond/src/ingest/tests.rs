@@ -36,7 +36,12 @@ struct FakeJournal {
 }
 
 impl Journal for FakeJournal {
-    fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Appended, WriteError> {
+    fn append(
+        &mut self,
+        batch: &Batch,
+        _id: Option<BatchId>,
+        now: Timestamp,
+    ) -> Result<Appended, WriteError> {
         drop(self.script.gate.lock());
         self.script.log("append");
         self.unsynced.extend(batch.iter().map(<[u8]>::to_vec));
@@ -46,6 +51,7 @@ impl Journal for FakeJournal {
         Ok(Appended {
             first_id,
             count,
+            is_known: false,
             mark: self.count,
         })
     }

@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use logpond_record::Timestamp;
+use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
 use logpond_segment::journal::WriteError;
 use tokio::sync::oneshot;
@@ -164,6 +165,7 @@ impl<J: Journal> Driver<J> {
     fn append(&mut self, submission: Submission) {
         let Submission {
             batch,
+            id,
             durable,
             queued_at,
             reply,
@@ -178,7 +180,9 @@ impl<J: Journal> Driver<J> {
             return;
         }
         let started = Instant::now();
-        let appended = self.journal.append(&batch, in_whole_micros((self.clock)()));
+        let appended = self
+            .journal
+            .append(&batch, id, in_whole_micros((self.clock)()));
         self.metrics.write_ns.observe_duration(started.elapsed());
         drop(room);
         let appended = match appended {
@@ -194,11 +198,18 @@ impl<J: Journal> Driver<J> {
         };
         let (first_id, count) = (appended.first_id, appended.count);
         let accepted = Accepted { first_id, count };
-        self.metrics
-            .batch_bytes
-            .observe(batch.payload().len() as u64);
+        self.note_resend(id, appended.is_known);
+        if appended.is_known && (!durable || appended.mark <= self.journal.durable_mark()) {
+            let _ = reply.send(Ok(accepted));
+            return;
+        }
         self.unsynced_since.get_or_insert(started);
-        self.unsynced_batches += 1;
+        if !appended.is_known {
+            self.metrics
+                .batch_bytes
+                .observe(batch.payload().len() as u64);
+            self.unsynced_batches += 1;
+        }
         if durable {
             self.waiting.push(Waiting {
                 reply,
@@ -209,6 +220,14 @@ impl<J: Journal> Driver<J> {
             self.unsynced_fast.push((appended.mark, count));
             let _ = reply.send(Ok(accepted));
         }
+    }
+
+    fn note_resend(&self, id: Option<BatchId>, is_known: bool) {
+        let Some(id) = id else {
+            return;
+        };
+        self.metrics.resends.add(u64::from(id.is_retry()));
+        self.metrics.resends_known.add(u64::from(is_known));
     }
 
     fn sync(&mut self) {

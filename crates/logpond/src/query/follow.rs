@@ -60,6 +60,7 @@ impl Tail {
             source: self.source,
             synced_bytes: limit,
             summary: Summary::default(),
+            batches: Arc::default(),
             file: self.file.clone(),
         };
         let file = JournalFile::from_open(&state);

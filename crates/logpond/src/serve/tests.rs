@@ -6,6 +6,7 @@ mod ends;
 mod http;
 mod lines;
 mod queries;
+mod resends;
 mod syslog;
 
 use std::net::SocketAddr;

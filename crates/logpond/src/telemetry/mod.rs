@@ -94,6 +94,10 @@ pub struct Metrics {
     pub refused_full: Counter,
     /// Submissions that failed: the journal could not be written or synced.
     pub refused_failed: Counter,
+    /// Named batches that said they were sent before.
+    pub resends: Counter,
+    /// Named batches that the journal had, so that they were not written again.
+    pub resends_known: Counter,
     /// Records that were acknowledged after the write and lost with a failed sync.
     pub unsynced_lost: Counter,
     /// Lateness of a timer on the async thread: how long something else held it.
@@ -134,6 +138,8 @@ impl Default for Metrics {
             refused_busy: Counter::default(),
             refused_full: Counter::default(),
             refused_failed: Counter::default(),
+            resends: Counter::default(),
+            resends_known: Counter::default(),
             unsynced_lost: Counter::default(),
             runtime_delay_ns: Histogram::new(DURATION),
             http_answers: Default::default(),
@@ -245,13 +251,7 @@ impl Metrics {
             &[("reason", "journal_failed")],
             self.refused_failed.get(),
         );
-        let name = "logpond_ingest_unsynced_lost_total";
-        out.family(
-            name,
-            "counter",
-            "Records acknowledged by fast intakes and lost with a failed sync.",
-        );
-        out.sample(name, &[], self.unsynced_lost.get());
+        self.expose_batches(out);
         let table = [
             (
                 "logpond_journal_sync_seconds",
@@ -292,6 +292,30 @@ impl Metrics {
         ];
         for (name, help, histogram, unit) in table {
             out.histogram(name, help, histogram, unit);
+        }
+    }
+
+    fn expose_batches(&self, out: &mut Exposition) {
+        let table = [
+            (
+                "logpond_ingest_resends_total",
+                "Batches that were sent again by their producers.",
+                &self.resends,
+            ),
+            (
+                "logpond_ingest_resends_known_total",
+                "Batches that were there already and not written again.",
+                &self.resends_known,
+            ),
+            (
+                "logpond_ingest_unsynced_lost_total",
+                "Records acknowledged by fast intakes and lost with a failed sync.",
+                &self.unsynced_lost,
+            ),
+        ];
+        for (name, help, counter) in table {
+            out.family(name, "counter", help);
+            out.sample(name, &[], counter.get());
         }
     }
 

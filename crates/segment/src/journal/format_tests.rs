@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::frame::{Encoder, EndMark, FrameParts};
 use super::*;
+use crate::batches::BatchId;
 use crate::mem_disk::MemDisk;
 use crate::verify::Finding;
 
@@ -42,6 +43,7 @@ fn golden_batches() -> Vec<(Batch, Option<BatchId>)> {
         epoch: 0xfeed,
         sequence: 3,
         attempt: 1,
+        first_sent: Timestamp(1_690_000_000_000_000_000),
     };
     vec![(lines, None), (json, Some(id)), (syslog, None)]
 }
@@ -254,8 +256,8 @@ fn damages_say_what_is_lost() {
     expect![[r#"
         [
             "journal/0123456789abcdef0011223344556677-0000000000000007.journal: bytes 48..348: the frame's checksum is wrong (3 rows)",
-            "journal/0123456789abcdef0011223344556677-0000000000000007.journal: bytes 440..516: the frame is cut off (1 rows)",
-            "journal/0123456789abcdef0011223344556677-0000000000000007.journal: bytes 516..516: the end mark is missing; whatever else was there is lost",
+            "journal/0123456789abcdef0011223344556677-0000000000000007.journal: bytes 448..524: the frame is cut off (1 rows)",
+            "journal/0123456789abcdef0011223344556677-0000000000000007.journal: bytes 524..524: the end mark is missing; whatever else was there is lost",
         ]
     "#]]
     .assert_debug_eq(&texts);

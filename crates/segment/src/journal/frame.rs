@@ -15,6 +15,8 @@
 
 use logpond_record::{EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
 
+use crate::batches::BatchId;
+
 /// Version of the file layout that this code writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
 
@@ -66,7 +68,7 @@ pub const FRAME_BODY_BYTES_MAX: usize = 40 << 20;
 const COMPRESSED_PAYLOAD_BYTES_MIN: usize = 4096;
 
 /// Length of the batch identity block.
-const BATCH_ID_BYTES: usize = 28;
+const BATCH_ID_BYTES: usize = 36;
 
 /// Flag bit: the body starts with a batch identity block.
 const FLAG_BATCH_ID: u8 = 1;
@@ -95,17 +97,6 @@ pub enum Codec {
     None = 0,
     /// One zstd frame of level 1, where that saves at least a quarter.
     Zstd = 1,
-}
-
-/// A producer's name for a batch: the same batch sent again differs in the attempt only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BatchId {
-    /// Random name of the producer's life.
-    pub epoch: u128,
-    /// Dense number of the batch within the epoch.
-    pub sequence: u64,
-    /// 0 for the first sending, then counting up.
-    pub attempt: u32,
 }
 
 /// Why a range of a journal file cannot be read.
@@ -250,6 +241,7 @@ impl Encoder {
             out.extend_from_slice(&id.epoch.to_le_bytes());
             out.extend_from_slice(&id.sequence.to_le_bytes());
             out.extend_from_slice(&id.attempt.to_le_bytes());
+            out.extend_from_slice(&id.first_sent.0.to_le_bytes());
         }
         let labels_from = out.len();
         encode_labels(parts.labels, out);
@@ -547,6 +539,7 @@ pub(crate) fn decode_body(
                 epoch: u128_at(block, 0),
                 sequence: u64_at(block, 16),
                 attempt: u32_at(block, 24),
+                first_sent: Timestamp(u64_at(block, 28) as i64),
             })
         }
     };

@@ -33,10 +33,12 @@ mod recover;
 mod tests;
 #[cfg(test)]
 mod format_tests;
+#[cfg(test)]
+mod named_tests;
 
 pub use damage::{DAMAGES_LISTED_MAX, Damage, Damages};
 pub use frame::{
-    BatchId, Codec, END_MARK_BYTES, END_MARKER, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
+    Codec, END_MARK_BYTES, END_MARKER, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
     FRAME_BODY_BYTES_MAX, FRAME_ENTRIES_MAX, FRAME_HEADER_BYTES, FRAME_MARKER,
     FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader,
     FileHeaderError, LABELS_BYTES_MAX, LABELS_MAX, Reason,
@@ -44,7 +46,7 @@ pub use frame::{
 pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
 pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
-pub use writer::{Appended, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};
+pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};
 
 use logpond_record::{Incarnation, SourceId};
 

@@ -17,12 +17,13 @@ use memchr::memmem;
 
 use super::damage::{Damage, Damages};
 use super::frame::{
-    self, BatchId, END_MARK_BYTES, EndMark, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader,
+    self, END_MARK_BYTES, EndMark, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader,
     FileHeaderError, FrameHeader, Head, MARKER_START, Reason, Scratch,
 };
 use super::visible::{ClosedFile, OpenState, Summary};
 use super::window::{READ_BYTES, Window};
 use super::{SUFFIX_CLOSED, SUFFIX_OPEN};
+use crate::batches::{BatchId, HeldBatches};
 use crate::disk::{Disk, ReadAt};
 
 /// Why a file cannot be read as a journal file at all.
@@ -246,13 +247,16 @@ impl JournalFile {
         };
         let mut frames = self.frames_split(unsynced_from);
         let mut summary = Summary::default();
+        let mut batches = HeldBatches::default();
         while let Some(frame) = frames.next()? {
+            batches.add(frame.batch_id());
             for entry in frame.entries() {
                 summary.add_row(entry.id, entry.received, entry.raw);
             }
         }
         Ok(Scanned {
             summary,
+            batches,
             good_end: frames.good_end,
             damage_end: frames.damage_end,
             counts: frames.counts,
@@ -276,6 +280,8 @@ impl JournalFile {
 pub struct Scanned {
     /// What checks out.
     pub summary: Summary,
+    /// The named batches among it.
+    pub batches: HeldBatches,
     /// End of the last frame that checks out, or of the header.
     pub good_end: u64,
     /// What does not, although it was synced, as far as the file tells.

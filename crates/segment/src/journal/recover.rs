@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use logpond_record::SourceId;
 
@@ -383,6 +384,7 @@ impl Recovery<'_> {
             source,
             bytes,
             summary: scanned.summary,
+            batches: Arc::new(scanned.batches),
         });
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_record::{Id, SourceId, Timestamp};
 
+use crate::batches::HeldBatches;
 use crate::disk::ReadAt;
 use crate::tally::Tally;
 
@@ -57,6 +58,8 @@ pub struct OpenState {
     pub synced_bytes: u64,
     /// What is in the synced part.
     pub summary: Summary,
+    /// The named batches in it.
+    pub batches: Arc<HeldBatches>,
     /// The file, opened for reading.
     pub file: Arc<dyn ReadAt>,
 }
@@ -82,6 +85,8 @@ pub struct ClosedFile {
     pub bytes: u64,
     /// What is in it.
     pub summary: Summary,
+    /// The named batches in it.
+    pub batches: Arc<HeldBatches>,
 }
 
 /// The readable journal at one moment.

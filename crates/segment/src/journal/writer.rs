@@ -9,6 +9,9 @@
 //! - A closed file ends with an end mark, which was synced under the file's first name. It goes in
 //!   before the last sync; nothing is appended behind it.
 //! - A frame states no greater synced length than [`Writer::sync`] has returned for.
+//! - A batch that its producer named is one frame, so that it is there whole or not at all, and is
+//!   in one file of the journal only, however often it is sent. A retry whose batch is in none has
+//!   a file to itself (CLUSTER R10).
 
 use std::fmt;
 use std::io;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp};
 
 use super::frame::{
-    BatchId, Codec, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX,
+    Codec, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX,
     FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX,
     LABELS_MAX, labels_bytes,
 };
@@ -25,11 +28,16 @@ use super::read::{JournalFile, entry_id};
 use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::{ClosedFile, OpenState, Summary, Visible};
 use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
+use crate::batches::{BatchId, HeldBatches};
 use crate::disk::{AppendFile, Disk, ReadAt};
 
 /// The most files that may wait for being closed after errors. The disk fails at everything when
 /// so many wait; refusing is better than leaving ever more behind.
 pub const UNCLOSED_FILES_MAX: usize = 16;
+
+/// The most named batches of one file. Each may be a run of its own in the index, so this bounds
+/// the index of a file to some megabytes, whatever producers call their batches.
+pub const NAMED_BATCHES_MAX: u64 = 65_536;
 
 /// How long a file that could not be closed is left alone before the next attempt.
 const RETRY_NS: i64 = 5_000_000_000;
@@ -66,6 +74,9 @@ pub struct Appended {
     pub first_id: Id,
     /// Number of entries.
     pub count: u64,
+    /// Whether the journal had the batch already and nothing was written; `first_id` is
+    /// [`Id::MIN`] then.
+    pub is_known: bool,
     /// The batch is durable once [`Writer::durable_mark`] has reached this.
     pub mark: u64,
 }
@@ -103,6 +114,13 @@ pub enum WriteError {
         /// Its length.
         bytes: usize,
     },
+    /// A named batch does not fit a frame; nothing was written and no other batch is affected.
+    Batch {
+        /// Its entries.
+        count: usize,
+        /// Their bytes.
+        bytes: usize,
+    },
     /// Too many files could not be closed after errors; nothing was written.
     Unclosed {
         /// How many.
@@ -126,7 +144,10 @@ impl WriteError {
     /// Whether only the batch itself was refused: nothing was written, and batches that wait for
     /// a sync are not affected.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, WriteError::Labels { .. } | WriteError::Entry { .. })
+        matches!(
+            self,
+            WriteError::Labels { .. } | WriteError::Entry { .. } | WriteError::Batch { .. }
+        )
     }
 
     /// Whether the reason is a full disk: refuse records until there is room.
@@ -153,6 +174,11 @@ impl fmt::Display for WriteError {
                 f,
                 "an entry of {bytes} bytes exceeds the limit of {FRAME_PAYLOAD_BYTES_MAX}; cut it"
             ),
+            WriteError::Batch { count, bytes } => write!(
+                f,
+                "a named batch of {count} entries and {bytes} bytes exceeds the limit of \
+                 {FRAME_ENTRIES_MAX} entries or {FRAME_PAYLOAD_BYTES_MAX} bytes; send smaller ones"
+            ),
             WriteError::Unclosed { count } => write!(
                 f,
                 "{count} journal files could not be closed after disk errors; check the disk"
@@ -165,9 +191,10 @@ impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             WriteError::Full { error, .. } | WriteError::Disk { error, .. } => Some(error),
-            WriteError::Labels { .. } | WriteError::Entry { .. } | WriteError::Unclosed { .. } => {
-                None
-            }
+            WriteError::Labels { .. }
+            | WriteError::Entry { .. }
+            | WriteError::Batch { .. }
+            | WriteError::Unclosed { .. } => None,
         }
     }
 }
@@ -200,6 +227,10 @@ struct OpenFile {
     begun: Timestamp,
     appended: Reach,
     synced: Reach,
+    /// Named batches up to `synced`, and from there on, with their number in all.
+    batches: Arc<HeldBatches>,
+    batches_unsynced: HeldBatches,
+    batches_count: u64,
     /// Whether it has its end mark. It has nothing unsynced then but between calls.
     ended: bool,
     /// Whether the file's name is durable.
@@ -207,6 +238,33 @@ struct OpenFile {
 }
 
 impl OpenFile {
+    /// Notes that everything appended is durable.
+    fn note_synced(&mut self) {
+        self.synced = self.appended;
+        let unsynced = std::mem::take(&mut self.batches_unsynced);
+        if unsynced != HeldBatches::default() {
+            // Readers keep the set that they have.
+            Arc::make_mut(&mut self.batches).union_with(&unsynced);
+        }
+    }
+
+    fn holds(&self, id: &BatchId) -> bool {
+        let parts = [&*self.batches, &self.batches_unsynced];
+        parts
+            .iter()
+            .any(|part| part.contains(id.epoch, id.sequence))
+    }
+
+    /// Whether a batch of this name, or without one, must not go into this file.
+    fn is_over_for(&self, id: Option<&BatchId>) -> bool {
+        let is_retry = self
+            .batches
+            .retry()
+            .or(self.batches_unsynced.retry())
+            .is_some();
+        is_retry || id.is_some_and(|id| id.is_retry() || self.batches_count >= NAMED_BATCHES_MAX)
+    }
+
     /// Appends the end mark.
     fn end(&mut self) -> Result<(), WriteError> {
         let mark = self.appended.end_mark(&self.synced);
@@ -240,6 +298,7 @@ struct Unclosed {
     reader: Option<Arc<dyn ReadAt>>,
     source: SourceId,
     synced: Reach,
+    batches: Arc<HeldBatches>,
     fate: Fate,
 }
 
@@ -247,7 +306,7 @@ impl Unclosed {
     /// What readers may read of it.
     fn state(&self) -> Option<OpenState> {
         let reader = self.reader.as_ref()?;
-        Some(open_state(self.source, &self.synced, reader))
+        Some(open_state(self.source, &self.synced, &self.batches, reader))
     }
 }
 
@@ -342,7 +401,8 @@ impl Writer {
         self.append_identified(batch, None, now, mint)
     }
 
-    /// [`Writer::append`] of a batch that its producer named.
+    /// [`Writer::append`] of a batch that its producer named. It is not written if the journal has
+    /// it, or is about to: then its mark is that of the writing it joins.
     pub fn append_identified(
         &mut self,
         batch: &Batch,
@@ -354,11 +414,24 @@ impl Writer {
             return Ok(Appended {
                 first_id: Id::MIN,
                 count: 0,
+                is_known: false,
                 mark: self.durable_mark,
             });
         }
-        check_bounds(batch)?;
+        check_bounds(batch, batch_id)?;
+        if let Some(mark) = batch_id.and_then(|id| self.known_mark(&id)) {
+            return Ok(Appended {
+                first_id: Id::MIN,
+                count: batch.len() as u64,
+                is_known: true,
+                mark,
+            });
+        }
         self.rotate_if_due(now)?;
+        let open = self.open.as_ref();
+        if open.is_some_and(|open| open.is_over_for(batch_id.as_ref())) {
+            self.end_file()?;
+        }
         let incarnation = *self.incarnation.get_or_insert_with(mint);
         // The receive time never steps back, so that ids increase.
         let received = now.max(self.received_last);
@@ -374,6 +447,8 @@ impl Writer {
             Ok(reach) => {
                 if let Some(open) = &mut self.open {
                     open.appended = reach;
+                    open.batches_unsynced.add(batch_id);
+                    open.batches_count += u64::from(batch_id.is_some());
                 }
             }
             Err(error) => {
@@ -384,8 +459,21 @@ impl Writer {
         Ok(Appended {
             first_id: entry_id(received, incarnation, first),
             count: batch.len() as u64,
+            is_known: false,
             mark: self.number_next,
         })
+    }
+
+    /// The mark from which on a batch is durable that the journal has already.
+    fn known_mark(&self, id: &BatchId) -> Option<u64> {
+        if let Some(open) = self.open.as_ref().filter(|open| open.holds(id)) {
+            return Some(open.appended.mark);
+        }
+        let has = |batches: &HeldBatches| batches.contains(id.epoch, id.sequence);
+        let is_unclosed = self.unclosed.iter().any(|file| has(&file.batches));
+        let closed = self.visible.snapshot().closed;
+        let is_held = is_unclosed || closed.iter().any(|file| has(&file.batches));
+        is_held.then_some(self.durable_mark)
     }
 
     /// Makes everything that was appended durable, and visible to readers.
@@ -393,9 +481,14 @@ impl Writer {
     /// After an error all batches above [`Writer::durable_mark`] have failed.
     pub fn sync(&mut self) -> Result<(), WriteError> {
         let open = self.open.as_ref();
-        // The end mark of a file that is large enough needs no sync of its own.
-        let ends = open.is_some_and(|open| open.appended.bytes >= self.settings.rotate_bytes);
+        // The end mark of a file that is complete needs no sync of its own.
+        let ends = open.is_some_and(|open| self.is_complete(open));
         self.sync_open(ends)
+    }
+
+    /// Whether nothing more goes into the current file: it is large enough, or a retry.
+    fn is_complete(&self, open: &OpenFile) -> bool {
+        open.appended.bytes >= self.settings.rotate_bytes || open.is_over_for(None)
     }
 
     /// Syncs the current file, before with its end mark if it `ends` here.
@@ -419,7 +512,7 @@ impl Writer {
         match result {
             Ok(()) => {
                 open.named = true;
-                open.synced = open.appended;
+                open.note_synced();
                 self.durable_mark = open.synced.mark;
                 self.publish(None);
                 Ok(())
@@ -448,14 +541,20 @@ impl Writer {
         }
         let now = now.max(self.received_last);
         let due = self.open.as_ref().is_some_and(|open| {
-            now >= open.begun.saturating_add(self.settings.rotate_age_ns)
-                || open.appended.bytes >= self.settings.rotate_bytes
+            now >= open.begun.saturating_add(self.settings.rotate_age_ns) || self.is_complete(open)
         });
-        if due {
-            self.sync_open(true)?;
-            self.finish();
-            let _ = self.settle();
+        match due {
+            true => self.end_file(),
+            false => Ok(()),
         }
+    }
+
+    /// Syncs and ends the current file. Fails only if unsynced batches were lost by it.
+    fn end_file(&mut self) -> Result<(), WriteError> {
+        self.sync_open(true)?;
+        self.finish();
+        // What fails is tried again later.
+        let _ = self.settle();
         Ok(())
     }
 
@@ -498,6 +597,7 @@ impl Writer {
                     reader: None,
                     source,
                     synced: Reach::default(),
+                    batches: Arc::default(),
                     fate: Fate::Remove,
                 });
                 return Err(error);
@@ -514,6 +614,9 @@ impl Writer {
                 ..Reach::default()
             },
             synced: Reach::default(),
+            batches: Arc::default(),
+            batches_unsynced: HeldBatches::default(),
+            batches_count: 0,
             ended: false,
             named: false,
         });
@@ -548,7 +651,11 @@ impl Writer {
         let mut payload = batch.payload();
         let mut number = first;
         while !lengths.is_empty() {
-            let (count, bytes) = frame_extent(lengths);
+            let (count, bytes) = match batch_id {
+                // What was checked to fit goes into one frame.
+                Some(_) => (lengths.len(), payload.len()),
+                None => frame_extent(lengths),
+            };
             let (frame_lengths, lengths_after) = lengths.split_at(count);
             let (frame_payload, payload_after) = payload.split_at(bytes);
             let parts = FrameParts {
@@ -594,7 +701,7 @@ impl Writer {
             let durable = open.file.sync().is_ok()
                 && (open.named || self.disk.sync_directory(DIRECTORY).is_ok());
             if durable {
-                open.synced = open.appended;
+                open.note_synced();
                 self.durable_mark = open.synced.mark;
                 fate = Fate::Cut;
             }
@@ -622,6 +729,7 @@ impl Writer {
             reader: Some(open.reader),
             source: open.source,
             synced: open.synced,
+            batches: open.batches,
             fate,
         });
         self.publish(None);
@@ -704,6 +812,7 @@ impl Writer {
                         source: file.source,
                         bytes: file.synced.bytes + END_MARK_BYTES as u64,
                         summary: file.synced.summary,
+                        batches: Arc::clone(&file.batches),
                     }));
                 }
             }
@@ -713,7 +822,8 @@ impl Writer {
     fn publish(&self, closed: Option<ClosedFile>) {
         let unclosed = self.unclosed.iter().filter_map(Unclosed::state);
         let open = self.open.iter();
-        let open = open.map(|open| open_state(open.source, &open.synced, &open.reader));
+        let open =
+            open.map(|open| open_state(open.source, &open.synced, &open.batches, &open.reader));
         let readable = unclosed
             .chain(open)
             .filter(|state| state.summary.rows() > 0);
@@ -722,18 +832,24 @@ impl Writer {
 }
 
 /// A file as readers see it.
-fn open_state(source: SourceId, synced: &Reach, file: &Arc<dyn ReadAt>) -> OpenState {
+fn open_state(
+    source: SourceId,
+    synced: &Reach,
+    batches: &Arc<HeldBatches>,
+    file: &Arc<dyn ReadAt>,
+) -> OpenState {
     OpenState {
         path: path(source, SUFFIX_OPEN),
         source,
         synced_bytes: synced.bytes,
         summary: synced.summary,
+        batches: Arc::clone(batches),
         file: file.clone(),
     }
 }
 
 /// Refuses what no frame may hold.
-fn check_bounds(batch: &Batch) -> Result<(), WriteError> {
+fn check_bounds(batch: &Batch, batch_id: Option<BatchId>) -> Result<(), WriteError> {
     let bytes = labels_bytes(&batch.labels);
     let count = batch.labels.len();
     if bytes > LABELS_BYTES_MAX || count > LABELS_MAX {
@@ -742,6 +858,11 @@ fn check_bounds(batch: &Batch) -> Result<(), WriteError> {
     let longest = batch.lengths().iter().copied().max().unwrap_or(0) as usize;
     if longest > FRAME_PAYLOAD_BYTES_MAX {
         return Err(WriteError::Entry { bytes: longest });
+    }
+    let (count, bytes) = (batch.len(), batch.payload().len());
+    let fits = count <= FRAME_ENTRIES_MAX && bytes <= FRAME_PAYLOAD_BYTES_MAX;
+    if batch_id.is_some() && !fits {
+        return Err(WriteError::Batch { count, bytes });
     }
     Ok(())
 }

@@ -1,0 +1,345 @@
+//! Batches that producers have named, and what a journal file or segment holds of them.
+//!
+//! A producer names a batch so that it can send it again without its records being there twice
+//! (CLUSTER R10). Whoever holds a batch says so by its epoch and sequence; the attempt only tells
+//! the first sending, the *original*, from later ones.
+
+use std::fmt;
+use std::str::FromStr;
+
+use logpond_record::{Incarnation, SourceId, Timestamp};
+
+use crate::sources::{Interval, SourceSet};
+
+/// A producer's name for one sending of a batch: the same batch sent again differs in the attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchId {
+    /// Random name of the producer's life.
+    pub epoch: u128,
+    /// Dense number of the batch within the epoch.
+    pub sequence: u64,
+    /// 0 for the first sending, then counting up with every sending whose forerunner may have been
+    /// taken.
+    pub attempt: u32,
+    /// When the first sending was begun, by the producer's clock.
+    pub first_sent: Timestamp,
+}
+
+impl BatchId {
+    /// Whether an earlier sending of the batch may have been taken, here or elsewhere.
+    pub fn is_retry(&self) -> bool {
+        self.attempt > 0
+    }
+}
+
+/// `<epoch, 32 hexadecimal digits>-<sequence>-<attempt>@<first sending, milliseconds since 1970>`
+impl fmt::Display for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (epoch, sequence, attempt) = (self.epoch, self.sequence, self.attempt);
+        let first_ms = self.first_sent.unix_ms();
+        write!(f, "{epoch:032x}-{sequence}-{attempt}@{first_ms}")
+    }
+}
+
+/// A text that names no batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchIdError;
+
+impl fmt::Display for BatchIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "expected EPOCH-SEQUENCE-ATTEMPT@FIRST: 32 lower-case hexadecimal digits, two whole \
+             numbers, and the milliseconds since 1970 at which the batch was first sent",
+        )
+    }
+}
+
+impl std::error::Error for BatchIdError {}
+
+impl FromStr for BatchId {
+    type Err = BatchIdError;
+
+    /// Reads what `Display` writes, and nothing else: one name has one form.
+    fn from_str(text: &str) -> Result<BatchId, BatchIdError> {
+        let read = || {
+            let (name, first_ms) = text.split_once('@')?;
+            let mut parts = name.splitn(3, '-');
+            let first_ms: u64 = first_ms.parse().ok()?;
+            Some(BatchId {
+                epoch: u128::from_str_radix(parts.next()?, 16).ok()?,
+                sequence: parts.next()?.parse().ok()?,
+                attempt: parts.next()?.parse().ok()?,
+                first_sent: Timestamp(i64::try_from(first_ms).ok()?.checked_mul(1_000_000)?),
+            })
+        };
+        let id = read().ok_or(BatchIdError)?;
+        (id.to_string() == text).then_some(id).ok_or(BatchIdError)
+    }
+}
+
+/// A set of batches, as runs of sequences of each epoch; equal sets are equal values.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct BatchSet {
+    /// Sources are numbered in runs as batches are; the epoch stands in the incarnation's place.
+    runs: SourceSet,
+}
+
+fn place(epoch: u128, sequence: u64) -> SourceId {
+    SourceId {
+        incarnation: Incarnation(epoch),
+        sequence,
+    }
+}
+
+impl BatchSet {
+    /// Adds one batch.
+    pub fn insert(&mut self, epoch: u128, sequence: u64) {
+        self.runs.insert(place(epoch, sequence));
+    }
+
+    /// Adds a run of batches, which must not be reversed.
+    pub fn insert_run(&mut self, epoch: u128, run: Interval) {
+        self.runs.insert_interval(Incarnation(epoch), run);
+    }
+
+    /// Adds all batches of another set.
+    pub fn union_with(&mut self, other: &BatchSet) {
+        self.runs.union_with(&other.runs);
+    }
+
+    /// Whether a batch is in the set.
+    pub fn contains(&self, epoch: u128, sequence: u64) -> bool {
+        self.runs.contains(place(epoch, sequence))
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The runs in order of epoch and sequence.
+    pub fn runs(&self) -> impl Iterator<Item = (u128, Interval)> {
+        let runs = self.runs.intervals();
+        runs.map(|(epoch, run)| (epoch.0, run))
+    }
+}
+
+impl FromIterator<(u128, u64)> for BatchSet {
+    fn from_iter<T: IntoIterator<Item = (u128, u64)>>(batches: T) -> BatchSet {
+        let mut set = BatchSet::default();
+        let each = batches.into_iter();
+        each.for_each(|(epoch, sequence)| set.insert(epoch, sequence));
+        set
+    }
+}
+
+impl fmt::Debug for BatchSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.runs.fmt(f)
+    }
+}
+
+/// The batches that a source holds.
+///
+/// Invariant: a source with a retry holds that batch and no other row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldBatches {
+    all: BatchSet,
+    retry: Option<BatchId>,
+    has_rows: bool,
+}
+
+impl HeldBatches {
+    /// Adds a frame of the source, which may belong to no named batch.
+    pub fn add(&mut self, id: Option<BatchId>) {
+        if let Some(id) = id {
+            self.all.insert(id.epoch, id.sequence);
+        }
+        let begins = !std::mem::replace(&mut self.has_rows, true);
+        match begins {
+            true => self.retry = id.filter(BatchId::is_retry),
+            // Rows that would go with the copy of a batch that is elsewhere, too.
+            false if self.retry != id => self.retry = None,
+            false => {}
+        }
+    }
+
+    /// Adds what another part of the source holds.
+    pub fn union_with(&mut self, other: &HeldBatches) {
+        self.all.union_with(&other.all);
+        self.retry = match (self.has_rows, other.has_rows) {
+            (true, true) if self.retry == other.retry => self.retry,
+            (true, true) => None,
+            (true, false) => self.retry,
+            (false, _) => other.retry,
+        };
+        self.has_rows |= other.has_rows;
+    }
+
+    /// Whether it holds a batch, whatever its attempt.
+    pub fn contains(&self, epoch: u128, sequence: u64) -> bool {
+        self.all.contains(epoch, sequence)
+    }
+
+    /// The batch of which the source is a copy that was sent again, and which may be elsewhere.
+    pub fn retry(&self) -> Option<BatchId> {
+        self.retry
+    }
+
+    /// The batches that count wherever else they are; none if the source is a retry.
+    pub fn originals(&self) -> Option<&BatchSet> {
+        let is_some = self.retry.is_none() && !self.all.is_empty();
+        is_some.then_some(&self.all)
+    }
+}
+
+/// A source that is the copy of a batch that was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryCopy {
+    /// The source.
+    pub source: SourceId,
+    /// The batch.
+    pub id: BatchId,
+}
+
+/// Of some copies those that do not count: the batch is held as an original, or one of the other
+/// copies has a lower attempt or, of the same attempt, a lower source.
+pub fn yielding(copies: &[RetryCopy], is_original: impl Fn(&BatchId) -> bool) -> SourceSet {
+    let mut order: Vec<&RetryCopy> = copies.iter().collect();
+    let batch = |copy: &RetryCopy| (copy.id.epoch, copy.id.sequence);
+    order.sort_by_key(|copy| (batch(copy), copy.id.attempt, copy.source));
+    let mut yielding = SourceSet::new();
+    for same in order.chunk_by(|a, b| batch(a) == batch(b)) {
+        // A source may be listed in several places; its own other listing is no winner over it.
+        let winner = match is_original(&same[0].id) {
+            true => None,
+            false => Some(same[0].source),
+        };
+        let rest = same.iter().filter(|copy| Some(copy.source) != winner);
+        rest.for_each(|copy| yielding.insert(copy.source));
+    }
+    yielding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn id(sequence: u64, attempt: u32) -> BatchId {
+        BatchId {
+            epoch: 0xab,
+            sequence,
+            attempt,
+            first_sent: Timestamp(1_700_000_000_123_000_000),
+        }
+    }
+
+    fn source(sequence: u64) -> SourceId {
+        place(1, sequence)
+    }
+
+    #[test]
+    fn names_have_one_form() {
+        let text = "000000000000000000000000000000ab-7-2@1700000000123";
+        assert_eq!(id(7, 2).to_string(), text);
+        assert_eq!(text.parse(), Ok(id(7, 2)));
+        let bad = [
+            "",
+            "ab-7-2@1700000000123",
+            "000000000000000000000000000000AB-7-2@1700000000123",
+            "000000000000000000000000000000ab-7-2",
+            "000000000000000000000000000000ab-7-2@",
+            "000000000000000000000000000000ab-7-2@-1",
+            "000000000000000000000000000000ab-7-2@99999999999999999999",
+            "000000000000000000000000000000ab-7-2@9223372036854775807",
+            "000000000000000000000000000000ab-07-2@1700000000123",
+            "000000000000000000000000000000ab-7-+2@1700000000123",
+            "000000000000000000000000000000ab-7-4294967296@1700000000123",
+            "000000000000000000000000000000ab-18446744073709551616-0@1700000000123",
+            "000000000000000000000000000000ab-7-2-3@1700000000123",
+            " 000000000000000000000000000000ab-7-2@1700000000123",
+        ];
+        for text in bad {
+            assert_eq!(text.parse::<BatchId>(), Err(BatchIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_source_of_one_copy_is_a_retry() {
+        let held = |frames: &[Option<BatchId>]| {
+            let mut held = HeldBatches::default();
+            frames.iter().for_each(|id| held.add(*id));
+            // The same in two parts.
+            for at in 0..=frames.len() {
+                let mut parts = [HeldBatches::default(), HeldBatches::default()];
+                frames[..at].iter().for_each(|id| parts[0].add(*id));
+                frames[at..].iter().for_each(|id| parts[1].add(*id));
+                let [mut whole, rest] = parts;
+                whole.union_with(&rest);
+                assert_eq!(whole, held);
+            }
+            held
+        };
+        let (original, copy) = (Some(id(1, 0)), Some(id(2, 1)));
+        assert_eq!(held(&[]).retry(), None);
+        assert_eq!(held(&[copy]).retry(), copy);
+        assert_eq!(held(&[copy, copy]).retry(), copy);
+        assert_eq!(held(&[copy]).originals(), None);
+        for mixed in [
+            &[original, copy][..],
+            &[copy, original],
+            &[None, copy],
+            &[copy, None],
+        ] {
+            assert_eq!(held(mixed).retry(), None);
+            assert!(held(mixed).originals().unwrap().contains(0xab, 2));
+        }
+        assert_eq!(held(&[None]).originals(), None);
+    }
+
+    #[test]
+    fn one_copy_counts_unless_there_is_an_original() {
+        let copy = |at: u64, sequence, attempt| RetryCopy {
+            source: source(at),
+            id: id(sequence, attempt),
+        };
+        let copies = [
+            copy(9, 1, 2),
+            copy(3, 1, 1),
+            copy(2, 1, 2),
+            copy(3, 1, 1),
+            copy(5, 2, 7),
+        ];
+        let sources = |of: &[u64]| of.iter().map(|at| source(*at)).collect::<SourceSet>();
+        assert_eq!(yielding(&copies, |_| false), sources(&[2, 9]));
+        assert_eq!(
+            yielding(&copies, |id| id.sequence == 1),
+            sources(&[2, 3, 9])
+        );
+        assert_eq!(yielding(&copies, |_| true), sources(&[2, 3, 5, 9]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_batch_counts_once(
+            sent in prop::collection::vec((0u64..4, 0u32..4), 0..20),
+        ) {
+            // Attempt 0 goes into one source for all; every other sending is a source of its own.
+            let originals: BatchSet =
+                sent.iter().filter(|(_, attempt)| *attempt == 0).map(|(s, _)| (0xab, *s)).collect();
+            let copies: Vec<_> = sent.iter().enumerate()
+                .filter(|(_, (_, attempt))| *attempt > 0)
+                .map(|(at, (s, attempt))| RetryCopy { source: source(at as u64), id: id(*s, *attempt) })
+                .collect();
+            let out = yielding(&copies, |id| originals.contains(id.epoch, id.sequence));
+            for sequence in 0..4 {
+                let is_sent = sent.iter().any(|(s, _)| *s == sequence);
+                let counted = copies.iter()
+                    .filter(|copy| copy.id.sequence == sequence && !out.contains(copy.source));
+                let all = counted.count() + usize::from(originals.contains(0xab, sequence));
+                prop_assert_eq!(all, usize::from(is_sent));
+            }
+        }
+    }
+}
