@@ -27,6 +27,7 @@ mod read;
 mod window;
 mod visible;
 mod salvage;
+mod write_error;
 mod writer;
 mod recover;
 #[cfg(test)]
@@ -46,7 +47,8 @@ pub use frame::{
 pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
 pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
-pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, WriteError, Writer};
+pub use write_error::WriteError;
+pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer};
 
 use logpond_record::{Incarnation, SourceId};
 

@@ -13,7 +13,6 @@
 //!   in one file of the journal only, however often it is sent. A retry whose batch is in none has
 //!   a file to itself (CLUSTER R10).
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ use super::frame::{
 use super::read::{JournalFile, entry_id};
 use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::{ClosedFile, OpenState, Summary, Visible};
+use super::write_error::WriteError;
 use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
 use crate::batches::{BatchId, HeldBatches};
 use crate::disk::{AppendFile, Disk, ReadAt};
@@ -79,124 +79,6 @@ pub struct Appended {
     pub is_known: bool,
     /// The batch is durable once [`Writer::durable_mark`] has reached this.
     pub mark: u64,
-}
-
-/// Why a batch was not taken, or what was taken is not durable.
-#[derive(Debug)]
-pub enum WriteError {
-    /// The disk is full. Nothing is damaged; try again when there is room.
-    Full {
-        /// What was being written.
-        path: String,
-        /// What the disk said.
-        error: io::Error,
-    },
-    /// The disk failed.
-    Disk {
-        /// What was done.
-        operation: &'static str,
-        /// What it was done to.
-        path: String,
-        /// What the disk said.
-        error: io::Error,
-    },
-    /// The batch has too many or too long labels; nothing was written and no other batch is
-    /// affected.
-    Labels {
-        /// Their encoded length.
-        bytes: usize,
-        /// Their number.
-        count: usize,
-    },
-    /// The batch has an entry beyond the hard limit; nothing was written and no other batch is
-    /// affected.
-    Entry {
-        /// Its length.
-        bytes: usize,
-    },
-    /// A named batch does not fit a frame; nothing was written and no other batch is affected.
-    Batch {
-        /// Its entries.
-        count: usize,
-        /// Their bytes.
-        bytes: usize,
-    },
-    /// Too many files could not be closed after errors; nothing was written.
-    Unclosed {
-        /// How many.
-        count: usize,
-    },
-}
-
-impl WriteError {
-    fn disk(operation: &'static str, path: &str, error: io::Error) -> WriteError {
-        let path = path.to_owned();
-        match is_full(&error) {
-            true => WriteError::Full { path, error },
-            false => WriteError::Disk {
-                operation,
-                path,
-                error,
-            },
-        }
-    }
-
-    /// Whether only the batch itself was refused: nothing was written, and batches that wait for
-    /// a sync are not affected.
-    pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            WriteError::Labels { .. } | WriteError::Entry { .. } | WriteError::Batch { .. }
-        )
-    }
-
-    /// Whether the reason is a full disk: refuse records until there is room.
-    pub fn is_full(&self) -> bool {
-        matches!(self, WriteError::Full { .. })
-    }
-}
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WriteError::Full { path, .. } => {
-                write!(f, "the disk is full: cannot write {path}; free some space")
-            }
-            WriteError::Disk {
-                operation, path, ..
-            } => write!(f, "cannot {operation} {path}; check the disk"),
-            WriteError::Labels { bytes, count } => write!(
-                f,
-                "{count} labels of {bytes} bytes exceed the limit of {LABELS_MAX} labels or \
-                 {LABELS_BYTES_MAX} bytes; send fewer"
-            ),
-            WriteError::Entry { bytes } => write!(
-                f,
-                "an entry of {bytes} bytes exceeds the limit of {FRAME_PAYLOAD_BYTES_MAX}; cut it"
-            ),
-            WriteError::Batch { count, bytes } => write!(
-                f,
-                "a named batch of {count} entries and {bytes} bytes exceeds the limit of \
-                 {FRAME_ENTRIES_MAX} entries or {FRAME_PAYLOAD_BYTES_MAX} bytes; send smaller ones"
-            ),
-            WriteError::Unclosed { count } => write!(
-                f,
-                "{count} journal files could not be closed after disk errors; check the disk"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            WriteError::Full { error, .. } | WriteError::Disk { error, .. } => Some(error),
-            WriteError::Labels { .. }
-            | WriteError::Entry { .. }
-            | WriteError::Batch { .. }
-            | WriteError::Unclosed { .. } => None,
-        }
-    }
 }
 
 /// A length of a file without its end mark, what is in it, and the mark of its last batch.
