@@ -30,6 +30,11 @@ pub mod holdings;
 pub mod give_up;
 pub mod placement;
 pub mod offers;
+pub mod replicate;
+pub mod consume;
+pub mod repair;
+pub mod drain;
+pub mod expiry;
 
 pub use cover::{Cover, SegmentShare, Share};
 pub use holdings::Holdings;

@@ -187,6 +187,8 @@ pub struct Question {
     local: Option<NodeId>,
     /// Sources that count nowhere, since visible ones hold the same batches (R10).
     shadowed: SourceSet,
+    /// Sources that are not read any more although they are missing.
+    barred: SourceSet,
     /// Sources of accepted receipts, and those without a row in the range.
     counted: SourceSet,
     tasks: BTreeMap<TaskId, Task>,
@@ -216,6 +218,7 @@ impl Question {
             range,
             local,
             shadowed,
+            barred: SourceSet::new(),
             counted: SourceSet::new(),
             tasks: BTreeMap::new(),
             failed: BTreeSet::new(),
@@ -250,6 +253,33 @@ impl Question {
     /// Tasks that are neither done nor failed.
     pub fn waiting(&self) -> impl Iterator<Item = &Task> {
         self.tasks.values()
+    }
+
+    /// Adds retry sources that turn out to be shadowed: they became visible after the first plan,
+    /// and what is counted holds their batches.
+    pub fn shadow(&mut self, sources: &SourceSet) {
+        let uncounted = sources.without(&self.counted);
+        self.shadowed.union_with(&uncounted);
+    }
+
+    /// Leaves sources out of all plans to come; they stay missing, and the answer says so. For those
+    /// that became visible after the first plan and hold the original of a batch of which a retry
+    /// source is counted: to count them would count the batch twice (R10).
+    pub fn bar(&mut self, sources: &SourceSet) {
+        self.barred.union_with(sources);
+    }
+
+    /// The missing sources that these inventories show and the earlier ones did not: those for
+    /// which [`Question::shadow`] and [`Question::bar`] are, before [`Question::replan`].
+    pub fn newly_visible(&self, fresh: &[Arc<Indexed>]) -> SourceSet {
+        let missing = self.missing();
+        let seen = |indexed: &Indexed| indexed.inventory().sources().common(&missing);
+        let mut new = SourceSet::new();
+        fresh
+            .iter()
+            .for_each(|indexed| new.union_with(&seen(indexed)));
+        let held = self.held.values();
+        held.fold(new, |new, indexed| new.without(&seen(indexed)))
     }
 
     /// Takes the receipt of a task: the sources that its partial result counts, which may be fewer
@@ -295,7 +325,7 @@ impl Question {
         for indexed in fresh {
             self.held.insert(indexed.inventory().node, indexed);
         }
-        let missing = self.missing();
+        let missing = self.missing().without(&self.barred);
         if missing.is_empty() || self.rounds == ROUNDS_MAX {
             return Vec::new();
         }

@@ -212,6 +212,23 @@ fn a_shadowed_retry_is_neither_read_nor_missed() {
 }
 
 #[test]
+fn what_becomes_visible_late_may_hold_what_is_counted() {
+    let (mut question, tasks) = ask(&[node(1, &[(1, &[0])], registry(&[1, 2]))], &[2]);
+    assert!(question.receipt(tasks[0].id, &set(&[0])));
+    // 0 is a copy of a batch in 1, and so is 2; 3 is something else.
+    let fresh = vec![node(2, &[(2, &[0, 1, 2, 3])], registry(&[1, 2]))];
+    assert_eq!(question.newly_visible(&fresh), set(&[1, 2, 3]));
+    question.bar(&set(&[1]));
+    question.shadow(&set(&[2]));
+    let tasks = question.replan(fresh);
+    assert_eq!(tasks[0].share.sources, set(&[3]));
+    assert!(question.receipt(tasks[0].id, &set(&[3])));
+    let gaps = question.finish().gaps;
+    assert_eq!(gaps.len(), 1);
+    assert_eq!(gaps[0].interval.from, 1);
+}
+
+#[test]
 fn what_is_out_of_range_needs_no_reading() {
     let all = [node(1, &[(1, &[0, 1]), (2, &[2, 3])], registry(&[1]))];
     let range = TimeRange {

@@ -1,0 +1,287 @@
+//! Copies where there are too few, and fewer where there are too many.
+//!
+//! A node looks at what all hold ([`Member`]) and finds out what it is to do itself: of the nodes
+//! that hold a source of which there are too few copies, the first in rank sends its segment to
+//! the first store in rank that lacks it; of a segment whose sources others hold often enough, the
+//! holders behind those try to give theirs up. It is all a hint: two nodes may do the same, and a
+//! copy is given up only as `give_up` permits.
+//!
+//! Invariants: a node that is gone counts as a holder for [`Settings::gone_ms`], since most come
+//! back; one that is forgotten or is being emptied does not. No more than [`IN_FLIGHT_MAX`] copies
+//! are sent at a time.
+
+use std::collections::BTreeMap;
+
+use logpond_record::{Id, SourceId};
+use logpond_segment::sources::SourceSet;
+
+use crate::give_up::held_by;
+use crate::placement::{Key, Store};
+use crate::{Indexed, NodeId};
+
+/// The most copies that a node sends at a time: one is read while another is synced, and queries
+/// keep most of the disk.
+pub const IN_FLIGHT_MAX: usize = 2;
+
+/// How long nodes wait before they repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A node that is gone counts as a holder for so long.
+    pub gone_ms: u64,
+    /// A holder that is not the first in rank waits for so long, for each before it, until it
+    /// copies in its place.
+    pub takeover_ms: u64,
+    /// A holder that is not needed waits for so long, for each before it, until it tries to give
+    /// its copy up, so that not all try at once.
+    pub spread_ms: u64,
+    /// After a failed copy the same node is given another one only after this.
+    pub failed_ms: u64,
+}
+
+impl Default for Settings {
+    /// 15 min, 5 min, 1 min, 1 min.
+    fn default() -> Settings {
+        Settings {
+            gone_ms: 900_000,
+            takeover_ms: 300_000,
+            spread_ms: 60_000,
+            failed_ms: 60_000,
+        }
+    }
+}
+
+/// What is known of a node's presence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It answers.
+    Live,
+    /// It answers and is being emptied.
+    Draining,
+    /// It has not answered for so long.
+    Gone {
+        /// Milliseconds.
+        for_ms: u64,
+    },
+    /// It was given up.
+    Forgotten,
+}
+
+/// A node and what it said that it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Its inventory of now, or the last one.
+    pub held: &'a Indexed,
+}
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Send a copy of a segment of this node; tell [`Repair::copied`].
+    Copy {
+        /// The segment.
+        segment: Id,
+        /// The store.
+        to: NodeId,
+    },
+    /// Try to give a segment of this node up.
+    GiveUp(Id),
+}
+
+/// What a node sees to.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    me: NodeId,
+    copies: usize,
+    settings: Settings,
+    in_flight: BTreeMap<Id, NodeId>,
+    failed_until_ms: BTreeMap<NodeId, u64>,
+    /// Since when this node has seen too few, or too many, copies of what a segment holds.
+    few_since_ms: BTreeMap<Id, u64>,
+    many_since_ms: BTreeMap<Id, u64>,
+}
+
+impl Repair {
+    /// A node that has yet to look.
+    pub fn new(me: NodeId, copies: usize, settings: Settings) -> Repair {
+        Repair {
+            me,
+            copies: copies.max(1),
+            settings,
+            in_flight: BTreeMap::new(),
+            failed_until_ms: BTreeMap::new(),
+            few_since_ms: BTreeMap::new(),
+            many_since_ms: BTreeMap::new(),
+        }
+    }
+
+    /// What this node is to do now, as all nodes hold what they say. `stores` are those that may be
+    /// given copies; this node is one of the members.
+    pub fn plan(&mut self, members: &[Member<'_>], stores: &[Store], now_ms: u64) -> Vec<Job> {
+        let Some(mine) = members.iter().find(|member| member.node == self.me) else {
+            return Vec::new();
+        };
+        let counting = members.iter().filter(|member| self.counts(member));
+        let enough = held_by(counting.map(|m| m.held.stored()), self.copies);
+        let few = mine.held.stored().without(&enough);
+        let mut jobs = Vec::new();
+        let segments = &mine.held.inventory().segments;
+        self.few_since_ms
+            .retain(|id, _| segments.iter().any(|s| s.id == *id));
+        self.many_since_ms
+            .retain(|id, _| segments.iter().any(|s| s.id == *id));
+        for segment in segments {
+            let lacking = segment.sources.common(&few);
+            if let Some(first) = lacking.iter().next() {
+                self.many_since_ms.remove(&segment.id);
+                let rank = self.rank(first, members);
+                let to = self.target(first, &lacking, members, stores, now_ms);
+                if let (Some(to), true) = (to, self.is_turn(segment.id, rank, now_ms)) {
+                    self.in_flight.insert(segment.id, to);
+                    jobs.push(Job::Copy {
+                        segment: segment.id,
+                        to,
+                    });
+                }
+                continue;
+            }
+            self.few_since_ms.remove(&segment.id);
+            if self.is_superfluous(segment.id, &segment.sources, members, now_ms) {
+                jobs.push(Job::GiveUp(segment.id));
+            }
+        }
+        jobs
+    }
+
+    /// Whether a member counts as one that holds what it says.
+    fn counts(&self, member: &Member<'_>) -> bool {
+        match member.presence {
+            Presence::Live => true,
+            Presence::Gone { for_ms } => for_ms < self.settings.gone_ms,
+            Presence::Draining | Presence::Forgotten => false,
+        }
+    }
+
+    /// How many nodes that can send a source come before this one.
+    fn rank(&self, first: SourceId, members: &[Member<'_>]) -> u64 {
+        let able = members.iter().filter(|m| {
+            matches!(m.presence, Presence::Live | Presence::Draining)
+                && m.held.stored().contains(first)
+        });
+        let ranked = key(first).rank(able.map(|m| m.node));
+        ranked.iter().take_while(|node| **node != self.me).count() as u64
+    }
+
+    /// Whether this node is to send a segment now.
+    fn is_turn(&mut self, segment: Id, rank: u64, now_ms: u64) -> bool {
+        let since_ms = *self.few_since_ms.entry(segment).or_insert(now_ms);
+        let wait_ms = rank.saturating_mul(self.settings.takeover_ms);
+        now_ms >= since_ms.saturating_add(wait_ms)
+            && self.in_flight.len() < IN_FLIGHT_MAX
+            && !self.in_flight.contains_key(&segment)
+    }
+
+    fn target(
+        &self,
+        first: SourceId,
+        lacking: &SourceSet,
+        members: &[Member<'_>],
+        stores: &[Store],
+        now_ms: u64,
+    ) -> Option<NodeId> {
+        let holders = members
+            .iter()
+            .filter(|m| m.held.stored().contains_all(lacking));
+        let mut holders: Vec<NodeId> = holders.map(|m| m.node).collect();
+        holders.push(self.me);
+        let targets = key(first).rank_targets(stores, &holders);
+        let is_live = |node: &NodeId| {
+            let mut members = members.iter();
+            !members.any(|m| m.node == *node && m.presence != Presence::Live)
+        };
+        let is_able = |node: &NodeId| {
+            let until_ms = self.failed_until_ms.get(node);
+            until_ms.is_none_or(|until_ms| *until_ms <= now_ms)
+        };
+        targets
+            .into_iter()
+            .find(|node| is_live(node) && is_able(node))
+    }
+
+    /// Whether enough others hold all of a segment's sources that this node is not needed for them,
+    /// and have for long enough.
+    fn is_superfluous(
+        &mut self,
+        segment: Id,
+        sources: &SourceSet,
+        members: &[Member<'_>],
+        now_ms: u64,
+    ) -> bool {
+        let Some(first) = sources.iter().next() else {
+            return false;
+        };
+        let is_leaving = members
+            .iter()
+            .any(|m| m.node == self.me && m.presence == Presence::Draining);
+        let live = members.iter().filter(|m| m.presence == Presence::Live);
+        let ranked = key(first).rank(live.map(|m| m.node).chain([self.me]));
+        let before: Vec<NodeId> = match is_leaving {
+            true => ranked.into_iter().filter(|n| *n != self.me).collect(),
+            false => ranked.into_iter().take_while(|n| *n != self.me).collect(),
+        };
+        let held = members.iter().filter(|m| before.contains(&m.node));
+        let others: Vec<&SourceSet> = held.map(|m| m.held.stored()).collect();
+        let rank = others.iter().filter(|s| s.contains(first)).count() as u64;
+        if !held_by(others, self.copies).contains_all(sources) {
+            self.many_since_ms.remove(&segment);
+            return false;
+        }
+        let since_ms = *self.many_since_ms.entry(segment).or_insert(now_ms);
+        let wait_ms = match is_leaving {
+            true => 0,
+            false => rank.saturating_mul(self.settings.spread_ms),
+        };
+        now_ms >= since_ms.saturating_add(wait_ms)
+    }
+
+    /// Notes what came of a copy.
+    pub fn copied(&mut self, segment: Id, to: NodeId, is_stored: bool, now_ms: u64) {
+        self.in_flight.remove(&segment);
+        self.failed_until_ms
+            .retain(|_, until_ms| *until_ms > now_ms);
+        if !is_stored {
+            let until_ms = now_ms.saturating_add(self.settings.failed_ms);
+            self.failed_until_ms.insert(to, until_ms);
+        }
+    }
+
+    /// Copies that are being sent.
+    pub fn in_flight_count(&self) -> usize {
+        self.in_flight.len()
+    }
+}
+
+fn key(source: SourceId) -> Key {
+    Key::Source {
+        incarnation: source.incarnation.0,
+        sequence: source.sequence,
+    }
+}
+
+/// Sources that too few of the counting members hold, and those that more hold than need to: what
+/// a status page shows.
+pub fn deficit(members: &[Member<'_>], copies: usize) -> (SourceSet, SourceSet) {
+    let live = || {
+        let live = members.iter().filter(|m| m.presence == Presence::Live);
+        live.map(|m| m.held.stored())
+    };
+    let any = held_by(members.iter().map(|m| m.held.stored()), 1);
+    let few = any.without(&held_by(live(), copies.max(1)));
+    (few, held_by(live(), copies.max(1) + 1))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Who copies what to whom, and who tries to give up what.
+
+use logpond_record::{Incarnation, Timestamp};
+
+use super::*;
+use crate::{HeldSegment, Inventory, ProcessId};
+
+fn source(sequence: u64) -> SourceId {
+    SourceId {
+        incarnation: Incarnation(1),
+        sequence,
+    }
+}
+
+fn set(numbers: &[u64]) -> SourceSet {
+    numbers.iter().map(|n| source(*n)).collect()
+}
+
+fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
+    let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
+    let each = segments.iter().map(|(id, numbers)| HeldSegment {
+        id: Id(*id),
+        digest: *id,
+        bytes: 1,
+        rows: 1,
+        time_min: Timestamp(0),
+        time_max: Timestamp(0),
+        received_min: Timestamp(0),
+        received_max: Timestamp(0),
+        sources: set(numbers),
+    });
+    inventory.segments = each.collect();
+    Indexed::new(inventory)
+}
+
+fn stores(count: u128) -> Vec<Store> {
+    let each = (1..=count).map(|node| Store {
+        node: NodeId(node),
+        zone: None,
+        free_bytes: 100,
+        total_bytes: 100,
+        is_draining: false,
+    });
+    each.collect()
+}
+
+fn members<'a>(nodes: &'a [Indexed], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
+    let each = nodes.iter().map(|held| {
+        let node = held.inventory().node;
+        let known = presence.iter().find(|(name, _)| NodeId(*name) == node);
+        Member {
+            node,
+            presence: known.map_or(Presence::Live, |(_, presence)| *presence),
+            held,
+        }
+    });
+    each.collect()
+}
+
+/// What each node does at a time.
+fn plans(members: &[Member<'_>], now_ms: u64) -> Vec<(u128, Job)> {
+    let stores = stores(members.len() as u128);
+    let mut all = Vec::new();
+    for member in members {
+        let mut repair = Repair::new(member.node, 2, Settings::default());
+        repair.plan(members, &stores, 0);
+        // The second look sees how long it has been so.
+        let mut jobs = Repair {
+            in_flight: BTreeMap::new(),
+            ..repair
+        };
+        let jobs = jobs.plan(members, &stores, now_ms);
+        all.extend(jobs.into_iter().map(|job| (member.node.0, job)));
+    }
+    all
+}
+
+const GONE: Presence = Presence::Gone { for_ms: 900_000 };
+const AWAY: Presence = Presence::Gone { for_ms: 899_999 };
+
+#[test]
+fn one_holder_copies_what_has_too_few_copies() {
+    let nodes = [
+        node(1, &[(1, &[0, 1]), (2, &[2])]),
+        node(2, &[(1, &[0, 1])]),
+        node(3, &[]),
+    ];
+    let plan = plans(&members(&nodes, &[]), 0);
+    assert_eq!(plan.len(), 1, "{plan:?}");
+    assert!(matches!(plan[0], (1, Job::Copy { segment: Id(2), to }) if to != NodeId(1)));
+}
+
+#[test]
+fn a_node_that_is_away_is_waited_for() {
+    let nodes = [node(1, &[(1, &[0])]), node(2, &[(1, &[0])]), node(3, &[])];
+    assert_eq!(plans(&members(&nodes, &[(2, AWAY)]), 0), []);
+    let copy = Job::Copy {
+        segment: Id(1),
+        to: NodeId(3),
+    };
+    for presence in [GONE, Presence::Forgotten] {
+        let members = members(&nodes, &[(2, presence)]);
+        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        assert_eq!(repair.plan(&members, &stores(3), 0), [copy]);
+    }
+}
+
+#[test]
+fn of_several_holders_the_first_in_rank_copies_and_later_the_next() {
+    let three = |number| node(number, &[(1, &[0])]);
+    let nodes = [three(1), three(2), node(3, &[])];
+    let members = members(&nodes, &[]);
+    let plan = |me: u128, now_ms: u64| {
+        let mut repair = Repair::new(NodeId(me), 3, Settings::default());
+        let mut first = repair.clone();
+        first.in_flight = (0..IN_FLIGHT_MAX as u128)
+            .map(|n| (Id(90 + n), NodeId(9)))
+            .collect();
+        assert_eq!(
+            first.plan(&members, &stores(3), 0),
+            [],
+            "enough is under way"
+        );
+        repair.few_since_ms = BTreeMap::from([(Id(1), 0)]);
+        repair.plan(&members, &stores(3), now_ms).len()
+    };
+    assert_eq!(plan(1, 0) + plan(2, 0), 1);
+    assert_eq!(plan(1, 299_999) + plan(2, 299_999), 1);
+    assert_eq!(plan(1, 300_000) + plan(2, 300_000), 2);
+}
+
+#[test]
+fn a_store_that_failed_is_left_alone_for_a_while() {
+    let nodes = [node(1, &[(1, &[0])]), node(2, &[]), node(3, &[])];
+    let members = members(&nodes, &[]);
+    let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+    let target = |jobs: Vec<Job>| match jobs[..] {
+        [Job::Copy { to, .. }] => to,
+        _ => panic!("{jobs:?}"),
+    };
+    let first = target(repair.plan(&members, &stores(3), 0));
+    assert_eq!(repair.plan(&members, &stores(3), 0), [], "it is under way");
+    assert_eq!(repair.in_flight_count(), 1);
+    repair.copied(Id(1), first, false, 0);
+    let second = target(repair.plan(&members, &stores(3), 1));
+    assert_ne!(first, second);
+    repair.copied(Id(1), second, false, 1);
+    assert_eq!(repair.plan(&members, &stores(3), 2), []);
+    assert_eq!(target(repair.plan(&members, &stores(3), 60_000)), first);
+}
+
+#[test]
+fn only_who_is_not_needed_tries_to_give_up() {
+    let copy = |number| node(number, &[(1, &[0, 1])]);
+    let nodes = [copy(1), copy(2), copy(3), node(4, &[(7, &[1])])];
+    let members = members(&nodes, &[]);
+    let early = plans(&members, 0);
+    assert_eq!(early, [], "they wait for each other");
+    let late = plans(&members, 1_000_000);
+    let giving: Vec<u128> = late.iter().map(|(node, _)| *node).collect();
+    assert!(!late.is_empty() && giving.len() <= 2, "{late:?}");
+    let ranked = key(source(0)).rank([1, 2, 3].map(NodeId));
+    assert!(!giving.contains(&ranked[0].0) && !giving.contains(&ranked[1].0));
+}
+
+#[test]
+fn a_leaving_node_sends_what_is_lacking_and_gives_up_the_rest() {
+    let nodes = [
+        node(1, &[(1, &[0]), (2, &[1])]),
+        node(2, &[(1, &[0]), (2, &[1])]),
+        node(3, &[(1, &[0])]),
+    ];
+    let members = members(&nodes, &[(1, Presence::Draining)]);
+    let all = plans(&members, 0);
+    assert!(all.contains(&(1, Job::GiveUp(Id(1)))), "{all:?}");
+    let copies: Vec<_> = all
+        .iter()
+        .filter(|(_, job)| matches!(job, Job::Copy { .. }))
+        .collect();
+    let expected = Job::Copy {
+        segment: Id(2),
+        to: NodeId(3),
+    };
+    assert_eq!(copies.len(), 1, "{all:?}");
+    assert_eq!(copies[0].1, expected);
+}
+
+#[test]
+fn the_deficit_is_seen() {
+    let nodes = [
+        node(1, &[(1, &[0, 1])]),
+        node(2, &[(1, &[0, 1])]),
+        node(3, &[(2, &[1, 2])]),
+    ];
+    let (few, many) = deficit(&members(&nodes, &[]), 2);
+    assert_eq!((few, many), (set(&[2]), set(&[1])));
+    let (few, _) = deficit(&members(&nodes, &[(2, AWAY)]), 2);
+    assert_eq!(few, set(&[0, 2]));
+}
