@@ -9,6 +9,7 @@ const VALUE_CHARS_MAX = 20000;
 
 const byId = (id) => document.getElementById(id);
 const [form, query, range, run, stop] = ["search", "query", "range", "run", "stop"].map(byId);
+const [access, token] = ["access", "token"].map(byId);
 const [error, status, rows, histogram] = ["error", "status", "rows", "histogram"].map(byId);
 let running = null;
 
@@ -74,10 +75,24 @@ function showError(problem) {
   if (problem.hint) error.append(`; ${problem.hint}`);
 }
 
+// The token stays in this tab and ends with it.
+const TOKEN_KEY = "logpond-token";
+
+function headers() {
+  const known = sessionStorage.getItem(TOKEN_KEY);
+  return known ? { Authorization: `Bearer ${known}` } : {};
+}
+
 async function* lines(url, signal) {
-  const response = await fetch(url, { signal });
+  const response = await fetch(url, { signal, headers: headers() });
   if (!response.ok) {
     const answer = await response.json().catch(() => null);
+    // Without a token, or with one that does not suffice, another one is asked for.
+    if (response.status === 401 || answer?.error?.code === "role_missing") {
+      access.hidden = false;
+      token.focus();
+      if (answer?.error) delete answer.error.hint;
+    }
     throw answer?.error ?? { message: `the server answered ${response.status}` };
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -98,6 +113,7 @@ async function showRows(parameters, signal) {
   for await (const record of lines(`api/v1/query?${found}`, signal)) {
     // Only now it is clear that there is an answer; an error leaves what was there.
     if (!count) clear();
+    access.hidden = true;
     if (record._trailer) {
       showTrailer(record._trailer, count);
       return newest;
@@ -189,6 +205,12 @@ function fromAddress() {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   history.pushState(null, "", `?${new URLSearchParams({ q: query.value, from: range.value })}`);
+  search();
+});
+access.addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(TOKEN_KEY, token.value.trim());
+  token.value = "";
   search();
 });
 range.addEventListener("change", () => form.requestSubmit());

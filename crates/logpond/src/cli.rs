@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
+use crate::tokens::Role;
+
 /// Takes logs in, keeps them, answers questions about them.
 #[derive(Debug, Parser)]
 #[command(
@@ -49,6 +51,9 @@ pub enum Command {
     Compact(Compact),
     /// Check every checksum of a data directory.
     Verify(Verify),
+    /// Make, list and revoke the tokens of a server.
+    #[command(subcommand)]
+    Token(Token),
     /// Print a completion script.
     Completion(Completion),
     /// Print the manual pages.
@@ -105,6 +110,12 @@ pub struct Serve {
     /// Allow addresses that other machines can reach.
     #[arg(long)]
     pub insecure: bool,
+    /// The file of tokens [default: tokens.toml in the data directory].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tokens: Option<String>,
+    /// Ask for a token also where only this machine can connect.
+    #[arg(long)]
+    pub require_token: bool,
 }
 
 /// Flags of `logpond forward`.
@@ -128,6 +139,9 @@ pub struct Forward {
         value_delimiter = ','
     )]
     pub addr: Vec<String>,
+    /// What is shown to the servers.
+    #[command(flatten)]
+    pub access: Access,
     /// Keep following the files across rotation and truncation. FILE may be a quoted glob.
     #[arg(long)]
     pub tail: bool,
@@ -157,6 +171,24 @@ pub struct Server {
         default_value = crate::client::ADDRESS_DEFAULT
     )]
     pub addr: String,
+    /// What is shown to it.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+/// What is shown to servers. Secrets are in files or in variables, since everybody on a machine
+/// can read command lines.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Access {
+    /// A file with the token to show; without it the token is the variable LOGPOND_TOKEN.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LOGPOND_TOKEN_FILE",
+        hide_env_values = true,
+        value_hint = ValueHint::FilePath
+    )]
+    pub token_file: Option<PathBuf>,
 }
 
 /// Which records are meant. All conditions must hold.
@@ -426,6 +458,80 @@ pub struct Verify {
     pub config: Option<PathBuf>,
 }
 
+/// What is done with tokens.
+#[derive(Debug, Subcommand)]
+pub enum Token {
+    /// Make a token and print it, once.
+    Create(TokenCreate),
+    /// List the tokens, without their secrets.
+    List(TokenList),
+    /// Revoke a token; servers refuse it within a second or two.
+    Revoke(TokenRevoke),
+}
+
+/// Which file of tokens is meant.
+#[derive(Debug, Args)]
+pub struct TokenFile {
+    /// The server's data directory [default: as for serve].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<String>,
+    /// The file of tokens [default: as for serve].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tokens: Option<String>,
+    /// Settings file [default: as for serve].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+}
+
+/// Flags of `logpond token create`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Try:  logpond token create --role write --name shipper > shipper.token\n      \
+                        logpond forward --token-file shipper.token access.log"
+)]
+pub struct TokenCreate {
+    /// What it allows.
+    #[arg(long, value_enum, value_name = "ROLE")]
+    pub role: Role,
+    /// What to call it in lists and answers.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// How long it can be used [default: until it is revoked].
+    #[arg(long, value_name = "DURATION")]
+    pub expires: Option<String>,
+    /// The file.
+    #[command(flatten)]
+    pub file: TokenFile,
+}
+
+/// Flags of `logpond token list`.
+#[derive(Debug, Args)]
+pub struct TokenList {
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+    /// The file.
+    #[command(flatten)]
+    pub file: TokenFile,
+}
+
+/// Flags of `logpond token revoke`.
+#[derive(Debug, Args)]
+pub struct TokenRevoke {
+    /// The token's id or name.
+    #[arg(value_name = "ID|NAME")]
+    pub token: String,
+    /// The file.
+    #[command(flatten)]
+    pub file: TokenFile,
+}
+
 /// Flags of `logpond completion`.
 #[derive(Debug, Args)]
 pub struct Completion {
@@ -465,13 +571,18 @@ impl Serve {
             ("keep-free", &self.keep_free),
             ("line-bytes-max", &self.line_bytes_max),
             ("ready-file", &self.ready_file),
+            ("tokens", &self.tokens),
         ];
         let mut given: Vec<_> = texts
             .into_iter()
             .filter_map(|(name, text)| Some((name, text.clone()?)))
             .collect();
-        if self.insecure {
-            given.push(("insecure", "true".to_string()));
+        let switches = [
+            ("insecure", self.insecure),
+            ("require-token", self.require_token),
+        ];
+        for (name, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
+            given.push((name, "true".to_string()));
         }
         given
     }
@@ -482,14 +593,26 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
+    /// All subcommands, also those of subcommands, with their names as they are typed.
+    fn all_subcommands(command: &clap::Command) -> Vec<(String, &clap::Command)> {
+        let mut found = Vec::new();
+        for sub in command.get_subcommands() {
+            let name = sub.get_name();
+            found.push((name.to_owned(), sub));
+            let below = all_subcommands(sub).into_iter();
+            found.extend(below.map(|(below, sub)| (format!("{name} {below}"), sub)));
+        }
+        found
+    }
+
     #[test]
     fn the_definition_is_sound_and_short_help_fits_a_screen() {
         let mut command = Cli::command();
         command.build();
         command.clone().debug_assert();
-        for sub in command.get_subcommands_mut() {
-            let lines = sub.render_help().to_string().lines().count();
-            assert!(lines <= 50, "{} -h has {lines} lines", sub.get_name());
+        for (name, sub) in all_subcommands(&command) {
+            let lines = sub.clone().render_help().to_string().lines().count();
+            assert!(lines <= 50, "{name} -h has {lines} lines");
         }
     }
 
@@ -498,17 +621,17 @@ mod tests {
         let mut page = String::from(
             "# The command line\n\n\
              Made from `crates/logpond/src/cli.rs`; a test compares.\n\n\
-             Variables that all commands know: `LOGPOND_ADDR` (the server), `LOGPOND_PAGER` and \
+             Variables that all commands know: `LOGPOND_ADDR` (the server), `LOGPOND_TOKEN` (the \
+             token for it), `LOGPOND_PAGER` and \
              `PAGER`, `NO_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR`, `TZ`. Another variable \
              `LOGPOND_…` is named on standard error with the one that was probably meant, and is \
              otherwise ignored; see the [settings](settings.md).\n",
         );
         let mut command = Cli::command();
         command.build();
-        for sub in command.get_subcommands_mut() {
-            let help = sub.render_long_help().to_string();
+        for (name, sub) in all_subcommands(&command) {
+            let help = sub.clone().render_long_help().to_string();
             let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-            let name = sub.get_name();
             page.push_str(&format!(
                 "\n## {name}\n\n```text\n{}\n```\n",
                 lines.join("\n")

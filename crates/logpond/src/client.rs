@@ -4,12 +4,14 @@
 //! the connection, which cancels the work at the server; an answer without its trailer is broken
 //! off and never taken for a complete one.
 
+mod access;
 mod address;
 mod answer;
 mod error;
 
 use std::time::Duration;
 
+pub use access::{Access, TOKEN_VARIABLE};
 pub use address::{Address, encode};
 pub use answer::{Answer, Item, Progress, Trailer};
 pub use error::ClientError;
@@ -29,8 +31,9 @@ pub const BATCH_HEADER: &str = "logpond-batch";
 /// Parameters of a request.
 pub type Parameters = Vec<(&'static str, String)>;
 
-/// The agent that requests go through; `answer_timeout` bounds the wait for the head of an answer.
-pub fn agent(answer_timeout: Option<Duration>) -> ureq::Agent {
+/// The agent that requests go through; `answer_timeout` bounds the wait for the head of an answer,
+/// and `access` is shown with each.
+pub fn agent(answer_timeout: Option<Duration>, access: &Access) -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -41,6 +44,7 @@ pub fn agent(answer_timeout: Option<Duration>) -> ureq::Agent {
         // The server is this machine or a neighbour: a proxy for the web must not get the logs.
         .proxy(None)
         .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
+        .middleware(access.clone())
         .build()
         .new_agent()
 }
@@ -52,10 +56,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the server at this address.
-    pub fn new(address: &str) -> Result<Client, ClientError> {
+    /// A client of the server at this address, which is shown `access`.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn new(address: &str, access: &Access) -> Result<Client, ClientError> {
         Ok(Client {
-            agent: agent(None),
+            agent: agent(None, access),
             address: Address::parse(address)?,
         })
     }

@@ -14,12 +14,14 @@ mod compact;
 mod forward;
 mod serve;
 mod verify;
+mod token;
 mod pages;
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{self, Cli, Command, Server};
+use crate::client::{Access, Client, TOKEN_VARIABLE};
 use crate::settings::unknown_variables;
 use crate::terminal::{complain, note};
 
@@ -61,6 +63,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Token(token) => token::run(&token),
         Command::Completion(args) => pages::completion(&args),
         Command::Man(args) => pages::man(&args),
         Command::Version(args) => pages::version(&args),
@@ -96,6 +99,18 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// A client of the server that is named, which is shown what was given for it.
+fn client(server: &Server) -> Result<Client, Failure> {
+    Ok(Client::new(&server.addr, &access(&server.access)?)?)
+}
+
+/// What servers are shown.
+fn access(args: &cli::Access) -> Result<Access, Failure> {
+    let token = variable(TOKEN_VARIABLE).filter(|token| !token.is_empty());
+    let token = token.as_ref().map(|token| token.to_string_lossy());
+    Ok(Access::new(args.token_file.as_deref(), token.as_deref())?)
 }
 
 /// Reads an environment variable.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::client::{Address, ClientError};
+use crate::client::{Access, Address, ClientError};
 use crate::output::quantity;
 use crate::terminal::note;
 
@@ -40,6 +40,8 @@ const REJECTIONS_NAMED: u64 = 20;
 pub struct Settings {
     /// Servers; the first that answers takes a batch.
     pub addresses: Vec<Address>,
+    /// What is shown to them.
+    pub access: Access,
     /// Files; empty is standard input.
     pub inputs: Vec<PathBuf>,
     /// Whether files are followed, and where positions are remembered.

@@ -7,7 +7,8 @@
 //!
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
 //! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run
-//! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies.
+//! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies; `lp-watch` notices files
+//! that change under the server: tokens.
 
 pub mod cli;
 pub mod settings;
@@ -24,6 +25,8 @@ pub mod client;
 pub mod output;
 pub mod terminal;
 pub mod telemetry;
+pub mod tokens;
+pub mod watch;
 pub mod disk;
 pub mod clock;
 pub mod hostname;

@@ -8,6 +8,7 @@
 //! - The end runs in order, see [`crate::shutdown`]; it takes at most the drain's time and one
 //!   sync.
 
+mod access;
 mod announce;
 mod error;
 mod runtime;
@@ -35,6 +36,7 @@ use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
 use crate::store::{self, LiveSegment, LiveSet, Policy, StoreThread};
 use crate::telemetry::Metrics;
+use access::Access;
 use runtime::{Listeners, Parts};
 
 /// A server that runs.
@@ -47,6 +49,7 @@ pub struct Server {
     runtime: JoinHandle<()>,
     store: StoreThread,
     writer: Writer,
+    access: Access,
     /// Held until everything has ended.
     _lock: DataLock,
 }
@@ -84,6 +87,7 @@ impl Server {
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         let metrics = Arc::new(Metrics::default());
         expose_recovery(&metrics, &recovered);
+        let access = Access::start(settings, &addresses, &metrics)?;
 
         let journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
@@ -118,6 +122,7 @@ impl Server {
             metrics.clone(),
             shutdown.clone(),
             limit,
+            access.guard(),
         );
         let parts = Parts {
             listeners,
@@ -128,6 +133,7 @@ impl Server {
             shutdown,
             line_bytes_max: limit,
             ends_by_signal,
+            watcher: access.watcher(),
         };
         let runtime = start_runtime(parts)?;
         Ok(Server {
@@ -139,6 +145,7 @@ impl Server {
             runtime,
             store: store_thread,
             writer,
+            access,
             _lock: lock,
         })
     }
@@ -169,6 +176,7 @@ impl Server {
     /// When the journal could not be closed in order.
     pub fn join(self) -> Result<(), ServeError> {
         let drained = self.runtime.join();
+        self.access.stop();
         self.store.stop();
         // The writer ends once the runtime has dropped the last handle to it.
         self.writer.join().map_err(ServeError::End)?;

@@ -23,6 +23,8 @@ pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_r
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
+use crate::tokens::Token;
+
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
 const LINE_BYTES_MIN: u64 = 1 << 10;
 
@@ -49,7 +51,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 12] = [
+pub const TABLE: [Setting; 14] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -121,6 +123,18 @@ pub const TABLE: [Setting; 12] = [
         form: "true|false",
         default: "false",
         doc: "Allows addresses that other machines can reach, although nothing is encrypted or authenticated.",
+    },
+    Setting {
+        name: "tokens",
+        form: "FILE",
+        default: "tokens.toml in the data directory",
+        doc: "The file of tokens, which `logpond token` writes; several servers may read one.",
+    },
+    Setting {
+        name: "require-token",
+        form: "true|false",
+        default: "false",
+        doc: "Asks for a token also where only this machine can connect, and with `insecure`. HTTP only: raw TCP and syslog know no tokens.",
     },
 ];
 
@@ -301,6 +315,50 @@ pub struct Settings {
     pub ready_file: Option<PathBuf>,
     /// Whether addresses beyond loopback are allowed.
     pub insecure: bool,
+    /// The file of tokens; it may not exist.
+    pub tokens: PathBuf,
+    /// Whether HTTP asks for a token wherever it listens.
+    pub require_token: bool,
+}
+
+/// What the commands need that work on a server's files beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The data directory; it may not exist yet.
+    pub data: PathBuf,
+    /// The file of tokens; it may not exist.
+    pub tokens: PathBuf,
+}
+
+/// Name of the file of tokens in a data directory.
+const TOKENS_NAME: &str = "tokens.toml";
+
+impl Paths {
+    /// Gives these values their meaning; the others may be wrong.
+    pub fn resolve(
+        given: &[Given],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Paths, SettingsError> {
+        let values = Values(given);
+        let data = match values.last("data") {
+            Some(given) => PathBuf::from(&given.text),
+            None => surroundings.data_directory().ok_or(SettingsError::NoHome)?,
+        };
+        let tokens = match values.last("tokens") {
+            None => data.join(TOKENS_NAME),
+            // The variables LOGPOND_TOKENS and LOGPOND_TOKEN are easily mistaken.
+            Some(given) if Token::parse(&given.text).is_some() => {
+                return Err(SettingsError::Value {
+                    origin: given.origin.clone(),
+                    name: "tokens",
+                    text: "lp_…".to_owned(),
+                    reason: "it is a token; expected the name of the file of tokens".to_owned(),
+                });
+            }
+            Some(given) => PathBuf::from(&given.text),
+        };
+        Ok(Paths { data, tokens })
+    }
 }
 
 /// What the process was started in, as far as settings depend on it.
@@ -399,15 +457,8 @@ impl Settings {
         surroundings: &Surroundings<'_>,
     ) -> Result<Settings, SettingsError> {
         let values = Values(given);
-        let data = match values.last("data") {
-            Some(given) => PathBuf::from(&given.text),
-            None => surroundings.data_directory().ok_or(SettingsError::NoHome)?,
-        };
-        let insecure = values.read("insecure", |text| match text {
-            "true" | "1" | "yes" => Ok(true),
-            "false" | "0" | "no" | "" => Ok(false),
-            _ => Err("expected true or false".to_string()),
-        })?;
+        let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
+        let insecure = values.read("insecure", truth)?;
         let address = |name, port| values.address(name, port, insecure);
         let http = address("http", 7650)?.ok_or_else(|| {
             values.refuse(
@@ -431,7 +482,17 @@ impl Settings {
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             ready_file: values.read("ready-file", optional_file)?,
             insecure,
+            tokens,
+            require_token: values.read("require-token", truth)?,
         })
+    }
+}
+
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" | "" => Ok(false),
+        _ => Err("expected true or false".to_string()),
     }
 }
 

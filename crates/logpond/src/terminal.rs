@@ -14,7 +14,12 @@ pub fn note(text: &str) {
 
 /// Writes `logpond: …` with the whole chain of causes.
 pub fn complain(error: &dyn std::error::Error) {
-    let mut text = format!("logpond: {error}");
+    note(&format!("logpond: {}", with_causes(error)));
+}
+
+/// An error with the whole chain of its causes.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
@@ -24,7 +29,7 @@ pub fn complain(error: &dyn std::error::Error) {
         }
         source = cause.source();
     }
-    note(&text);
+    text
 }
 
 /// Whether standard output is a terminal.

@@ -1,6 +1,7 @@
 //! What can go wrong between a command and a server.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -13,6 +14,18 @@ pub enum ClientError {
         text: String,
         /// What would be right.
         reason: &'static str,
+    },
+    /// A token cannot be read.
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// What should be a token is none.
+    NoToken {
+        /// The file or the variable.
+        origin: String,
     },
     /// No answer came.
     Unreachable {
@@ -83,6 +96,13 @@ impl fmt::Display for ClientError {
             ClientError::Address { text, reason } => {
                 write!(f, "'{text}' is no address of a server: {reason}")
             }
+            ClientError::TokenFile { path, .. } => {
+                write!(f, "the token cannot be read from {}", path.display())
+            }
+            ClientError::NoToken { origin } => write!(
+                f,
+                "{origin} holds no token: expected one word, as 'logpond token create' prints it"
+            ),
             ClientError::Unreachable { address, .. } => write!(
                 f,
                 "no server answers at {address}; start one by 'logpond serve', or name another \
@@ -116,7 +136,9 @@ impl std::error::Error for ClientError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ClientError::Unreachable { source, .. } => Some(source.as_ref()),
-            ClientError::Broken(Some(source)) => Some(source),
+            ClientError::TokenFile { source, .. } | ClientError::Broken(Some(source)) => {
+                Some(source)
+            }
             ClientError::Nonsense(source) => Some(source.as_ref()),
             _ => None,
         }

@@ -1,9 +1,9 @@
 //! `logpond compact`: merges and recompresses now.
 
 use super::listing::rows;
-use super::{Exit, Failure};
+use super::{Exit, Failure, client};
 use crate::cli::Compact;
-use crate::client::{Client, Parameters};
+use crate::client::Parameters;
 use crate::output::quantity;
 use crate::terminal::note;
 
@@ -15,7 +15,7 @@ pub(super) fn run(args: &Compact) -> Result<Exit, Failure> {
     if args.wait {
         parameters.push(("wait", "true".into()));
     }
-    let answer = Client::new(&args.server.addr)?.post("/api/v1/compact", &parameters)?;
+    let answer = client(&args.server)?.post("/api/v1/compact", &parameters)?;
     if !args.wait {
         note("compaction has started; `logpond segments` shows how far it is");
         return Ok(Exit::Found);

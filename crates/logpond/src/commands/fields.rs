@@ -2,15 +2,14 @@
 
 use super::listing::{count, exit, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
-use super::{Exit, Failure};
+use super::{Exit, Failure, client};
 use crate::cli::{Fields, TableFormat};
-use crate::client::Client;
 use crate::output::{Table, quantity};
 
 pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let none = format!("no records match{}", range_of(&args.selection));
-    let client = Client::new(&args.server.addr)?;
+    let client = client(&args.server)?;
     let answer = client.get("/api/v1/fields", &meaning.parameters())?;
     if args.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use logpond_search::size::parse_duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Exit, Failure, variable};
+use super::{Exit, Failure, access, variable};
 use crate::cli::Forward;
 use crate::client::Address;
 use crate::forward::{self, Backoff, ForwardError, Settings};
@@ -77,6 +77,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
     };
     Ok(Settings {
         addresses,
+        access: access(&args.access)?,
         inputs: args.files,
         tail,
         labels,

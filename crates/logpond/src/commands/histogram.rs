@@ -2,9 +2,8 @@
 
 use super::listing::{count, exit, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
-use super::{Exit, Failure};
+use super::{Exit, Failure, client};
 use crate::cli::{Histogram, TableFormat};
-use crate::client::Client;
 use crate::output::Bars;
 use crate::terminal;
 
@@ -15,7 +14,7 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     if let Some(step) = &args.step {
         parameters.push(("step", step.clone()));
     }
-    let answer = Client::new(&args.server.addr)?.get("/api/v1/histogram", &parameters)?;
+    let answer = client(&args.server)?.get("/api/v1/histogram", &parameters)?;
     if args.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
         return Ok(exit(trailer.rows == 0, &trailer, &none));

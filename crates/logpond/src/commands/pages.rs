@@ -23,12 +23,17 @@ pub(super) fn man(args: &Man) -> Result<Exit, Failure> {
         return Ok(Exit::Found);
     };
     std::fs::create_dir_all(directory)?;
-    for sub in command.get_subcommands() {
-        let name = format!("logpond-{}", sub.get_name());
-        write_page(directory, &name, sub.clone())?;
-    }
-    write_page(directory, "logpond", command)?;
+    write_pages(directory, "logpond", command)?;
     Ok(Exit::Found)
+}
+
+/// Writes the page of a command and of all below it.
+fn write_pages(directory: &Path, name: &str, command: clap::Command) -> Result<(), Failure> {
+    for sub in command.get_subcommands() {
+        let name = format!("{name}-{}", sub.get_name());
+        write_pages(directory, &name, sub.clone())?;
+    }
+    write_page(directory, name, command)
 }
 
 fn write_page(directory: &Path, name: &str, command: clap::Command) -> Result<(), Failure> {

@@ -1,13 +1,13 @@
 //! `logpond segments`: the files of a server.
 
 use super::listing::{count, print, print_lines, rows, text};
-use super::{Exit, Failure};
+use super::{Exit, Failure, client};
 use crate::cli::{Segments, TableFormat};
-use crate::client::{Client, Parameters};
+use crate::client::Parameters;
 use crate::output::{Table, quantity};
 
 pub(super) fn run(args: &Segments) -> Result<Exit, Failure> {
-    let answer = Client::new(&args.server.addr)?.get("/api/v1/segments", &Parameters::new())?;
+    let answer = client(&args.server)?.get("/api/v1/segments", &Parameters::new())?;
     if args.output == TableFormat::Json {
         print_lines(answer)?;
         return Ok(Exit::Found);

@@ -2,9 +2,8 @@
 
 use super::listing::{count, exit, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
-use super::{Exit, Failure};
+use super::{Exit, Failure, client};
 use crate::cli::{TableFormat, Top};
-use crate::client::Client;
 use crate::output::{Table, quantity};
 
 pub(super) fn run(args: Top) -> Result<Exit, Failure> {
@@ -14,7 +13,7 @@ pub(super) fn run(args: Top) -> Result<Exit, Failure> {
     let mut parameters = meaning.parameters();
     parameters.push(("field", args.field.clone()));
     parameters.push(("n", args.limit.to_string()));
-    let answer = Client::new(&args.server.addr)?.get("/api/v1/top", &parameters)?;
+    let answer = client(&args.server)?.get("/api/v1/top", &parameters)?;
     if args.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
         return Ok(exit(lines == 0, &trailer, &none));

@@ -116,7 +116,7 @@ impl Sender {
     pub(super) fn new(settings: &Settings, pause: Pause, producer: Producer) -> Sender {
         Sender {
             producer,
-            agent: agent(Some(ANSWER_TIMEOUT)),
+            agent: agent(Some(ANSWER_TIMEOUT), &settings.access),
             addresses: settings.addresses.clone(),
             current: 0,
             labels: settings.labels.clone(),

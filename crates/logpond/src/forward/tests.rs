@@ -160,6 +160,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
 
 fn settings(servers: &[&Server]) -> Settings {
     Settings {
+        access: Access::default(),
         addresses: servers
             .iter()
             .map(|s| Address::parse(&s.url()).unwrap())

@@ -11,6 +11,9 @@ use crate::ingest::Refused;
 pub(super) enum Kind {
     BadRequest,
     BadQuery,
+    TokenMissing,
+    TokenRefused,
+    RoleMissing,
     ForeignOrigin,
     NotFound,
     MethodNotAllowed,
@@ -32,6 +35,9 @@ impl Kind {
         match self {
             Kind::BadRequest => (StatusCode::BAD_REQUEST, "bad_request", None),
             Kind::BadQuery => (StatusCode::BAD_REQUEST, "bad_query", None),
+            Kind::TokenMissing => (StatusCode::UNAUTHORIZED, "token_missing", None),
+            Kind::TokenRefused => (StatusCode::UNAUTHORIZED, "token_refused", None),
+            Kind::RoleMissing => (StatusCode::FORBIDDEN, "role_missing", None),
             Kind::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign_origin", None),
             Kind::NotFound => (StatusCode::NOT_FOUND, "not_found", None),
             Kind::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
@@ -53,6 +59,15 @@ impl Kind {
             Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
+        }
+    }
+
+    /// How to authenticate, where that is what is missing (RFC 6750, section 3).
+    fn challenge(self) -> Option<&'static str> {
+        match self {
+            Kind::TokenMissing => Some("Bearer realm=\"logpond\""),
+            Kind::TokenRefused => Some("Bearer realm=\"logpond\", error=\"invalid_token\""),
+            _ => None,
         }
     }
 }
@@ -94,6 +109,12 @@ impl ApiError {
             error["hint"] = hint.into();
         }
         let mut response = Body::json(status, &json!({ "error": error }));
+        if let Some(challenge) = self.kind.challenge() {
+            let challenge = header::HeaderValue::from_static(challenge);
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
+        }
         if let Some(seconds) = retry_after {
             response
                 .headers_mut()

@@ -6,6 +6,8 @@
 //! - Decoding and validating happen on `lp-blocking` threads, queries on `lp-query-N` threads,
 //!   never on the async thread.
 //! - Nothing is dropped with a success status.
+//! - Where tokens are asked for, nothing of a request but its head is read before its token is
+//!   found to suffice.
 //! - A query whose reader goes away ends; one whose reader is slow waits with a bounded number of
 //!   chunks in memory.
 
@@ -13,6 +15,7 @@ mod error;
 mod params;
 mod body;
 mod origin;
+mod authorization;
 mod router;
 mod rows;
 mod push;
@@ -38,6 +41,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
+#[cfg(test)]
+pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};
 
 use crate::ingest::Ingest;
@@ -46,6 +51,7 @@ use crate::query::Engine;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
 use crate::telemetry::Metrics;
+use crate::tokens::Guard;
 
 /// Time for the headers of a request, also of the next one on an open connection.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -78,6 +84,8 @@ pub struct App {
     pub shutdown: Shutdown,
     /// Longer lines of a push are rejected.
     pub line_bytes_max: usize,
+    /// Who may ask.
+    pub guard: Arc<Guard>,
     bodies: Arc<Semaphore>,
 }
 
@@ -90,6 +98,7 @@ impl App {
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
         line_bytes_max: usize,
+        guard: Arc<Guard>,
     ) -> App {
         App {
             ingest,
@@ -99,6 +108,7 @@ impl App {
             metrics,
             shutdown,
             line_bytes_max,
+            guard,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         }
     }

@@ -11,14 +11,16 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, compact, fields, health, histogram, metrics, origin, page, push, query, segments, top,
+    App, authorization, compact, fields, health, histogram, metrics, origin, page, push, query,
+    segments, top,
 };
+use crate::tokens::Role;
 
 /// A form in a POST body: a long query.
 pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Endpoint {
+pub(crate) enum Endpoint {
     Push,
     Query,
     Top,
@@ -37,22 +39,28 @@ const READ: &[Method] = &[Method::GET, Method::HEAD];
 const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
 const ACT: &[Method] = &[Method::POST];
 
-/// Every path, its methods and what answers there.
-pub(super) const ROUTES: [(&str, &[Method], Endpoint); 14] = [
-    ("/api/v1/push", ACT, Endpoint::Push),
-    ("/api/v1/query", ASK, Endpoint::Query),
-    ("/api/v1/top", ASK, Endpoint::Top),
-    ("/api/v1/histogram", ASK, Endpoint::Histogram),
-    ("/api/v1/fields", ASK, Endpoint::Fields),
-    ("/api/v1/segments", READ, Endpoint::Segments),
-    ("/api/v1/compact", ACT, Endpoint::Compact),
-    ("/metrics", READ, Endpoint::Metrics),
-    ("/-/healthy", READ, Endpoint::Healthy),
-    ("/-/ready", READ, Endpoint::Ready),
-    ("/", READ, Endpoint::Greeting),
-    ("/web/app.js", READ, Endpoint::Asset),
-    ("/web/style.css", READ, Endpoint::Asset),
-    ("/web/icon.svg", READ, Endpoint::Asset),
+/// What a request needs; nothing, where there is nothing to protect.
+const OPEN: Option<Role> = None;
+const READER: Option<Role> = Some(Role::Read);
+const WRITER: Option<Role> = Some(Role::Write);
+const ADMIN: Option<Role> = Some(Role::Admin);
+
+/// Every path, its methods, the role of the token that it needs, and what answers there.
+pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 14] = [
+    ("/api/v1/push", ACT, WRITER, Endpoint::Push),
+    ("/api/v1/query", ASK, READER, Endpoint::Query),
+    ("/api/v1/top", ASK, READER, Endpoint::Top),
+    ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
+    ("/api/v1/fields", ASK, READER, Endpoint::Fields),
+    ("/api/v1/segments", READ, READER, Endpoint::Segments),
+    ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
+    ("/metrics", READ, READER, Endpoint::Metrics),
+    ("/-/healthy", READ, OPEN, Endpoint::Healthy),
+    ("/-/ready", READ, OPEN, Endpoint::Ready),
+    ("/", READ, OPEN, Endpoint::Greeting),
+    ("/web/app.js", READ, OPEN, Endpoint::Asset),
+    ("/web/style.css", READ, OPEN, Endpoint::Asset),
+    ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
 ];
 
 /// Answers one request; errors become answers too.
@@ -71,7 +79,7 @@ pub(super) async fn answer(
 
 async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
     let path = request.uri().path();
-    let Some((_, methods, endpoint)) = ROUTES.iter().find(|(p, _, _)| *p == path) else {
+    let Some((_, methods, needed, endpoint)) = ROUTES.iter().find(|route| route.0 == path) else {
         let message = format!("there is nothing at {path}; the API is below /api/v1/");
         return Err(ApiError::new(Kind::NotFound, message));
     };
@@ -79,6 +87,9 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         return Ok(wrong_method(path, request.method(), methods));
     }
     origin::check(request.headers())?;
+    if let Some(role) = needed {
+        authorization::check(&app, request.headers(), *role)?;
+    }
     let mut params = Params::default();
     params.read(request.uri().query().unwrap_or_default().as_bytes())?;
     if *endpoint == Endpoint::Push {

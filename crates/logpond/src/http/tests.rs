@@ -21,7 +21,10 @@ const PAGE: &str = include_str!("../../../../docs/http.md");
 fn kind_after(kind: Kind) -> Option<Kind> {
     Some(match kind {
         Kind::BadRequest => Kind::BadQuery,
-        Kind::BadQuery => Kind::ForeignOrigin,
+        Kind::BadQuery => Kind::TokenMissing,
+        Kind::TokenMissing => Kind::TokenRefused,
+        Kind::TokenRefused => Kind::RoleMissing,
+        Kind::RoleMissing => Kind::ForeignOrigin,
         Kind::ForeignOrigin => Kind::NotFound,
         Kind::NotFound => Kind::MethodNotAllowed,
         Kind::MethodNotAllowed => Kind::BodyTooSlow,
@@ -56,12 +59,13 @@ fn table(heading: &str, first: &str) -> Vec<Vec<&'static str>> {
 
 #[test]
 fn the_page_has_every_endpoint() {
-    let expected = router::ROUTES.map(|(path, methods, _)| {
+    let expected = router::ROUTES.map(|(path, methods, needed, _)| {
         let methods: Vec<_> = methods.iter().map(|m| format!("`{m}`")).collect();
-        [methods.join(" "), format!("`{path}`")]
+        let role = needed.map_or("-".to_owned(), |role| format!("`{}`", role.as_str()));
+        [methods.join(" "), format!("`{path}`"), role]
     });
     let rows = table("# The HTTP API", "method");
-    let named: Vec<_> = rows.iter().map(|row| &row[..2]).collect();
+    let named: Vec<_> = rows.iter().map(|row| &row[..3]).collect();
     assert_eq!(named, expected);
 }
 

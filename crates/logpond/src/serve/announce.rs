@@ -84,6 +84,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "data": settings.data.display().to_string(),
         "addresses": server.addresses.to_json(),
+        "tokens": server.access.guard().is_required(),
         "start_ms": took.as_millis() as u64,
     });
     format!("{line}\n")
@@ -134,6 +135,13 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
                 say("Syslog", sockets.join("   "));
             }
         }
+    }
+    if server.access.guard().is_required() {
+        let tokens = settings.tokens.display();
+        say(
+            "Tokens",
+            format!("required over HTTP; they are in {tokens}"),
+        );
     }
     let all = [Some(http), fast, durable, syslog_udp, syslog_tcp];
     text.push_str(if all.iter().flatten().all(|a| a.ip().is_loopback()) {

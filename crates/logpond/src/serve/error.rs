@@ -7,6 +7,7 @@ use logpond_segment::journal::RecoverError;
 
 use crate::ingest::EndError;
 use crate::net::BindError;
+use crate::tokens::TokenFileError;
 
 /// Why a server does not start, or did not end in order.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub enum ServeError {
     Data(io::Error),
     /// An address cannot be bound.
     Bind(BindError),
+    /// The file of tokens cannot be read.
+    Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
     Recover(RecoverError),
     /// The system gives no thread.
@@ -41,6 +44,7 @@ impl fmt::Display for ServeError {
                 f.write_str("the data directory cannot be used; choose another with --data DIR")
             }
             ServeError::Bind(e) => write!(f, "{e}"),
+            ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Recover(_) => f.write_str("the journal cannot be read"),
             ServeError::Thread(_) => f.write_str("the system gives no thread"),
             ServeError::Runtime(_) => f.write_str("the async runtime cannot start"),
@@ -66,6 +70,7 @@ impl error::Error for ServeError {
             | ServeError::ReadyFile { source, .. } => Some(source),
             ServeError::Recover(source) => Some(source),
             ServeError::Bind(e) => e.source(),
+            ServeError::Tokens(e) => e.source(),
             ServeError::End(e) => e.source(),
             ServeError::Panic => None,
         }

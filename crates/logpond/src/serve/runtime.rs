@@ -15,6 +15,7 @@ use crate::net;
 use crate::settings::Settings;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops};
+use crate::watch::Watcher;
 
 /// Threads that decode bodies: with two, one large body does not hold up the others, and their
 /// memory stays twice that of a body.
@@ -47,6 +48,8 @@ pub(super) struct Parts {
     pub(super) shutdown: Shutdown,
     pub(super) line_bytes_max: usize,
     pub(super) ends_by_signal: bool,
+    /// What SIGHUP asks to look at files again, if there is something to look at.
+    pub(super) watcher: Option<Watcher>,
 }
 
 impl Listeners {
@@ -136,6 +139,7 @@ impl Running {
             shutdown,
             line_bytes_max,
             ends_by_signal,
+            watcher,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
         let context = |intake| net::Context {
@@ -163,6 +167,10 @@ impl Running {
         let (context, most) = (context(Intake::Http), net::CONNECTIONS_MAX);
         tasks.spawn(net::accept(listener, context, most, serve));
         tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));
+        if let Some(watcher) = watcher.filter(|_| ends_by_signal) {
+            let hangup = signal(SignalKind::hangup())?;
+            tasks.spawn(pass_hangups_on(hangup, watcher, shutdown.clone()));
+        }
         Ok(Running {
             tasks,
             signals: Signals::new(ends_by_signal)?,
@@ -205,6 +213,16 @@ impl Signals {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+        }
+    }
+}
+
+/// Has files read again at SIGHUP.
+async fn pass_hangups_on(mut hangup: Signal, watcher: Watcher, mut shutdown: Shutdown) {
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => watcher.look_now(),
+            () = shutdown.stopping() => return,
         }
     }
 }

@@ -8,6 +8,7 @@ mod lines;
 mod queries;
 mod resends;
 mod syslog;
+mod tokens;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,6 +40,8 @@ fn settings(data: &Path) -> Settings {
         line_bytes_max: 1 << 20,
         ready_file: None,
         insecure: false,
+        tokens: data.join("tokens.toml"),
+        require_token: false,
     }
 }
 

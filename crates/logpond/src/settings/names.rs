@@ -13,10 +13,12 @@ const SLIP_EDITS_MAX: usize = 3;
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 11] = [
     "ADDR",
     "CONFIG",
     "PAGER",
+    "TOKEN",
+    "TOKEN_FILE",
     "BLESS",
     "FUZZ_SEED",
     "MUTATIONS",
@@ -115,7 +117,8 @@ mod tests {
             ("LOGPOND_retain_age", Some(Some("LOGPOND_RETAIN_AGE"))),
             ("LOGPOND_RETAIN-SIZE", Some(Some("LOGPOND_RETAIN_SIZE"))),
             ("LOGPOND_HTPP", Some(Some("LOGPOND_HTTP"))),
-            ("LOGPOND_TOKEN", Some(None)),
+            ("LOGPOND_TOKEN", None),
+            ("LOGPOND_PASSWORD", Some(None)),
             ("LOGPOND_", Some(None)),
         ];
         for (name, want) in table {

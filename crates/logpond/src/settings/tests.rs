@@ -50,6 +50,8 @@ fn defaults() {
             line_bytes_max: 1048576,
             ready_file: None,
             insecure: false,
+            tokens: "/home/me/.local/share/logpond/tokens.toml",
+            require_token: false,
         }
     "#]]
     .assert_debug_eq(&settings);
@@ -108,6 +110,7 @@ fn complaints_say_where_and_what_to_do() {
         "fast = \"0.0.0.0:7651\"",
         "line-bytes-max = \"64MiB\"",
         "retain_age = '1d'\nretain-age = '1d'",
+        "tokens = 'lp_7k2m9qxa_0123456789abcdefghjkmnpqrstvwxyz'",
     ];
     let said: Vec<String> = table
         .iter()
@@ -115,7 +118,7 @@ fn complaints_say_where_and_what_to_do() {
         .collect();
     expect![[r#"
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
-        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure, tokens, require-token
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
         /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
         /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large
@@ -123,7 +126,8 @@ fn complaints_say_where_and_what_to_do() {
         /etc/logpond/logpond.toml:1:8: '[1]' is no value for http: expected ADDR in quotes
         /etc/logpond/logpond.toml:1:8: other machines could reach fast at 0.0.0.0:7651, and nothing there is encrypted or authenticated. Either stay on this machine: --fast 127.0.0.1:7651 (and put a proxy with TLS before it); or, in a network you trust: --fast 0.0.0.0:7651 --insecure
         /etc/logpond/logpond.toml:1:18: '64MiB' is no value for line-bytes-max: the limit for lines is from 1KiB to 32MiB
-        /etc/logpond/logpond.toml:2:1: the setting 'retain-age' is given twice"#]].assert_eq(&said.join("\n"));
+        /etc/logpond/logpond.toml:2:1: the setting 'retain-age' is given twice
+        /etc/logpond/logpond.toml:1:10: 'lp_…' is no value for tokens: it is a token; expected the name of the file of tokens"#]].assert_eq(&said.join("\n"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! - No label has values that a sender can choose; the size of the exposition is bounded.
 //! - Durations are kept in nanoseconds and exposed in seconds, in buckets of powers of two.
 
+mod access;
 mod instrument;
 mod exposition;
 mod process;
@@ -14,6 +15,7 @@ mod tests;
 
 use std::sync::Mutex;
 
+pub use access::{AccessMetrics, Reloaded};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
 pub use log::warn;
@@ -104,6 +106,8 @@ pub struct Metrics {
     pub runtime_delay_ns: Histogram,
     /// HTTP answers by status class, 1xx to 5xx.
     pub http_answers: [Counter; 5],
+    /// Who was let in.
+    pub access: AccessMetrics,
     /// Queries running now, followers included.
     pub queries_active: Gauge,
     /// Time from the start of a query to its last row.
@@ -143,6 +147,7 @@ impl Default for Metrics {
             unsynced_lost: Counter::default(),
             runtime_delay_ns: Histogram::new(DURATION),
             http_answers: Default::default(),
+            access: AccessMetrics::default(),
             queries_active: Gauge::default(),
             query_ns: Histogram::new(DURATION),
             query_bytes: Counter::default(),
@@ -178,6 +183,7 @@ impl Metrics {
         self.expose_intakes(&mut out);
         self.expose_journal(&mut out);
         self.expose_answers(&mut out);
+        self.access.expose(&mut out);
         process::expose(&mut out);
         if let Ok(collectors) = self.collectors.lock() {
             collectors.iter().for_each(|collect| collect(&mut out));

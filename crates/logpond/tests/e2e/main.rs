@@ -12,6 +12,7 @@ mod http;
 mod pond;
 
 mod surroundings;
+mod access;
 mod command_line;
 mod crash;
 mod damage;

@@ -9,19 +9,19 @@ use expect_test::{Expect, expect};
 use crate::scripted::{Answer, Server, ok};
 
 /// What a command did.
-struct Done {
-    code: Option<i32>,
-    out: Vec<u8>,
-    err: String,
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: String,
 }
 
 impl Done {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.out.clone()).unwrap()
     }
 }
 
-fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_logpond"));
     command
         .args(arguments)
@@ -49,7 +49,7 @@ fn run_with(arguments: &[&str], input: &[u8]) -> Done {
     }
 }
 
-fn run(arguments: &[&str]) -> Done {
+pub(crate) fn run(arguments: &[&str]) -> Done {
     run_with(arguments, b"")
 }
 

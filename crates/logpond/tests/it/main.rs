@@ -3,3 +3,4 @@
 mod cli;
 mod scripted;
 mod server;
+mod token;

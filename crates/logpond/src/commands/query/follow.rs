@@ -10,7 +10,7 @@ use super::sink::Sink;
 use super::{Outcome, Question};
 use crate::cli::Query;
 use crate::client::{Client, ClientError, Item, Parameters};
-use crate::commands::Failure;
+use crate::commands::{Failure, client};
 use crate::output::Row;
 use crate::terminal::note;
 
@@ -22,7 +22,7 @@ const WAIT_LONGEST: Duration = Duration::from_secs(5);
 
 /// Follows until the process is ended, or the end of the range is over.
 pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
-    let client = Client::new(&args.server.addr)?;
+    let client = client(&args.server)?;
     sink.progress.disable();
     let base = parameters(question, sink);
     let mut newest = Newest::default();

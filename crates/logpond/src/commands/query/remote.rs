@@ -4,10 +4,10 @@ use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Outcome, Question};
 use crate::cli::{Format, Query};
 use crate::client::{Client, Item, Parameters, Trailer};
-use crate::commands::Failure;
+use crate::commands::{Failure, client};
 
 pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
-    let client = Client::new(&args.server.addr)?;
+    let client = client(&args.server)?;
     let mut parameters = parameters(question, sink);
     if args.count {
         parameters.push(("count", "true".into()));

@@ -1,0 +1,109 @@
+//! What a client shows to servers.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use ureq::http::{HeaderValue, Request, Response, header};
+use ureq::middleware::{Middleware, MiddlewareNext};
+use ureq::{Body, SendBody};
+
+use super::ClientError;
+
+/// The variable that holds a token.
+pub const TOKEN_VARIABLE: &str = "LOGPOND_TOKEN";
+
+/// The longest file that can hold a token; ours have 45 bytes, other servers' may be longer.
+const TOKEN_BYTES_MAX: u64 = 4096;
+
+/// What is shown to servers. Nothing by default.
+#[derive(Clone, Default)]
+pub struct Access {
+    /// The value of the header, marked so that it is not printed.
+    authorization: Option<HeaderValue>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Access(token: {})", self.authorization.is_some())
+    }
+}
+
+impl Access {
+    /// The token of a file, or else of the variable's text; neither is no token.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds no single word.
+    pub fn new(token_file: Option<&Path>, variable: Option<&str>) -> Result<Access, ClientError> {
+        let (token, origin) = match (token_file, variable) {
+            (Some(path), _) => (read(path)?, path.display().to_string()),
+            (None, Some(token)) => (token.to_owned(), TOKEN_VARIABLE.to_owned()),
+            (None, None) => return Ok(Access::default()),
+        };
+        let token = token.trim();
+        let is_word = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let (true, Ok(mut value)) = (is_word, value) else {
+            return Err(ClientError::NoToken { origin });
+        };
+        value.set_sensitive(true);
+        Ok(Access {
+            authorization: Some(value),
+        })
+    }
+}
+
+/// Adds what is shown to every request.
+impl Middleware for Access {
+    fn handle(
+        &self,
+        mut request: Request<SendBody>,
+        next: MiddlewareNext,
+    ) -> Result<Response<Body>, ureq::Error> {
+        if let Some(value) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(header::AUTHORIZATION, value.clone());
+        }
+        next.handle(request)
+    }
+}
+
+fn read(path: &Path) -> Result<String, ClientError> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(TOKEN_BYTES_MAX).read_to_string(&mut text))
+        .map_err(|source| ClientError::TokenFile {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(access: &Access) -> Option<&str> {
+        access.authorization.as_ref()?.to_str().ok()
+    }
+
+    #[test]
+    fn a_token_is_one_word_of_a_file_or_variable() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        std::fs::write(&path, "lp_a_b\n").unwrap();
+        let of_file = Access::new(Some(&path), Some("other")).unwrap();
+        assert_eq!(header(&of_file), Some("Bearer lp_a_b"));
+        assert!(!format!("{of_file:?}").contains("lp_a"), "it is not shown");
+        let of_variable = Access::new(None, Some(" x ")).unwrap();
+        assert_eq!(header(&of_variable), Some("Bearer x"));
+        assert_eq!(header(&Access::new(None, None).unwrap()), None);
+        for bad in ["", " ", "a b", "a\nb", "ä"] {
+            let error = Access::new(None, Some(bad)).unwrap_err().to_string();
+            assert!(error.starts_with("LOGPOND_TOKEN"), "{error}");
+        }
+        let missing = Access::new(Some(&directory.path().join("none")), None);
+        assert!(matches!(missing, Err(ClientError::TokenFile { .. })));
+    }
+}

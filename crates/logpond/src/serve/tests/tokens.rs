@@ -1,0 +1,192 @@
+use std::io::{BufReader, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Instant;
+
+use base64::Engine as _;
+
+use super::client::{PATIENCE, connect, get, read_head, request};
+use super::{Pond, settings};
+use crate::http::ROUTES;
+use crate::serve::{ServeError, Server};
+use crate::tokens::{self, Entry, ROLES, Role, Token};
+
+/// A server that asks for tokens.
+fn guarded() -> Pond {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = settings(directory.path());
+    settings.require_token = true;
+    let server = Some(Server::start(&settings).unwrap());
+    Pond { server, directory }
+}
+
+fn file(pond: &Pond) -> std::path::PathBuf {
+    pond.directory.path().join("tokens.toml")
+}
+
+fn create(path: &Path, role: Role) -> Token {
+    let token = Token::mint().unwrap();
+    let entry = Entry::new(&token, None, role, crate::clock::now(), None);
+    tokens::update(path, |tokens| tokens.add(entry)).unwrap();
+    token
+}
+
+fn bearer(token: &Token) -> String {
+    format!("Bearer {}", token.expose())
+}
+
+/// The status and the head of an answer; its body, which HEAD has none of, is not read.
+fn head(address: SocketAddr, method: &str, path: &str, token: Option<&Token>) -> (u16, String) {
+    let authorization = match token {
+        Some(token) => format!("Authorization: {}\r\n", bearer(token)),
+        None => String::new(),
+    };
+    let mut stream = connect(address);
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{authorization}\
+         Content-Length: 0\r\n\r\n"
+    )
+    .unwrap();
+    let head = read_head(&mut BufReader::new(stream));
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), head)
+}
+
+/// Asks again until the answer to a query has this status.
+fn wait_for_status(pond: &Pond, token: &Token, status: u16) {
+    let started = Instant::now();
+    while head(pond.http(), "GET", "/api/v1/query", Some(token)).0 != status {
+        assert!(started.elapsed() < PATIENCE, "status {status} never came");
+    }
+}
+
+#[test]
+fn every_route_wants_a_token_of_its_role() {
+    let pond = guarded();
+    let granted = ROLES.map(|role| (role, create(&file(&pond), role)));
+    wait_for_status(&pond, &granted[2].1, 200);
+    let mut open = Vec::new();
+    for (path, methods, needed, _) in ROUTES {
+        for method in methods {
+            let (status, said) = head(pond.http(), method.as_str(), path, None);
+            let Some(needed) = needed else {
+                open.push(path);
+                assert_eq!(status, 200, "{method} {path}");
+                continue;
+            };
+            assert_eq!(status, 401, "{method} {path}");
+            let challenge = "www-authenticate: bearer realm=\"logpond\"";
+            assert!(said.to_lowercase().contains(challenge), "{said}");
+            for (role, token) in &granted {
+                let (status, _) = head(pond.http(), method.as_str(), path, Some(token));
+                let is_refused = matches!(status, 401 | 403);
+                let what = format!("{method} {path} with {role:?}: {status}");
+                assert_eq!(is_refused, !role.allows(needed), "{what}");
+                assert!(!is_refused || status == 403, "{what}");
+            }
+        }
+    }
+    open.dedup();
+    let expected = [
+        "/-/healthy",
+        "/-/ready",
+        "/",
+        "/web/app.js",
+        "/web/style.css",
+        "/web/icon.svg",
+    ];
+    assert_eq!(open, expected, "what is open to everybody");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let pond = guarded();
+    let reader = create(&file(&pond), Role::Read);
+    wait_for_status(&pond, &reader, 200);
+    let answer = get(pond.http(), "/metrics");
+    let error = answer.json()["error"].clone();
+    assert_eq!(
+        (answer.status, &error["code"]),
+        (401, &"token_missing".into())
+    );
+    assert!(
+        error["hint"]
+            .as_str()
+            .unwrap()
+            .contains("logpond token create")
+    );
+    let push = |authorization: &str| {
+        let headers = [
+            ("Content-Type", "text/plain"),
+            ("Authorization", authorization),
+        ];
+        request(pond.http(), "POST", "/api/v1/push", &headers, b"x\n")
+    };
+    let answer = push(&bearer(&reader));
+    let error = answer.json()["error"].clone();
+    assert_eq!(
+        (answer.status, &error["code"]),
+        (403, &"role_missing".into())
+    );
+    assert!(error["message"].as_str().unwrap().contains("role write"));
+    let answer = push("Bearer nonsense");
+    assert_eq!(answer.status, 401);
+    assert!(answer.head.contains("invalid_token"), "{}", answer.head);
+    assert_eq!(answer.json()["error"]["code"], "token_refused");
+    let writer = create(&file(&pond), Role::Write);
+    let pair = format!("shipper:{}", writer.expose());
+    let basic = base64::engine::general_purpose::STANDARD.encode(pair);
+    let started = Instant::now();
+    while push(&format!("Basic {basic}")).status != 200 {
+        assert!(started.elapsed() < PATIENCE, "never taken");
+    }
+    let metrics = &pond.server().metrics().access;
+    assert!(metrics.no_token.get() >= 1);
+    assert!(metrics.unknown_token.get() >= 1);
+    assert_eq!(metrics.role.get(), 1);
+    // What was refused left nothing behind.
+    let headers = [("Authorization", &*bearer(&reader))];
+    let answer = request(pond.http(), "GET", "/api/v1/query", &headers, b"");
+    assert_eq!(answer.rows().0.len(), 1);
+}
+
+#[test]
+fn changes_of_the_file_are_noticed_and_bad_ones_change_nothing() {
+    let pond = guarded();
+    let kept = create(&file(&pond), Role::Read);
+    let revoked = create(&file(&pond), Role::Admin);
+    wait_for_status(&pond, &revoked, 200);
+    tokens::update(&file(&pond), |tokens| tokens.remove(revoked.id())).unwrap();
+    wait_for_status(&pond, &revoked, 401);
+    let reloads = pond
+        .server()
+        .metrics()
+        .access
+        .reloads(crate::telemetry::Reloaded::Tokens);
+    let failed = reloads.failed.get();
+    std::fs::write(file(&pond), "[[token]").unwrap();
+    let started = Instant::now();
+    while reloads.failed.get() == failed {
+        assert!(started.elapsed() < PATIENCE, "the bad file went unnoticed");
+        std::thread::yield_now();
+    }
+    wait_for_status(&pond, &kept, 200);
+    std::fs::remove_file(file(&pond)).unwrap();
+    wait_for_status(&pond, &kept, 401);
+}
+
+#[test]
+fn a_bad_file_of_tokens_is_no_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = settings(directory.path());
+    std::fs::write(&settings.tokens, "x").unwrap();
+    // Where no token is asked for, nobody reads it.
+    let server = Server::start(&settings).unwrap();
+    assert_eq!(get(server.addresses().http, "/metrics").status, 200);
+    server.stop();
+    server.join().unwrap();
+    settings.require_token = true;
+    let error = Server::start(&settings).err().unwrap();
+    assert!(matches!(error, ServeError::Tokens(_)), "{error:?}");
+    assert!(error.to_string().contains("tokens.toml: line 1"), "{error}");
+}

@@ -1,0 +1,159 @@
+//! `lp-watch`: looks at files that may change under a running server, and takes them in.
+//!
+//! Invariants: only this thread reads them while the server runs; what it looks at keeps its last
+//! good state when a file turns bad; each bad state of a file is reported once.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often files are looked at: a revoked token works no longer than this, and a look costs one
+/// `stat` a file.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Wishes that wait: one look serves all who asked before it.
+const WISHES_MAX: usize = 1;
+
+/// Something made from files.
+pub trait Watched: Send {
+    /// Takes in what changed in the files; with `is_asked` also what seems not to have changed.
+    fn look(&mut self, is_asked: bool);
+}
+
+/// What tells one state of a file from another, as far as the system tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp(Result<[i64; 7], ErrorKind>);
+
+impl Stamp {
+    /// The state of the file now; that it cannot be looked at is one, too. Take it before the file
+    /// is read, so that a change in between is seen by the next look.
+    pub fn of(path: &Path) -> Stamp {
+        let found = fs::metadata(path).map_err(|error| error.kind());
+        Stamp(found.map(|m| {
+            [
+                m.dev().cast_signed(),
+                m.ino().cast_signed(),
+                m.size().cast_signed(),
+                m.mtime(),
+                m.mtime_nsec(),
+                m.ctime(),
+                m.ctime_nsec(),
+            ]
+        }))
+    }
+}
+
+enum Wish {
+    Look,
+    Stop,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub struct WatchThread {
+    thread: JoinHandle<()>,
+    watcher: Watcher,
+}
+
+/// Asks the thread to look now. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Watcher(SyncSender<Wish>);
+
+impl Watcher {
+    /// Asks for a look at everything; returns at once.
+    pub fn look_now(&self) {
+        // Where one waits already, it will see what this one would.
+        let _ = self.0.try_send(Wish::Look);
+    }
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// When the system gives no thread.
+pub fn start(watched: Vec<Box<dyn Watched>>) -> io::Result<WatchThread> {
+    let (sender, wishes) = sync_channel(WISHES_MAX);
+    let thread = thread::Builder::new()
+        .name("lp-watch".to_owned())
+        .spawn(move || run(watched, &wishes))?;
+    Ok(WatchThread {
+        thread,
+        watcher: Watcher(sender),
+    })
+}
+
+impl WatchThread {
+    /// What asks the thread to look.
+    pub fn watcher(&self) -> Watcher {
+        self.watcher.clone()
+    }
+
+    /// Ends the thread and waits for it.
+    pub fn stop(self) {
+        // It fails if the thread panicked; then there is nothing left to stop.
+        let _ = self.watcher.0.send(Wish::Stop);
+        let _ = self.thread.join();
+    }
+}
+
+fn run(mut watched: Vec<Box<dyn Watched>>, wishes: &Receiver<Wish>) {
+    loop {
+        let is_asked = match wishes.recv_timeout(LOOK_INTERVAL) {
+            Ok(Wish::Look) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            Ok(Wish::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+        };
+        for one in &mut watched {
+            one.look(is_asked);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    struct Seen(mpsc::Sender<bool>);
+
+    impl Watched for Seen {
+        fn look(&mut self, is_asked: bool) {
+            let _ = self.0.send(is_asked);
+        }
+    }
+
+    #[test]
+    fn it_looks_by_itself_and_when_asked() {
+        let (sender, seen) = mpsc::channel();
+        let thread = start(vec![Box::new(Seen(sender))]).unwrap();
+        assert_eq!(seen.recv(), Ok(false));
+        thread.watcher().look_now();
+        assert!(seen.iter().any(|is_asked| is_asked));
+        thread.stop();
+        assert!(seen.iter().count() < 10, "it has ended");
+    }
+
+    #[test]
+    fn every_change_of_a_file_changes_its_stamp() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let other = directory.path().join("b");
+        let mut stamps = vec![Stamp::of(&path)];
+        fs::write(&path, "x").unwrap();
+        stamps.push(Stamp::of(&path));
+        fs::write(&other, "y").unwrap();
+        fs::rename(&other, &path).unwrap();
+        stamps.push(Stamp::of(&path));
+        fs::write(&path, "longer").unwrap();
+        stamps.push(Stamp::of(&path));
+        for (index, stamp) in stamps.iter().enumerate() {
+            assert!(!stamps[..index].contains(stamp), "{index}");
+        }
+        assert_eq!(Stamp::of(&path), Stamp::of(&path));
+    }
+}
