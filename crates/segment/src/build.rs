@@ -2,6 +2,7 @@
 //!
 //! Invariants:
 //! - A source goes into a segment whole or not at all (R4): what cannot be read ends the merge.
+//!   Only a copy of a batch whose rows are in the same segment is listed without its own (R10).
 //!   What was written is read back before anything depends on it: its lines must be those of the
 //!   journal files or segments it was made of, source by source, by number and sum of hashes.
 //! - The file is complete and synced under a temporary name before it gets its own; only a file
@@ -17,11 +18,12 @@ use std::sync::Arc;
 use logpond_record::{Entry, Id, Incarnation, Record};
 use parquet::errors::ParquetError;
 
+use crate::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
 use crate::compact::{self, Live};
 use crate::disk::Disk;
 use crate::file::{
-    Directory, Profile, ROW_GROUP_ROWS_MAX, ReadError, SegmentFile, SegmentWriter, SourceEntry,
-    Written,
+    Directory, Profile, ROW_GROUP_ROWS_MAX, ReadError, Retry, SegmentFile, SegmentWriter,
+    SourceEntry, Written,
 };
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
 use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
@@ -132,12 +134,13 @@ pub fn from_journal(
     closed.sort_by_key(|file| file.source);
     let mut builder = RowsBuilder::new();
     let mut damages = Damages::default();
-    let mut sources = Vec::new();
+    let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
     for (number, file) in closed.iter().enumerate() {
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
-        let mut tally = Tally::default();
+        let (mut tally, mut held) = (Tally::default(), HeldBatches::default());
         let mut frames = journal.frames();
         while let Some(frame) = frames.next()? {
+            held.add(frame.batch_id());
             for entry in frame.entries() {
                 tally.add_row(entry.id, entry.raw);
                 let row = number_of(entry.id, file.source.incarnation);
@@ -149,12 +152,20 @@ pub fn from_journal(
             source: file.source,
             rows: tally.rows,
             hash: tally.hash_sum,
+            retry: held.retry().map(|id| Retry {
+                id,
+                is_shadowed: false,
+            }),
         });
+        if let Some(originals) = held.originals() {
+            batches.union_with(originals);
+        }
     }
     let counts = builder.counts();
     let schema = counts.schema();
     let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
     let mut writer = SegmentWriter::new(file, id, Profile::Hot, counts, schema.clone(), sources)?;
+    writer.set_batches(batches);
     writer.write(&builder.take(&schema))?;
     let written = writer.finish()?;
     prove(disk, id)?;
@@ -206,7 +217,8 @@ fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
 }
 
 /// Merges segments into one. A source that several inputs list is taken from the first of them and
-/// left out of the others.
+/// left out of the others. A copy of a batch that was sent again is left out if the output has the
+/// batch in a source that counts before it ([`yielding`]); the output lists it with no rows.
 ///
 /// Holds the row groups that overlap in time at any one moment, decoded. `is_stopped` is asked
 /// between row groups.
@@ -224,11 +236,12 @@ pub fn merge(
         counts.merge(&directory.counts);
         directories.push(directory);
     }
-    let sources = merged_sources(inputs);
+    let (sources, batches) = merged_sources(inputs);
     let schema = counts.schema();
     let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
     let mut writer =
         SegmentWriter::new(file, id, profile, counts, schema.clone(), sources.clone())?;
+    writer.set_batches(batches);
     let mut merger = Merger::new(inputs, &directories, &sources);
     let mut builder = RowsBuilder::new();
     while merger.push_next(&mut builder)? {
@@ -246,26 +259,43 @@ pub fn merge(
     Ok(written)
 }
 
-fn merged_sources(inputs: &[SegmentFile]) -> Vec<SourceEntry> {
-    let mut sources: Vec<SourceEntry> = inputs
-        .iter()
-        .flat_map(|input| input.manifest().sources.iter().copied())
-        .collect();
+/// The sources of the output, and the batches that count wherever else they are.
+fn merged_sources(inputs: &[SegmentFile]) -> (Vec<SourceEntry>, BatchSet) {
+    let manifests = || inputs.iter().map(SegmentFile::manifest);
+    let mut batches = BatchSet::default();
+    manifests().for_each(|manifest| batches.union_with(&manifest.batches));
+    let each = manifests().flat_map(|manifest| manifest.sources.iter().copied());
+    let mut sources: Vec<SourceEntry> = each.collect();
     // Stable: what counts of a shared source is what its first input says, as for the rows.
     sources.sort_by_key(|entry| entry.source);
     sources.dedup_by_key(|entry| entry.source);
-    sources
+    let copies: Vec<RetryCopy> = manifests()
+        .flat_map(|manifest| manifest.retries())
+        .map(|(source, Retry { id, .. })| RetryCopy { source, id })
+        .collect();
+    // Whatever an input has left out already is in another source of that input.
+    let shadowed = yielding(&copies, |id| batches.contains(id.epoch, id.sequence));
+    for entry in &mut sources {
+        if let Some(retry) = &mut entry.retry
+            && shadowed.contains(entry.source)
+        {
+            (entry.rows, entry.hash, retry.is_shadowed) = (0, 0, true);
+        }
+    }
+    (sources, batches)
 }
 
 /// For each input, the place of its sources in the output's list; [`LEFT_OUT`] for those that an
-/// earlier input has.
+/// earlier input has, and for copies of batches that another source of the output has.
 fn source_maps(inputs: &[SegmentFile], sources: &[SourceEntry]) -> Vec<Vec<u32>> {
     let mut taken = vec![false; sources.len()];
     let mut place = |entry: &SourceEntry| {
         let at = sources
             .binary_search_by_key(&entry.source, |s| s.source)
             .ok()?;
-        (!std::mem::replace(&mut taken[at], true)).then_some(at as u32)
+        let is_shadowed = sources[at].retry.is_some_and(|retry| retry.is_shadowed);
+        let is_left_out = is_shadowed || std::mem::replace(&mut taken[at], true);
+        (!is_left_out).then_some(at as u32)
     };
     let map = |input: &SegmentFile| {
         input
@@ -578,5 +608,7 @@ pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
+#[cfg(test)]
+mod retries_tests;
 #[cfg(test)]
 mod tests;

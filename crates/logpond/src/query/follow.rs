@@ -15,7 +15,7 @@ use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Sum
 
 use super::output::Output;
 use super::pond::Pond;
-use super::{QueryError, Search, Trailer, encode};
+use super::{QueryError, Search, Trailer, encode, retries};
 
 /// How often a follower without news looks whether anybody still listens.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -121,8 +121,10 @@ impl<'a> Follower<'a> {
 
     fn catch_up(&mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
         let snapshot = self.engine.visible.snapshot();
+        self.pass_repeated(&snapshot);
         for open in &snapshot.open {
-            if !self.tails.iter().any(|t| t.source == open.source) {
+            let is_done = self.done.contains(&open.source);
+            if !is_done && !self.tails.iter().any(|t| t.source == open.source) {
                 let (path, file) = (open.path.clone(), open.file.clone());
                 self.tails.push(Tail {
                     source: open.source,
@@ -135,8 +137,12 @@ impl<'a> Follower<'a> {
         for closed in snapshot.closed.iter() {
             self.find_closed(closed, trailer);
         }
-        self.done
-            .retain(|d| snapshot.closed.iter().any(|c| c.source == *d));
+        let is_there = |d: &SourceId| {
+            let mut closed = snapshot.closed.iter().map(|c| c.source);
+            let mut open = snapshot.open.iter().map(|o| o.source);
+            closed.any(|s| s == *d) || open.any(|s| s == *d)
+        };
+        self.done.retain(is_there);
         self.tails.sort_by_key(|t| t.source);
         let mut tails = std::mem::take(&mut self.tails);
         for tail in &mut tails {
@@ -153,6 +159,24 @@ impl<'a> Follower<'a> {
         self.tails = open;
         self.done.extend(closed.iter().map(|t| t.source));
         Ok(())
+    }
+
+    /// Takes new files that repeat a batch as read, if the batch is elsewhere.
+    fn pass_repeated(&mut self, snapshot: &Snapshot) {
+        let is_known =
+            |source| self.done.contains(&source) || self.tails.iter().any(|t| t.source == source);
+        let open = snapshot.open.iter().map(|o| (o.source, &o.batches));
+        let closed = snapshot.closed.iter().map(|c| (c.source, &c.batches));
+        let retries = open.chain(closed).filter(|(_, b)| b.retry().is_some());
+        let new: Vec<SourceId> = retries
+            .map(|(source, _)| source)
+            .filter(|source| !is_known(*source))
+            .collect();
+        if !new.is_empty() {
+            let excluded = retries::excluded(snapshot, &self.engine.live.snapshot());
+            let repeated = new.into_iter().filter(|source| excluded.contains(*source));
+            self.done.extend(repeated);
+        }
     }
 
     /// A file that was opened and closed between two looks.

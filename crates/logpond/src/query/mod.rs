@@ -11,6 +11,7 @@
 
 mod encode;
 mod view;
+mod retries;
 mod progress;
 mod journal_rows;
 mod segment_rows;

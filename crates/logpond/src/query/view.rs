@@ -1,7 +1,8 @@
 //! What one query sees: the journal files and segments of one moment.
 //!
 //! Invariant: every record that was visible when the view was taken is in exactly one of its
-//! files. All journal files are open, so that the store may remove them meanwhile.
+//! files, excluded sources aside. All journal files are open, so that the store may remove them
+//! meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use logpond_segment::disk::Disk;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
-use super::{QueryError, Trailer};
+use super::{QueryError, Trailer, retries};
 use crate::store::{LiveSegment, LiveSet, Segments, holds};
 
 /// How often a view is taken anew because the store moved a file meanwhile. It moves one a second
@@ -21,14 +22,14 @@ const TRIES_MAX: usize = 100;
 pub(super) struct Viewed {
     pub(super) segment: Arc<LiveSegment>,
     /// Sources whose rows are in no answer; whatever set, the segment need not list them.
-    pub(super) excluded: SourceSet,
+    pub(super) excluded: Arc<SourceSet>,
 }
 
 /// The files of one moment.
 pub(super) struct View {
     /// The journal, also files that are in segments.
     pub(super) snapshot: Snapshot,
-    /// Journal files that no segment holds.
+    /// Journal files that no segment holds, without those that repeat a batch.
     pub(super) journal: Vec<JournalFile>,
     /// The live segments.
     pub(super) segments: Vec<Viewed>,
@@ -59,9 +60,10 @@ impl View {
 
     /// `None` if a file is gone: a segment has it by now.
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
+        let excluded = Arc::new(retries::excluded(&snapshot, &segments));
         let viewed = segments.iter().map(|segment| Viewed {
             segment: Arc::clone(segment),
-            excluded: SourceSet::new(),
+            excluded: Arc::clone(&excluded),
         });
         let mut view = View {
             journal: Vec::new(),
@@ -70,7 +72,7 @@ impl View {
             segments: viewed.collect(),
         };
         for closed in view.snapshot.closed.iter() {
-            if holds(&segments, closed.source) {
+            if holds(&segments, closed.source) || excluded.contains(closed.source) {
                 continue;
             }
             match JournalFile::from_closed(disk, closed) {
@@ -82,7 +84,7 @@ impl View {
             }
         }
         for open in &view.snapshot.open {
-            if holds(&segments, open.source) {
+            if holds(&segments, open.source) || excluded.contains(open.source) {
                 continue;
             }
             match JournalFile::from_open(open) {

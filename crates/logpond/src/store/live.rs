@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_record::SourceId;
+use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
-use logpond_segment::file::{Directory, ReadError, SegmentFile};
+use logpond_segment::file::{Directory, ReadError, Retry, SegmentFile};
 use logpond_segment::sources::SourceSet;
 
 use super::PutAside;
@@ -24,6 +25,7 @@ const DIRECTORY_IDLE: Duration = Duration::from_secs(30);
 pub struct LiveSegment {
     file: SegmentFile,
     sources: SourceSet,
+    retries: Vec<RetryCopy>,
     directory: Mutex<Option<(Arc<Directory>, Instant)>>,
 }
 
@@ -35,7 +37,12 @@ impl LiveSegment {
             .sources
             .iter()
             .for_each(|s| sources.insert(s.source));
+        let retries = file.manifest().retries();
+        let with_rows = retries.filter(|(_, retry)| !retry.is_shadowed);
         LiveSegment {
+            retries: with_rows
+                .map(|(source, Retry { id, .. })| RetryCopy { source, id })
+                .collect(),
             file,
             sources,
             directory: Mutex::new(None),
@@ -50,6 +57,11 @@ impl LiveSegment {
     /// The sources whose rows it holds.
     pub fn sources(&self) -> &SourceSet {
         &self.sources
+    }
+
+    /// The sources that are copies of batches that were sent again, as far as their rows are here.
+    pub fn retries(&self) -> impl Iterator<Item = RetryCopy> {
+        self.retries.iter().copied()
     }
 
     /// The directory, read if nobody has asked for it lately.
@@ -130,7 +142,7 @@ impl LiveSet {
 }
 
 /// Whether a source is in one of the segments.
-pub fn holds(segments: &Segments, source: SourceId) -> bool {
+pub fn holds(segments: &[Arc<LiveSegment>], source: SourceId) -> bool {
     segments
         .iter()
         .any(|segment| segment.sources.contains(source))

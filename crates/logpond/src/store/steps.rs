@@ -26,6 +26,11 @@ const CONSUME_BYTES_MAX: u64 = 48 << 20;
 /// as much memory as their lines.
 const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
 
+/// The most runs of named batches in the inputs of a merge: the manifest lists them, and a footer
+/// of some 30 MiB is the most that should have to be read. It takes ten thousand producers a
+/// hundred gaps each to get there.
+const BATCH_RUNS_MAX: usize = 1 << 20;
+
 /// How often ages, sizes and free space are looked at.
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -435,6 +440,13 @@ impl Worker {
             })
             .collect();
         let (inputs, is_partial) = bounded(inputs)?;
+        if batch_runs(&inputs) > BATCH_RUNS_MAX {
+            self.unmergeable
+                .extend(inputs.iter().map(|s| s.file().manifest().id));
+            return Err(
+                "segments name too many batches to be merged; they stay as they are".into(),
+            );
+        }
         let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
         self.discard_failed()?;
         let id = self.new_id();
@@ -611,11 +623,20 @@ fn bounded(mut inputs: Vec<Arc<LiveSegment>>) -> Result<(Vec<Arc<LiveSegment>>, 
         directories
             .push(directory.map_err(|error| describe("a segment cannot be merged", &error))?);
     }
-    while directories.len() > 2 && build::open_line_bytes_max(&directories) > MERGE_OPEN_BYTES_MAX {
+    while directories.len() > 2
+        && (build::open_line_bytes_max(&directories) > MERGE_OPEN_BYTES_MAX
+            || batch_runs(&inputs[..directories.len()]) > BATCH_RUNS_MAX)
+    {
         directories.pop();
     }
     inputs.truncate(directories.len());
     Ok((inputs, directories.len() < wanted))
+}
+
+/// Runs of named batches in the manifests.
+fn batch_runs(segments: &[Arc<LiveSegment>]) -> usize {
+    let manifests = segments.iter().map(|s| s.file().manifest());
+    manifests.map(|m| m.batches.runs().count()).sum()
 }
 
 /// An error with all its causes in one line.

@@ -20,5 +20,7 @@ mod disk_full;
 mod facts;
 mod original;
 mod process;
+mod proxy;
 mod readers;
+mod resends;
 mod tracing;

@@ -136,6 +136,7 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
         source: source(sequence),
         rows: (records.len() as u64 + count - 1 - sequence) / count,
         hash: 0,
+        retry: None,
     };
     let mut writer = SegmentWriter::new(
         Box::new(file.clone()),

@@ -39,7 +39,7 @@ fn time_of(number: i64) -> Timestamp {
     Timestamp(1000 * SECOND_NS + number * 7919 % 60_000 * 1_000_000)
 }
 
-fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
+pub(super) fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
     let text = std::str::from_utf8(entry.raw).unwrap();
     Record {
         id: entry.id,
@@ -195,6 +195,7 @@ fn rows_that_do_not_add_up_end_the_writing() {
         },
         rows,
         hash: 0,
+        retry: None,
     };
     let table = [
         (vec![source(0, 2), source(1, 1)], true),
@@ -258,6 +259,7 @@ fn a_merge_of_other_rows_than_the_sources_say_is_not_kept() {
         source: files[0].source,
         rows: 30,
         hash: files[0].summary.tally.hash_sum ^ 1,
+        retry: None,
     };
     write(&disk, Id(2), builder, vec![source]).unwrap();
     let other = open(&disk, Id(2)).unwrap();

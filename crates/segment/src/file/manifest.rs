@@ -6,6 +6,9 @@
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::batches::{BatchId, BatchSet};
+use crate::sources::Interval;
+
 /// The version of the segment format that is written.
 const FORMAT_VERSION: u64 = 1;
 
@@ -18,6 +21,18 @@ pub struct SourceEntry {
     pub rows: u64,
     /// Sum (modulo 2^128) of the hashes of its rows; independent of their order.
     pub hash: u128,
+    /// What it repeats, if it is the copy of a batch that was sent again.
+    pub retry: Option<Retry>,
+}
+
+/// A source's being a copy of a batch that was sent again (CLUSTER R10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Retry {
+    /// The batch.
+    pub id: BatchId,
+    /// Whether the segment has the batch in another source, so that the rows of this one were left
+    /// out. The source is listed all the same, with no rows: it must not look as if it were lost.
+    pub is_shadowed: bool,
 }
 
 /// What a segment is.
@@ -27,6 +42,8 @@ pub struct Manifest {
     pub id: Id,
     /// The sources, sorted; the row's `_source` is an index into this list.
     pub sources: Vec<SourceEntry>,
+    /// The named batches of all sources but the retries.
+    pub batches: BatchSet,
     /// Number of rows.
     pub rows: u64,
     /// Bytes of the lines, line ends included.
@@ -62,10 +79,13 @@ impl Manifest {
                 })
             })
             .collect();
+        let retries: Vec<Value> = self.retries().map(|(s, r)| retry_to_json(s, r)).collect();
         json!({
             "format": FORMAT_VERSION,
             "id": self.id.to_string(),
             "sources": sources,
+            "retries": retries,
+            "batches": batches_to_json(&self.batches),
             "rows": self.rows,
             "line_bytes": self.line_bytes,
             "whole_lines": self.whole_lines,
@@ -90,11 +110,15 @@ impl Manifest {
         for run in object.get("sources")?.as_array()? {
             read_interval(run.as_object()?, &mut sources)?;
         }
+        for retry in object.get("retries")?.as_array()? {
+            read_retry(retry.as_object()?, &mut sources)?;
+        }
         let number = |key: &str| object.get(key)?.as_u64();
         let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
         Some(Manifest {
             id: object.get("id")?.as_str()?.parse().ok()?,
             sources,
+            batches: read_batches(object.get("batches")?.as_object()?)?,
             rows: number("rows")?,
             line_bytes: number("line_bytes")?,
             whole_lines: number("whole_lines")?,
@@ -106,6 +130,63 @@ impl Manifest {
             cold: object.get("cold")?.as_bool()?,
         })
     }
+}
+
+impl Manifest {
+    /// The sources that are copies of batches that were sent again.
+    pub fn retries(&self) -> impl Iterator<Item = (SourceId, Retry)> {
+        let sources = self.sources.iter();
+        sources.filter_map(|entry| Some((entry.source, entry.retry?)))
+    }
+}
+
+fn retry_to_json(source: SourceId, retry: Retry) -> Value {
+    json!({
+        "incarnation": source.incarnation.to_string(),
+        "sequence": source.sequence,
+        "batch": retry.id.to_string(),
+        "shadowed": retry.is_shadowed,
+    })
+}
+
+/// Notes a retry with its source, which must be among those that were read.
+fn read_retry(retry: &Map<String, Value>, sources: &mut [SourceEntry]) -> Option<()> {
+    let source = SourceId {
+        incarnation: retry.get("incarnation")?.as_str()?.parse().ok()?,
+        sequence: retry.get("sequence")?.as_u64()?,
+    };
+    let at = sources.binary_search_by_key(&source, |entry| entry.source);
+    sources[at.ok()?].retry = Some(Retry {
+        id: retry.get("batch")?.as_str()?.parse().ok()?,
+        is_shadowed: retry.get("shadowed")?.as_bool()?,
+    });
+    Some(())
+}
+
+/// For each epoch the first and last sequence of each run, one behind the other.
+fn batches_to_json(batches: &BatchSet) -> Value {
+    let mut epochs = Map::new();
+    for (epoch, run) in batches.runs() {
+        let list = epochs.entry(format!("{epoch:032x}"));
+        if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
+            list.extend([run.from.into(), run.to.into()]);
+        }
+    }
+    Value::Object(epochs)
+}
+
+fn read_batches(epochs: &Map<String, Value>) -> Option<BatchSet> {
+    let mut batches = BatchSet::default();
+    for (epoch, runs) in epochs {
+        let epoch = u128::from_str_radix(epoch, 16).ok()?;
+        let (runs, rest) = runs.as_array()?.as_chunks::<2>();
+        for [from, to] in runs {
+            let (from, to) = (from.as_u64()?, to.as_u64()?);
+            (from <= to).then(|| batches.insert_run(epoch, Interval { from, to }))?;
+        }
+        rest.is_empty().then_some(())?;
+    }
+    Some(batches)
 }
 
 /// Runs of sources of one incarnation with consecutive numbers.
@@ -134,6 +215,7 @@ fn read_interval(run: &Map<String, Value>, out: &mut Vec<SourceEntry>) -> Option
             },
             rows: rows.as_u64()?,
             hash: u128::from_str_radix(hash.as_str()?, 16).ok()?,
+            retry: None,
         });
     }
     Some(())
@@ -152,6 +234,16 @@ mod tests {
             },
             rows: sequence + 1,
             hash: u128::MAX - u128::from(sequence),
+            retry: None,
+        };
+        let retry = |sequence, is_shadowed| SourceEntry {
+            retry: Some(Retry {
+                id: format!("{:032x}-{sequence}-2@1763780000000", 0xfeed)
+                    .parse()
+                    .unwrap(),
+                is_shadowed,
+            }),
+            ..source(1, sequence)
         };
         let manifest = Manifest {
             id: Id(77),
@@ -159,8 +251,13 @@ mod tests {
                 source(1, 0),
                 source(1, 1),
                 source(1, 5),
+                retry(6, false),
+                retry(9, true),
                 source(u128::MAX, 6),
             ],
+            batches: [(7, 0), (7, 1), (7, u64::MAX), (u128::MAX, 3)]
+                .into_iter()
+                .collect(),
             rows: 12,
             line_bytes: 1000,
             whole_lines: 1,
@@ -171,8 +268,21 @@ mod tests {
             received_max: Timestamp(2),
             cold: true,
         };
-        assert_eq!(Manifest::from_json(&manifest.to_json()), Some(manifest));
+        let again = Manifest::from_json(&manifest.to_json());
+        assert_eq!(again.as_ref(), Some(&manifest));
         assert_eq!(Manifest::from_json("{\"format\":2}"), None);
+        let text = manifest.to_json();
+        for (part, other) in [
+            ("[3,3]", "[3]"),
+            ("[3,3]", "[3,2]"),
+            ("\"sequence\":9", "\"sequence\":8"),
+        ] {
+            let changed = text.replace(part, other);
+            assert!(
+                changed != text && Manifest::from_json(&changed).is_none(),
+                "{part}"
+            );
+        }
         assert_eq!(Manifest::from_json("x"), None);
     }
 }

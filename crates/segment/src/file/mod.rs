@@ -25,7 +25,7 @@ mod reader;
 mod writer;
 
 pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
-pub use manifest::{Manifest, SourceEntry};
+pub use manifest::{Manifest, Retry, SourceEntry};
 pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 
 pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};

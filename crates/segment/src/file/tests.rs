@@ -167,6 +167,21 @@ fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Me
         },
         rows: tally.rows,
         hash: tally.hash_sum,
+        retry: None,
+    };
+    let retry = SourceEntry {
+        source: SourceId {
+            incarnation: INCARNATION,
+            sequence: 4,
+        },
+        rows: 0,
+        hash: 0,
+        retry: Some(Retry {
+            id: format!("{:032x}-17-1@1763780000000", 0xfeed)
+                .parse()
+                .unwrap(),
+            is_shadowed: true,
+        }),
     };
     let mut writer = SegmentWriter::new(
         Box::new(file.clone()),
@@ -174,9 +189,10 @@ fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Me
         profile,
         counts,
         schema.clone(),
-        vec![source],
+        vec![source, retry],
     )
     .unwrap();
+    writer.set_batches([(0xfeed, 16), (0xfeed, 17)].into_iter().collect());
     for group in records.chunks(rows_per_group) {
         let mut builder = RowsBuilder::new();
         group.iter().for_each(|r| push(&mut builder, r));

@@ -20,6 +20,7 @@ use super::footer::{
 };
 use super::index::RowGroupTokens;
 use super::manifest::{Manifest, SourceEntry};
+use crate::batches::BatchSet;
 use crate::disk::AppendFile;
 use crate::rows::{
     Column, ColumnType, FieldCounts, Numbers, Plans, Rows, Schema, StringColumn, Strings,
@@ -120,6 +121,7 @@ impl SegmentWriter {
             manifest: Manifest {
                 id,
                 sources,
+                batches: BatchSet::default(),
                 rows: 0,
                 line_bytes: 0,
                 whole_lines: 0,
@@ -131,6 +133,11 @@ impl SegmentWriter {
                 cold: profile == Profile::Cold,
             },
         })
+    }
+
+    /// Says which named batches the sources hold that are no retries.
+    pub fn set_batches(&mut self, batches: BatchSet) {
+        self.manifest.batches = batches;
     }
 
     /// The columns of the file.

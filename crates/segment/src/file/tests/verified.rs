@@ -66,6 +66,7 @@ fn write_with_hash(records: &[Record<'_>], hash: u128) -> Vec<u8> {
         },
         rows: records.len() as u64,
         hash,
+        retry: None,
     };
     let sink = Box::new(file.clone());
     let mut writer = SegmentWriter::new(

@@ -1,0 +1,114 @@
+//! A TCP proxy that cuts connections, before a request is through or before its answer is.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Bytes copied at once.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// Where a connection ends, after so many answers.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// So many bytes into the next request.
+    Request(u64),
+    /// When the next answer comes, which the client does not see.
+    Answer,
+}
+
+/// Passes connections on to a server that may change, and cuts every one of them.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    target: Arc<Mutex<String>>,
+    cuts: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// A proxy before this server.
+    pub(crate) fn start(target: &str) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let proxy = Proxy {
+            address: listener.local_addr().unwrap(),
+            target: Arc::new(Mutex::new(target.to_owned())),
+            cuts: Arc::default(),
+        };
+        let (target, cuts) = (Arc::clone(&proxy.target), Arc::clone(&proxy.cuts));
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().flatten().enumerate() {
+                let (number, to) = (number as u64, target.lock().unwrap().clone());
+                let cut = match number % 2 {
+                    0 => Cut::Answer,
+                    _ => Cut::Request(1 + number * 7919 % 300_000),
+                };
+                // Without a server the client's connection just ends.
+                if let Ok(server) = TcpStream::connect(to) {
+                    pass(client, server, number % 4, cut, &cuts);
+                }
+            }
+        });
+        proxy
+    }
+
+    /// The URL for `--addr`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// New connections go to this server from now on.
+    pub(crate) fn set_target(&self, target: &str) {
+        *self.target.lock().unwrap() = target.to_owned();
+    }
+
+    /// Connections that were cut so far.
+    pub(crate) fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes a connection on until it is cut, after so many answers.
+fn pass(client: TcpStream, server: TcpStream, answers: u64, cut: Cut, cuts: &Arc<AtomicU64>) {
+    let passed = Arc::new(AtomicU64::new(0));
+    let streams = |a: &TcpStream, b: &TcpStream| (a.try_clone().unwrap(), b.try_clone().unwrap());
+    let (mut from, mut to) = streams(&client, &server);
+    let (seen, cuts_up) = (Arc::clone(&passed), Arc::clone(cuts));
+    thread::spawn(move || {
+        let (mut buffer, mut last) = (vec![0; CHUNK_BYTES], 0);
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let mut count = count;
+            if let Cut::Request(bytes) = cut
+                && seen.load(Ordering::SeqCst) >= answers
+            {
+                count = count.min((bytes - last) as usize);
+                last += count as u64;
+            }
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+            if matches!(cut, Cut::Request(bytes) if bytes == last) {
+                cuts_up.fetch_add(1, Ordering::SeqCst);
+                break;
+            }
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    });
+    let (mut from, mut to) = streams(&server, &client);
+    let cuts = Arc::clone(cuts);
+    thread::spawn(move || {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        // An answer to a push is small: one read has it.
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let is_over = passed.load(Ordering::SeqCst) >= answers;
+            if matches!(cut, Cut::Answer) && is_over {
+                cuts.fetch_add(1, Ordering::SeqCst);
+                break;
+            }
+            passed.fetch_add(1, Ordering::SeqCst);
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    });
+}
