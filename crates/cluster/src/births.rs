@@ -8,6 +8,8 @@
 //!   one that has recorded a birth. A coordinator that has at most as many silent nodes as an
 //!   answer may have then knows all nodes: one that none of those knows that answered would be
 //!   recorded only on silent ones, too few, and on others of which the same is true.
+//! - A node that has not joined claims no answer to be complete: it may know of nobody. What it
+//!   learned when it joined is durable before it counts as joined.
 //! - The journal file with the highest number of an incarnation stays until the incarnation is
 //!   sealed ([`Ends`]), so that a node can always say how many sources there were.
 
@@ -34,9 +36,27 @@ pub fn others_for_birth(copies: usize, others_known: usize) -> usize {
     }
 }
 
-/// On how many other nodes a node must be recorded, where so many others are known.
-pub fn others_for_join(copies: usize, others_known: usize) -> usize {
-    (silent_max(copies) + 1).min(others_known)
+/// On how many other nodes a node must be recorded, where so many others are known. One that was
+/// told to join others needs one at least, even if all of those it knows have been forgotten: it
+/// is no cluster of its own.
+pub fn others_for_join(copies: usize, others_known: usize, is_founder: bool) -> usize {
+    let needed = (silent_max(copies) + 1).min(others_known);
+    needed.max(usize::from(!is_founder))
+}
+
+/// Incarnations of this node that it has heard of only from others, after it had sealed those that
+/// it knew of at its start ([`Ends::to_seal`]): its disk came back as it was earlier. Nobody can
+/// say how many sources they had; they are to be declared lost with as many as are known.
+pub fn lost_lives(
+    node: NodeId,
+    registry: &Registry,
+    living: Option<Incarnation>,
+) -> Vec<Incarnation> {
+    let own = registry.incarnations().filter(|(name, fate)| {
+        let is_over = fate.sealed.is_some() || fate.declared_lost.is_some();
+        fate.node == node && !is_over && Some(*name) != living
+    });
+    own.map(|(name, _)| name).collect()
 }
 
 /// Something that must be recorded durably here and on several other nodes: a birth, a seal, a
@@ -106,7 +126,8 @@ impl Ends {
     }
 
     /// Of sources whose journal files may go as far as copies are concerned, those that may go
-    /// now: not the last one of an incarnation that is not sealed.
+    /// now: not the last one of an incarnation that is not sealed. `registry` is the one on the
+    /// disk: a seal that a crash takes back is none.
     pub fn may_go(&self, confirmed: &SourceSet, registry: &Registry) -> SourceSet {
         let mut kept = SourceSet::new();
         for (incarnation, sequence) in &self.last {
@@ -170,8 +191,11 @@ mod tests {
         ];
         for (copies, known, birth, join) in table {
             assert_eq!(others_for_birth(copies, known), birth, "{copies} {known}");
-            assert_eq!(others_for_join(copies, known), join, "{copies} {known}");
+            let joining = others_for_join(copies, known, true);
+            assert_eq!(joining, join, "{copies} {known}");
         }
+        assert_eq!(others_for_join(2, 0, false), 1);
+        assert_eq!(others_for_join(2, 9, false), 2);
     }
 
     #[test]
@@ -214,6 +238,19 @@ mod tests {
             ends.to_seal(NodeId(9), &registry, Some(Incarnation(2)))
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn lives_that_only_others_know_are_lost() {
+        let mut registry = Registry::default();
+        for (incarnation, node) in [(1, 9), (2, 9), (3, 9), (4, 9), (5, 8)] {
+            let fate = Fate::born(NodeId(node), Timestamp(0));
+            registry.note(Incarnation(incarnation), fate);
+        }
+        registry.seal(Incarnation(1), 3);
+        registry.declare_lost(Incarnation(2), 3);
+        let lost = lost_lives(NodeId(9), &registry, Some(Incarnation(3)));
+        assert_eq!(lost, [Incarnation(4)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! file goes only by an attempt to give it up (CLUSTER R6), which is made for everything from time
 //! to time, whatever stores have reported or forgotten to.
 //!
-//! Invariants: every closed source that has not been dropped is offered, claimed or reported; a
+//! Invariants: every closed source that has not been dropped is offered, claimed, reported or safe; a
 //! claim ends by its lease at the latest, a report by the next attempt; then the source is offered
 //! again. Times are monotonic milliseconds of the ingester.
 
@@ -134,9 +134,15 @@ pub struct Nothing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Offered { from_ms: u64 },
-    Claimed { claim: ClaimId },
+    Offered {
+        from_ms: u64,
+    },
+    Claimed {
+        claim: ClaimId,
+    },
     Reported,
+    /// No store needs to take it, but the file stays for now.
+    Safe,
 }
 
 #[derive(Clone, Debug)]
@@ -211,7 +217,7 @@ impl Offers {
                     oldest_ms = oldest_ms.min(offer.closed_ms);
                 }
                 State::Offered { from_ms } => wait(from_ms),
-                State::Claimed { .. } | State::Reported => {}
+                State::Claimed { .. } | State::Reported | State::Safe => {}
             }
         }
         if free.is_empty() || own >= self.settings.claims_per_store_max {
@@ -321,7 +327,7 @@ impl Offers {
     }
 
     /// What to try to give up now: what was reported, and whatever was not tried for a while. Each
-    /// is then to be given to [`Offers::dropped`] or [`Offers::kept`].
+    /// is then to be given to [`Offers::dropped`], [`Offers::safe`] or [`Offers::kept`].
     pub fn candidates(&mut self, now_ms: u64) -> Vec<Content> {
         let retry_ms = self.settings.retry_ms;
         let due = self.offers.values_mut().filter(|offer| {
@@ -341,12 +347,25 @@ impl Offers {
         self.offers.retain(|source, _| !sources.contains(*source));
     }
 
-    /// Notes that these could not be given up: what was reported of them is offered again.
+    /// Notes that these could not be given up: what was reported or safe of them is offered again.
     pub fn kept(&mut self, sources: &SourceSet, now_ms: u64) {
         for (source, offer) in &mut self.offers {
-            if offer.state == State::Reported && sources.contains(*source) {
+            let is_done = matches!(offer.state, State::Reported | State::Safe);
+            if is_done && sources.contains(*source) {
                 let from_ms = now_ms;
                 offer.state = State::Offered { from_ms };
+            }
+        }
+    }
+
+    /// Notes files that stay although no store needs to take them: enough stores have them and they
+    /// are the last of an incarnation ([`crate::births::Ends::may_go`]), or stores have something
+    /// else of the same name ([`crate::give_up::GiveUp::conflicts`]), which is for somebody to look
+    /// at. They are offered no more, and tried to be dropped now and then.
+    pub fn safe(&mut self, sources: &SourceSet) {
+        for (source, offer) in &mut self.offers {
+            if sources.contains(*source) {
+                offer.state = State::Safe;
             }
         }
     }
@@ -361,10 +380,14 @@ impl Offers {
         self.offers.is_empty()
     }
 
-    /// Bytes of all files that have not been dropped: what the loss of this disk would take of
+    fn files_at_risk(&self) -> impl Iterator<Item = &Offer> {
+        self.offers.values().filter(|o| o.state != State::Safe)
+    }
+
+    /// Bytes of all files that stores may not have: what the loss of this disk would take of
     /// producers that do not keep their data themselves.
     pub fn bytes(&self) -> u64 {
-        let each = self.offers.values().map(|offer| offer.file.bytes);
+        let each = self.files_at_risk().map(|offer| offer.file.bytes);
         each.fold(0, u64::saturating_add)
     }
 
@@ -374,9 +397,9 @@ impl Offers {
         self.offers.values().filter(is_waiting).count()
     }
 
-    /// How long the oldest file that was not dropped has been closed.
+    /// How long the oldest file that stores may not have has been closed.
     pub fn oldest_age_ms(&self, now_ms: u64) -> Option<u64> {
-        let oldest = self.offers.values().map(|offer| offer.closed_ms).min();
+        let oldest = self.files_at_risk().map(|offer| offer.closed_ms).min();
         oldest.map(|closed_ms| now_ms.saturating_sub(closed_ms))
     }
 }

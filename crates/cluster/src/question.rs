@@ -17,9 +17,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use logpond_record::TimeRange;
+use logpond_record::{SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
+use crate::registry::Known;
 use crate::{Completeness, Cover, Indexed, Inventory, NodeId, ProcessId, Registry, Share, Target};
 
 /// How often a question plans again what is missing. Each time is answered by what compaction or a
@@ -108,9 +109,8 @@ impl Collection {
                 Heard::Silence(last) => last,
                 Heard::Nothing => None,
             };
-            let forgotten = collected.registry.nodes();
-            let mut forgotten = forgotten.filter(|(_, known)| known.is_forgotten());
-            if !forgotten.any(|(name, _)| name == node) {
+            let known = collected.registry.node(node);
+            if !known.is_some_and(Known::is_forgotten) {
                 collected.silent.push(node);
                 unsure.push(last);
             }
@@ -127,10 +127,7 @@ fn perhaps_trusted(registry: &Registry, silent: &[Option<Arc<Indexed>>]) -> Vec<
     let knows = |last: &Option<Arc<Indexed>>, node: NodeId| {
         let last = last.as_ref();
         let registry = last.map(|indexed| &indexed.inventory().registry);
-        registry.is_some_and(|registry| {
-            let mut nodes = registry.nodes();
-            nodes.any(|(name, known)| name == node && known.is_forgotten())
-        })
+        registry.is_some_and(|registry| registry.node(node).is_some_and(Known::is_forgotten))
     };
     let forgotten = registry.nodes().filter(|(_, known)| known.is_forgotten());
     let trusted = forgotten.filter(|(node, _)| silent.iter().any(|last| !knows(last, *node)));
@@ -174,6 +171,10 @@ pub struct Task {
     pub node: NodeId,
     /// What to read, and the receipt that is expected.
     pub share: Share,
+    /// How far to read the journal files of the share that still grow: as far as the inventory
+    /// showed them, in bytes. What comes after may be the original of a batch of which another
+    /// source is counted.
+    pub open_bytes: BTreeMap<SourceId, u64>,
 }
 
 /// One question to all nodes, from the first plan to the last receipt.
@@ -269,17 +270,22 @@ impl Question {
         self.barred.union_with(sources);
     }
 
-    /// The missing sources that these inventories show and the earlier ones did not: those for
-    /// which [`Question::shadow`] and [`Question::bar`] are, before [`Question::replan`].
+    /// The missing sources that these inventories show, and the earlier ones did not show whole:
+    /// those for which [`Question::shadow`] and [`Question::bar`] are, before [`Question::replan`].
     pub fn newly_visible(&self, fresh: &[Arc<Indexed>]) -> SourceSet {
         let missing = self.missing();
-        let seen = |indexed: &Indexed| indexed.inventory().sources().common(&missing);
-        let mut new = SourceSet::new();
-        fresh
-            .iter()
-            .for_each(|indexed| new.union_with(&seen(indexed)));
-        let held = self.held.values();
-        held.fold(new, |new, indexed| new.without(&seen(indexed)))
+        let shown = fresh.iter().map(|indexed| indexed.inventory().sources());
+        let shown = shown.fold(SourceSet::new(), |mut all, sources| {
+            all.union_with(&sources);
+            all
+        });
+        let mut whole = SourceSet::new();
+        for held in self.held.values() {
+            whole.union_with(held.stored());
+            let closed = held.inventory().journal.iter().filter(|file| !file.is_open);
+            closed.for_each(|file| whole.insert(file.source));
+        }
+        shown.common(&missing).without(&whole)
     }
 
     /// Takes the receipt of a task: the sources that its partial result counts, which may be fewer
@@ -355,6 +361,15 @@ impl Question {
         self.add(cover)
     }
 
+    fn open_bytes(&self, node: NodeId, share: &Share) -> BTreeMap<SourceId, u64> {
+        let held = self.held.get(&node);
+        let journal = held.map_or(&[][..], |held| &held.inventory().journal);
+        let open = journal
+            .iter()
+            .filter(|file| file.is_open && share.journal.contains(file.source));
+        open.map(|file| (file.source, file.bytes)).collect()
+    }
+
     /// Who reads these sources, of the nodes that have not failed.
     fn cover(&self, wanted: &SourceSet, but: Option<NodeId>) -> Cover {
         let able = self.held.iter();
@@ -374,7 +389,12 @@ impl Question {
         for (node, share) in cover.shares {
             let id = TaskId(self.next);
             self.next += 1;
-            let task = Task { id, node, share };
+            let task = Task {
+                id,
+                node,
+                open_bytes: self.open_bytes(node, &share),
+                share,
+            };
             self.tasks.insert(id, task.clone());
             added.push(task);
         }

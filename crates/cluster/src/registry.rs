@@ -109,6 +109,11 @@ impl Registry {
         self.incarnations.iter().map(|(name, fate)| (*name, fate))
     }
 
+    /// What is known of a node.
+    pub fn node(&self, node: NodeId) -> Option<&Known> {
+        self.nodes.get(&node)
+    }
+
     /// All nodes, forgotten ones too.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Known)> {
         self.nodes.iter().map(|(name, known)| (*name, known))

@@ -10,6 +10,7 @@ use std::fmt;
 use logpond_record::{Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
 
+use crate::registry::Known;
 use crate::{Fate, Indexed, NodeId, Registry};
 
 /// What exists, as far as the nodes know that answered.
@@ -147,9 +148,12 @@ impl Target {
             from: end,
             since: fate.born,
         };
-        match fate.declared_lost {
-            Some(_) => self.lost.push(tail),
-            None => self.tails.push(tail),
+        // Whoever gives a node up need not know of all its incarnations.
+        let node = known.and_then(|fate| self.registry.node(fate.node));
+        let is_lost = fate.declared_lost.is_some() || node.is_some_and(Known::is_forgotten);
+        match is_lost {
+            true => self.lost.push(tail),
+            false => self.tails.push(tail),
         }
     }
 }
@@ -348,6 +352,21 @@ mod tests {
     fn what_is_declared_lost_is_said_and_waited_for_no_more() {
         let other = born(node(2, &[0, 1]), |registry| {
             registry.declare_lost(INGESTER, 2);
+        });
+        let answer = judge(&[&other], &[0, 1], &[]);
+        assert!(answer.is_complete());
+        assert_eq!(answer.lost.len(), 1);
+    }
+
+    #[test]
+    fn a_forgotten_nodes_incarnation_is_lost_whoever_heard_of_it() {
+        let other = born(node(2, &[0, 1]), |registry| {
+            let known = Known {
+                address: "a:1".into(),
+                version: 1,
+                forgotten: Some(1),
+            };
+            registry.note_node(NodeId(1), known);
         });
         let answer = judge(&[&other], &[0, 1], &[]);
         assert!(answer.is_complete());

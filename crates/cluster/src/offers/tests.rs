@@ -139,6 +139,19 @@ fn what_is_reported_is_tried_at_once_and_all_now_and_then() {
 }
 
 #[test]
+fn what_is_safe_is_offered_no_more() {
+    let mut offers = offers(1);
+    let (owner, _) = owner(&offers);
+    offers.safe(&set(&[0]));
+    assert!(claim(&mut offers, owner, 1, 5000).is_err());
+    assert_eq!((offers.bytes(), offers.oldest_age_ms(9)), (0, None));
+    assert_eq!(offers.candidates(5000).len(), 0);
+    assert_eq!(offers.candidates(30_000).len(), 1);
+    offers.kept(&set(&[0]), 30_000);
+    assert_eq!(claim(&mut offers, owner, 1, 31_000), Ok(set(&[0])));
+}
+
+#[test]
 fn a_report_without_a_claim_counts_too() {
     let mut offers = offers(1);
     offers.reported(ClaimId(77), &set(&[0]), 5);

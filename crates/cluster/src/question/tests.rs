@@ -4,7 +4,7 @@ use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::Known;
+
 use crate::{Fate, HeldJournal, HeldSegment, Living};
 
 const INGESTER: Incarnation = Incarnation(5);
@@ -264,6 +264,7 @@ fn a_living_writer_is_exact_and_a_dead_one_is_not() {
     };
     for living in [true, false] {
         let (mut question, tasks) = ask(&[with_journal(living)], &[]);
+        assert_eq!(tasks[0].open_bytes, BTreeMap::from([(source(0), 1)]));
         assert!(question.receipt(tasks[0].id, &set(&[0])));
         assert_eq!(question.finish().is_complete(), living);
     }
