@@ -154,6 +154,16 @@ pub struct Forward {
     /// Give up when no server took a batch for this long [default: 5m; with --tail: never].
     #[arg(long, value_name = "DURATION")]
     pub give_up_after: Option<String>,
+    /// Keep records in this directory until a server has them: reading goes on while none answers,
+    /// and what is left is sent by the next run.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub spool: Option<PathBuf>,
+    /// How large the spool may get; then reading waits.
+    #[arg(long, value_name = "SIZE", requires = "spool", default_value = "1GiB")]
+    pub spool_size: String,
+    /// Drop new records while the spool is full, count them, and say so in the log.
+    #[arg(long, requires = "spool")]
+    pub drop_when_full: bool,
     /// Do not print totals.
     #[arg(short, long)]
     pub quiet: bool,

@@ -10,10 +10,13 @@
 //! input ─▶ reader thread ─▶ 4 chunks ─▶ cutter: whole lines ─▶ sender ─▶ first server that answers
 //! files ─▶ tail: polls, positions ────────────────────────────▶ sender
 //! ```
+//!
+//! With a spool both lead into that, and the sender empties it on a thread of its own.
 
 mod cutter;
 mod producer;
 mod sender;
+mod spool;
 mod stream;
 mod position;
 mod watched;
@@ -30,7 +33,9 @@ use crate::output::quantity;
 use crate::terminal::note;
 
 use producer::Producer;
+use sender::Outlet;
 pub use sender::{Backoff, SendError, Sender, Taken};
+use spool::Spool;
 
 /// Most rejected lines that are named one by one; all are counted.
 const REJECTIONS_NAMED: u64 = 20;
@@ -50,8 +55,21 @@ pub struct Settings {
     pub labels: Vec<(String, String)>,
     /// How long to wait between attempts, and when to stop making them.
     pub backoff: Backoff,
+    /// Where batches are kept before they are sent, if anywhere.
+    pub spool: Option<SpoolSettings>,
     /// Whether totals are left unsaid.
     pub quiet: bool,
+}
+
+/// A spool.
+#[derive(Clone, Debug)]
+pub struct SpoolSettings {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Bytes that it may take.
+    pub bytes_max: u64,
+    /// Whether new records are dropped when it is full; otherwise reading waits.
+    pub drops_when_full: bool,
 }
 
 /// Why forwarding ended before everything was dealt with.
@@ -82,6 +100,20 @@ pub enum ForwardError {
     },
     /// There are no files to follow.
     NothingToTail,
+    /// The spool cannot be opened.
+    Spool {
+        /// Where it is.
+        path: PathBuf,
+        /// Why, in words.
+        what: String,
+    },
+    /// Not everything was sent; the rest is in the spool.
+    Spooled {
+        /// What is left, in words.
+        rest: String,
+        /// Why.
+        error: SendError,
+    },
     /// A batch was not taken.
     Send(SendError),
     /// An address cannot be used.
@@ -110,6 +142,10 @@ impl fmt::Display for ForwardError {
             ForwardError::NothingToTail => f.write_str(
                 "--tail follows files: name them (standard input is read to its end anyway)",
             ),
+            ForwardError::Spool { path, what } => {
+                write!(f, "the spool {} cannot be used: {what}", path.display())
+            }
+            ForwardError::Spooled { rest, error } => write!(f, "{error}; {rest}"),
             ForwardError::Send(error) => write!(f, "{error}"),
             ForwardError::Address(error) => write!(f, "{error}"),
             ForwardError::Random(_) => f.write_str("the system gives no random bytes"),
@@ -136,6 +172,8 @@ pub struct Totals {
     pub rejected: u64,
     /// Bytes that were sent and acknowledged.
     pub bytes: u64,
+    /// Lines that found no room in the spool and were dropped.
+    pub dropped: u64,
 }
 
 impl Totals {
@@ -147,6 +185,22 @@ impl Totals {
             self.reject(input, first_line + line.saturating_sub(1), reason);
         }
         self.rejected += taken.rejected_total - taken.rejected.len() as u64;
+    }
+
+    /// What was done, in words.
+    fn text(&self, address: &str, time: Duration) -> String {
+        let more = |count, what| match count {
+            0 => String::new(),
+            count => format!(", {} {what}", quantity::count(count)),
+        };
+        format!(
+            "{} ({}) durable at {address} after {}{}{}",
+            quantity::counted(self.accepted, "record"),
+            quantity::bytes(self.bytes),
+            quantity::span(time),
+            more(self.rejected, "not taken"),
+            more(self.dropped, "dropped"),
+        )
     }
 
     fn reject(&mut self, input: &str, line: u64, reason: &str) {
@@ -165,27 +219,67 @@ impl Totals {
 pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, ForwardError> {
     let started = Instant::now();
     let producer = Producer::new().map_err(ForwardError::Random)?;
-    let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
     let mut totals = Totals::default();
-    let outcome = match &settings.tail {
-        Some(state) => tail::run(settings, state, &mut sender, &mut totals),
-        None => stream::run(settings, &mut sender, &mut totals),
+    let (address, outcome) = match &settings.spool {
+        None => {
+            let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
+            let outcome = read_into(&mut sender, settings, &mut totals);
+            (sender.address().to_string(), outcome)
+        }
+        Some(spool) => {
+            let own = Producer::new().map_err(ForwardError::Random)?;
+            let sender = Sender::new(settings, Pause(Arc::clone(stop)), own);
+            let address = sender.address().to_string();
+            let outlet = Spool::open(spool, &settings.labels, sender, producer)?;
+            (
+                address,
+                read_and_drain(outlet, spool, settings, &mut totals),
+            )
+        }
     };
     // Nothing is durable anywhere if it failed before its first batch.
     if !settings.quiet && (outcome.is_ok() || totals != Totals::default()) {
-        let rejected = match totals.rejected {
-            0 => String::new(),
-            n => format!(", {} not taken", quantity::count(n)),
-        };
-        note(&format!(
-            "{} ({}) durable at {} after {}{rejected}",
-            quantity::counted(totals.accepted, "record"),
-            quantity::bytes(totals.bytes),
-            sender.address(),
-            quantity::span(started.elapsed()),
-        ));
+        note(&totals.text(&address, started.elapsed()));
     }
     outcome.map(|()| totals)
+}
+
+/// Reads all inputs into an outlet.
+fn read_into(
+    outlet: &mut dyn Outlet,
+    settings: &Settings,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    match &settings.tail {
+        Some(state) => tail::run(settings, state, outlet, totals),
+        None => stream::run(settings, outlet, totals),
+    }
+}
+
+/// Reads all inputs into a spool, and waits until it is empty or cannot be emptied.
+fn read_and_drain(
+    mut spool: Spool,
+    of: &SpoolSettings,
+    settings: &Settings,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let read = read_into(&mut spool, settings, totals);
+    let drained = spool.finish()?;
+    // Lines that the reading side refused stand as they are.
+    totals.accepted = drained.sent.accepted;
+    totals.bytes = drained.sent.bytes;
+    totals.rejected += drained.sent.rejected;
+    totals.dropped = drained.dropped;
+    match (read, drained.outcome) {
+        // Told to stop, which a follower's end always is.
+        (Ok(()), Err(SendError::Stopped)) if settings.tail.is_some() => Ok(()),
+        // The reading side only sees that the sending side has ended.
+        (Ok(()) | Err(ForwardError::Send(SendError::Stopped)), Err(error)) => {
+            let rest = spool::rest_text(&of.path, drained.rest);
+            Err(ForwardError::Spooled { rest, error })
+        }
+        (read, _) => read,
+    }
 }
 
 /// Waits that end early when the process is told to stop.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use logpond_search::size::parse_duration;
+use logpond_search::size::{Size, parse_duration, parse_size};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
 use crate::cli::Forward;
 use crate::client::Address;
-use crate::forward::{self, Backoff, ForwardError, Settings};
+use crate::forward::{self, Backoff, ForwardError, Settings, SpoolSettings};
 use crate::settings::Surroundings;
 
 /// The first wait after no server took a batch.
@@ -19,6 +19,9 @@ const WAIT_FIRST: Duration = Duration::from_millis(100);
 
 /// The longest wait: after an outage records flow again within this time.
 const WAIT_LONGEST: Duration = Duration::from_secs(10);
+
+/// The smallest spool: a few batches, so that one can be written while another is sent.
+const SPOOL_BYTES_MIN: u64 = 4 << 20;
 
 /// How long a forwarder that ends with its input tries, unless told otherwise.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
@@ -86,7 +89,33 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
             longest: WAIT_LONGEST,
             give_up_after,
         },
+        spool: args
+            .spool
+            .map(|path| spool(path, &args.spool_size, args.drop_when_full))
+            .transpose()?,
         quiet: args.quiet,
+    })
+}
+
+fn spool(path: PathBuf, size: &str, drops_when_full: bool) -> Result<SpoolSettings, Failure> {
+    let bytes_max = match parse_size(size) {
+        Ok(Size::Bytes(bytes)) if bytes >= SPOOL_BYTES_MIN => bytes,
+        Ok(Size::Bytes(_)) => {
+            return Err("--spool-size: a spool needs at least 4MiB"
+                .to_owned()
+                .into());
+        }
+        Ok(Size::Percent(_)) => {
+            return Err("--spool-size: expected a size such as 1GiB"
+                .to_owned()
+                .into());
+        }
+        Err(error) => return Err(format!("--spool-size: {error}").into()),
+    };
+    Ok(SpoolSettings {
+        path,
+        bytes_max,
+        drops_when_full,
     })
 }
 

@@ -1,11 +1,14 @@
 //! Sends batches: to the first server that answers, again and again until one does.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use logpond_record::Labels;
 use logpond_segment::batches::BatchId;
 use serde::Deserialize;
 
+use super::position::Position;
 use super::producer::Producer;
 use super::{Pause, Settings};
 use crate::client::{Address, BATCH_HEADER, ClientError, agent, encode, read_error};
@@ -62,6 +65,13 @@ pub enum SendError {
         /// What the last one said.
         last: String,
     },
+    /// The spool cannot be written or read.
+    Spool {
+        /// Where it is.
+        path: PathBuf,
+        /// Why, in words.
+        what: String,
+    },
     /// The process was told to stop.
     Stopped,
 }
@@ -75,6 +85,9 @@ impl fmt::Display for SendError {
                 "gave up after {} without a server that takes records: {last}",
                 crate::output::quantity::span(*after)
             ),
+            SendError::Spool { path, what } => {
+                write!(f, "the spool {} cannot be used: {what}", path.display())
+            }
             SendError::Stopped => f.write_str("stopped before everything was sent"),
         }
     }
@@ -99,8 +112,44 @@ struct Failure {
     may_be_there: bool,
 }
 
+/// Where lines go.
+pub(super) trait Outlet {
+    /// Hands lines over: they are durable afterwards, or have been refused for good.
+    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError>;
+
+    /// Waits and stops as the outlet does.
+    fn pause(&self) -> &Pause;
+
+    /// How far files were read by earlier runs, as far as this outlet knows better.
+    fn positions(&self) -> Vec<Position> {
+        Vec::new()
+    }
+}
+
+/// Where lines come from.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Origin<'a> {
+    /// The file's name for the records.
+    pub(super) file: Option<&'a str>,
+    /// How far the file was read with these lines, if that is remembered.
+    pub(super) position: Option<&'a Position>,
+}
+
+/// A batch on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    /// Its lines.
+    pub(super) lines: &'a [u8],
+    /// Fields for all of them.
+    pub(super) labels: &'a Labels,
+    /// Its name, with the attempt that comes next.
+    pub(super) id: BatchId,
+}
+
 /// Sends batches to servers.
 pub struct Sender {
+    /// Whether the last batch may be at a server, acknowledged or not.
+    may_be_there: bool,
     producer: Producer,
     agent: ureq::Agent,
     addresses: Vec<Address>,
@@ -115,6 +164,7 @@ impl Sender {
     /// A sender to the servers of the settings; there is at least one.
     pub(super) fn new(settings: &Settings, pause: Pause, producer: Producer) -> Sender {
         Sender {
+            may_be_there: false,
             producer,
             agent: agent(Some(ANSWER_TIMEOUT), &settings.access),
             addresses: settings.addresses.clone(),
@@ -125,20 +175,25 @@ impl Sender {
         }
     }
 
+    /// Whether the last batch may be at a server although it was not acknowledged.
+    pub(super) fn may_be_there(&self) -> bool {
+        self.may_be_there
+    }
+
     /// The server that took the last batch.
     pub fn address(&self) -> &Address {
         &self.addresses[self.current]
     }
 
-    /// Waits and stops as the sender does.
-    pub fn pause(&self) -> &Pause {
-        &self.pause
-    }
-
-    /// Sends lines until a server has them durably, or has refused them for good.
-    pub fn send(&mut self, batch: &[u8], file: Option<&str>) -> Result<Taken, SendError> {
-        let started = Instant::now();
-        let mut id = self.producer.name();
+    /// Sends a batch until a server has it durably, or has refused it for good. `waited` is how long
+    /// it has been tried in vain, as far as that counts.
+    pub(super) fn deliver(
+        &mut self,
+        batch: &Outgoing<'_>,
+        waited: &dyn Fn() -> Option<Duration>,
+    ) -> Result<Taken, SendError> {
+        let mut id = batch.id;
+        self.may_be_there = false;
         let mut wait = self.backoff.first;
         let mut reported: Option<Instant> = None;
         loop {
@@ -146,7 +201,7 @@ impl Sender {
             let mut last = String::new();
             for turn in 0..self.addresses.len() {
                 let at = (self.current + turn) % self.addresses.len();
-                match self.attempt(at, batch, id, file) {
+                match self.attempt(at, &Outgoing { id, ..*batch }) {
                     Attempt::Taken(taken) => {
                         self.current = at;
                         if reported.is_some() {
@@ -166,16 +221,15 @@ impl Sender {
                         last = format!("{}: {}", self.addresses[at], failure.reason);
                         asked_wait = asked_wait.max(failure.retry_after.unwrap_or_default());
                         id.attempt += u32::from(failure.may_be_there);
+                        self.may_be_there |= failure.may_be_there;
                     }
                 }
                 if self.pause.is_stopped() {
                     return Err(SendError::Stopped);
                 }
             }
-            if let Some(after) = self
-                .backoff
-                .give_up_after
-                .filter(|&g| started.elapsed() >= g)
+            if let Some(after) = self.backoff.give_up_after
+                && waited().is_some_and(|waited| waited >= after)
             {
                 return Err(SendError::GaveUp { after, last });
             }
@@ -190,22 +244,20 @@ impl Sender {
         }
     }
 
-    fn url(&self, at: usize, file: Option<&str>) -> String {
+    fn url(&self, at: usize, labels: &Labels) -> String {
         let mut url = self.addresses[at].url("/api/v1/push", &vec![("durable", "true".into())]);
-        let file = file.map(|file| ("file", file));
-        let labels = self.labels.iter().map(|(name, value)| (&**name, &**value));
-        for (name, value) in labels.chain(file) {
+        for (name, value) in labels {
             url.push_str("&label=");
             encode(format!("{name}={value}").as_bytes(), &mut url);
         }
         url
     }
 
-    fn attempt(&self, at: usize, batch: &[u8], id: BatchId, file: Option<&str>) -> Attempt {
+    fn attempt(&self, at: usize, batch: &Outgoing<'_>) -> Attempt {
         let request = self
             .agent
-            .post(self.url(at, file))
-            .header(BATCH_HEADER, id.to_string())
+            .post(self.url(at, batch.labels))
+            .header(BATCH_HEADER, batch.id.to_string())
             .content_type("text/plain");
         let failed = |reason, retry_after, may_be_there| {
             Attempt::Failed(Failure {
@@ -214,7 +266,7 @@ impl Sender {
                 may_be_there,
             })
         };
-        let response = match request.send(batch) {
+        let response = match request.send(batch.lines) {
             Ok(response) => response,
             Err(error) => return failed(error.to_string(), None, was_connected(&error)),
         };
@@ -239,6 +291,27 @@ impl Sender {
                 &read_error(response.into_body()),
             )),
         }
+    }
+}
+
+impl Outlet for Sender {
+    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError> {
+        let own = self.labels.iter().map(|(name, value)| (&**name, &**value));
+        let all = own.chain(origin.file.map(|file| ("file", file)));
+        let labels: Labels = all
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let batch = Outgoing {
+            lines,
+            labels: &labels,
+            id: self.producer.name(),
+        };
+        let started = Instant::now();
+        self.deliver(&batch, &|| Some(started.elapsed()))
+    }
+
+    fn pause(&self) -> &Pause {
+        &self.pause
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::cutter::{Cutter, count_lines, first_batch};
-use super::{ForwardError, Sender, Settings, Totals};
+use super::sender::{Origin, Outlet};
+use super::{ForwardError, Settings, Totals};
 use crate::input;
 
 /// Bytes read at once.
@@ -25,7 +26,7 @@ const IDLE_WAIT: Duration = Duration::from_secs(3600);
 /// Forwards all inputs to their ends.
 pub(super) fn run(
     settings: &Settings,
-    sender: &mut Sender,
+    sender: &mut dyn Outlet,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
     let standard_input = [Path::new("-").to_path_buf()];
@@ -61,7 +62,7 @@ pub(super) fn forward(
     reader: Box<dyn Read + Send>,
     name: &str,
     file: Option<&str>,
-    sender: &mut Sender,
+    sender: &mut dyn Outlet,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
     let (chunks, received) = sync_channel(CHUNKS_QUEUED);
@@ -120,7 +121,7 @@ struct Batches<'a> {
     lines: u64,
     name: &'a str,
     file: Option<&'a str>,
-    sender: &'a mut Sender,
+    sender: &'a mut dyn Outlet,
     totals: &'a mut Totals,
 }
 
@@ -186,9 +187,13 @@ impl Batches<'_> {
     }
 
     fn send_batch(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
+        let origin = Origin {
+            file: self.file,
+            position: None,
+        };
         let taken = self
             .sender
-            .send(batch, self.file)
+            .send(batch, &origin)
             .map_err(ForwardError::Send)?;
         self.totals
             .add(&taken, batch.len(), self.name, self.lines + 1);

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::position::{Identity, Position, StateFile};
+use super::sender::Outlet;
 use super::watched::Watched;
-use super::{ForwardError, SendError, Sender, Settings, Totals};
+use super::{ForwardError, SendError, Settings, Totals};
 use crate::input;
 use crate::terminal::note;
 
@@ -35,10 +36,10 @@ const FILES_MAX: usize = 4096;
 pub(super) fn run(
     settings: &Settings,
     state: &Path,
-    sender: &mut Sender,
+    sender: &mut dyn Outlet,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
-    let mut tail = Tail::open(&settings.inputs, state, Instant::now())?;
+    let mut tail = Tail::open(&settings.inputs, state, sender.positions(), Instant::now())?;
     let pause = sender.pause().clone();
     while !pause.is_stopped() {
         match tail.poll(Instant::now(), sender, totals) {
@@ -71,6 +72,7 @@ impl Tail {
     pub(super) fn open(
         inputs: &[PathBuf],
         state: &Path,
+        others: Vec<Position>,
         now: Instant,
     ) -> Result<Tail, ForwardError> {
         if inputs.is_empty() || inputs.iter().any(|input| input.as_os_str() == "-") {
@@ -80,7 +82,9 @@ impl Tail {
             .iter()
             .map(|input| pattern(input))
             .collect::<Result<_, _>>()?;
-        let (state, remembered) = StateFile::open(state)?;
+        let (state, mut remembered) = StateFile::open(state)?;
+        // What reached the spool may be farther than what was remembered here.
+        remembered.extend(others);
         let mut tail = Tail {
             patterns,
             state,
@@ -97,7 +101,7 @@ impl Tail {
     pub(super) fn poll(
         &mut self,
         now: Instant,
-        sender: &mut Sender,
+        sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<bool, ForwardError> {
         if self.discover_after.is_none_or(|after| now >= after) {
@@ -117,7 +121,7 @@ impl Tail {
     fn follow_all(
         &mut self,
         now: Instant,
-        sender: &mut Sender,
+        sender: &mut dyn Outlet,
         totals: &mut Totals,
         moved: &mut bool,
     ) -> Result<(), ForwardError> {

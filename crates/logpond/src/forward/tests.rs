@@ -14,7 +14,7 @@ use super::*;
 
 /// How the server behaves towards one request.
 #[derive(Clone, Copy)]
-enum Say {
+pub(super) enum Say {
     /// Accepts all lines.
     Yes,
     /// Accepts all lines but the first.
@@ -32,20 +32,20 @@ enum Say {
 }
 
 /// What a server got: query and body of each request that it answered with success.
-type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+pub(super) type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
 /// The name of the batch in each request.
-type Names = Arc<Mutex<Vec<BatchId>>>;
+pub(super) type Names = Arc<Mutex<Vec<BatchId>>>;
 
-struct Server {
+pub(super) struct Server {
     address: SocketAddr,
     received: Received,
-    names: Names,
+    pub(super) names: Names,
 }
 
 impl Server {
     /// A server that says these things in turn, and yes from then on.
-    fn start(script: &[Say]) -> Server {
+    pub(super) fn start(script: &[Say]) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Server {
             address: listener.local_addr().unwrap(),
@@ -67,17 +67,27 @@ impl Server {
         server
     }
 
+    /// A server that is not there: nobody listens.
+    pub(super) fn gone() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server {
+            address: listener.local_addr().unwrap(),
+            received: Arc::default(),
+            names: Arc::default(),
+        }
+    }
+
     fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    fn text(&self) -> Vec<u8> {
+    pub(super) fn text(&self) -> Vec<u8> {
         let received = self.received.lock().unwrap();
         received.iter().flat_map(|(_, body)| body.clone()).collect()
     }
 
     /// Sequence and attempt of the batch in each request, all of one epoch.
-    fn names(&self) -> Vec<(u64, u32)> {
+    pub(super) fn names(&self) -> Vec<(u64, u32)> {
         let names = self.names.lock().unwrap();
         let epoch = names.first().map(|id| id.epoch);
         assert!(names.iter().all(|id| Some(id.epoch) == epoch));
@@ -158,7 +168,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
     stream.write_all(text.as_bytes()).is_ok() && !matches!(say, Say::Half)
 }
 
-fn settings(servers: &[&Server]) -> Settings {
+pub(super) fn settings(servers: &[&Server]) -> Settings {
     Settings {
         access: Access::default(),
         addresses: servers
@@ -173,6 +183,7 @@ fn settings(servers: &[&Server]) -> Settings {
             longest: Duration::from_millis(4),
             give_up_after: Some(Duration::from_secs(30)),
         },
+        spool: None,
         quiet: true,
     }
 }
@@ -337,6 +348,7 @@ impl Bench {
         Tail::open(
             &[self.path(pattern)],
             &self.path("state/positions.json"),
+            Vec::new(),
             self.now,
         )
         .unwrap()
@@ -475,6 +487,7 @@ fn positions_that_make_no_sense_cost_repetition_only() {
     let second = Tail::open(
         &[bench.path("a.log")],
         &bench.path("state/positions.json"),
+        Vec::new(),
         bench.now,
     );
     assert!(matches!(second, Err(ForwardError::StateInUse(_))));
@@ -484,9 +497,46 @@ fn positions_that_make_no_sense_cost_repetition_only() {
 fn tail_needs_files() {
     let state = Path::new("/nowhere/state");
     for inputs in [vec![], vec![PathBuf::from("-")]] {
-        let tail = Tail::open(&inputs, state, Instant::now());
+        let tail = Tail::open(&inputs, state, Vec::new(), Instant::now());
         assert!(matches!(tail, Err(ForwardError::NothingToTail)));
     }
-    let tail = Tail::open(&["/tmp/a[".into()], state, Instant::now());
+    let tail = Tail::open(&["/tmp/a[".into()], state, Vec::new(), Instant::now());
     assert!(matches!(tail, Err(ForwardError::Pattern { .. })));
+}
+
+/// Lines that reached the spool are not read again, also if their position was not remembered.
+#[test]
+fn positions_are_known_from_the_spool() {
+    let bench = Bench::new();
+    bench.append("a.log", "1\n2\n");
+    let mut settings = settings(&[&bench.server]);
+    settings.backoff.give_up_after = Some(Duration::ZERO);
+    let of = SpoolSettings {
+        path: bench.path("spool"),
+        bytes_max: 4 << 20,
+        drops_when_full: false,
+    };
+    let open = |settings: &Settings| {
+        let sender = Sender::new(settings, pause(), Producer::new().unwrap());
+        spool::Spool::open(&of, &[], sender, Producer::new().unwrap()).unwrap()
+    };
+    let follow = |mut spool: spool::Spool, state: &str| {
+        let inputs = [bench.path("a.log")];
+        let positions = spool.positions();
+        let mut tail = Tail::open(&inputs, &bench.path(state), positions, bench.now).unwrap();
+        let mut totals = Totals::default();
+        while tail.poll(bench.now, &mut spool, &mut totals).unwrap() {}
+        spool.finish().unwrap()
+    };
+    // Nobody takes them: they stay in the spool, and the positions are lost.
+    let mut unreachable = settings.clone();
+    unreachable.addresses = vec![Address::parse(&Server::gone().url()).unwrap()];
+    assert_eq!(follow(open(&unreachable), "first.json").rest.0, 2);
+    bench.append("a.log", "3\n");
+    assert_eq!(follow(open(&settings), "second.json").rest.0, 0);
+    assert_eq!(bench.server.text(), b"1\n2\n3\n");
+    // The spool is empty by now; its marks remember.
+    bench.append("a.log", "4\n");
+    follow(open(&settings), "third.json");
+    assert_eq!(bench.server.text(), b"1\n2\n3\n4\n");
 }

@@ -10,7 +10,8 @@ use logpond_record::limits::LINE_BYTES_MAX;
 
 use super::cutter::{BATCH_BYTES, count_lines, first_batch};
 use super::position::{Fingerprint, Identity, Position};
-use super::{ForwardError, Sender, Totals};
+use super::sender::{Origin, Outlet};
+use super::{ForwardError, Totals};
 use crate::terminal::note;
 
 /// Batches sent of one file before the next file has its turn.
@@ -80,13 +81,27 @@ impl Watched {
         }
     }
 
+    /// How far the file is read with a batch.
+    fn position_behind(&self, batch: &[u8]) -> io::Result<Position> {
+        let offset = self.offset + batch.len() as u64;
+        let fingerprint = match self.fingerprint.is_whole() {
+            true => self.fingerprint,
+            false => Fingerprint::of(&self.file, offset)?,
+        };
+        Ok(Position {
+            fingerprint,
+            offset,
+            ..self.position()
+        })
+    }
+
     /// Sends what is new, up to the last whole line or, `to_the_end`, all of it. True if anything
     /// was sent.
     pub(super) fn follow(
         &mut self,
         to_the_end: bool,
         now: Instant,
-        sender: &mut Sender,
+        sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<bool, ForwardError> {
         let mut moved = false;
@@ -165,7 +180,7 @@ impl Watched {
     fn send(
         &mut self,
         batch: &[u8],
-        sender: &mut Sender,
+        sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
         let name = self.path.to_string_lossy().into_owned();
@@ -181,9 +196,14 @@ impl Watched {
             self.is_skipping = !is_ended;
             self.lines += 1;
         } else {
-            let taken = sender
-                .send(batch, Some(&name))
-                .map_err(ForwardError::Send)?;
+            let position = self
+                .position_behind(batch)
+                .map_err(|e| self.unreadable(e))?;
+            let origin = Origin {
+                file: Some(&name),
+                position: Some(&position),
+            };
+            let taken = sender.send(batch, &origin).map_err(ForwardError::Send)?;
             totals.add(&taken, batch.len(), &name, self.lines + 1);
             self.lines += count_lines(batch);
         }

@@ -23,4 +23,5 @@ mod process;
 mod proxy;
 mod readers;
 mod resends;
+mod spool;
 mod tracing;

@@ -15,7 +15,7 @@ const LINES: usize = 50_000;
 /// How often the server is killed meanwhile.
 const KILLS: usize = 4;
 
-fn line(n: usize) -> String {
+pub(crate) fn line(n: usize) -> String {
     format!(
         "{{\"_msg\":\"resend\",\"n\":{n},\"pad\":\"{}\"}}\n",
         "x".repeat(560)
@@ -33,7 +33,7 @@ fn forward(url: &str) -> Child {
 }
 
 /// Asserts that each of so many lines is there once.
-fn assert_each_once(pond: &Pond, lines: usize) {
+pub(crate) fn assert_each_once(pond: &Pond, lines: usize) {
     let output = Command::new(program())
         .args([
             "query",
