@@ -116,6 +116,12 @@ pub struct Serve {
     /// Ask for a token also where only this machine can connect.
     #[arg(long)]
     pub require_token: bool,
+    /// The certificate of HTTP, in PEM [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_certificate: Option<String>,
+    /// The private key of that certificate, in PEM [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_key: Option<String>,
 }
 
 /// Flags of `logpond forward`.
@@ -186,7 +192,7 @@ pub struct Server {
     pub access: Access,
 }
 
-/// What is shown to servers. Secrets are in files or in variables, since everybody on a machine
+/// What is shown to servers, and which are believed. Secrets are in files or in variables, since everybody on a machine
 /// can read command lines.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Access {
@@ -199,6 +205,15 @@ pub struct Access {
         value_hint = ValueHint::FilePath
     )]
     pub token_file: Option<PathBuf>,
+    /// Authorities to trust at https addresses, in PEM [default: those of the system].
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LOGPOND_CA_FILE",
+        hide_env_values = true,
+        value_hint = ValueHint::FilePath
+    )]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Which records are meant. All conditions must hold.
@@ -582,6 +597,8 @@ impl Serve {
             ("line-bytes-max", &self.line_bytes_max),
             ("ready-file", &self.ready_file),
             ("tokens", &self.tokens),
+            ("tls-certificate", &self.tls_certificate),
+            ("tls-key", &self.tls_key),
         ];
         let mut given: Vec<_> = texts
             .into_iter()

@@ -8,13 +8,14 @@ mod access;
 mod address;
 mod answer;
 mod error;
+mod trust;
 
 use std::time::Duration;
 
 pub use access::{Access, TOKEN_VARIABLE};
 pub use address::{Address, encode};
 pub use answer::{Answer, Item, Progress, Trailer};
-pub use error::ClientError;
+pub use error::{ClientError, describe};
 
 /// The server that is asked when none is named.
 pub const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7650";
@@ -34,7 +35,11 @@ pub type Parameters = Vec<(&'static str, String)>;
 /// The agent that requests go through; `answer_timeout` bounds the wait for the head of an answer,
 /// and `access` is shown with each.
 pub fn agent(answer_timeout: Option<Duration>, access: &Access) -> ureq::Agent {
-    ureq::Agent::config_builder()
+    let mut config = ureq::Agent::config_builder();
+    if let Some(tls) = access.tls() {
+        config = config.tls_config(tls);
+    }
+    config
         .http_status_as_error(false)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_recv_response(answer_timeout)
@@ -57,14 +62,11 @@ pub struct Client {
 
 impl Client {
     /// A client of the server at this address, which is shown `access`.
-    ///
-    /// # Errors
-    /// When the address is none.
-    pub fn new(address: &str, access: &Access) -> Result<Client, ClientError> {
-        Ok(Client {
+    pub fn new(address: Address, access: &Access) -> Client {
+        Client {
             agent: agent(None, access),
-            address: Address::parse(address)?,
-        })
+            address,
+        }
     }
 
     /// The address it asks.
@@ -88,10 +90,7 @@ impl Client {
         &self,
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Answer, ClientError> {
-        let response = response.map_err(|source| ClientError::Unreachable {
-            address: self.address.to_string(),
-            source: Box::new(source),
-        })?;
+        let response = response.map_err(|source| ClientError::no_answer(&self.address, source))?;
         let status = response.status().as_u16();
         let body = response.into_body();
         if matches!(status, 200 | 202) {

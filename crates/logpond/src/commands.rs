@@ -21,7 +21,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use crate::cli::{self, Cli, Command, Server};
-use crate::client::{Access, Client, TOKEN_VARIABLE};
+use crate::client::{Access, Address, Client, TOKEN_VARIABLE};
 use crate::settings::unknown_variables;
 use crate::terminal::{complain, note};
 
@@ -103,14 +103,20 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
 
 /// A client of the server that is named, which is shown what was given for it.
 fn client(server: &Server) -> Result<Client, Failure> {
-    Ok(Client::new(&server.addr, &access(&server.access)?)?)
+    let address = Address::parse(&server.addr)?;
+    let access = access(&server.access, std::slice::from_ref(&address))?;
+    Ok(Client::new(address, &access))
 }
 
-/// What servers are shown.
-fn access(args: &cli::Access) -> Result<Access, Failure> {
+/// What the servers at these addresses are shown, and how they are believed.
+fn access(args: &cli::Access, addresses: &[Address]) -> Result<Access, Failure> {
     let token = variable(TOKEN_VARIABLE).filter(|token| !token.is_empty());
     let token = token.as_ref().map(|token| token.to_string_lossy());
-    Ok(Access::new(args.token_file.as_deref(), token.as_deref())?)
+    let mut access = Access::new(args.token_file.as_deref(), token.as_deref())?;
+    if addresses.iter().any(Address::is_encrypted) {
+        access.trust(args.ca_file.as_deref())?;
+    }
+    Ok(access)
 }
 
 /// Reads an environment variable.

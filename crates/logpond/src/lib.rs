@@ -8,7 +8,7 @@
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
 //! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run
 //! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies; `lp-watch` notices files
-//! that change under the server: tokens.
+//! that change under the server: tokens and certificates.
 
 pub mod cli;
 pub mod settings;

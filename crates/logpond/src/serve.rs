@@ -82,12 +82,12 @@ impl Server {
         let disk = RealDisk::create(&settings.data).map_err(ServeError::Data)?;
         let lock = disk.lock().map_err(ServeError::Data)?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
+        let metrics = Arc::new(Metrics::default());
+        let access = Access::start(settings, &metrics)?;
         let listeners = Listeners::bind(settings)?;
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
-        let metrics = Arc::new(Metrics::default());
         expose_recovery(&metrics, &recovered);
-        let access = Access::start(settings, &addresses, &metrics)?;
 
         let journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
@@ -134,6 +134,7 @@ impl Server {
             line_bytes_max: limit,
             ends_by_signal,
             watcher: access.watcher(),
+            tls: access.tls(),
         };
         let runtime = start_runtime(parts)?;
         Ok(Server {

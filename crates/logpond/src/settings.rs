@@ -23,6 +23,7 @@ pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_r
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
+use crate::net::tls::CertificateFiles;
 use crate::tokens::Token;
 
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
@@ -51,7 +52,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 14] = [
+pub const TABLE: [Setting; 16] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -62,7 +63,7 @@ pub const TABLE: [Setting; 14] = [
         name: "http",
         form: "ADDR",
         default: "127.0.0.1:7650",
-        doc: "Address of the HTTP interface: the page, the API and the metrics. It cannot be off.",
+        doc: "Address of the HTTP interface: the page, the API and the metrics. It cannot be off. Where other machines can reach it, it needs a certificate and tokens, or `insecure`.",
     },
     Setting {
         name: "fast",
@@ -122,7 +123,7 @@ pub const TABLE: [Setting; 14] = [
         name: "insecure",
         form: "true|false",
         default: "false",
-        doc: "Allows addresses that other machines can reach, although nothing is encrypted or authenticated.",
+        doc: "Allows addresses that other machines can reach although nothing there is encrypted or authenticated.",
     },
     Setting {
         name: "tokens",
@@ -135,6 +136,18 @@ pub const TABLE: [Setting; 14] = [
         form: "true|false",
         default: "false",
         doc: "Asks for a token also where only this machine can connect, and with `insecure`. HTTP only: raw TCP and syslog know no tokens.",
+    },
+    Setting {
+        name: "tls-certificate",
+        form: "FILE|off",
+        default: "off",
+        doc: "The certificate of HTTP in PEM, followed by those between it and an authority; HTTP is then encrypted. Changed files are taken in while the server runs.",
+    },
+    Setting {
+        name: "tls-key",
+        form: "FILE|off",
+        default: "off",
+        doc: "The private key of that certificate in PEM.",
     },
 ];
 
@@ -263,14 +276,26 @@ impl fmt::Display for SettingsError {
                 origin,
                 name,
                 address,
-            } => write!(
-                f,
-                "{origin}: other machines could reach {name} at {address}, and nothing there is \
-                 encrypted or authenticated. Either stay on this machine: --{name} 127.0.0.1:{port} \
-                 (and put a proxy with TLS before it); or, in a network you trust: --{name} \
-                 {address} --insecure",
-                port = address.port()
-            ),
+            } => {
+                write!(
+                    f,
+                    "{origin}: other machines could reach {name} at {address}, and nothing there \
+                     is encrypted or authenticated. Either stay on this machine: --{name} \
+                     127.0.0.1:{}; or ",
+                    address.port()
+                )?;
+                f.write_str(match *name {
+                    "http" => {
+                        "give it a certificate and a token: --tls-certificate FILE --tls-key FILE, \
+                         and logpond token create --role admin"
+                    }
+                    _ => "take the lines in by HTTP, which can be encrypted: logpond forward",
+                })?;
+                write!(
+                    f,
+                    "; or, in a network you trust: --{name} {address} --insecure"
+                )
+            }
             SettingsError::NoHome => f.write_str(
                 "there is no place for the data: neither HOME nor STATE_DIRECTORY is set; \
                  say it by --data DIR",
@@ -319,6 +344,15 @@ pub struct Settings {
     pub tokens: PathBuf,
     /// Whether HTTP asks for a token wherever it listens.
     pub require_token: bool,
+    /// The certificate of HTTP; without one it is not encrypted.
+    pub tls: Option<CertificateFiles>,
+}
+
+impl Settings {
+    /// Whether other machines can reach HTTP, and so must show a token.
+    pub fn is_http_guarded(&self) -> bool {
+        !self.http.ip().is_loopback() && !self.insecure
+    }
 }
 
 /// What the commands need that work on a server's files beside it.
@@ -459,8 +493,10 @@ impl Settings {
         let values = Values(given);
         let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
         let insecure = values.read("insecure", truth)?;
+        let tls = values.certificate_files()?;
         let address = |name, port| values.address(name, port, insecure);
-        let http = address("http", 7650)?.ok_or_else(|| {
+        let http = values.address("http", 7650, insecure || tls.is_some())?;
+        let http = http.ok_or_else(|| {
             values.refuse(
                 "http",
                 "HTTP cannot be off: the commands need it".to_string(),
@@ -484,6 +520,7 @@ impl Settings {
             insecure,
             tokens,
             require_token: values.read("require-token", truth)?,
+            tls,
         })
     }
 }
@@ -551,6 +588,27 @@ impl Values<'_> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, SettingsError> {
         parse(self.given(name).text.trim()).map_err(|reason| self.refuse(name, reason))
+    }
+
+    /// Certificate and key of HTTP: both or none.
+    fn certificate_files(&self) -> Result<Option<CertificateFiles>, SettingsError> {
+        let file = |name| {
+            let given = self.given(name);
+            let is_on = !matches!(given.text.trim(), "off" | "");
+            is_on.then(|| PathBuf::from(given.text))
+        };
+        match (file("tls-certificate"), file("tls-key")) {
+            (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(self.refuse(
+                "tls-certificate",
+                "its key is missing: name it by tls-key".to_string(),
+            )),
+            (None, Some(_)) => Err(self.refuse(
+                "tls-key",
+                "its certificate is missing: name it by tls-certificate".to_string(),
+            )),
+        }
     }
 
     fn address(

@@ -72,6 +72,8 @@ fn deny() -> Outcome<()> {
     let Some(mut command) = cargo_deny() else {
         return missing("cargo-deny", "licences and bans were not checked");
     };
+    // It looks at the packages of all platforms, of which a build has only its own.
+    check(cargo().args(["fetch", "--locked", "--quiet"]))?;
     check(command.args(["--offline", "check", "licenses", "bans", "sources"]))
 }
 

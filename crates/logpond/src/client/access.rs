@@ -1,4 +1,4 @@
-//! What a client shows to servers.
+//! What a client shows to servers, and which of them it believes.
 
 use std::fmt;
 use std::fs::File;
@@ -7,9 +7,10 @@ use std::path::Path;
 
 use ureq::http::{HeaderValue, Request, Response, header};
 use ureq::middleware::{Middleware, MiddlewareNext};
+use ureq::tls::TlsConfig;
 use ureq::{Body, SendBody};
 
-use super::ClientError;
+use super::{ClientError, trust};
 
 /// The variable that holds a token.
 pub const TOKEN_VARIABLE: &str = "LOGPOND_TOKEN";
@@ -17,11 +18,13 @@ pub const TOKEN_VARIABLE: &str = "LOGPOND_TOKEN";
 /// The longest file that can hold a token; ours have 45 bytes, other servers' may be longer.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-/// What is shown to servers. Nothing by default.
+/// What is shown to servers, and which are believed. Nothing and nobody by default.
 #[derive(Clone, Default)]
 pub struct Access {
     /// The value of the header, marked so that it is not printed.
     authorization: Option<HeaderValue>,
+    /// There is none where no address needs it: the authorities of a system are a megabyte.
+    tls: Option<TlsConfig>,
 }
 
 impl fmt::Debug for Access {
@@ -50,7 +53,23 @@ impl Access {
         value.set_sensitive(true);
         Ok(Access {
             authorization: Some(value),
+            tls: None,
         })
+    }
+
+    /// Believes servers whose certificate is of an authority in this file, or without one of an
+    /// authority that the system trusts.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or the system trusts nobody.
+    pub fn trust(&mut self, authorities: Option<&Path>) -> Result<(), ClientError> {
+        self.tls = Some(trust::tls_config(authorities)?);
+        Ok(())
+    }
+
+    /// How encrypted connections are made.
+    pub(super) fn tls(&self) -> Option<TlsConfig> {
+        self.tls.clone()
     }
 }
 

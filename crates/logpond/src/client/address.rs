@@ -11,21 +11,17 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads `http://HOST:PORT[/PREFIX]`, `HOST:PORT`, `HOST` or `:PORT`.
+    /// Reads `http://HOST:PORT[/PREFIX]`, the same with `https`, `HOST:PORT`, `HOST` or `:PORT`.
     pub fn parse(text: &str) -> Result<Address, ClientError> {
         let refuse = |reason| ClientError::Address {
             text: text.to_string(),
             reason,
         };
-        let rest = match text.trim().split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => {
-                return Err(refuse(
-                    "https is not spoken yet; use http, or a local TLS proxy",
-                ));
-            }
-            Some(_) => return Err(refuse("expected http://HOST:PORT")),
-            None => text.trim(),
+        let (scheme, rest) = match text.trim().split_once("://") {
+            Some(("http", rest)) => ("http", rest),
+            Some(("https", rest)) => ("https", rest),
+            Some(_) => return Err(refuse("expected http://HOST:PORT or https://HOST:PORT")),
+            None => ("http", text.trim()),
         };
         let rest = rest.trim_end_matches('/');
         let (authority, prefix) = match rest.find('/') {
@@ -43,13 +39,18 @@ impl Address {
         if !has_port {
             authority.push_str(":7650");
         }
-        let base = format!("http://{authority}{prefix}");
+        let base = format!("{scheme}://{authority}{prefix}");
         match base.parse::<ureq::http::Uri>() {
             Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none() => {
                 Ok(Address { base })
             }
             _ => Err(refuse("expected http://HOST:PORT")),
         }
+    }
+
+    /// Whether connections to it are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.base.starts_with("https:")
     }
 
     /// The URL of a path below the address.

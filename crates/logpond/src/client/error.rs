@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::Address;
+use crate::net::tls::{self, TlsError};
+
 /// Why a question got no answer.
 #[derive(Debug)]
 pub enum ClientError {
@@ -26,6 +29,19 @@ pub enum ClientError {
     NoToken {
         /// The file or the variable.
         origin: String,
+    },
+    /// The authorities to trust cannot be read.
+    Authorities(TlsError),
+    /// The system trusts no authority.
+    NoAuthorities,
+    /// The server could not be believed, or does not believe this client.
+    Tls {
+        /// The server.
+        address: String,
+        /// What is wrong.
+        reason: String,
+        /// What to do about it.
+        hint: Option<&'static str>,
     },
     /// No answer came.
     Unreachable {
@@ -56,6 +72,22 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// The error of a request that got no answer.
+    pub fn no_answer(address: &Address, source: ureq::Error) -> ClientError {
+        let address = address.to_string();
+        match tls::tls_error_of_request(&source) {
+            Some(error) => ClientError::Tls {
+                address,
+                reason: tls::explain(error),
+                hint: hint(error),
+            },
+            None => ClientError::Unreachable {
+                address,
+                source: Box::new(source),
+            },
+        }
+    }
+
     /// The refusal in the body of an answer, which may be anything.
     pub fn refused(status: u16, body: &[u8]) -> ClientError {
         #[derive(Deserialize)]
@@ -103,6 +135,24 @@ impl fmt::Display for ClientError {
                 f,
                 "{origin} holds no token: expected one word, as 'logpond token create' prints it"
             ),
+            ClientError::Authorities(error) => {
+                write!(f, "the authorities to trust (--ca-file): {error}")
+            }
+            ClientError::NoAuthorities => f.write_str(
+                "this system has no list of trusted authorities (ca-certificates); name a file \
+                 with those to trust by --ca-file or LOGPOND_CA_FILE",
+            ),
+            ClientError::Tls {
+                address,
+                reason,
+                hint,
+            } => {
+                write!(f, "no safe connection to {address}: {reason}")?;
+                match hint {
+                    Some(hint) => write!(f, "; {hint}"),
+                    None => Ok(()),
+                }
+            }
             ClientError::Unreachable { address, .. } => write!(
                 f,
                 "no server answers at {address}; start one by 'logpond serve', or name another \
@@ -132,10 +182,28 @@ impl fmt::Display for ClientError {
     }
 }
 
+/// What the user can do about a handshake that failed, where it is this end's to do.
+fn hint(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    match error {
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            Some("name the file of its authority by --ca-file or LOGPOND_CA_FILE")
+        }
+        rustls::Error::InvalidMessage(_) => Some("ask at http:// instead of https://"),
+        _ => None,
+    }
+}
+
+/// A failed request in words: of TLS, in ours.
+pub fn describe(error: &ureq::Error) -> String {
+    tls::tls_error_of_request(error).map_or_else(|| error.to_string(), tls::explain)
+}
+
 impl std::error::Error for ClientError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ClientError::Unreachable { source, .. } => Some(source.as_ref()),
+            ClientError::Authorities(error) => error.source(),
             ClientError::TokenFile { source, .. } | ClientError::Broken(Some(source)) => {
                 Some(source)
             }

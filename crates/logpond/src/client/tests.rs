@@ -9,6 +9,7 @@ fn addresses() {
     let table = [
         ("http://127.0.0.1:1", "http://127.0.0.1:1"),
         ("http://web-1/logs/", "http://web-1:7650/logs"),
+        ("https://web-1", "https://web-1:7650"),
         ("web-1:80", "http://web-1:80"),
         (":80", "http://127.0.0.1:80"),
         ("[::1]", "http://[::1]:7650"),
@@ -17,7 +18,7 @@ fn addresses() {
     for (text, want) in table {
         assert_eq!(Address::parse(text).unwrap().to_string(), want);
     }
-    for text in ["", "https://a", "ftp://a", "a b", "http://", "a?b=1"] {
+    for text in ["", "https://", "ftp://a", "a b", "http://", "a?b=1"] {
         assert!(Address::parse(text).is_err(), "{text}");
     }
     let url = Address::parse(":1")

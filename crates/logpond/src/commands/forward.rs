@@ -79,8 +79,8 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         (true, None) => Some(state_default()?),
     };
     Ok(Settings {
+        access: access(&args.access, &addresses)?,
         addresses,
-        access: access(&args.access)?,
         inputs: args.files,
         tail,
         labels,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::position::Position;
 use super::producer::Producer;
 use super::{Pause, Settings};
-use crate::client::{Address, BATCH_HEADER, ClientError, agent, encode, read_error};
+use crate::client::{Address, BATCH_HEADER, ClientError, agent, describe, encode, read_error};
 use crate::terminal::note;
 
 /// How long a server may take to answer a batch: a disk that syncs slower than this is broken.
@@ -268,7 +268,7 @@ impl Sender {
         };
         let response = match request.send(batch.lines) {
             Ok(response) => response,
-            Err(error) => return failed(error.to_string(), None, was_connected(&error)),
+            Err(error) => return failed(describe(&error), None, was_connected(&error)),
         };
         let status = response.status().as_u16();
         let retry_after = response

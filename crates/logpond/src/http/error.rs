@@ -11,6 +11,7 @@ use crate::ingest::Refused;
 pub(super) enum Kind {
     BadRequest,
     BadQuery,
+    TlsRequired,
     TokenMissing,
     TokenRefused,
     RoleMissing,
@@ -35,6 +36,7 @@ impl Kind {
         match self {
             Kind::BadRequest => (StatusCode::BAD_REQUEST, "bad_request", None),
             Kind::BadQuery => (StatusCode::BAD_REQUEST, "bad_query", None),
+            Kind::TlsRequired => (StatusCode::BAD_REQUEST, "tls_required", None),
             Kind::TokenMissing => (StatusCode::UNAUTHORIZED, "token_missing", None),
             Kind::TokenRefused => (StatusCode::UNAUTHORIZED, "token_refused", None),
             Kind::RoleMissing => (StatusCode::FORBIDDEN, "role_missing", None),

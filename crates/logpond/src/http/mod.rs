@@ -31,13 +31,15 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
@@ -47,6 +49,7 @@ pub use rows::{QUERIES_MAX, QueryThreads};
 
 use crate::ingest::Ingest;
 use crate::net;
+use crate::net::tls::{Acceptor, Incoming};
 use crate::query::Engine;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -114,14 +117,44 @@ impl App {
     }
 }
 
-/// Serves one connection to its end; after a stop was asked for, to the end of its request.
-pub async fn serve_connection(
+/// Serves an accepted connection to its end: with `tls` after its handshake, and only if there is
+/// one.
+pub async fn serve_accepted(
     stream: TcpStream,
-    _peer: IpAddr,
     context: net::Context,
     app: Arc<App>,
+    tls: Option<Arc<Acceptor>>,
 ) {
-    let service = service_fn(move |request| router::answer(app.clone(), request));
+    let Some(tls) = tls else {
+        let service = service_fn(move |request| router::answer(app.clone(), request));
+        return serve_connection(stream, context, service).await;
+    };
+    let mut shutdown = context.shutdown.clone();
+    let incoming = tokio::select! {
+        incoming = tls.accept(stream) => incoming,
+        () = shutdown.stopping() => return,
+    };
+    match incoming {
+        Ok(Incoming::Tls(stream)) => {
+            let service = service_fn(move |request| router::answer(app.clone(), request));
+            serve_connection(*stream, context, service).await;
+        }
+        Ok(Incoming::Plain(stream)) => {
+            let service = service_fn(move |_| router::refuse_plain(app.clone()));
+            serve_connection(stream, context, service).await;
+        }
+        // The peer was told, and it is counted.
+        Err(_) => {}
+    }
+}
+
+/// Serves one connection to its end; after a stop was asked for, to the end of its request.
+async fn serve_connection<I, S>(stream: I, context: net::Context, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: Service<Request<hyper::body::Incoming>, Response = Response<body::Body>, Error = Infallible>,
+    S::Future: 'static,
+{
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
@@ -74,6 +74,17 @@ pub(super) async fn answer(
         .unwrap_or_else(ApiError::into_response);
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
+    Ok(response)
+}
+
+/// Answers a request that came unencrypted where encryption is on.
+pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infallible> {
+    let mut error = ApiError::new(Kind::TlsRequired, "this address speaks TLS only");
+    error.hint = Some("ask at https:// instead of http://".to_owned());
+    app.metrics.http_answers[3].add(1);
+    let mut response = error.into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
     Ok(response)
 }
 

@@ -12,6 +12,7 @@ use super::error::Kind;
 use super::rows::{RANGE_DEFAULT_NS, SCOPE_PARAMS};
 use super::*;
 use crate::ingest::ROOM_WAIT_MAX;
+use crate::net::tls;
 use crate::query::{CONTEXT_ROWS_MAX, MISSING_MAX};
 
 const PAGE: &str = include_str!("../../../../docs/http.md");
@@ -21,7 +22,8 @@ const PAGE: &str = include_str!("../../../../docs/http.md");
 fn kind_after(kind: Kind) -> Option<Kind> {
     Some(match kind {
         Kind::BadRequest => Kind::BadQuery,
-        Kind::BadQuery => Kind::TokenMissing,
+        Kind::BadQuery => Kind::TlsRequired,
+        Kind::TlsRequired => Kind::TokenMissing,
         Kind::TokenMissing => Kind::TokenRefused,
         Kind::TokenRefused => Kind::RoleMissing,
         Kind::RoleMissing => Kind::ForeignOrigin,
@@ -130,6 +132,8 @@ fn the_page_has_the_limits() {
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
         net::CONNECTIONS_MAX.to_string(),
+        tls::HANDSHAKES_MAX.to_string(),
+        seconds(tls::HANDSHAKE_TIME_MAX),
         HEADERS_MAX.to_string(),
         seconds(HEADER_TIME_MAX),
     ];

@@ -12,6 +12,7 @@ mod framing;
 mod gather;
 mod stream;
 mod udp;
+pub mod tls;
 #[cfg(test)]
 mod tests;
 

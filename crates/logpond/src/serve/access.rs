@@ -1,18 +1,20 @@
-//! Who may ask over HTTP, and the thread that watches the files that say so.
+//! Who may ask over HTTP and how it is encrypted, and the thread that watches the files that say so.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Addresses, ServeError};
+use super::ServeError;
 use crate::clock;
+use crate::net::tls::{self, Acceptor};
 use crate::settings::Settings;
 use crate::telemetry::{Metrics, warn};
 use crate::tokens::{self, Guard, Tokens, WatchedTokens};
 use crate::watch::{self, Stamp, WatchThread, Watched, Watcher};
 
-/// What decides over requests, kept up to date.
+/// What decides over connections and requests, kept up to date.
 pub(super) struct Access {
     guard: Arc<Guard>,
+    tls: Option<Arc<Acceptor>>,
     /// There is none where no file is to be watched.
     watch: Option<WatchThread>,
 }
@@ -21,37 +23,37 @@ impl Access {
     /// Reads what the settings name, and begins to watch it.
     ///
     /// # Errors
-    /// When a file cannot be used, or the system gives no thread.
-    pub(super) fn start(
-        settings: &Settings,
-        addresses: &Addresses,
-        metrics: &Arc<Metrics>,
-    ) -> Result<Access, ServeError> {
+    /// When a file cannot be used, other machines could connect and nobody has a token, or the
+    /// system gives no thread.
+    pub(super) fn start(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Access, ServeError> {
         let mut watched: Vec<Box<dyn Watched>> = Vec::new();
-        let is_reachable = !addresses.http.ip().is_loopback() && !settings.insecure;
-        let guard = if is_reachable || settings.require_token {
-            let path = &settings.tokens;
-            let stamp = Stamp::of(path);
-            let tokens = tokens::read(path).map_err(ServeError::Tokens)?;
-            warn_if_useless(&tokens, path);
-            let guard = Arc::new(Guard::new(tokens));
-            let of_guard = guard.clone();
-            let tokens = WatchedTokens::new(of_guard, path.clone(), stamp, metrics.clone());
-            watched.push(Box::new(tokens));
-            guard
-        } else {
-            Arc::new(Guard::open())
+        let guard = match settings.is_http_guarded() || settings.require_token {
+            true => guard(settings, metrics, &mut watched)?,
+            false => Arc::new(Guard::open()),
+        };
+        let tls = match &settings.tls {
+            Some(files) => {
+                let (acceptor, of_files) = tls::https(files, metrics).map_err(ServeError::Tls)?;
+                watched.push(of_files);
+                Some(acceptor)
+            }
+            None => None,
         };
         let watch = match watched.is_empty() {
             true => None,
             false => Some(watch::start(watched).map_err(ServeError::Thread)?),
         };
-        Ok(Access { guard, watch })
+        Ok(Access { guard, tls, watch })
     }
 
     /// What decides over requests.
     pub(super) fn guard(&self) -> Arc<Guard> {
         self.guard.clone()
+    }
+
+    /// What encrypts HTTP, if anything does.
+    pub(super) fn tls(&self) -> Option<Arc<Acceptor>> {
+        self.tls.clone()
     }
 
     /// What has files read again, if there are any to read.
@@ -67,12 +69,36 @@ impl Access {
     }
 }
 
-fn warn_if_useless(tokens: &Tokens, path: &Path) {
-    if tokens.usable(clock::now()) == 0 {
-        warn(&format!(
-            "a token is required, and {} has none that can be used; make one by \
-             'logpond token create --role admin --tokens {0}'",
-            path.display()
-        ));
+fn guard(
+    settings: &Settings,
+    metrics: &Arc<Metrics>,
+    watched: &mut Vec<Box<dyn Watched>>,
+) -> Result<Arc<Guard>, ServeError> {
+    let path = &settings.tokens;
+    let stamp = Stamp::of(path);
+    let tokens = tokens::read(path).map_err(ServeError::Tokens)?;
+    check_use(&tokens, path, settings.is_http_guarded())?;
+    let guard = Arc::new(Guard::new(tokens));
+    let of_guard = guard.clone();
+    let tokens = WatchedTokens::new(of_guard, path.clone(), stamp, metrics.clone());
+    watched.push(Box::new(tokens));
+    Ok(guard)
+}
+
+/// A server that nobody can use is a mistake, or on the machine itself a beginning.
+fn check_use(tokens: &Tokens, path: &Path, is_reachable: bool) -> Result<(), ServeError> {
+    if tokens.usable(clock::now()) > 0 {
+        return Ok(());
     }
+    if is_reachable {
+        return Err(ServeError::NoToken {
+            tokens: path.to_owned(),
+        });
+    }
+    warn(&format!(
+        "a token is required, and {} has none that can be used; make one: \
+         logpond token create --role admin --tokens {0}",
+        path.display()
+    ));
+    Ok(())
 }

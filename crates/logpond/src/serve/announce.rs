@@ -84,6 +84,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "data": settings.data.display().to_string(),
         "addresses": server.addresses.to_json(),
+        "encrypted": settings.tls.is_some(),
         "tokens": server.access.guard().is_required(),
         "start_ms": took.as_millis() as u64,
     });
@@ -110,11 +111,14 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         },
     );
     let mut say = |what: &str, value: String| text.push_str(&format!("  {what:<8}  {value}\n"));
-    say("Page", format!("http://{http}/"));
-    say(
-        "Push",
-        format!("http://{http}/api/v1/push (JSON lines or text)"),
-    );
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    say("Page", format!("{scheme}://{http}/"));
+    let forms = "JSON lines or text";
+    say("Push", format!("{scheme}://{http}/api/v1/push ({forms})"));
     let lines = [(fast, "fast"), (durable, "durable")];
     let lines = lines
         .iter()
@@ -143,15 +147,33 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
             format!("required over HTTP; they are in {tokens}"),
         );
     }
-    let all = [Some(http), fast, durable, syslog_udp, syslog_tcp];
-    text.push_str(if all.iter().flatten().all(|a| a.ip().is_loopback()) {
-        "  Only this machine can connect (loopback).\n"
-    } else {
-        "  Other machines can connect; nothing is encrypted or authenticated (--insecure).\n"
-    });
+    text.push_str(reach(settings, server.addresses));
     text.push_str(
         "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n",
     );
     text.push_str(&format!("ready in {} ms\n", took.as_millis()));
     text
+}
+
+/// Who can connect, and how safely.
+fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
+    let Addresses {
+        http,
+        fast,
+        durable,
+        syslog_udp,
+        syslog_tcp,
+    } = addresses;
+    let is_open = |address: SocketAddr| !address.ip().is_loopback();
+    let raw = [fast, durable, syslog_udp, syslog_tcp];
+    let is_raw_open = raw.into_iter().flatten().any(is_open);
+    match (is_raw_open, is_open(http)) {
+        (false, false) => "  Only this machine can connect (loopback).\n",
+        (false, true) if settings.is_http_guarded() => {
+            "  Other machines can connect, encrypted and with a token.\n"
+        }
+        _ => {
+            "  Other machines can connect, and not all is encrypted and authenticated (--insecure).\n"
+        }
+    }
 }

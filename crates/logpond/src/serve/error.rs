@@ -7,6 +7,7 @@ use logpond_segment::journal::RecoverError;
 
 use crate::ingest::EndError;
 use crate::net::BindError;
+use crate::net::tls::TlsError;
 use crate::tokens::TokenFileError;
 
 /// Why a server does not start, or did not end in order.
@@ -16,6 +17,13 @@ pub enum ServeError {
     Data(io::Error),
     /// An address cannot be bound.
     Bind(BindError),
+    /// The certificate cannot be used.
+    Tls(TlsError),
+    /// Other machines could reach HTTP, and nobody has a token.
+    NoToken {
+        /// The file of tokens.
+        tokens: PathBuf,
+    },
     /// The file of tokens cannot be read.
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
@@ -45,6 +53,13 @@ impl fmt::Display for ServeError {
             }
             ServeError::Bind(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
+            ServeError::Tls(e) => write!(f, "{e}"),
+            ServeError::NoToken { tokens } => write!(
+                f,
+                "other machines could reach http, and {} has no token that can be used; make one: \
+                 logpond token create --role admin --tokens {0}",
+                tokens.display()
+            ),
             ServeError::Recover(_) => f.write_str("the journal cannot be read"),
             ServeError::Thread(_) => f.write_str("the system gives no thread"),
             ServeError::Runtime(_) => f.write_str("the async runtime cannot start"),
@@ -71,8 +86,9 @@ impl error::Error for ServeError {
             ServeError::Recover(source) => Some(source),
             ServeError::Bind(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
+            ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
-            ServeError::Panic => None,
+            ServeError::NoToken { .. } | ServeError::Panic => None,
         }
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Parts {
     pub(super) ends_by_signal: bool,
     /// What SIGHUP asks to look at files again, if there is something to look at.
     pub(super) watcher: Option<Watcher>,
+    /// What encrypts HTTP, if anything does.
+    pub(super) tls: Option<Arc<net::tls::Acceptor>>,
 }
 
 impl Listeners {
@@ -140,6 +142,7 @@ impl Running {
             line_bytes_max,
             ends_by_signal,
             watcher,
+            tls,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
         let context = |intake| net::Context {
@@ -162,8 +165,9 @@ impl Running {
             tasks.spawn(net::serve_udp(socket, context(Intake::SyslogUdp)));
         }
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
-        let serve =
-            move |stream, peer, context| http::serve_connection(stream, peer, context, app.clone());
+        let serve = move |stream, _peer, context| {
+            http::serve_accepted(stream, context, app.clone(), tls.clone())
+        };
         let (context, most) = (context(Intake::Http), net::CONNECTIONS_MAX);
         tasks.spawn(net::accept(listener, context, most, serve));
         tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));

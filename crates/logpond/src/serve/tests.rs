@@ -2,6 +2,7 @@
 
 mod client;
 mod damage;
+mod encrypted;
 mod ends;
 mod http;
 mod lines;
@@ -42,6 +43,7 @@ fn settings(data: &Path) -> Settings {
         insecure: false,
         tokens: data.join("tokens.toml"),
         require_token: false,
+        tls: None,
     }
 }
 

@@ -13,12 +13,13 @@ const SLIP_EDITS_MAX: usize = 3;
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
     "ADDR",
     "CONFIG",
     "PAGER",
     "TOKEN",
     "TOKEN_FILE",
+    "CA_FILE",
     "BLESS",
     "FUZZ_SEED",
     "MUTATIONS",

@@ -1,23 +1,26 @@
 //! Who was let in, and what was read again for it.
 
 use super::exposition::Exposition;
-use super::instrument::Counter;
+use super::instrument::{Counter, Gauge};
 
 /// What is taken in again when its files change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reloaded {
     /// The file of tokens.
     Tokens,
+    /// The certificate of the HTTP listener.
+    HttpCertificate,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 1] = [Reloaded::Tokens];
+const RELOADED: [Reloaded; 2] = [Reloaded::Tokens, Reloaded::HttpCertificate];
 
 impl Reloaded {
     /// The name in labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Reloaded::Tokens => "tokens",
+            Reloaded::HttpCertificate => "http_certificate",
         }
     }
 }
@@ -29,6 +32,39 @@ pub struct ReloadMetrics {
     pub done: Counter,
     /// Bad, so that the earlier state was kept.
     pub failed: Counter,
+}
+
+/// A listener that speaks TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsListener {
+    /// The page, the API and the metrics.
+    Http,
+}
+
+/// All listeners that may speak TLS, in the order of their numbers.
+const TLS_LISTENERS: [TlsListener; 1] = [TlsListener::Http];
+
+impl TlsListener {
+    fn as_str(self) -> &'static str {
+        match self {
+            TlsListener::Http => "http",
+        }
+    }
+}
+
+/// What became of connections to a listener that speaks TLS.
+#[derive(Debug, Default)]
+pub struct TlsMetrics {
+    /// Handshakes that were made.
+    pub done: Counter,
+    /// Handshakes that failed: no version in common, no trust.
+    pub failed: Counter,
+    /// Handshakes that were given up because the peer was silent.
+    pub slow: Counter,
+    /// Connections that did not speak TLS.
+    pub plain: Counter,
+    /// The last second in which the certificate holds, since 1970; 0 without one.
+    pub not_after_s: Gauge,
 }
 
 /// Counters of access.
@@ -43,6 +79,7 @@ pub struct AccessMetrics {
     /// Requests refused because their token is for something else.
     pub role: Counter,
     reloads: [ReloadMetrics; RELOADED.len()],
+    tls: [TlsMetrics; TLS_LISTENERS.len()],
 }
 
 impl AccessMetrics {
@@ -51,7 +88,51 @@ impl AccessMetrics {
         &self.reloads[what as usize]
     }
 
+    /// The counters of a listener that speaks TLS.
+    pub fn tls(&self, listener: TlsListener) -> &TlsMetrics {
+        &self.tls[listener as usize]
+    }
+
     pub(super) fn expose(&self, out: &mut Exposition) {
+        self.expose_refusals(out);
+        self.expose_tls(out);
+    }
+
+    fn expose_tls(&self, out: &mut Exposition) {
+        let name = "logpond_tls_handshakes_total";
+        out.family(
+            name,
+            "counter",
+            "TLS handshakes by result; plain is a connection without TLS.",
+        );
+        for listener in TLS_LISTENERS {
+            let tls = self.tls(listener);
+            let results = [
+                ("done", &tls.done),
+                ("failed", &tls.failed),
+                ("slow", &tls.slow),
+                ("plain", &tls.plain),
+            ];
+            for (result, counter) in results {
+                let labels = [("listener", listener.as_str()), ("result", result)];
+                out.sample(name, &labels, counter.get());
+            }
+        }
+        let name = "logpond_tls_certificate_not_after_seconds";
+        out.family(
+            name,
+            "gauge",
+            "Unix time at which the certificate in use expires.",
+        );
+        for listener in TLS_LISTENERS {
+            let seconds = self.tls(listener).not_after_s.get();
+            if seconds > 0 {
+                out.sample(name, &[("listener", listener.as_str())], seconds);
+            }
+        }
+    }
+
+    fn expose_refusals(&self, out: &mut Exposition) {
         let name = "logpond_http_refused_requests_total";
         out.family(
             name,

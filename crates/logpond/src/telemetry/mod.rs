@@ -15,7 +15,7 @@ mod tests;
 
 use std::sync::Mutex;
 
-pub use access::{AccessMetrics, Reloaded};
+pub use access::{AccessMetrics, Reloaded, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
 pub use log::warn;

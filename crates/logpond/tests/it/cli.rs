@@ -207,14 +207,27 @@ fn colours_only_when_asked_for() {
 
 #[test]
 fn mistakes_exit_with_2_and_say_what_to_do() {
-    let table: [(&[&str], &str); 11] = [
+    let table: [(&[&str], &str); 12] = [
         (&["query", "-", "-A", "10001"], "10001 is not in"),
         (&["verify", "--data", "/dev"], "/dev is no data directory"),
         (&["query", "-", "-e", "a(b"], "unclosed group"),
         (&["query", "-", "-f", "status"], "needs an operator"),
         (&["query", "-", "--since", "soon"], "1h"),
         (&["query", "a", "b"], "quote them to search for one: 'a b'"),
-        (&["query", "--addr", "https://x"], "https is not spoken"),
+        (
+            &[
+                "query",
+                "--addr",
+                "https://x",
+                "--ca-file",
+                "/nonexistent/ca",
+            ],
+            "/nonexistent/ca cannot be read",
+        ),
+        (
+            &["serve", "--tls-key", "/nonexistent/k"],
+            "name it by tls-certificate",
+        ),
         (&["query", "--file", "/nonexistent/a.log"], "cannot be read"),
         (&["query", "-o", "yaml"], "possible values: pretty"),
         (&["forward", "--label", "x"], "NAME=VALUE"),

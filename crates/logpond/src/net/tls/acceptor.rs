@@ -1,0 +1,166 @@
+//! Turns accepted connections into encrypted ones.
+
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::identity::Identity;
+use crate::telemetry::{Metrics, TlsListener};
+
+/// How long a handshake may take, from the accepted connection on. It has two round trips; who
+/// needs longer is on no network that logs are sent over, or holds connections on purpose.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Handshakes of a listener at a time; further ones wait, within their time. Their buffers and
+/// their arithmetic stay a small part of what open connections cost.
+pub const HANDSHAKES_MAX: usize = 128;
+
+/// How long a peer whose handshake failed may take to notice.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// What such a peer may have sent meanwhile: its first request, with TLS 1.3.
+const LINGER_BYTES_MAX: usize = 64 << 10;
+
+/// First byte of everything that begins a TLS connection: a record of type handshake (RFC 8446,
+/// section 5.1).
+pub(super) const HANDSHAKE_RECORD: u8 = 22;
+
+/// What an accepted connection turned out to be.
+#[derive(Debug)]
+pub enum Incoming {
+    /// Encrypted, and ready to be used.
+    Tls(Box<TlsStream<TcpStream>>),
+    /// Not TLS at all. Nothing was read of it.
+    Plain(TcpStream),
+}
+
+/// Accepts TLS connections with a configuration that may be replaced at any time. Connections that
+/// are open keep the one they began with.
+pub struct Acceptor {
+    listener: TlsListener,
+    /// Locked only to take or to put the pointer.
+    config: RwLock<Arc<ServerConfig>>,
+    handshakes: Semaphore,
+    metrics: Arc<Metrics>,
+}
+
+impl Acceptor {
+    pub(super) fn new(
+        listener: TlsListener,
+        config: ServerConfig,
+        metrics: Arc<Metrics>,
+    ) -> Acceptor {
+        Acceptor {
+            listener,
+            config: RwLock::new(Arc::new(config)),
+            handshakes: Semaphore::new(HANDSHAKES_MAX),
+            metrics,
+        }
+    }
+
+    /// From now on connections begin with this configuration.
+    pub(super) fn replace(&self, config: ServerConfig) {
+        let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(config);
+    }
+
+    /// Exposes until when the certificate holds.
+    pub(super) fn note_expiry(&self, identity: &Identity) {
+        let seconds = identity.not_after.as_secs();
+        let tls = self.metrics.access.tls(self.listener);
+        tls.not_after_s
+            .set(i64::try_from(seconds).unwrap_or(i64::MAX));
+    }
+
+    /// Makes the handshake of a connection that was just accepted.
+    ///
+    /// # Errors
+    /// When the peer does not do its part in time ([`io::ErrorKind::TimedOut`]), or the two do not
+    /// agree; the peer was then told so, as far as TLS can tell. It is counted already.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<Incoming> {
+        let tls = self.metrics.access.tls(self.listener);
+        match tokio::time::timeout(HANDSHAKE_TIME_MAX, self.shake_hands(stream)).await {
+            Ok(Ok(Incoming::Tls(stream))) => {
+                tls.done.add(1);
+                Ok(Incoming::Tls(stream))
+            }
+            Ok(Ok(plain)) => {
+                tls.plain.add(1);
+                Ok(plain)
+            }
+            Ok(Err(Failed { error, stream })) => {
+                tls.failed.add(1);
+                if let Some(stream) = stream {
+                    linger(stream).await;
+                }
+                Err(error)
+            }
+            Err(_) => {
+                tls.slow.add(1);
+                let seconds = HANDSHAKE_TIME_MAX.as_secs();
+                let text = format!("no TLS handshake within {seconds} s");
+                Err(io::Error::new(io::ErrorKind::TimedOut, text))
+            }
+        }
+    }
+
+    async fn shake_hands(&self, stream: TcpStream) -> Result<Incoming, Failed> {
+        let mut first = [0];
+        match stream.peek(&mut first).await? {
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ if first[0] != HANDSHAKE_RECORD => return Ok(Incoming::Plain(stream)),
+            _ => {}
+        }
+        let slot = self.handshakes.acquire().await;
+        let _slot = slot.map_err(io::Error::other)?;
+        let config = {
+            let current = self.config.read().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(&current)
+        };
+        let handshake = TlsAcceptor::from(config).accept(stream).into_fallible();
+        match handshake.await {
+            Ok(stream) => Ok(Incoming::Tls(Box::new(stream))),
+            Err((error, stream)) => Err(Failed {
+                error,
+                stream: Some(stream),
+            }),
+        }
+    }
+}
+
+/// A handshake that failed, with the connection if the peer is to read why.
+struct Failed {
+    error: io::Error,
+    stream: Option<TcpStream>,
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        let stream = None;
+        Failed { error, stream }
+    }
+}
+
+/// Ends a connection so that the peer gets to read why: were it closed with something of the peer
+/// unread, the system would take back what was sent.
+async fn linger(mut stream: TcpStream) {
+    let mut unread = [0; 4096];
+    let read_all = async {
+        stream.shutdown().await?;
+        for _ in 0..LINGER_BYTES_MAX / unread.len() {
+            if stream.read(&mut unread).await? == 0 {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    };
+    // It is over in any case.
+    let _ = tokio::time::timeout(LINGER_TIME_MAX, read_all).await;
+}

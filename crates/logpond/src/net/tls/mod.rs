@@ -1,0 +1,88 @@
+//! TLS of the listeners.
+//!
+//! Invariants:
+//! - TLS 1.2 and 1.3 by rustls; what makes a connection is read and checked before anything
+//!   listens, and again whenever its files change. Files that are bad leave what was there.
+//! - Nothing of TLS exists in a process whose settings name no certificate.
+//! - A handshake takes at most [`HANDSHAKE_TIME_MAX`], and at most [`HANDSHAKES_MAX`] run at a time.
+//! - Files are read by the thread that starts the server and by `lp-watch`, never by the event loop.
+
+mod acceptor;
+mod error;
+mod explain;
+mod identity;
+mod pem;
+mod watch;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::sign::SingleCertAndKey;
+
+pub use acceptor::{Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, Incoming};
+pub use error::TlsError;
+pub use explain::{explain, tls_error, tls_error_of_request};
+pub use pem::read_certificates;
+
+use crate::telemetry::{Metrics, Reloaded, TlsListener};
+use crate::watch::Watched;
+use identity::Identity;
+use watch::{Seen, WatchedTls};
+
+/// The one implementation of all cryptography: AWS-LC.
+static PROVIDER: LazyLock<Arc<CryptoProvider>> =
+    LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+
+/// The implementation of cryptography that servers and clients use.
+pub fn provider() -> Arc<CryptoProvider> {
+    PROVIDER.clone()
+}
+
+/// The files of a listener's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// PEM: the certificate, then those between it and an authority that clients trust.
+    pub certificate: PathBuf,
+    /// PEM: its private key.
+    pub key: PathBuf,
+}
+
+/// The acceptor of the HTTP listener, which asks clients for no certificate, and what keeps it up to
+/// date once `lp-watch` looks at it.
+///
+/// # Errors
+/// When the files cannot be used; see [`TlsError`].
+pub fn https(
+    files: &CertificateFiles,
+    metrics: &Arc<Metrics>,
+) -> Result<(Arc<Acceptor>, Box<dyn Watched>), TlsError> {
+    let paths = vec![files.certificate.clone(), files.key.clone()];
+    let seen = Seen::of(paths);
+    let (config, identity) = https_config(files)?;
+    let acceptor = Arc::new(Acceptor::new(TlsListener::Http, config, metrics.clone()));
+    acceptor.note_expiry(&identity);
+    let (files, of_acceptor) = (files.clone(), acceptor.clone());
+    let take_in = move || {
+        let (config, identity) = https_config(&files)?;
+        of_acceptor.replace(config);
+        of_acceptor.note_expiry(&identity);
+        Ok(())
+    };
+    let watched = WatchedTls::new(seen, take_in, Reloaded::HttpCertificate, metrics.clone());
+    Ok((acceptor, Box::new(watched)))
+}
+
+fn https_config(files: &CertificateFiles) -> Result<(ServerConfig, Identity), TlsError> {
+    let identity = Identity::load(files)?;
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Library)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key.clone())));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok((config, identity))
+}
