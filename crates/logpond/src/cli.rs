@@ -54,6 +54,9 @@ pub enum Command {
     /// Make, list and revoke the tokens of a server.
     #[command(subcommand)]
     Token(Token),
+    /// Set up a cluster.
+    #[command(subcommand)]
+    Cluster(Cluster),
     /// Print a completion script.
     Completion(Completion),
     /// Print the manual pages.
@@ -122,6 +125,9 @@ pub struct Serve {
     /// The private key of that certificate, in PEM [default: off].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<String>,
+    /// The directory with this node's certificate for its cluster [default: off].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cluster_tls: Option<String>,
 }
 
 /// Flags of `logpond forward`.
@@ -557,6 +563,56 @@ pub struct TokenRevoke {
     pub file: TokenFile,
 }
 
+/// What is done for a cluster.
+#[derive(Debug, Subcommand)]
+pub enum Cluster {
+    /// Make the authority that the nodes of a cluster believe.
+    #[command(subcommand)]
+    Ca(ClusterCa),
+    /// Make the certificate of a node.
+    Certificate(ClusterCertificate),
+}
+
+/// What is done with authorities.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCa {
+    /// Make an authority: ca.pem for all nodes, and ca.key, which makes nodes.
+    Create(ClusterCaCreate),
+}
+
+/// Flags of `logpond cluster ca create`.
+#[derive(Debug, Args)]
+pub struct ClusterCaCreate {
+    /// Where to write ca.pem and ca.key.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+}
+
+/// Flags of `logpond cluster certificate`.
+#[derive(Debug, Args)]
+pub struct ClusterCertificate {
+    /// The directory with ca.pem and ca.key.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub ca: PathBuf,
+    /// What the node is called.
+    #[arg(long, value_name = "NAME")]
+    pub name: String,
+    /// Where others reach it: IP addresses and DNS names.
+    #[arg(
+        long,
+        value_name = "IP|DNS[,...]",
+        value_delimiter = ',',
+        required = true
+    )]
+    pub address: Vec<String>,
+    /// How long it holds [default: 365d].
+    #[arg(long, value_name = "DURATION")]
+    pub valid: Option<String>,
+    /// Where to write node.pem, node.key and a copy of ca.pem.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+}
+
 /// Flags of `logpond completion`.
 #[derive(Debug, Args)]
 pub struct Completion {
@@ -599,6 +655,7 @@ impl Serve {
             ("tokens", &self.tokens),
             ("tls-certificate", &self.tls_certificate),
             ("tls-key", &self.tls_key),
+            ("cluster-tls", &self.cluster_tls),
         ];
         let mut given: Vec<_> = texts
             .into_iter()

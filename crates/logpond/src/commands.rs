@@ -15,6 +15,7 @@ mod forward;
 mod serve;
 mod verify;
 mod token;
+mod cluster;
 mod pages;
 
 use std::error::Error;
@@ -64,6 +65,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Compact(args) => compact::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Token(token) => token::run(&token),
+        Command::Cluster(cluster) => cluster::run(&cluster),
         Command::Completion(args) => pages::completion(&args),
         Command::Man(args) => pages::man(&args),
         Command::Version(args) => pages::version(&args),

@@ -31,6 +31,7 @@ use crate::clock;
 use crate::disk::{DataLock, RealDisk};
 use crate::http::App;
 use crate::ingest::{self, Changes, DiskJournal, Writer};
+use crate::net::tls::ClusterTls;
 use crate::query::{Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
@@ -154,6 +155,11 @@ impl Server {
     /// Where it listens.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// What this node needs to talk with the others, if the settings name its certificate.
+    pub fn cluster_tls(&self) -> Option<Arc<ClusterTls>> {
+        self.access.cluster()
     }
 
     /// What was found when the journal was opened.

@@ -52,7 +52,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 16] = [
+pub const TABLE: [Setting; 17] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -148,6 +148,12 @@ pub const TABLE: [Setting; 16] = [
         form: "FILE|off",
         default: "off",
         doc: "The private key of that certificate in PEM.",
+    },
+    Setting {
+        name: "cluster-tls",
+        form: "DIR|off",
+        default: "off",
+        doc: "The directory with this node's certificate, as `logpond cluster certificate` makes it: ca.pem, node.pem and node.key. Nodes of a cluster encrypt what they say to each other, and believe only each other.",
     },
 ];
 
@@ -286,8 +292,10 @@ impl fmt::Display for SettingsError {
                 )?;
                 f.write_str(match *name {
                     "http" => {
-                        "give it a certificate and a token: --tls-certificate FILE --tls-key FILE, \
-                         and logpond token create --role admin"
+                        "give it a certificate and a token: logpond cluster ca create --out CA; \
+                         logpond cluster certificate --ca CA --name NAME --address IP,DNS --out \
+                         DIR; logpond token create --role admin; and then --tls-certificate \
+                         DIR/node.pem --tls-key DIR/node.key"
                     }
                     _ => "take the lines in by HTTP, which can be encrypted: logpond forward",
                 })?;
@@ -346,6 +354,8 @@ pub struct Settings {
     pub require_token: bool,
     /// The certificate of HTTP; without one it is not encrypted.
     pub tls: Option<CertificateFiles>,
+    /// The directory with the certificate of this node of a cluster.
+    pub cluster_tls: Option<PathBuf>,
 }
 
 impl Settings {
@@ -521,6 +531,7 @@ impl Settings {
             tokens,
             require_token: values.read("require-token", truth)?,
             tls,
+            cluster_tls: values.read("cluster-tls", optional_file)?,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ServeError;
 use crate::clock;
-use crate::net::tls::{self, Acceptor};
+use crate::net::tls::{self, Acceptor, ClusterTls};
 use crate::settings::Settings;
 use crate::telemetry::{Metrics, warn};
 use crate::tokens::{self, Guard, Tokens, WatchedTokens};
@@ -15,6 +15,7 @@ use crate::watch::{self, Stamp, WatchThread, Watched, Watcher};
 pub(super) struct Access {
     guard: Arc<Guard>,
     tls: Option<Arc<Acceptor>>,
+    cluster: Option<Arc<ClusterTls>>,
     /// There is none where no file is to be watched.
     watch: Option<WatchThread>,
 }
@@ -39,11 +40,25 @@ impl Access {
             }
             None => None,
         };
+        let cluster = match &settings.cluster_tls {
+            Some(directory) => {
+                let (cluster, of_files) =
+                    tls::cluster(directory, metrics).map_err(ServeError::Tls)?;
+                watched.push(of_files);
+                Some(cluster)
+            }
+            None => None,
+        };
         let watch = match watched.is_empty() {
             true => None,
             false => Some(watch::start(watched).map_err(ServeError::Thread)?),
         };
-        Ok(Access { guard, tls, watch })
+        Ok(Access {
+            guard,
+            tls,
+            cluster,
+            watch,
+        })
     }
 
     /// What decides over requests.
@@ -54,6 +69,11 @@ impl Access {
     /// What encrypts HTTP, if anything does.
     pub(super) fn tls(&self) -> Option<Arc<Acceptor>> {
         self.tls.clone()
+    }
+
+    /// What this node needs to talk with the others, if it is one of a cluster.
+    pub(super) fn cluster(&self) -> Option<Arc<ClusterTls>> {
+        self.cluster.clone()
     }
 
     /// What has files read again, if there are any to read.

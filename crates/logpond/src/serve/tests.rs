@@ -44,6 +44,7 @@ fn settings(data: &Path) -> Settings {
         tokens: data.join("tokens.toml"),
         require_token: false,
         tls: None,
+        cluster_tls: None,
     }
 }
 

@@ -53,6 +53,7 @@ fn defaults() {
             tokens: "/home/me/.local/share/logpond/tokens.toml",
             require_token: false,
             tls: None,
+            cluster_tls: None,
         }
     "#]]
     .assert_debug_eq(&settings);
@@ -122,14 +123,14 @@ fn complaints_say_where_and_what_to_do() {
         .collect();
     expect![[r#"
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
-        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure, tokens, require-token, tls-certificate, tls-key
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, syslog-udp, syslog-tcp, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
         /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
         /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large
         /etc/logpond/logpond.toml:1:8: 'off' is no value for http: HTTP cannot be off: the commands need it
         /etc/logpond/logpond.toml:1:8: '[1]' is no value for http: expected ADDR in quotes
         /etc/logpond/logpond.toml:1:8: other machines could reach fast at 0.0.0.0:7651, and nothing there is encrypted or authenticated. Either stay on this machine: --fast 127.0.0.1:7651; or take the lines in by HTTP, which can be encrypted: logpond forward; or, in a network you trust: --fast 0.0.0.0:7651 --insecure
-        /etc/logpond/logpond.toml:1:8: other machines could reach http at 0.0.0.0:7650, and nothing there is encrypted or authenticated. Either stay on this machine: --http 127.0.0.1:7650; or give it a certificate and a token: --tls-certificate FILE --tls-key FILE, and logpond token create --role admin; or, in a network you trust: --http 0.0.0.0:7650 --insecure
+        /etc/logpond/logpond.toml:1:8: other machines could reach http at 0.0.0.0:7650, and nothing there is encrypted or authenticated. Either stay on this machine: --http 127.0.0.1:7650; or give it a certificate and a token: logpond cluster ca create --out CA; logpond cluster certificate --ca CA --name NAME --address IP,DNS --out DIR; logpond token create --role admin; and then --tls-certificate DIR/node.pem --tls-key DIR/node.key; or, in a network you trust: --http 0.0.0.0:7650 --insecure
         /etc/logpond/logpond.toml:1:19: 'a.pem' is no value for tls-certificate: its key is missing: name it by tls-key
         /etc/logpond/logpond.toml:1:11: 'a.key' is no value for tls-key: its certificate is missing: name it by tls-certificate
         /etc/logpond/logpond.toml:1:18: '64MiB' is no value for line-bytes-max: the limit for lines is from 1KiB to 32MiB

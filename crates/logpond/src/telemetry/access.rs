@@ -10,10 +10,16 @@ pub enum Reloaded {
     Tokens,
     /// The certificate of the HTTP listener.
     HttpCertificate,
+    /// The certificate and the authorities of a cluster's node.
+    ClusterCertificate,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 2] = [Reloaded::Tokens, Reloaded::HttpCertificate];
+const RELOADED: [Reloaded; 3] = [
+    Reloaded::Tokens,
+    Reloaded::HttpCertificate,
+    Reloaded::ClusterCertificate,
+];
 
 impl Reloaded {
     /// The name in labels.
@@ -21,6 +27,7 @@ impl Reloaded {
         match self {
             Reloaded::Tokens => "tokens",
             Reloaded::HttpCertificate => "http_certificate",
+            Reloaded::ClusterCertificate => "cluster_certificate",
         }
     }
 }
@@ -39,15 +46,18 @@ pub struct ReloadMetrics {
 pub enum TlsListener {
     /// The page, the API and the metrics.
     Http,
+    /// Other nodes of the cluster.
+    Cluster,
 }
 
 /// All listeners that may speak TLS, in the order of their numbers.
-const TLS_LISTENERS: [TlsListener; 1] = [TlsListener::Http];
+const TLS_LISTENERS: [TlsListener; 2] = [TlsListener::Http, TlsListener::Cluster];
 
 impl TlsListener {
     fn as_str(self) -> &'static str {
         match self {
             TlsListener::Http => "http",
+            TlsListener::Cluster => "cluster",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who gets in: tokens, end to end.
+//! Who gets in: tokens and TLS, end to end.
 
 use std::io::Write;
 use std::path::Path;
@@ -74,5 +74,102 @@ fn tokens_open_what_they_are_for() {
         !forward(&writer).status.success()
     })
     .unwrap();
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Makes an authority and the certificate of a node of it.
+fn certificate(ca: &Path, out: &Path) {
+    let (ca, out) = (ca.to_str().unwrap(), out.to_str().unwrap());
+    let table: [&[&str]; 2] = [
+        &["cluster", "ca", "create", "--out", ca],
+        &[
+            "cluster",
+            "certificate",
+            "--ca",
+            ca,
+            "--name",
+            "node-1",
+            "--address",
+            "127.0.0.1",
+            "--out",
+            out,
+        ],
+    ];
+    for arguments in table {
+        let output = run(arguments, None, "");
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+#[test]
+fn certificates_of_our_own_encrypt_http_and_follow_their_files() {
+    let scratch = Scratch::new("tls").unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    let (old, new) = (path("old-ca"), path("new-ca"));
+    certificate(&old, &path("node"));
+    certificate(&new, &path("new-node"));
+    let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+    let (pem, key) = (text(path("node/node.pem")), text(path("node/node.key")));
+    let flags = [
+        "--tls-certificate",
+        &pem,
+        "--tls-key",
+        &key,
+        "--cluster-tls",
+        &text(path("node")),
+    ];
+    let pond = Pond::start(program(), &path("data"), &flags).unwrap();
+    let url = format!("https://{}", pond.address("http"));
+    let forward = |ca: &Path| {
+        let ca = text(ca.join("ca.pem"));
+        let arguments = [
+            "forward",
+            "--addr",
+            &url,
+            "--ca-file",
+            &ca,
+            "--give-up-after",
+            "0s",
+        ];
+        run(&arguments, None, "one\n")
+    };
+    let output = forward(&old);
+    assert!(output.status.success(), "{output:?}");
+    let output = forward(&new);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("not trusted here"),
+        "{said}"
+    );
+    for name in ["node.pem", "node.key", "ca.pem"] {
+        std::fs::copy(path("new-node").join(name), path("node").join(name)).unwrap();
+    }
+    signal("HUP", pond.pid()).unwrap();
+    wait_until("the new certificate is shown", || {
+        forward(&new).status.success()
+    })
+    .unwrap();
+    let ca = text(new.join("ca.pem"));
+    let arguments = ["query", "-c", "--addr", &url, "--ca-file", &ca];
+    assert_eq!(run(&arguments, None, "").stdout, b"2\n");
+    // A key that cannot be used leaves what is there, and says so.
+    std::fs::write(&key, "x").unwrap();
+    signal("HUP", pond.pid()).unwrap();
+    wait_until("the bad key is reported", || {
+        pond.stderr().contains("node.key holds no private key")
+    })
+    .unwrap();
+    assert_eq!(run(&arguments, None, "").stdout, b"2\n");
+    let without = run(
+        &[
+            "query",
+            "--addr",
+            &format!("http://{}", pond.address("http")),
+        ],
+        None,
+        "",
+    );
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(said.contains("ask at https://"), "{said}");
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

@@ -51,6 +51,20 @@ pub enum TlsError {
         /// Its first moment, since 1970.
         not_before: Duration,
     },
+    /// A certificate that does not say that its owner is a node.
+    NotANode {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A certificate that no authority of the cluster signed for a server.
+    NotOfAuthority {
+        /// The certificate's file.
+        path: PathBuf,
+        /// The authorities' file.
+        authorities: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The library refuses the settings: a defect of this program.
     Library(rustls::Error),
 }
@@ -93,6 +107,23 @@ impl fmt::Display for TlsError {
                 "the certificate in {} is valid only from {}; is this machine's clock right?",
                 path.display(),
                 time_text(*not_before)
+            ),
+            TlsError::NotANode { path } => write!(
+                f,
+                "the certificate in {} is not one of a node; make one by 'logpond cluster \
+                 certificate'",
+                path.display()
+            ),
+            TlsError::NotOfAuthority {
+                path,
+                authorities,
+                reason,
+            } => write!(
+                f,
+                "the certificate in {} is not signed by an authority of {}: {reason}; make one \
+                 with this authority by 'logpond cluster certificate'",
+                path.display(),
+                authorities.display()
             ),
             TlsError::Library(_) => f.write_str("the TLS library refuses the settings"),
         }

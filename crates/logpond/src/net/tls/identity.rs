@@ -17,9 +17,10 @@ use crate::clock;
 pub(super) const FAR_FUTURE: Duration = Duration::from_secs(253_402_300_800);
 
 /// What a listener shows. Invariant: the key is the first certificate's, which holds now.
-#[derive(Debug)]
 pub(super) struct Identity {
     pub(super) key: CertifiedKey,
+    /// The text of the key's file. A secret.
+    pub(super) key_text: Vec<u8>,
     /// The certificate's last moment, since 1970.
     pub(super) not_after: Duration,
 }
@@ -28,7 +29,7 @@ impl Identity {
     /// Reads and checks both files.
     pub(super) fn load(files: &CertificateFiles) -> Result<Identity, TlsError> {
         let chain = read_certificates(&files.certificate)?;
-        let key = read_key(&files.key)?;
+        let (key, key_text) = read_key(&files.key)?;
         let own = chain[0].clone();
         let key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsError::Mismatch {
@@ -40,15 +41,24 @@ impl Identity {
             source => unusable(&files.key, source),
         })?;
         let not_after = check_dates(&own, &files.certificate)?;
-        Ok(Identity { key, not_after })
+        Ok(Identity {
+            key,
+            key_text,
+            not_after,
+        })
     }
 }
 
+/// The last moment of the first certificate in a file, since 1970.
+///
+/// # Errors
+/// When the file cannot be used, or the certificate does not hold now.
+pub fn valid_until(path: &Path) -> Result<Duration, TlsError> {
+    check_dates(&read_certificates(path)?[0], path)
+}
+
 /// The last moment of a certificate that holds now.
-pub(super) fn check_dates(
-    certificate: &CertificateDer<'_>,
-    path: &Path,
-) -> Result<Duration, TlsError> {
+fn check_dates(certificate: &CertificateDer<'_>, path: &Path) -> Result<Duration, TlsError> {
     let (not_before, not_after) = validity(certificate).map_err(|source| unusable(path, source))?;
     let path = path.to_owned();
     let now = now().as_secs();

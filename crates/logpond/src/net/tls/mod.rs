@@ -1,4 +1,4 @@
-//! TLS of the listeners.
+//! TLS of the listeners, and between the nodes of a cluster.
 //!
 //! Invariants:
 //! - TLS 1.2 and 1.3 by rustls; what makes a connection is read and checked before anything
@@ -8,10 +8,13 @@
 //! - Files are read by the thread that starts the server and by `lp-watch`, never by the event loop.
 
 mod acceptor;
+mod authority;
+mod cluster;
 mod error;
 mod explain;
 mod identity;
 mod pem;
+mod role;
 mod watch;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,9 +27,16 @@ use rustls::crypto::CryptoProvider;
 use rustls::sign::SingleCertAndKey;
 
 pub use acceptor::{Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, Incoming};
+pub use authority::{Authority, Issued, NODE_VALID, Name};
+pub use cluster::{
+    AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
+    NodeRefused, cluster,
+};
 pub use error::TlsError;
 pub use explain::{explain, tls_error, tls_error_of_request};
+pub use identity::valid_until;
 pub use pem::read_certificates;
+pub use role::is_node_name;
 
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::Watched;

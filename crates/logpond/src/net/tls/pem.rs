@@ -26,20 +26,23 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
     }
 }
 
-/// Reads the first private key of a PEM file: PKCS #8, SEC 1 or PKCS #1.
+/// Reads the first private key of a PEM file: PKCS #8, SEC 1 or PKCS #1. Gives the file's text, too.
 ///
 /// # Errors
 /// When the file cannot be read, holds none, or a broken one.
-pub(super) fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+pub(super) fn read_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<u8>), TlsError> {
     let text = read(path)?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
-        let mut error = not_pem(path, "private key", &error);
-        let is_encrypted = memchr::memmem::find(&text, b"ENCRYPTED").is_some();
-        if let (true, TlsError::NotPem { reason, .. }) = (is_encrypted, &mut error) {
-            *reason = "it is encrypted by a password".to_owned();
+    match PrivateKeyDer::from_pem_slice(&text) {
+        Ok(key) => Ok((key, text)),
+        Err(error) => {
+            let mut error = not_pem(path, "private key", &error);
+            let is_encrypted = memchr::memmem::find(&text, b"ENCRYPTED").is_some();
+            if let (true, TlsError::NotPem { reason, .. }) = (is_encrypted, &mut error) {
+                *reason = "it is encrypted by a password".to_owned();
+            }
+            Err(error)
         }
-        error
-    })
+    }
 }
 
 const CERTIFICATE: &str = "certificate";

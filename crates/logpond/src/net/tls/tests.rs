@@ -148,18 +148,18 @@ fn bad_files_are_named_with_what_to_do() {
             key: key.to_owned(),
         };
         made.write(&files);
-        let error = said(&Identity::load(&files).unwrap_err());
+        let error = said(&Identity::load(&files).err().unwrap());
         assert!(error.contains(want), "{want}: {error}");
         assert!(!error.contains("AAAA"), "{error}");
     }
     std::fs::remove_file(&files.key).unwrap();
-    let error = said(&Identity::load(&files).unwrap_err());
+    let error = said(&Identity::load(&files).err().unwrap());
     assert!(
         error.contains("server.key cannot be read: No such file"),
         "{error}"
     );
     std::fs::write(&files.key, vec![b'-'; 2 << 20]).unwrap();
-    let error = said(&Identity::load(&files).unwrap_err());
+    let error = said(&Identity::load(&files).err().unwrap());
     assert!(error.contains("longer than"), "{error}");
 }
 
@@ -224,7 +224,7 @@ impl Greeter {
 }
 
 /// Serves connections on an event loop of its own until what it gives is dropped.
-fn listen<F>(
+pub(crate) fn listen<F>(
     serve: impl Fn(tokio::net::TcpStream) -> F + Send + 'static,
 ) -> (SocketAddr, oneshot::Sender<()>)
 where
