@@ -4,12 +4,13 @@
 //! - An incarnation is recorded durably on its own node and on [`others_for_birth`] others before
 //!   the first acknowledgement of one of its records, and stays so while it acknowledges: when one
 //!   of the others is forgotten, another takes its place first.
-//! - A node is recorded on [`others_for_join`] others before it acknowledges anything or counts as
-//!   one that has recorded a birth. A coordinator that has at most as many silent nodes as an
+//! - A node joins ([`Joining`]) before it acknowledges anything, counts as one that has recorded a
+//!   birth, or claims completeness. A coordinator that has at most as many silent nodes as an
 //!   answer may have then knows all nodes: one that none of those knows that answered would be
-//!   recorded only on silent ones, too few, and on others of which the same is true.
-//! - A node that has not joined claims no answer to be complete: it may know of nobody. What it
-//!   learned when it joined is durable before it counts as joined.
+//!   recorded only on silent ones, too few, and on others that joined before it and of which the
+//!   same is true.
+//! - What a node learned when it joined is durable before it counts as joined, and that it has is
+//!   durable, too: it joins once, not at every start.
 //! - The journal file with the highest number of an incarnation stays until the incarnation is
 //!   sealed ([`Ends`]), so that a node can always say how many sources there were.
 
@@ -36,14 +37,6 @@ pub fn others_for_birth(copies: usize, others_known: usize) -> usize {
     }
 }
 
-/// On how many other nodes a node must be recorded, where so many others are known. One that was
-/// told to join others needs one at least, even if all of those it knows have been forgotten: it
-/// is no cluster of its own.
-pub fn others_for_join(copies: usize, others_known: usize, is_founder: bool) -> usize {
-    let needed = (silent_max(copies) + 1).min(others_known);
-    needed.max(usize::from(!is_founder))
-}
-
 /// Incarnations of this node that it has heard of only from others, after it had sealed those that
 /// it knew of at its start ([`Ends::to_seal`]): its disk came back as it was earlier. Nobody can
 /// say how many sources they had; they are to be declared lost with as many as are known.
@@ -59,8 +52,41 @@ pub fn lost_lives(
     own.map(|(name, _)| name).collect()
 }
 
+/// A node that becomes a member of a cluster. It tells others of itself, and they tell it whom they
+/// know.
+#[derive(Clone, Debug, Default)]
+pub struct Joining {
+    /// Who has recorded it, and whether that one had joined.
+    recorded: BTreeMap<NodeId, bool>,
+}
+
+impl Joining {
+    /// Notes that another node has said that this one is in its registry, and that is synced.
+    pub fn recorded_by(&mut self, node: NodeId, has_joined: bool) {
+        *self.recorded.entry(node).or_default() |= has_joined;
+    }
+
+    /// Whether enough know of it: one more of the members than births are recorded on, or all whom
+    /// it knows while the cluster is smaller. `others` are those it knows and that are not
+    /// forgotten, as its own synced registry says. Who was told to join others needs one of them at
+    /// least, even if all that it knows have been forgotten: it is no cluster of its own.
+    pub fn is_joined(&self, copies: usize, others: &[NodeId], is_founder: bool) -> bool {
+        let members = self.recorded.values().filter(|has_joined| **has_joined);
+        let is_known_to_all = others.iter().all(|node| self.recorded.contains_key(node));
+        let is_alone = others.is_empty() && !is_founder;
+        members.count() > silent_max(copies) || (is_known_to_all && !is_alone)
+    }
+
+    /// Whom to tell: all that have not recorded it as members.
+    pub fn to_tell(&self, others: &[NodeId]) -> Vec<NodeId> {
+        let untold = others.iter();
+        let untold = untold.filter(|node| self.recorded.get(node) != Some(&true));
+        untold.copied().collect()
+    }
+}
+
 /// Something that must be recorded durably here and on several other nodes: a birth, a seal, a
-/// node, a deletion.
+/// deletion.
 #[derive(Clone, Debug, Default)]
 pub struct Publication {
     is_recorded_here: bool,
@@ -78,7 +104,8 @@ impl Publication {
         self.is_recorded_here = true;
     }
 
-    /// Notes that another node has said that it is in its registry, and that is synced.
+    /// Notes that another node has said that it is in its registry, and that is synced. Of births
+    /// only those count that have joined.
     pub fn recorded_by(&mut self, node: NodeId) {
         self.recorded.insert(node);
     }
@@ -178,24 +205,42 @@ mod tests {
 
     #[test]
     fn how_many_must_know() {
-        // Copies, others known, others for a birth, others for a join.
+        // Copies, others known, others for a birth.
         let table = [
-            (1, 0, 0, 0),
-            (1, 1, 1, 1),
-            (1, 5, 1, 2),
-            (2, 0, 0, 0),
-            (2, 1, 1, 1),
-            (2, 2, 1, 2),
-            (3, 1, 2, 1),
-            (3, 9, 2, 3),
+            (1, 0, 0),
+            (1, 1, 1),
+            (1, 5, 1),
+            (2, 0, 0),
+            (2, 2, 1),
+            (3, 1, 2),
+            (3, 9, 2),
         ];
-        for (copies, known, birth, join) in table {
+        for (copies, known, birth) in table {
             assert_eq!(others_for_birth(copies, known), birth, "{copies} {known}");
-            let joining = others_for_join(copies, known, true);
-            assert_eq!(joining, join, "{copies} {known}");
         }
-        assert_eq!(others_for_join(2, 0, false), 1);
-        assert_eq!(others_for_join(2, 9, false), 2);
+    }
+
+    #[test]
+    fn a_node_joins_when_members_or_all_know_it() {
+        let others = [1, 2, 3].map(NodeId);
+        let mut joining = Joining::default();
+        assert!(joining.is_joined(2, &[], true), "it founds a cluster");
+        assert!(!joining.is_joined(2, &[], false), "it was told to join one");
+        joining.recorded_by(NodeId(1), true);
+        assert!(
+            joining.is_joined(2, &others[..1], false),
+            "there is but one"
+        );
+        assert!(!joining.is_joined(2, &others, false));
+        joining.recorded_by(NodeId(2), false);
+        assert!(!joining.is_joined(2, &others, false), "2 is no member");
+        assert_eq!(joining.to_tell(&others), [NodeId(2), NodeId(3)]);
+        let mut by_all = joining.clone();
+        by_all.recorded_by(NodeId(3), false);
+        assert!(by_all.is_joined(2, &others, false));
+        joining.recorded_by(NodeId(2), true);
+        assert!(joining.is_joined(2, &others, false));
+        assert!(!joining.is_joined(3, &others, false));
     }
 
     #[test]

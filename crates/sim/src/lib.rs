@@ -10,6 +10,7 @@
 //!     └──────────── ledger: handed over, acknowledged, closed ◀── check ─────────┘
 //! ```
 
+pub mod cluster;
 pub mod ledger;
 pub mod pond;
 pub mod report;

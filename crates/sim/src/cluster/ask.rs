@@ -1,0 +1,419 @@
+//! Questions to the whole cluster, as a coordinator asks them, and what nodes reply.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use logpond_cluster::births::silent_max;
+use logpond_cluster::question::{Collection, Question, Task, TaskId};
+use logpond_cluster::{
+    HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
+};
+use logpond_record::{SourceId, TimeRange, Timestamp};
+use logpond_segment::batches::{BatchId, RetryCopy, yielding};
+use logpond_segment::sources::SourceSet;
+
+use super::answer::Answer;
+use super::disk::{Batch, Frame, Rows};
+use super::message::{Place, Reply, Request, Seen, Waiting};
+use super::world::{Knock, World};
+
+/// A question under way.
+pub(super) struct Asking {
+    /// As much was acknowledged when it began.
+    acked_count: usize,
+    collection: Option<Collection>,
+    question: Option<Question>,
+    /// Nodes that were asked for an inventory and have not been heard.
+    asked: BTreeSet<NodeId>,
+    fresh: Vec<Arc<Seen>>,
+    /// The batches of every source that is visible, as it was when it was first seen.
+    visible: BTreeMap<SourceId, Rows>,
+    shadowed: SourceSet,
+    got: Vec<(SourceId, Frame)>,
+    open: SourceSet,
+}
+
+impl World {
+    /// Begins a question.
+    pub(super) fn ask(&mut self, place: Place) {
+        if !self.process(place).asking.is_empty() || !self.nodes[place].disk.is_joined {
+            return;
+        }
+        let query = self.random.draw();
+        let registry = self.process(place).registry.clone();
+        let asking = Asking {
+            acked_count: self.ledger.acked_count(),
+            collection: Some(Collection::new(registry, [])),
+            question: None,
+            asked: BTreeSet::new(),
+            fresh: Vec::new(),
+            visible: BTreeMap::new(),
+            shadowed: SourceSet::new(),
+            got: Vec::new(),
+            open: SourceSet::new(),
+        };
+        self.process(place).asking.insert(query, asking);
+        self.collect(place, query);
+    }
+
+    fn collect(&mut self, place: Place, query: u64) {
+        let Some(asking) = self.process(place).asking.get_mut(&query) else {
+            return;
+        };
+        let to_ask = asking.collection.as_ref().map(Collection::to_ask);
+        let mut to_ask = to_ask.unwrap_or_default();
+        to_ask.retain(|node| asking.asked.insert(*node));
+        if asking.asked.is_empty() {
+            return self.first_plan(place, query);
+        }
+        for node in to_ask {
+            let waiting = Waiting::Collect { query, node };
+            self.request(place, self.place_of(node), Request::Inventory, waiting);
+        }
+    }
+
+    /// A node has said what it holds, or nothing.
+    pub(super) fn collected(
+        &mut self,
+        place: Place,
+        query: u64,
+        node: NodeId,
+        seen: Option<Arc<Seen>>,
+    ) {
+        let process = self.process(place);
+        let last = process
+            .seen
+            .get(&node)
+            .map(|(seen, _)| seen.indexed.clone());
+        let Some(asking) = process.asking.get_mut(&query) else {
+            return;
+        };
+        asking.asked.remove(&node);
+        asking.fresh.extend(seen.clone());
+        let Some(collection) = &mut asking.collection else {
+            if asking.asked.is_empty() {
+                self.plan_again(place, query);
+            }
+            return;
+        };
+        match seen {
+            Some(seen) => collection.answered(seen.indexed.clone()),
+            None => collection.silent(node, last),
+        }
+        self.collect(place, query);
+    }
+
+    fn first_plan(&mut self, place: Place, query: u64) {
+        let (me, copies) = (self.nodes[place].id, self.copies);
+        let counts_retries = self.knock == Some(Knock::CountedRetries);
+        let Some(asking) = self.process(place).asking.get_mut(&query) else {
+            return;
+        };
+        let Some(collection) = asking.collection.take() else {
+            return;
+        };
+        for seen in std::mem::take(&mut asking.fresh) {
+            for (source, rows) in &seen.batches {
+                asking.see(*source, rows);
+            }
+            let journal = &seen.indexed.inventory().journal;
+            let open = journal.iter().filter(|file| file.is_open);
+            open.for_each(|file| asking.open.insert(file.source));
+        }
+        if !counts_retries {
+            let copies: SourceSet = asking.visible.keys().copied().collect();
+            asking.shadowed = asking.yielding(&copies);
+        }
+        let (question, tasks) = Question::new(
+            collection.finish(),
+            asking.shadowed.clone(),
+            TimeRange::ALL,
+            Some(me),
+            silent_max(copies),
+        );
+        asking.question = Some(question);
+        self.read(place, query, tasks);
+    }
+
+    fn plan_again(&mut self, place: Place, query: u64) {
+        let counts_retries = self.knock == Some(Knock::CountedRetries);
+        let Some(asking) = self.process(place).asking.get_mut(&query) else {
+            return;
+        };
+        let fresh = std::mem::take(&mut asking.fresh);
+        let Some(question) = &mut asking.question else {
+            return;
+        };
+        let indexed: Vec<Arc<Indexed>> = fresh.iter().map(|seen| seen.indexed.clone()).collect();
+        let new = question.newly_visible(&indexed);
+        if !counts_retries {
+            asking.judge_new(&new, &fresh);
+        }
+        let Some(question) = &mut asking.question else {
+            return;
+        };
+        let tasks = question.replan(indexed);
+        self.read(place, query, tasks);
+    }
+
+    fn read(&mut self, place: Place, query: u64, tasks: Vec<Task>) {
+        let is_hedged = self.random.one_in(6);
+        let mut all = tasks;
+        if let (true, Some(first)) = (is_hedged, all.first().map(|task| task.id)) {
+            let asking = self.process(place).asking.get_mut(&query);
+            let question = asking.and_then(|asking| asking.question.as_mut());
+            all.extend(question.map(|q| q.hedge(first)).unwrap_or_default());
+        }
+        if all.is_empty() {
+            return self.finish(place, query);
+        }
+        for task in all {
+            let waiting = Waiting::Scan {
+                query,
+                task: task.id,
+            };
+            let request = Request::Scan {
+                share: task.share,
+                open: task.open_bytes,
+            };
+            self.request(place, self.place_of(task.node), request, waiting);
+        }
+    }
+
+    /// A task is done, or is not going to be.
+    pub(super) fn scanned(
+        &mut self,
+        place: Place,
+        query: u64,
+        task: TaskId,
+        done: Option<(SourceSet, Vec<(SourceId, Frame)>)>,
+    ) {
+        let Some(asking) = self.process(place).asking.get_mut(&query) else {
+            return;
+        };
+        let Some(question) = &mut asking.question else {
+            return;
+        };
+        match done {
+            Some((counted, frames)) => {
+                if question.receipt(task, &counted) {
+                    asking.got.extend(frames);
+                }
+            }
+            None => question.failed(task),
+        }
+        if question.waiting().next().is_some() {
+            return;
+        }
+        if question.missing().is_empty() {
+            return self.finish(place, query);
+        }
+        let nodes = self.known(place);
+        if let Some(asking) = self.process(place).asking.get_mut(&query) {
+            asking.asked = nodes.iter().copied().collect();
+        }
+        for node in nodes {
+            let waiting = Waiting::Collect { query, node };
+            self.request(place, self.place_of(node), Request::Inventory, waiting);
+        }
+    }
+
+    fn finish(&mut self, place: Place, query: u64) {
+        let is_blind = self.knock == Some(Knock::BlindCompleteness);
+        let Some(asking) = self.process(place).asking.remove(&query) else {
+            return;
+        };
+        let Some(question) = asking.question else {
+            return;
+        };
+        let counted = question.counted().clone();
+        let mut completeness = question.finish();
+        if is_blind {
+            completeness.tails.clear();
+            completeness.hiding.clear();
+        }
+        self.report.answers += 1;
+        match completeness.is_complete() {
+            true => self.report.complete += 1,
+            false => self.report.incomplete += 1,
+        }
+        self.judge(&Answer {
+            acked_count: asking.acked_count,
+            counted,
+            shadowed: asking.shadowed,
+            open: asking.open,
+            got: asking.got,
+            completeness,
+        });
+    }
+
+    /// What a node holds, with the batches in it.
+    pub(super) fn inventory(&mut self, place: Place) -> Arc<Seen> {
+        let node = self.nodes[place].id;
+        let process = self.process(place);
+        let mut inventory = Inventory::empty(node, ProcessId(u128::from(process.number)));
+        inventory.version = process.version;
+        inventory.registry = process.registry.clone();
+        inventory.living = process.life.as_ref().map(|life| Living {
+            incarnation: life.incarnation,
+            end: life.next,
+        });
+        let live: Vec<_> = process.holdings.live().map(|(id, _)| id).collect();
+        let disk = &self.nodes[place].disk;
+        let mut batches = BTreeMap::new();
+        for id in live {
+            let Some(segment) = disk.readable(id) else {
+                continue;
+            };
+            let frames = segment.contents.values();
+            inventory.segments.push(HeldSegment {
+                id,
+                digest: id.0,
+                bytes: 1,
+                rows: frames.flat_map(|rows| rows.iter()).map(|f| f.rows).sum(),
+                time_min: Timestamp(0),
+                time_max: Timestamp(0),
+                received_min: segment.received,
+                received_max: segment.received,
+                sources: segment.sources(),
+            });
+            batches.extend(segment.contents.clone());
+        }
+        for (source, file) in disk.journal() {
+            inventory.journal.push(HeldJournal {
+                source,
+                bytes: file.synced as u64,
+                rows: file.synced as u64,
+                received_min: file.received,
+                received_max: file.received,
+                is_open: !file.is_closed,
+            });
+            let frames = file.frames[..file.synced].to_vec();
+            batches.entry(source).or_insert(frames.into());
+        }
+        let indexed = Arc::new(Indexed::new(inventory));
+        Arc::new(Seen { indexed, batches })
+    }
+
+    /// Does a share of a question.
+    pub(super) fn scan(
+        &mut self,
+        place: Place,
+        share: &Share,
+        open: &BTreeMap<SourceId, u64>,
+    ) -> Reply {
+        let ignores_exclusions = self.knock == Some(Knock::IgnoredExclusions);
+        let disk = &self.nodes[place].disk;
+        let mut counted = SourceSet::new();
+        let mut frames = Vec::new();
+        for wanted in &share.segments {
+            let Some(segment) = disk.readable(wanted.id) else {
+                continue;
+            };
+            for (source, rows) in &segment.contents {
+                let is_excluded = wanted.excluded.contains(*source);
+                if !is_excluded {
+                    counted.insert(*source);
+                }
+                if !is_excluded || ignores_exclusions {
+                    frames.extend(rows.iter().map(|frame| (*source, *frame)));
+                }
+            }
+        }
+        for source in share.journal.iter() {
+            let Some(file) = disk.file(source) else {
+                continue;
+            };
+            let limit = open.get(&source).map_or(file.synced, |n| *n as usize);
+            let read = &file.frames[..limit.min(file.synced)];
+            counted.insert(source);
+            frames.extend(read.iter().map(|frame| (source, *frame)));
+        }
+        Reply::Scanned { counted, frames }
+    }
+}
+
+impl Asking {
+    /// Takes note of a source; of several views of one the longest.
+    fn see(&mut self, source: SourceId, rows: &Rows) {
+        let seen = self.visible.entry(source).or_default();
+        if seen.len() < rows.len() {
+            *seen = rows.clone();
+        }
+    }
+
+    /// The batch of a source that was sent again.
+    fn retry(&self, source: SourceId) -> Option<Frame> {
+        let first = self.visible.get(&source)?.first()?;
+        (first.attempt > 0).then_some(*first)
+    }
+
+    /// Of some sources those that do not count: others that are visible hold their batches (R10).
+    fn yielding(&self, sources: &SourceSet) -> SourceSet {
+        let frames = self.visible.values().flat_map(|rows| rows.iter());
+        let originals: BTreeSet<Batch> = frames
+            .filter(|frame| frame.attempt == 0)
+            .map(|frame| frame.batch)
+            .collect();
+        let unshadowed = self.visible.keys().copied();
+        let unshadowed = unshadowed.filter(|source| !self.shadowed.contains(*source));
+        let copies: Vec<RetryCopy> = unshadowed
+            .filter_map(|source| self.retry(source).map(|frame| (source, frame)))
+            .map(|(source, frame)| RetryCopy {
+                source,
+                id: BatchId {
+                    epoch: u128::from(frame.batch.epoch),
+                    sequence: frame.batch.sequence,
+                    attempt: frame.attempt,
+                    first_sent: Timestamp(0),
+                },
+            })
+            .collect();
+        let is_original = |id: &BatchId| {
+            originals.contains(&Batch {
+                epoch: id.epoch as u64,
+                sequence: id.sequence,
+            })
+        };
+        yielding(&copies, is_original).common(sources)
+    }
+
+    /// Decides on sources that became visible after the first plan: what others of them are counted
+    /// may not be counted again.
+    fn judge_new(&mut self, new: &SourceSet, fresh: &[Arc<Seen>]) {
+        // Batches of which a copy that was sent again counts.
+        let counting = self
+            .visible
+            .iter()
+            .filter(|(source, _)| !self.shadowed.contains(**source) && !new.contains(**source));
+        let counting: BTreeSet<Batch> = counting
+            .flat_map(|(_, rows)| rows.iter())
+            .filter(|frame| frame.attempt > 0)
+            .map(|frame| frame.batch)
+            .collect();
+        for seen in fresh {
+            for (source, rows) in seen.batches.iter().filter(|(s, _)| new.contains(**s)) {
+                self.see(*source, rows);
+            }
+        }
+        let (mut barred, mut shadowed) = (SourceSet::new(), SourceSet::new());
+        let mut retries = SourceSet::new();
+        for source in new.iter() {
+            let rows = self.visible.get(&source).cloned().unwrap_or_default();
+            let is_retry = self.retry(source).is_some();
+            let mut frames = rows.iter();
+            match frames.any(|frame| counting.contains(&frame.batch)) {
+                true if is_retry => shadowed.insert(source),
+                true => barred.insert(source),
+                false if is_retry => retries.insert(source),
+                false => {}
+            }
+        }
+        shadowed.union_with(&self.yielding(&retries));
+        self.shadowed.union_with(&shadowed);
+        if let Some(question) = &mut self.question {
+            question.bar(&barred);
+            question.shadow(&shadowed);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What nodes and forwarders say to each other, and what they wait for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use logpond_cluster::give_up::{Attempt, Held, WhoHolds};
+use logpond_cluster::offers::{Claim, ClaimId};
+use logpond_cluster::question::TaskId;
+use logpond_cluster::{Indexed, NodeId, Registry, Share};
+use logpond_record::{Id, SourceId, Timestamp};
+use logpond_segment::sources::SourceSet;
+
+use super::disk::{Contents, Frame, Rows};
+
+/// A node, or beyond [`FORWARDERS`] a forwarder.
+pub(super) type Place = usize;
+
+/// Forwarders have numbers from this on.
+pub(super) const FORWARDERS: Place = 1000;
+
+/// An inventory with the batches in its sources, which in the product are in the files' footers.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) indexed: Arc<Indexed>,
+    pub(super) batches: BTreeMap<SourceId, Rows>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    Append(Frame),
+    IsReplicated(SourceId),
+    Claim,
+    Fetch(SourceSet),
+    WhoHolds(WhoHolds),
+    Put {
+        id: Id,
+        contents: Contents,
+        received: Timestamp,
+    },
+    Report {
+        claim: ClaimId,
+        sources: SourceSet,
+    },
+    Record(Arc<Registry>),
+    Inventory,
+    Scan {
+        share: Share,
+        open: BTreeMap<SourceId, u64>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Acked(SourceId),
+    Refused,
+    Replicated(bool),
+    Claimed(Option<Claim>),
+    Fetched(Contents, Timestamp),
+    Held(Held),
+    Stored,
+    Recorded {
+        node: NodeId,
+        known: Arc<Registry>,
+        has_joined: bool,
+    },
+    Inventory(Arc<Seen>),
+    Scanned {
+        counted: SourceSet,
+        frames: Vec<(SourceId, Frame)>,
+    },
+}
+
+/// Who is told what comes of a request.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
+    Batch(u64),
+    Claim {
+        ingester: Place,
+    },
+    Consume {
+        number: u64,
+        node: NodeId,
+    },
+    Fetch {
+        number: u64,
+    },
+    GiveUp {
+        attempt: Attempt,
+        node: NodeId,
+    },
+    Put {
+        number: u64,
+        segment: Id,
+        node: NodeId,
+    },
+    Repair {
+        segment: Id,
+        node: NodeId,
+    },
+    Record,
+    Look {
+        node: NodeId,
+    },
+    Collect {
+        query: u64,
+        node: NodeId,
+    },
+    Scan {
+        query: u64,
+        task: TaskId,
+    },
+    /// Nobody waits.
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    Request { number: u64, request: Request },
+    Reply { number: u64, reply: Reply },
+}
+
+/// What happens at a moment.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Deliver {
+        from: Place,
+        to: Place,
+        body: Body,
+    },
+    /// No reply to a request has come.
+    Timeout {
+        at: Place,
+        process: u64,
+        number: u64,
+    },
+    Timer {
+        at: Place,
+        process: u64,
+        timer: Timer,
+    },
+    Fault,
+    Restart(Place),
+    Uncut(Place, Place),
+}
+
+/// What a node does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// Closes old journal files, hands over, gives up, tells of births.
+    Ingest,
+    /// Takes claims.
+    Consume,
+    /// Merges segments.
+    Merge,
+    /// Looks at what all hold, and repairs.
+    Look,
+    /// Tells another node of its registry.
+    Gossip,
+    /// Asks a question.
+    Ask,
+    /// A forwarder sends.
+    Send,
+    /// A journal file has been synced so far.
+    Synced { source: SourceId, count: usize },
+    /// A segment's bytes have been synced.
+    Written(Id),
+    /// The directories have been synced; a segment may be new.
+    Named(Option<Id>),
+    /// The registry has been synced.
+    Recorded,
+    /// The inputs of a merge are to retire.
+    Retire(Id),
+    /// What is retired is to be removed.
+    Purge,
+}

@@ -1,0 +1,36 @@
+//! Seeded simulation of a cluster, with the state machines of `logpond_cluster` that the product
+//! uses.
+//!
+//! Invariants: a run follows from its seed alone. What nodes decide is decided by the machines; what
+//! is modelled here is only what carries their requests out: a network that delays, drops,
+//! duplicates and reorders, disks that lose what was not synced, processes that stop, pause and
+//! come back, clocks that jump, disks that are lost or come back as they were earlier, and nodes
+//! that are replaced. A ledger outside of the nodes knows every batch and every source, and judges
+//! each step and each answer.
+//!
+//! ```text
+//! forwarders ─▶ ingesters: births, offers ─▶ stores: claims, holdings ─▶ repair, merges
+//!      │                └─────────── questions to all nodes ◀──────────────┘
+//!      └─▶ ledger: acknowledged, contents of sources, dropped ◀── every step, every answer
+//! ```
+//!
+//! A [`Knock`] takes one rule away where the simulation carries it out. Then a run must fail, or
+//! the ledger could not have seen it.
+
+mod answer;
+mod ask;
+mod disk;
+mod fault;
+mod forward;
+mod ingest;
+mod ledger;
+mod message;
+mod process;
+mod repair;
+mod report;
+mod store;
+mod world;
+
+pub use ledger::Violation;
+pub use report::Report;
+pub use world::{Knock, run};

@@ -1,0 +1,410 @@
+//! A process: what it knows while it runs, how it starts, and whom it tells what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use logpond_cluster::births::{Ends, Joining, Publication, lost_lives, others_for_birth};
+use logpond_cluster::consume::Consume;
+use logpond_cluster::expiry::Deletion;
+use logpond_cluster::give_up::{Attempt, GiveUp};
+use logpond_cluster::offers::{Offered, Offers};
+use logpond_cluster::registry::Known;
+use logpond_cluster::repair::Repair;
+use logpond_cluster::{Holdings, NodeId, Registry};
+use logpond_record::{Id, Incarnation, SourceId};
+use logpond_segment::sources::SourceSet;
+
+use super::ask::Asking;
+use super::disk::{Contents, content};
+use super::message::{Place, Reply, Request, Seen, Timer, Waiting};
+use super::world::World;
+
+/// Everything goes faster here than in the product, so that short runs see all of it.
+const OFFERS: logpond_cluster::offers::Settings = logpond_cluster::offers::Settings {
+    lease_ms: 5_000,
+    claim_bytes: 64,
+    gather_ms: 100,
+    slot_ms: 5_000,
+    steal_ms: 2_000,
+    retry_ms: 2_000,
+    claims_per_store_max: 2,
+};
+
+const REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair::Settings {
+    gone_ms: 8_000,
+    takeover_ms: 3_000,
+    spread_ms: 500,
+    failed_ms: 2_000,
+};
+
+const EAGER_REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair::Settings {
+    gone_ms: 2_000,
+    takeover_ms: 200,
+    spread_ms: 0,
+    failed_ms: 500,
+};
+
+/// The incarnation that a process writes.
+pub(super) struct Life {
+    pub(super) incarnation: Incarnation,
+    pub(super) birth: Publication,
+    /// The number of the next source.
+    pub(super) next: u64,
+    /// The source that originals are appended to, and since when.
+    pub(super) open: Option<(SourceId, u64)>,
+}
+
+/// A batch that waits to be acknowledged.
+pub(super) struct Unsynced {
+    pub(super) source: SourceId,
+    pub(super) index: usize,
+    pub(super) to: Place,
+    pub(super) number: u64,
+}
+
+/// What is being given up.
+pub(super) struct Giving {
+    pub(super) give_up: GiveUp,
+    /// A segment, or journal files.
+    pub(super) segment: Option<Id>,
+}
+
+/// A claim that is worked on.
+pub(super) struct Consuming {
+    pub(super) consume: Consume,
+    pub(super) ingester: Place,
+}
+
+/// What is to be done when a segment is durable.
+pub(super) enum Then {
+    Consume(u64),
+    Reply { to: Place, number: u64 },
+    Retire(Vec<Id>),
+}
+
+/// A process.
+pub(super) struct Process {
+    pub(super) number: u64,
+    pub(super) waiting: BTreeMap<u64, Waiting>,
+    pub(super) registry: Registry,
+    pub(super) join: Joining,
+    pub(super) seals: Publication,
+    pub(super) life: Option<Life>,
+    pub(super) ends: Ends,
+    pub(super) offers: Offers,
+    /// What was given up by this process, so that stores have it.
+    pub(super) dropped: SourceSet,
+    pub(super) unsynced: Vec<Unsynced>,
+    pub(super) holdings: Holdings,
+    pub(super) consuming: BTreeMap<u64, Consuming>,
+    pub(super) giving: BTreeMap<Attempt, Giving>,
+    pub(super) writing: BTreeMap<Id, (Contents, Then)>,
+    /// Outputs of merges whose inputs are still live.
+    pub(super) merged: BTreeMap<Id, Vec<Id>>,
+    pub(super) repair: Repair,
+    /// What each node said last, and when.
+    pub(super) seen: BTreeMap<NodeId, (Arc<Seen>, u64)>,
+    pub(super) asking: BTreeMap<u64, Asking>,
+    pub(super) deletion: Deletion,
+    pub(super) version: u64,
+}
+
+impl World {
+    /// Starts a process on a machine: recovers what the disk holds.
+    pub(super) fn start(&mut self, place: Place) {
+        if self.nodes[place].process.is_some() || self.nodes[place].is_gone {
+            return;
+        }
+        self.nodes[place].starts += 1;
+        let number = self.wide() as u64 | 1;
+        let now_ms = self.now_ms;
+        let (node, copies) = (self.nodes[place].id, self.copies);
+        let repair = match self.is_eager {
+            true => EAGER_REPAIR,
+            false => REPAIR,
+        };
+        let disk = &mut self.nodes[place].disk;
+        let mut offers = Offers::new(node, OFFERS);
+        let mut ends = Ends::default();
+        let files: Vec<SourceId> = disk.journal().map(|(source, _)| source).collect();
+        for source in files {
+            ends.note(source);
+            if let Some(file) = disk.file_mut(source) {
+                file.is_closed = true;
+                file.synced = file.frames.len();
+                self.ledger.closed(source, &file.frames);
+                let content = content(source, &file.frames);
+                let bytes = content.rows;
+                offers.add(Offered { content, bytes }, now_ms);
+            }
+        }
+        let live = disk.live();
+        let holdings = Holdings::new(live.map(|(id, segment)| (id, segment.sources())));
+        let registry = disk.registry.clone();
+        self.nodes[place].process = Some(Process {
+            number,
+            waiting: BTreeMap::new(),
+            registry,
+            join: Joining::default(),
+            seals: Publication::new(),
+            life: None,
+            ends,
+            offers,
+            dropped: SourceSet::new(),
+            unsynced: Vec::new(),
+            holdings,
+            consuming: BTreeMap::new(),
+            giving: BTreeMap::new(),
+            writing: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            repair: Repair::new(node, copies, repair),
+            seen: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            deletion: Deletion::new(now_ms),
+            version: 0,
+        });
+        self.introduce(place);
+        self.set_timers(place);
+    }
+
+    /// Notes the node itself, and how its earlier lives have ended.
+    fn introduce(&mut self, place: Place) {
+        let (node, version) = (self.nodes[place].id, self.now_ms + 1);
+        let mut others = self.nodes.iter().filter(|other| other.id != node);
+        let seed = others.find(|other| !other.is_gone).map(|other| other.id);
+        let process = self.process(place);
+        let known = |version| Known {
+            address: String::new(),
+            version,
+            forgotten: None,
+        };
+        process.registry.note_node(node, known(version));
+        if let Some(seed) = seed {
+            // The address that it was told to join.
+            process.registry.note_node(seed, known(0));
+        }
+        let to_seal = process.ends.to_seal(node, &process.registry, None);
+        for (incarnation, end) in to_seal {
+            process.registry.seal(incarnation, end);
+        }
+        self.write_registry(place);
+    }
+
+    fn set_timers(&mut self, place: Place) {
+        let node = &self.nodes[place];
+        let (takes_in, stores) = (node.takes_in, node.stores);
+        for timer in [Timer::Gossip, Timer::Ask] {
+            self.again(place, timer);
+        }
+        if takes_in {
+            self.again(place, Timer::Ingest);
+        }
+        if stores {
+            for timer in [Timer::Consume, Timer::Merge, Timer::Look, Timer::Purge] {
+                self.again(place, timer);
+            }
+        }
+    }
+
+    /// Puts a timer down that comes again and again.
+    fn again(&mut self, place: Place, timer: Timer) {
+        let every_ms = match timer {
+            Timer::Ingest => 150,
+            Timer::Consume => 200,
+            Timer::Merge => 900,
+            Timer::Look => 1_000,
+            Timer::Purge => 3_000,
+            Timer::Gossip => 1_000,
+            _ => 1_500,
+        };
+        let after_ms = every_ms / 2 + self.random.below(every_ms);
+        self.timer(place, after_ms, timer);
+    }
+
+    /// Does what it is time for.
+    pub(super) fn on_timer(&mut self, place: Place, timer: Timer) {
+        match timer {
+            Timer::Ingest => self.ingest(place),
+            Timer::Consume => self.claim(place),
+            Timer::Merge => self.merge(place),
+            Timer::Look => self.look(place),
+            Timer::Gossip => self.gossip(place),
+            Timer::Ask => self.ask(place),
+            Timer::Purge => self.purge(place),
+            Timer::Synced { source, count } => return self.synced(place, source, count),
+            Timer::Written(id) => return self.written(place, id),
+            Timer::Named(id) => return self.named(place, id),
+            Timer::Recorded => return self.recorded(place),
+            Timer::Retire(output) => return self.retire_inputs(place, output),
+            Timer::Send => return,
+        }
+        self.again(place, timer);
+    }
+
+    /// Makes what a node knows durable; [`World::recorded`] follows.
+    pub(super) fn write_registry(&mut self, place: Place) {
+        let registry = self.registry_of(place);
+        self.process(place).version += 1;
+        self.nodes[place].disk.write_registry(&registry);
+        let after_ms = 1 + self.random.below(5);
+        self.timer(place, after_ms, Timer::Recorded);
+    }
+
+    fn recorded(&mut self, place: Place) {
+        self.nodes[place].disk.sync_registry();
+        let registry = self.nodes[place].disk.registry.clone();
+        let node = self.nodes[place].id;
+        let process = self.process(place);
+        let is_sealed = |life: &Option<Life>| {
+            let living = life.as_ref().map(|life| life.incarnation);
+            process.ends.to_seal(node, &registry, living).is_empty()
+        };
+        if is_sealed(&process.life) {
+            process.seals.recorded_here();
+        }
+        if let Some(life) = &mut process.life
+            && registry.fate(life.incarnation).is_some()
+        {
+            life.birth.recorded_here();
+        }
+        self.check_joined(place);
+        self.publish(place);
+    }
+
+    fn check_joined(&mut self, place: Place) {
+        let me = self.nodes[place].id;
+        let mut others = self.known(place);
+        others.retain(|node| *node != me);
+        let copies = self.copies;
+        if self
+            .process(place)
+            .join
+            .is_joined(copies, &others, place == 0)
+        {
+            self.nodes[place].disk.is_joined = true;
+        }
+    }
+
+    /// Tells others of what they must know of this node.
+    pub(super) fn publish(&mut self, place: Place) {
+        let me = self.nodes[place].id;
+        let (copies, is_joined) = (self.copies, self.nodes[place].disk.is_joined);
+        let mut others = self.known(place);
+        others.retain(|node| *node != me);
+        // Any of them; those that are down are not asked for ever.
+        let turn = self.random.below(others.len().max(1) as u64) as usize;
+        others.rotate_left(turn);
+        let process = self.process(place);
+        let birth = others_for_birth(copies, others.len());
+        let mut told = Vec::new();
+        if !is_joined {
+            told.extend(process.join.to_tell(&others));
+        }
+        told.extend(process.seals.to_tell(&others, birth));
+        if let Some(life) = &process.life {
+            told.extend(life.birth.to_tell(&others, birth));
+        }
+        told.sort_unstable();
+        told.dedup();
+        for node in told {
+            let to = self.place_of(node);
+            let registry = Arc::new(self.nodes[place].disk.registry.clone());
+            self.request(place, to, Request::Record(registry), Waiting::Record);
+        }
+    }
+
+    /// Takes note of what another node knows; the reply follows once it is durable.
+    pub(super) fn record(&mut self, place: Place, registry: &Registry) -> Reply {
+        if self.process(place).registry.merge(registry) {
+            self.forget_recorders(place);
+            self.write_registry(place);
+        }
+        // A sync takes a moment, which the network's delay stands for: what is replied must be
+        // durable now.
+        self.nodes[place].disk.sync_registry();
+        let known = Arc::new(self.nodes[place].disk.registry.clone());
+        let node = &self.nodes[place];
+        Reply::Recorded {
+            node: node.id,
+            known,
+            has_joined: node.disk.is_joined,
+        }
+    }
+
+    /// Births that a forgotten node recorded are to be recorded by another.
+    fn forget_recorders(&mut self, place: Place) {
+        let process = self.process(place);
+        let nodes = process.registry.nodes();
+        let forgotten: Vec<NodeId> = nodes
+            .filter(|(_, known)| known.is_forgotten())
+            .map(|(node, _)| node)
+            .collect();
+        for node in forgotten {
+            if let Some(life) = &mut process.life {
+                life.birth.lost(node);
+            }
+        }
+    }
+
+    /// Another node has recorded what this one knew.
+    pub(super) fn recorded_by(
+        &mut self,
+        place: Place,
+        node: NodeId,
+        known: &Registry,
+        has_joined: bool,
+    ) {
+        let me = self.nodes[place].id;
+        let process = self.process(place);
+        if known.node(me).is_some() {
+            process.join.recorded_by(node, has_joined);
+        }
+        process.seals.recorded_by(node);
+        if let Some(life) = &mut process.life
+            && known.fate(life.incarnation).is_some()
+            && has_joined
+        {
+            life.birth.recorded_by(node);
+        }
+        if process.registry.merge(known) {
+            self.forget_recorders(place);
+            // It counts as joined once it knows durably what the others know.
+            self.write_registry(place);
+        } else {
+            self.check_joined(place);
+        }
+    }
+
+    /// Gives up lives that this disk no longer knows of.
+    fn declare_lost(&mut self, place: Place) {
+        let node = self.nodes[place].id;
+        let process = self.process(place);
+        let living = process.life.as_ref().map(|life| life.incarnation);
+        if lost_lives(node, &process.registry, living).is_empty() {
+            return;
+        }
+        for (incarnation, end) in self.ends_of(place, node) {
+            if Some(incarnation) != living {
+                self.process(place).registry.declare_lost(incarnation, end);
+            }
+        }
+        self.write_registry(place);
+    }
+
+    fn gossip(&mut self, place: Place) {
+        if self.is_healing() {
+            self.forget_all();
+        }
+        self.declare_lost(place);
+        self.publish(place);
+        let me = self.nodes[place].id;
+        let others = self.known(place);
+        let others: Vec<NodeId> = others.into_iter().filter(|node| *node != me).collect();
+        if !others.is_empty() {
+            let at = self.random.below(others.len() as u64) as usize;
+            let to = self.place_of(others[at]);
+            let registry = Arc::new(self.nodes[place].disk.registry.clone());
+            self.request(place, to, Request::Record(registry), Waiting::Record);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The store of a node: claims into segments, copies to others, merges, and deletion by age.
+
+use logpond_cluster::consume::{Consume, Step};
+use logpond_cluster::expiry::{Clocks, cutoff};
+use logpond_cluster::give_up::{Content, Held, WhoHolds};
+use logpond_cluster::offers::Claim;
+use logpond_cluster::placement::{Key, Store};
+use logpond_record::{Id, Timestamp};
+
+use super::disk::{Contents, content};
+use super::message::{Place, Reply, Request, Timer, Waiting};
+use super::process::{Consuming, Then};
+use super::world::{Knock, World};
+
+/// Claims that a store works on at a time.
+const CLAIMS_MAX: usize = 2;
+
+/// What was received longer ago is to go; no run lasts as long.
+const RETENTION_NS: i64 = 3_600_000_000_000;
+
+impl World {
+    /// Asks an ingester for work.
+    pub(super) fn claim(&mut self, place: Place) {
+        if self.process(place).consuming.len() >= CLAIMS_MAX {
+            return;
+        }
+        let known = self.known(place);
+        let places = known.into_iter().map(|node| self.place_of(node));
+        let ingesters: Vec<Place> = places.filter(|at| self.nodes[*at].takes_in).collect();
+        if ingesters.is_empty() {
+            return;
+        }
+        let ingester = ingesters[self.random.below(ingesters.len() as u64) as usize];
+        self.request(place, ingester, Request::Claim, Waiting::Claim { ingester });
+    }
+
+    /// Begins to work on a claim.
+    pub(super) fn claimed(&mut self, place: Place, ingester: Place, claim: Claim) {
+        let me = self.nodes[place].id;
+        let (others, attempt, number) =
+            (self.stores_known(place), self.attempt(), self.random.draw());
+        let key = Key::Cohort {
+            store: me,
+            hour: self.now_ms / 5_000,
+        };
+        let targets = key.rank_targets(&self.targets(place), &[me]);
+        let consume = Consume::new(me, claim, &others, targets, self.copies, attempt);
+        let consuming = Consuming { consume, ingester };
+        self.process(place).consuming.insert(number, consuming);
+        self.consume(place, number);
+    }
+
+    /// The stores that may be given copies.
+    pub(super) fn targets(&self, place: Place) -> Vec<Store> {
+        let stores = self.stores_known(place).into_iter();
+        let store = |node| Store {
+            node,
+            zone: None,
+            free_bytes: 1 << 30,
+            total_bytes: 1 << 30,
+            is_draining: false,
+        };
+        stores.map(store).collect()
+    }
+
+    /// Goes on with a claim as far as it goes.
+    pub(super) fn consume(&mut self, place: Place, number: u64) {
+        loop {
+            let process = self.process(place);
+            let Some(consuming) = process.consuming.get_mut(&number) else {
+                return;
+            };
+            let ingester = consuming.ingester;
+            match consuming.consume.next(&process.holdings) {
+                Step::Wait => return,
+                Step::Ask { nodes, question } => {
+                    for node in nodes {
+                        let request = Request::WhoHolds(question.clone());
+                        let waiting = Waiting::Consume { number, node };
+                        self.request(place, self.place_of(node), request, waiting);
+                    }
+                }
+                Step::Build(files) => {
+                    let sources = files.iter().map(|file| file.content.source).collect();
+                    let waiting = Waiting::Fetch { number };
+                    self.request(place, ingester, Request::Fetch(sources), waiting);
+                }
+                Step::Send { segment, to } => {
+                    for node in to {
+                        let waiting = Waiting::Put {
+                            number,
+                            segment,
+                            node,
+                        };
+                        self.put(place, segment, self.place_of(node), waiting);
+                    }
+                }
+                Step::Report { claim, sources } => {
+                    self.process(place).consuming.remove(&number);
+                    self.report.consumed += sources.len();
+                    let request = Request::Report { claim, sources };
+                    self.request(place, ingester, request, Waiting::Nothing);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends a copy of a segment.
+    pub(super) fn put(&mut self, place: Place, id: Id, to: Place, waiting: Waiting) {
+        let Some(segment) = self.nodes[place].disk.readable(id) else {
+            return self.failed(place, waiting);
+        };
+        let request = Request::Put {
+            id,
+            contents: segment.contents.clone(),
+            received: segment.received,
+        };
+        self.request(place, to, request, waiting);
+    }
+
+    /// What an ingester's files hold has come.
+    pub(super) fn fetched(&mut self, place: Place, number: u64, contents: Contents, at: Timestamp) {
+        let id = Id(self.wide());
+        let process = self.process(place);
+        let Some(consuming) = process.consuming.get_mut(&number) else {
+            return;
+        };
+        let each = contents.iter();
+        let listed: Vec<Content> = each.map(|(source, rows)| content(*source, rows)).collect();
+        match consuming.consume.built(id, &listed) {
+            Ok(()) if listed.is_empty() => self.consume(place, number),
+            Ok(()) => self.write(place, id, contents, at, Then::Consume(number)),
+            Err(_) => {
+                if !self.restores {
+                    self.ledger
+                        .violate("R4: a segment differs from what is in its files");
+                }
+                self.consume(place, number);
+            }
+        }
+    }
+
+    /// Begins to write a segment; [`World::written`] and [`World::named`] follow.
+    fn write(&mut self, place: Place, id: Id, contents: Contents, at: Timestamp, then: Then) {
+        self.nodes[place].disk.write(id, contents.clone(), at);
+        self.process(place).writing.insert(id, (contents, then));
+        let after_ms = 1 + self.random.below(20);
+        self.timer(place, after_ms, Timer::Written(id));
+    }
+
+    pub(super) fn written(&mut self, place: Place, id: Id) {
+        self.nodes[place].disk.rename(id);
+        let after_ms = 1 + self.random.below(5);
+        self.timer(place, after_ms, Timer::Named(Some(id)));
+    }
+
+    pub(super) fn named(&mut self, place: Place, id: Option<Id>) {
+        self.nodes[place].disk.sync_names();
+        let Some(id) = id else {
+            return;
+        };
+        let Some((contents, then)) = self.process(place).writing.remove(&id) else {
+            return;
+        };
+        self.ledger.listed(&contents);
+        let process = self.process(place);
+        process.holdings.add(id, contents.keys().copied().collect());
+        process.version += 1;
+        match then {
+            Then::Consume(number) => self.consume(place, number),
+            Then::Reply { to, number } => self.reply(place, to, number, Reply::Stored),
+            Then::Retire(inputs) => {
+                process.merged.insert(id, inputs);
+                let most_ms = if self.is_eager { 5_000 } else { 500 };
+                let after_ms = 1 + self.random.below(most_ms);
+                self.timer(place, after_ms, Timer::Retire(id));
+            }
+        }
+    }
+
+    /// Takes a copy from another store.
+    pub(super) fn take(
+        &mut self,
+        place: Place,
+        (to, number): (Place, u64),
+        id: Id,
+        contents: Contents,
+        received: Timestamp,
+    ) -> Option<Reply> {
+        let attempt = self.attempt();
+        let process = self.process(place);
+        let sources: logpond_segment::sources::SourceSet = contents.keys().copied().collect();
+        let held = process
+            .holdings
+            .answer(&WhoHolds::new(attempt, sources.clone()));
+        if held == sources {
+            return Some(Reply::Stored);
+        }
+        if !process.writing.contains_key(&id) && process.holdings.live().all(|(live, _)| live != id)
+        {
+            let then = Then::Reply { to, number };
+            self.write(place, id, contents, received, then);
+        }
+        None
+    }
+
+    /// Says what is held.
+    pub(super) fn who_holds(&mut self, place: Place, question: &WhoHolds) -> Reply {
+        let node = self.nodes[place].id;
+        let sources = self.process(place).holdings.answer(question);
+        let mut contents = Vec::new();
+        if question.with_contents {
+            for source in sources.iter() {
+                let mut live = self.nodes[place].disk.live();
+                let rows = live.find_map(|(_, segment)| segment.contents.get(&source));
+                contents.extend(rows.map(|rows| content(source, rows)));
+            }
+        }
+        Reply::Held(Held {
+            attempt: question.attempt,
+            node,
+            sources,
+            contents,
+        })
+    }
+
+    /// Merges a few segments.
+    pub(super) fn merge(&mut self, place: Place) {
+        let process = self.process(place);
+        let live: Vec<Id> = process.holdings.live().map(|(id, _)| id).collect();
+        let is_busy = !process.merged.is_empty()
+            || process
+                .writing
+                .values()
+                .any(|(_, then)| matches!(then, Then::Retire(_)));
+        if is_busy || live.len() < 3 {
+            return;
+        }
+        let first = self.random.below(live.len() as u64 - 1) as usize;
+        let inputs: Vec<Id> = live[first..].iter().take(3).copied().collect();
+        let mut contents = Contents::new();
+        let mut received = Timestamp::MIN;
+        for id in &inputs {
+            if let Some(segment) = self.nodes[place].disk.readable(*id) {
+                contents.extend(segment.contents.clone());
+                received = received.max(segment.received);
+            }
+        }
+        if self.knock == Some(Knock::SplitSources) {
+            let mut rows = contents.values_mut();
+            if let Some(rows) = rows.find(|rows| rows.len() > 1) {
+                *rows = rows[..rows.len() / 2].to_vec().into();
+            }
+        }
+        self.report.merges += 1;
+        let output = Id(self.wide());
+        self.write(place, output, contents, received, Then::Retire(inputs));
+    }
+
+    /// Retires the inputs of a merge, if that may be.
+    pub(super) fn retire_inputs(&mut self, place: Place, output: Id) {
+        let is_checked = self.knock != Some(Knock::UncheckedRetirement);
+        let process = self.process(place);
+        let Some(inputs) = process.merged.remove(&output) else {
+            return;
+        };
+        if !is_checked {
+            process.holdings.lose(&inputs);
+        } else if process.holdings.retire(&inputs).is_err() {
+            self.report.kept_inputs += 1;
+            return;
+        }
+        self.process(place).version += 1;
+        let disk = &mut self.nodes[place].disk;
+        let mine: Vec<Id> = inputs
+            .into_iter()
+            .filter(|id| disk.live().any(|(live, _)| live == *id))
+            .collect();
+        disk.retire(&mine);
+        self.ledger.shrunk();
+        self.timer(place, 2, Timer::Named(None));
+    }
+
+    /// Removes what is retired, and what has outlived its retention.
+    pub(super) fn purge(&mut self, place: Place) {
+        self.nodes[place].disk.purge();
+        let (now, now_ms) = (self.clock(place), self.now_ms);
+        let peers = self.peer_clocks(place);
+        let oldest = self.nodes[place].disk.live().map(|(_, s)| s.received).min();
+        let process = self.process(place);
+        let clocks = Clocks {
+            now,
+            now_ms,
+            peers: &peers,
+        };
+        let horizon = process.deletion.advance(clocks, Some(RETENTION_NS), oldest);
+        let horizon = match self.knock {
+            Some(Knock::UnlimitedDeletion) => cutoff(now, Some(RETENTION_NS)),
+            _ => horizon,
+        };
+        let live = self.nodes[place].disk.live();
+        let old = live.filter(|(_, segment)| segment.received < horizon);
+        let old: Vec<Id> = old.map(|(id, _)| id).collect();
+        if old.is_empty() {
+            return;
+        }
+        self.process(place).holdings.lose(&old);
+        self.process(place).version += 1;
+        old.iter().for_each(|id| self.nodes[place].disk.remove(*id));
+        self.ledger.shrunk();
+    }
+}

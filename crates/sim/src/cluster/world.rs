@@ -1,0 +1,434 @@
+//! The nodes, the links between them, and what happens when.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use logpond_cluster::give_up::{Attempt, Copies};
+use logpond_cluster::{NodeId, Registry};
+use logpond_record::Timestamp;
+use logpond_segment::mem_disk::Seeded;
+
+use super::disk::Disk;
+use super::forward::Forwarder;
+use super::ledger::{Ledger, Violation};
+use super::message::{Body, Event, FORWARDERS, Place, Reply, Request, Timer, Waiting};
+use super::process::Process;
+use super::report::Report;
+
+/// Wall clocks begin here.
+const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
+
+/// Faults strike until then.
+const FAULTS_END_MS: u64 = 40_000;
+
+/// By then all must be as it should be.
+const END_MS: u64 = 160_000;
+
+/// A rule that is taken away where the simulation carries it out, so that a run must fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knock {
+    /// R1: acknowledgements do not wait for the sync.
+    AckBeforeSync,
+    /// R2: incarnations are counted by a file on the disk rather than drawn.
+    CountedIncarnations,
+    /// R3: births are recorded nowhere else.
+    UnknownBirths,
+    /// R4: a merge leaves a part of a source out.
+    SplitSources,
+    /// R5: the inputs of a merge retire whatever has become of its output.
+    UncheckedRetirement,
+    /// R6: what a store gives up it goes on to answer for.
+    NoFlags,
+    /// R6: one node that says yes is enough.
+    OneYes,
+    /// R7: sources that are counted elsewhere are counted as well.
+    IgnoredExclusions,
+    /// R8: deletion believes the clock.
+    UnlimitedDeletion,
+    /// R9: what nobody could see is taken not to be there.
+    BlindCompleteness,
+    /// R10: batches that were sent again are counted as if they were new.
+    CountedRetries,
+}
+
+impl Knock {
+    /// All of them.
+    pub const ALL: [Knock; 11] = [
+        Knock::AckBeforeSync,
+        Knock::CountedIncarnations,
+        Knock::UnknownBirths,
+        Knock::SplitSources,
+        Knock::UncheckedRetirement,
+        Knock::NoFlags,
+        Knock::OneYes,
+        Knock::IgnoredExclusions,
+        Knock::UnlimitedDeletion,
+        Knock::BlindCompleteness,
+        Knock::CountedRetries,
+    ];
+}
+
+/// Runs a seed.
+///
+/// # Errors
+/// With what went wrong, when a rule was broken.
+pub fn run(seed: u64, knock: Option<Knock>) -> Result<Report, Violation> {
+    let mut world = World::new(seed, knock);
+    world.run()?;
+    Ok(world.report)
+}
+
+/// A machine and the process on it, if one runs.
+pub(super) struct Node {
+    pub(super) id: NodeId,
+    pub(super) takes_in: bool,
+    pub(super) stores: bool,
+    pub(super) disk: Disk,
+    /// An earlier state of the disk.
+    pub(super) image: Option<Disk>,
+    pub(super) process: Option<Process>,
+    pub(super) starts: u64,
+    pub(super) paused_until_ms: u64,
+    pub(super) clock_offset_ns: i64,
+    /// Its disk is lost; it never comes back.
+    pub(super) is_gone: bool,
+}
+
+/// Everything.
+pub(super) struct World {
+    pub(super) now_ms: u64,
+    pub(super) random: Seeded,
+    pub(super) knock: Option<Knock>,
+    pub(super) copies: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) forwarders: Vec<Forwarder>,
+    /// One-way.
+    pub(super) cuts: BTreeSet<(Place, Place)>,
+    pub(super) loses_disks: bool,
+    pub(super) restores: bool,
+    /// Whether nodes hurry to copy, so that there are many copies to give up.
+    pub(super) is_eager: bool,
+    pub(super) ledger: Ledger,
+    pub(super) report: Report,
+    queue: BinaryHeap<Reverse<(u64, u64)>>,
+    events: BTreeMap<u64, Event>,
+    next: u64,
+}
+
+impl World {
+    fn new(seed: u64, knock: Option<Knock>) -> World {
+        let mut random = Seeded::new(seed);
+        let stores = 2 + random.below(4);
+        let copies = 1 + random.below(stores.min(3)) as usize;
+        let mut world = World {
+            now_ms: 0,
+            knock,
+            copies,
+            nodes: Vec::new(),
+            forwarders: Vec::new(),
+            cuts: BTreeSet::new(),
+            loses_disks: random.one_in(2),
+            restores: random.one_in(4),
+            is_eager: random.one_in(2),
+            ledger: Ledger::default(),
+            report: Report::default(),
+            queue: BinaryHeap::new(),
+            events: BTreeMap::new(),
+            next: 0,
+            random,
+        };
+        world.loses_disks &= copies > 1;
+        world.restores &= copies > 1;
+        let ingesters = 1 + world.random.below(2);
+        let both = world.random.one_in(2);
+        for number in 0..stores {
+            world.add_node(both && number < ingesters, true);
+        }
+        for _ in 0..if both { 0 } else { ingesters } {
+            world.add_node(true, false);
+        }
+        for at in 0..1 + world.random.below(2) {
+            let waits = !world.random.one_in(4);
+            world.forwarders.push(Forwarder::new(at + 1, waits));
+            let from_ms = world.random.below(1000);
+            world.timer(FORWARDERS + at as usize, from_ms, Timer::Send);
+        }
+        world.at(500, Event::Fault);
+        world
+    }
+
+    /// Adds a machine with an empty disk, and starts it.
+    pub(super) fn add_node(&mut self, takes_in: bool, stores: bool) {
+        let place = self.nodes.len();
+        self.nodes.push(Node {
+            id: NodeId(place as u128 + 1),
+            takes_in,
+            stores,
+            disk: Disk::default(),
+            image: None,
+            process: None,
+            starts: 0,
+            paused_until_ms: 0,
+            clock_offset_ns: 0,
+            is_gone: false,
+        });
+        self.start(place);
+    }
+
+    fn run(&mut self) -> Result<(), Violation> {
+        let mut is_healed = false;
+        while let Some((at_ms, number)) = self.queue.pop().map(|Reverse(next)| next) {
+            self.now_ms = at_ms;
+            let Some(event) = self.events.remove(&number) else {
+                continue;
+            };
+            if at_ms >= FAULTS_END_MS && !is_healed {
+                is_healed = true;
+                self.heal();
+            }
+            if at_ms >= END_MS {
+                break;
+            }
+            self.happen(event);
+            self.check_step()?;
+            if is_healed && self.is_settled() {
+                break;
+            }
+        }
+        self.check_end()
+    }
+
+    pub(super) fn is_healing(&self) -> bool {
+        self.now_ms >= FAULTS_END_MS
+    }
+
+    fn happen(&mut self, event: Event) {
+        let place = match &event {
+            Event::Deliver { to, .. } => Some(*to),
+            Event::Timeout { at, .. } | Event::Timer { at, .. } => Some(*at),
+            Event::Fault | Event::Restart(_) | Event::Uncut(..) => None,
+        };
+        // A process that stands still sees everything later.
+        let paused = place.and_then(|place| self.nodes.get(place));
+        if let Some(node) = paused.filter(|node| node.paused_until_ms > self.now_ms) {
+            let until_ms = node.paused_until_ms;
+            return self.at(until_ms, event);
+        }
+        match event {
+            Event::Deliver { from, to, body } => self.deliver(from, to, body),
+            Event::Timeout {
+                at,
+                process,
+                number,
+            } => {
+                if let Some(waiting) = self.take_waiting(at, process, number) {
+                    self.failed(at, waiting);
+                }
+            }
+            Event::Timer { at, process, timer } if at >= FORWARDERS => {
+                debug_assert_eq!((process, timer), (0, Timer::Send));
+                self.forward(at);
+            }
+            Event::Timer { at, process, timer } => {
+                if self.nodes[at].process.as_ref().map(|p| p.number) == Some(process) {
+                    self.on_timer(at, timer);
+                }
+            }
+            Event::Fault => self.fault(),
+            Event::Restart(place) => self.start(place),
+            Event::Uncut(from, to) => {
+                self.cuts.remove(&(from, to));
+            }
+        }
+    }
+
+    fn deliver(&mut self, from: Place, to: Place, body: Body) {
+        match body {
+            Body::Request { number, request } => {
+                if to >= FORWARDERS || self.nodes[to].process.is_none() {
+                    return;
+                }
+                if let Some(reply) = self.serve(from, to, number, request) {
+                    self.reply(to, from, number, reply);
+                }
+            }
+            Body::Reply { number, reply } => {
+                let process = self.number_of(to);
+                if let Some(waiting) = process.and_then(|p| self.take_waiting(to, p, number)) {
+                    self.heard(to, waiting, reply);
+                }
+            }
+        }
+    }
+
+    /// The number of the process at a place, if one runs.
+    fn number_of(&self, place: Place) -> Option<u64> {
+        match place >= FORWARDERS {
+            true => Some(0),
+            false => self.nodes[place].process.as_ref().map(|p| p.number),
+        }
+    }
+
+    fn take_waiting(&mut self, at: Place, process: u64, number: u64) -> Option<Waiting> {
+        if at >= FORWARDERS {
+            return self.forwarders[at - FORWARDERS].waiting.remove(&number);
+        }
+        let running = self.nodes[at].process.as_mut()?;
+        (running.number == process).then_some(())?;
+        running.waiting.remove(&number)
+    }
+
+    /// Puts an event down for a moment.
+    pub(super) fn at(&mut self, at_ms: u64, event: Event) {
+        self.next += 1;
+        self.queue.push(Reverse((at_ms, self.next)));
+        self.events.insert(self.next, event);
+    }
+
+    /// Puts a timer of the process at a place down, so many milliseconds from now.
+    pub(super) fn timer(&mut self, at: Place, after_ms: u64, timer: Timer) {
+        if let Some(process) = self.number_of(at) {
+            let event = Event::Timer { at, process, timer };
+            self.at(self.now_ms + after_ms, event);
+        }
+    }
+
+    /// Sends a request; `waiting` is told of the reply, or that none has come.
+    pub(super) fn request(&mut self, from: Place, to: Place, request: Request, waiting: Waiting) {
+        let Some(process) = self.number_of(from) else {
+            return;
+        };
+        self.next += 1;
+        let number = self.next;
+        let is_waited_for = !matches!(waiting, Waiting::Nothing);
+        if is_waited_for {
+            match from >= FORWARDERS {
+                true => self.forwarders[from - FORWARDERS]
+                    .waiting
+                    .insert(number, waiting),
+                false => self.process(from).waiting.insert(number, waiting),
+            };
+            let timeout_ms = self.now_ms + 1500 + self.random.below(500);
+            let event = Event::Timeout {
+                at: from,
+                process,
+                number,
+            };
+            self.at(timeout_ms, event);
+        }
+        // A connection does not repeat what it was given once.
+        let may_repeat = !matches!(request, Request::Append(_));
+        let body = Body::Request { number, request };
+        self.send(from, to, body, may_repeat);
+    }
+
+    /// Replies to a request.
+    pub(super) fn reply(&mut self, from: Place, to: Place, number: u64, reply: Reply) {
+        self.send(from, to, Body::Reply { number, reply }, false);
+    }
+
+    fn send(&mut self, from: Place, to: Place, body: Body, may_repeat: bool) {
+        self.report.messages += 1;
+        if self.cuts.contains(&(from, to)) {
+            self.report.dropped += 1;
+            return;
+        }
+        let is_calm = self.is_healing() || from == to;
+        if !is_calm && self.random.one_in(50) {
+            self.report.dropped += 1;
+            return;
+        }
+        let times = match !is_calm && may_repeat && self.random.one_in(40) {
+            true => 2,
+            false => 1,
+        };
+        for _ in 0..times {
+            let mut delay_ms = 1 + self.random.below(20);
+            if !is_calm && self.random.one_in(40) {
+                delay_ms += self.random.below(5000);
+            }
+            let is_held = |body: &Body| {
+                matches!(
+                    body,
+                    Body::Reply {
+                        reply: Reply::Held(_),
+                        ..
+                    }
+                )
+            };
+            if self.is_eager && is_held(&body) {
+                // Long attempts meet others.
+                delay_ms += self.random.below(1000);
+            }
+            let body = body.clone();
+            self.at(self.now_ms + delay_ms, Event::Deliver { from, to, body });
+        }
+    }
+
+    /// The process at a place where one must be running.
+    pub(super) fn process(&mut self, place: Place) -> &mut Process {
+        let process = self.nodes[place].process.as_mut();
+        process.expect("events of ended processes are not delivered")
+    }
+
+    /// The clock of a node.
+    pub(super) fn clock(&self, place: Place) -> Timestamp {
+        let offset_ns = self.nodes[place].clock_offset_ns;
+        Timestamp(EPOCH_NS + self.now_ms as i64 * 1_000_000 + offset_ns)
+    }
+
+    /// The clocks of the others.
+    pub(super) fn peer_clocks(&self, place: Place) -> Vec<Timestamp> {
+        let others = (0..self.nodes.len()).filter(|other| *other != place);
+        others.map(|other| self.clock(other)).collect()
+    }
+
+    /// 128 random bits.
+    pub(super) fn wide(&mut self) -> u128 {
+        (u128::from(self.random.draw()) << 64) | u128::from(self.random.draw())
+    }
+
+    /// How many must say yes before something is given up.
+    pub(super) fn enough(&self) -> Copies {
+        match self.knock {
+            Some(Knock::OneYes) => Copies::on_nodes(1),
+            _ => Copies::on_nodes(self.copies),
+        }
+    }
+
+    /// A fresh name of an attempt.
+    pub(super) fn attempt(&mut self) -> Attempt {
+        Attempt(self.wide())
+    }
+
+    /// Where a node is.
+    pub(super) fn place_of(&self, node: NodeId) -> Place {
+        (node.0 - 1) as usize
+    }
+
+    /// The stores that a node knows of and that are not forgotten, itself included if it is one.
+    pub(super) fn stores_known(&self, place: Place) -> Vec<NodeId> {
+        let known = self.known(place);
+        let stores = known.into_iter();
+        stores
+            .filter(|node| self.nodes[self.place_of(*node)].stores)
+            .collect()
+    }
+
+    /// The nodes that a node knows of and that are not forgotten.
+    pub(super) fn known(&self, place: Place) -> Vec<NodeId> {
+        let process = self.nodes[place].process.as_ref();
+        let registry = process.map(|process| &process.registry);
+        let nodes = registry.into_iter().flat_map(Registry::nodes);
+        nodes
+            .filter(|(_, known)| !known.is_forgotten())
+            .map(|(node, _)| node)
+            .collect()
+    }
+
+    /// What a node knows of all, as a message.
+    pub(super) fn registry_of(&mut self, place: Place) -> Arc<Registry> {
+        Arc::new(self.process(place).registry.clone())
+    }
+}
