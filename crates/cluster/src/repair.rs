@@ -233,9 +233,9 @@ impl Repair {
             false => ranked.into_iter().take_while(|n| *n != self.me).collect(),
         };
         let held = members.iter().filter(|m| before.contains(&m.node));
-        let others: Vec<&SourceSet> = held.map(|m| m.held.stored()).collect();
+        let others: Vec<SourceSet> = held.map(|m| sources.common(m.held.stored())).collect();
         let rank = others.iter().filter(|s| s.contains(first)).count() as u64;
-        if !held_by(others, self.copies).contains_all(sources) {
+        if !held_by(&others, self.copies).contains_all(sources) {
             self.many_since_ms.remove(&segment);
             return false;
         }

@@ -1,0 +1,210 @@
+//! Sizes and times of what a coordinator handles, for a made-up cluster:
+//! `cargo run --release -p logpond-cluster --example scale [NODES] [DAYS] [SEGMENTS_AN_HOUR]`
+//!
+//! A third of the nodes take records in, in journal files of 30 seconds; all of them store, two
+//! copies of each segment, of runs of one ingester as affinity makes them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use logpond_cluster::births::silent_max;
+use logpond_cluster::placement::{Key, Store};
+use logpond_cluster::question::{Collection, Question};
+use logpond_cluster::registry::Known;
+use logpond_cluster::repair::{Member, Presence, Repair, Settings};
+use logpond_cluster::{Fate, HeldSegment, Indexed, Inventory, NodeId, ProcessId, Registry};
+use logpond_record::{Id, Incarnation, TimeRange, Timestamp};
+use logpond_segment::sources::{Interval, SourceSet};
+
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// Journal files of an ingester in an hour.
+const FILES_AN_HOUR: u64 = 120;
+
+const COPIES: usize = 2;
+
+struct Shape {
+    nodes: u128,
+    days: u64,
+    segments_an_hour: u64,
+}
+
+impl Shape {
+    fn ingesters(&self) -> u128 {
+        (self.nodes / 3).max(1)
+    }
+}
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
+    let mut next = |default: u64| numbers.next().and_then(Result::ok).unwrap_or(default);
+    let shape = Shape {
+        nodes: u128::from(next(100)),
+        days: next(30),
+        segments_an_hour: next(66),
+    };
+    let registry = registry(&shape);
+    let inventories = inventories(&shape, &registry);
+    let segments: usize = inventories.iter().map(|i| i.segments.len()).sum();
+    let intervals: usize = inventories
+        .iter()
+        .flat_map(|i| &i.segments)
+        .map(|segment| segment.sources.intervals().count())
+        .sum();
+    let bytes: Vec<usize> = inventories.iter().map(|i| i.to_bytes().len()).collect();
+    println!(
+        "{} nodes, {} days: {segments} segments with copies, {intervals} intervals of sources",
+        shape.nodes, shape.days
+    );
+    println!(
+        "inventories: {} bytes for the cluster, {} a node; of that the registry {}",
+        bytes.iter().sum::<usize>(),
+        bytes.iter().sum::<usize>() / bytes.len(),
+        registry.to_bytes().len()
+    );
+    let (indexed, took) = timed(|| {
+        let each = inventories.into_iter();
+        each.map(|inventory| Arc::new(Indexed::new(inventory)))
+            .collect::<Vec<_>>()
+    });
+    println!("indexing all inventories: {took:?}");
+    let end = Timestamp(shape.days as i64 * 24 * HOUR_NS);
+    for (what, hours) in [
+        ("an hour", 1),
+        ("a day", 24),
+        ("all", shape.days as i64 * 24),
+    ] {
+        let from = Timestamp(end.0 - hours * HOUR_NS);
+        let range = TimeRange { from, to: end };
+        plan(what, &indexed, &registry, range);
+    }
+    look(&indexed);
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed())
+}
+
+/// Each ingester starts once a day.
+fn registry(shape: &Shape) -> Registry {
+    let mut registry = Registry::default();
+    for node in 1..=shape.nodes {
+        let known = Known {
+            address: format!("10.0.{}.{}:7659", node / 256, node % 256),
+            version: 1,
+            forgotten: None,
+        };
+        registry.note_node(NodeId(node), known);
+    }
+    for ingester in 1..=shape.ingesters() {
+        for day in 0..shape.days {
+            let name = incarnation(ingester, day);
+            let born = Timestamp(day as i64 * 24 * HOUR_NS);
+            registry.note(name, Fate::born(NodeId(ingester), born));
+            registry.seal(name, 24 * FILES_AN_HOUR);
+        }
+    }
+    registry
+}
+
+fn incarnation(ingester: u128, day: u64) -> Incarnation {
+    Incarnation((ingester << 64) | u128::from(day))
+}
+
+fn inventories(shape: &Shape, registry: &Registry) -> Vec<Inventory> {
+    let nodes: Vec<NodeId> = (1..=shape.nodes).map(NodeId).collect();
+    let mut all: Vec<Inventory> = nodes
+        .iter()
+        .map(|node| Inventory::empty(*node, ProcessId(node.0)))
+        .collect();
+    all.iter_mut()
+        .for_each(|inventory| inventory.registry = registry.clone());
+    let parts = shape
+        .segments_an_hour
+        .div_ceil(shape.ingesters() as u64)
+        .max(1);
+    let files = (FILES_AN_HOUR / parts).max(1);
+    for hour in 0..shape.days * 24 {
+        for number in 0..shape.segments_an_hour {
+            let ingester = u128::from(number) % shape.ingesters() + 1;
+            let part = number / shape.ingesters() as u64;
+            let from = hour % 24 * FILES_AN_HOUR + part * files;
+            let to = from + files - 1;
+            let mut sources = SourceSet::new();
+            sources.insert_interval(incarnation(ingester, hour / 24), Interval { from, to });
+            let segment = segment(hour, number, sources);
+            let key = Key::Run {
+                ingester: NodeId(ingester),
+                slot: hour * parts + part,
+            };
+            for holder in key.rank(nodes.iter().copied()).iter().take(COPIES) {
+                all[holder.0 as usize - 1].segments.push(segment.clone());
+            }
+        }
+    }
+    all
+}
+
+fn segment(hour: u64, number: u64, sources: SourceSet) -> HeldSegment {
+    let start = hour as i64 * HOUR_NS;
+    let end = start + HOUR_NS - 1;
+    HeldSegment {
+        id: Id(u128::from(hour) << 64 | u128::from(number)),
+        digest: u128::from(number) << 100,
+        bytes: 80 << 20,
+        rows: 4_000_000,
+        // Clocks of senders differ by some seconds.
+        time_min: Timestamp(start - 5_000_000_000),
+        time_max: Timestamp(end),
+        received_min: Timestamp(start),
+        received_max: Timestamp(end),
+        sources,
+    }
+}
+
+fn plan(what: &str, indexed: &[Arc<Indexed>], registry: &Registry, range: TimeRange) {
+    let (collected, collecting) = timed(|| {
+        let mut collection = Collection::new(registry.clone(), []);
+        indexed
+            .iter()
+            .for_each(|node| collection.answered(node.clone()));
+        collection.finish()
+    });
+    let ((question, tasks), planning) = timed(|| {
+        let none = SourceSet::new();
+        Question::new(collected, none, range, None, silent_max(COPIES))
+    });
+    let read: usize = tasks.iter().map(|task| task.share.segments.len()).sum();
+    let wanted = question.target().wanted.len();
+    println!(
+        "a question about {what}: {read} segments of {} nodes and {wanted} sources; \
+         collected in {collecting:?}, planned in {planning:?}",
+        tasks.len()
+    );
+}
+
+fn look(indexed: &[Arc<Indexed>]) {
+    let members: Vec<Member<'_>> = indexed
+        .iter()
+        .map(|held| Member {
+            node: held.inventory().node,
+            presence: Presence::Live,
+            held,
+        })
+        .collect();
+    let stores: Vec<Store> = members
+        .iter()
+        .map(|member| Store {
+            node: member.node,
+            zone: None,
+            free_bytes: 1 << 40,
+            total_bytes: 1 << 41,
+            is_draining: false,
+        })
+        .collect();
+    let mut repair = Repair::new(members[0].node, COPIES, Settings::default());
+    let (jobs, took) = timed(|| repair.plan(&members, &stores, 0));
+    println!("a look for repair: {} jobs in {took:?}", jobs.len());
+}
