@@ -1,7 +1,7 @@
 //! Which node reads what, so that each source is counted once (CLUSTER R7).
 //!
-//! Invariants: the shares of a cover are disjoint in sources; a source that any node holds is in
-//! one of them, is pruned because no row of it is in the range, or is not to be counted at all.
+//! Invariants: the shares of a cover are disjoint in sources; a wanted source that any
+//! node holds is in one of them, or is pruned because no row of it is in the range.
 
 use std::collections::BTreeMap;
 
@@ -40,21 +40,21 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// Covers what nodes hold, for a range of event times.
+    /// Covers what nodes hold of the wanted sources, for a range of event times.
     ///
-    /// `unwanted` are the sources that are not to be counted, whoever holds them. Segments are
-    /// taken from the one with the most rows down, so that a merged segment wins over its inputs;
-    /// of the holders of a segment the one with the fewest bytes to read so far, `local` if it is
-    /// one of them and has no more to read than any other.
+    /// What is not wanted is counted nowhere, whoever holds it. Segments are taken from the one with
+    /// the most rows down, so that a merged segment wins over its inputs; of the holders of a segment
+    /// the one with the fewest bytes to read so far, `local` if it is one of them and has no more to
+    /// read than any other.
     pub fn plan(
         held: &[&Indexed],
-        unwanted: &SourceSet,
+        wanted: &SourceSet,
         range: TimeRange,
         local: Option<NodeId>,
     ) -> Cover {
         let mut planning = Planning {
             cover: Cover::default(),
-            taken: unwanted.clone(),
+            open: wanted.clone(),
             bytes: BTreeMap::new(),
             local,
         };
@@ -72,7 +72,7 @@ impl Cover {
                 }
             }
         }
-        planning.cover.pruned = stored.without(&planning.taken);
+        planning.cover.pruned = planning.open.common(&stored);
         planning.cover
     }
 
@@ -119,8 +119,8 @@ fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> 
 
 struct Planning {
     cover: Cover,
-    /// Sources that are counted already, or not to be counted.
-    taken: SourceSet,
+    /// Sources that are wanted and that nobody counts so far.
+    open: SourceSet,
     /// What each node has to read so far.
     bytes: BTreeMap<NodeId, u64>,
     local: Option<NodeId>,
@@ -129,7 +129,7 @@ struct Planning {
 impl Planning {
     fn take_segment(&mut self, candidate: &Candidate<'_>) {
         let sources = &candidate.segment.sources;
-        let fresh = sources.without(&self.taken);
+        let fresh = sources.common(&self.open);
         if fresh.is_empty() {
             return;
         }
@@ -141,7 +141,7 @@ impl Planning {
             return;
         };
         *self.bytes.entry(node).or_default() += candidate.segment.bytes;
-        self.taken.union_with(&fresh);
+        self.open = self.open.without(&fresh);
         let share = self.cover.shares.entry(node).or_default();
         share.segments.push(SegmentShare {
             id: candidate.segment.id,
@@ -151,10 +151,10 @@ impl Planning {
     }
 
     fn take_journal(&mut self, node: NodeId, source: SourceId) {
-        if self.taken.contains(source) {
+        if !self.open.contains(source) {
             return;
         }
-        self.taken.insert(source);
+        self.open = self.open.without(&SourceSet::from_iter([source]));
         let share = self.cover.shares.entry(node).or_default();
         share.journal.insert(source);
         share.sources.insert(source);

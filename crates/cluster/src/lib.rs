@@ -19,7 +19,6 @@
 //! news arrives. Such things are hints: where they are wrong, work is done twice.
 
 mod identity;
-pub mod wire;
 pub mod registry;
 pub mod inventory;
 pub mod target;
@@ -40,5 +39,6 @@ pub use cover::{Cover, SegmentShare, Share};
 pub use holdings::Holdings;
 pub use identity::{HexError, NodeId, ProcessId};
 pub use inventory::{HeldJournal, HeldSegment, Indexed, Inventory, Living};
+pub use logpond_segment::wire;
 pub use registry::{Fate, Registry};
 pub use target::{Completeness, Gap, Tail, Target};

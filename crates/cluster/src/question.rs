@@ -226,11 +226,8 @@ impl Question {
             next: 0,
             rounds: 0,
         };
-        // Whatever is held is wanted or one of these.
-        let mut unwanted = question.target.expired.clone();
-        unwanted.union_with(&question.shadowed);
         let held: Vec<&Indexed> = question.held.values().map(|i| &**i).collect();
-        let cover = Cover::plan(&held, &unwanted, range, local);
+        let cover = Cover::plan(&held, &question.missing(), range, local);
         let tasks = question.take(cover);
         (question, tasks)
     }
@@ -375,13 +372,7 @@ impl Question {
         let able = self.held.iter();
         let able = able.filter(|(node, _)| !self.failed.contains(node) && Some(**node) != but);
         let able: Vec<&Indexed> = able.map(|(_, indexed)| &**indexed).collect();
-        let mut unwanted = SourceSet::new();
-        for indexed in &able {
-            unwanted.union_with(indexed.stored());
-            let journal = indexed.inventory().journal.iter();
-            journal.for_each(|file| unwanted.insert(file.source));
-        }
-        Cover::plan(&able, &unwanted.without(wanted), self.range, self.local)
+        Cover::plan(&able, wanted, self.range, self.local)
     }
 
     fn add(&mut self, cover: Cover) -> Vec<Task> {

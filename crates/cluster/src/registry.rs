@@ -25,6 +25,9 @@ pub struct Fate {
     pub node: NodeId,
     /// When it was minted, by that node's clock.
     pub born: Timestamp,
+    /// It has at least so many sources: noted before its node lets the first of them go, so that
+    /// they are missed if nobody has them.
+    pub at_least: u64,
     /// As many sources as it has, said by itself at its end or at its node's next start. It has no
     /// others. (0-based numbers below this.)
     pub sealed: Option<u64>,
@@ -41,6 +44,7 @@ impl Fate {
         Fate {
             node,
             born,
+            at_least: 0,
             sealed: None,
             declared_lost: None,
             expired_below: 0,
@@ -54,6 +58,7 @@ impl Fate {
         if (other.node, other.born) < (self.node, self.born) {
             (self.node, self.born) = (other.node, other.born);
         }
+        self.at_least = self.at_least.max(other.at_least);
         self.sealed = self.sealed.max(other.sealed);
         self.declared_lost = self.declared_lost.max(other.declared_lost);
         self.expired_below = self.expired_below.max(other.expired_below);
@@ -141,6 +146,11 @@ impl Registry {
         self.change(incarnation, |fate| fate.sealed = Some(end))
     }
 
+    /// Says that an incarnation has at least so many sources.
+    pub fn note_end(&mut self, incarnation: Incarnation, end: u64) -> bool {
+        self.change(incarnation, |fate| fate.at_least = end)
+    }
+
     /// Gives up waiting for the sources of an incarnation beyond the first `end`.
     pub fn declare_lost(&mut self, incarnation: Incarnation, end: u64) -> bool {
         self.change(incarnation, |fate| fate.declared_lost = Some(end))
@@ -177,6 +187,7 @@ impl Registry {
             out.wide(incarnation.0);
             out.wide(fate.node.0);
             out.time(fate.born);
+            out.number(fate.at_least);
             // 0 is unknown.
             out.number(fate.sealed.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.declared_lost.map_or(0, |end| end.saturating_add(1)));
@@ -197,11 +208,12 @@ impl Registry {
     /// See [`DecodeError`].
     pub fn decode(from: &mut Decoder<'_>) -> Result<Registry, DecodeError> {
         let mut registry = Registry::default();
-        for _ in 0..from.count(43, "the incarnations")? {
+        for _ in 0..from.count(44, "the incarnations")? {
             let incarnation = Incarnation(from.wide("an incarnation")?);
             let fate = Fate {
                 node: NodeId(from.wide("an incarnation's node")?),
                 born: from.time("a birth")?,
+                at_least: from.number("a number of sources")?,
                 sealed: from.number("a seal")?.checked_sub(1),
                 declared_lost: from.number("a loss")?.checked_sub(1),
                 expired_below: from.number("an expiry")?,
@@ -261,6 +273,7 @@ pub(crate) mod tests {
             let mut registry = Registry::default();
             for (incarnation, node, sealed, declared_lost, expired_below) in fates {
                 let fate = Fate {
+                    at_least: expired_below / 2,
                     sealed: sealed.map(u64::from),
                     declared_lost: declared_lost.map(u64::from),
                     expired_below,

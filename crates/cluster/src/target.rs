@@ -41,16 +41,13 @@ pub struct Tail {
     pub since: Timestamp,
 }
 
+/// Without the node, whose name is for others to say.
 impl fmt::Display for Tail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (incarnation, from, since) = (self.incarnation, self.from, self.since);
-        match self.node {
-            Some(node) => write!(f, "what node {node} took in")?,
-            None => f.write_str("what a node took in")?,
-        }
         write!(
             f,
-            " since {since} or later (sources {incarnation}/{from} and after)"
+            "what it took in since {since} or later (sources {incarnation}/{from} and after)"
         )
     }
 }
@@ -70,14 +67,13 @@ pub struct Gap {
     pub received_max: Option<Timestamp>,
 }
 
+/// Without the node, whose name is for others to say.
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "what was received from {}", self.received_min)?;
-        if let Some(max) = self.received_max {
-            write!(f, " to {max}")?;
-        }
-        if let Some(node) = self.node {
-            write!(f, " by node {node}")?;
+        write!(f, "what it took in from {}", self.received_min)?;
+        match self.received_max {
+            Some(max) => write!(f, " to {max}")?,
+            None => f.write_str(" on")?,
         }
         let (incarnation, Interval { from, to }) = (self.incarnation, self.interval);
         write!(f, " (sources {incarnation}/{from}-{to})")
@@ -123,10 +119,11 @@ impl Target {
     /// that it has `living` ones.
     fn add(&mut self, incarnation: Incarnation, held_end: u64, living: Option<u64>) {
         let unheard = Fate::born(NodeId(0), Timestamp::MIN);
-        let known = self.registry.fate(incarnation).copied();
-        let fate = known.unwrap_or(unheard);
+        let heard = self.registry.fate(incarnation).copied();
+        let fate = heard.unwrap_or(unheard);
         let said = [fate.sealed, fate.declared_lost, living];
-        let end = said.into_iter().flatten().fold(held_end, u64::max);
+        let known = held_end.max(fate.at_least);
+        let end = said.into_iter().flatten().fold(known, u64::max);
         let expired = fate.expired_below.min(end);
         if let Some(to) = expired.checked_sub(1) {
             let interval = Interval { from: 0, to };
@@ -144,12 +141,12 @@ impl Target {
         }
         let tail = Tail {
             incarnation,
-            node: known.map(|fate| fate.node),
+            node: heard.map(|fate| fate.node),
             from: end,
             since: fate.born,
         };
         // Whoever gives a node up need not know of all its incarnations.
-        let node = known.and_then(|fate| self.registry.node(fate.node));
+        let node = heard.and_then(|fate| self.registry.node(fate.node));
         let is_lost = fate.declared_lost.is_some() || node.is_some_and(Known::is_forgotten);
         match is_lost {
             true => self.lost.push(tail),
@@ -371,6 +368,16 @@ mod tests {
         let answer = judge(&[&other], &[0, 1], &[]);
         assert!(answer.is_complete());
         assert_eq!(answer.lost.len(), 1);
+    }
+
+    #[test]
+    fn what_was_let_go_is_missed_if_nobody_has_it() {
+        let other = born(node(2, &[0]), |registry| {
+            registry.note_end(INGESTER, 3);
+        });
+        let answer = judge(&[&other], &[0], &[]);
+        assert_eq!(answer.gaps[0].interval, Interval { from: 1, to: 2 });
+        assert_eq!(answer.tails[0].from, 3);
     }
 
     #[test]

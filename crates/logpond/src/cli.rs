@@ -95,6 +95,18 @@ pub struct Serve {
     /// Syslog over TCP [default: 127.0.0.1:5514].
     #[arg(long, value_name = "ADDR")]
     pub syslog_tcp: Option<String>,
+    /// Other nodes of the cluster [default: off; port 7659].
+    #[arg(long, value_name = "ADDR")]
+    pub gossip: Option<String>,
+    /// Where other nodes reach this one [default: the address of --gossip].
+    #[arg(long, value_name = "ADDR")]
+    pub advertise: Option<String>,
+    /// Nodes to ask first for the others.
+    #[arg(long, value_name = "ADDR[,ADDR...]")]
+    pub join: Option<String>,
+    /// How many nodes note each source of records before it is acknowledged [default: 1].
+    #[arg(long, value_name = "COUNT")]
+    pub replication: Option<String>,
     /// Keep records this long after their arrival [default: 30d].
     #[arg(long, value_name = "DURATION")]
     pub retain_age: Option<String>,
@@ -647,6 +659,10 @@ impl Serve {
             ("durable", &self.durable),
             ("syslog-udp", &self.syslog_udp),
             ("syslog-tcp", &self.syslog_tcp),
+            ("gossip", &self.gossip),
+            ("advertise", &self.advertise),
+            ("join", &self.join),
+            ("replication", &self.replication),
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),

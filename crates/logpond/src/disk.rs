@@ -226,6 +226,21 @@ impl ReadAt for RealFile {
     }
 }
 
+/// Replaces a small file of a directory in one step: after a crash there is the old one or the new
+/// one, and once this returned, the new one. Blocks for two syncs.
+pub fn replace(disk: &dyn Disk, directory: &str, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{path}.new");
+    match disk.remove(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = disk.create(&temporary)?;
+    file.append(bytes)?;
+    file.sync()?;
+    disk.rename(&temporary, path)?;
+    disk.sync_directory(directory)
+}
+
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)
         .and_then(|directory| directory.sync_all())

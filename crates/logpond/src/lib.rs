@@ -19,6 +19,7 @@ pub mod net;
 pub mod ingest;
 pub mod store;
 pub mod query;
+pub mod cluster;
 pub mod serve;
 pub mod http;
 pub mod client;

@@ -11,6 +11,7 @@
 mod access;
 mod announce;
 mod error;
+mod node;
 mod runtime;
 #[cfg(test)]
 mod tests;
@@ -28,14 +29,15 @@ pub use announce::Addresses;
 pub use error::ServeError;
 
 use crate::clock;
+use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
 use crate::http::App;
-use crate::ingest::{self, Changes, DiskJournal, Writer};
+use crate::ingest::{self, Changes, DiskJournal, Ingest, Writer};
 use crate::net::tls::ClusterTls;
-use crate::query::{Engine, Pond};
+use crate::query::Pond;
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
-use crate::store::{self, LiveSegment, LiveSet, Policy, StoreThread};
+use crate::store::{self, LiveSegment, LiveSet, Policy, Store, StoreThread};
 use crate::telemetry::Metrics;
 use access::Access;
 use runtime::{Listeners, Parts};
@@ -51,6 +53,8 @@ pub struct Server {
     store: StoreThread,
     writer: Writer,
     access: Access,
+    /// The threads that talk to other nodes.
+    members: Vec<JoinHandle<()>>,
     /// Held until everything has ended.
     _lock: DataLock,
 }
@@ -89,37 +93,16 @@ impl Server {
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
-
-        let journal = DiskJournal::new(disk.clone(), journal::Settings::default());
-        let visible = journal.visible();
-        visible.add_closed(recovered.closed.clone());
-        let changes = Changes::default();
-        let (ingest, writer) = ingest::start(journal, changes.clone(), metrics.clone(), clock::now)
-            .map_err(ServeError::Thread)?;
-        let (live, trash) = open_segments(&*disk)?;
-        note_unusable(&recovered, &live);
-        let parts = store::Parts {
-            disk: disk.clone(),
-            visible: visible.clone(),
-            changes: changes.clone(),
-            live: live.clone(),
-            trash,
-            closer: ingest.closer(),
-            clock: clock::now,
-            metrics: metrics.clone(),
-        };
-        let (store, store_thread) =
-            store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
-        let engine: Arc<dyn Engine> =
-            Arc::new(Pond::new(disk, visible, live, changes, store.clone()));
+        let roles = Roles::start(settings, disk, &addresses, &recovered, &metrics)?;
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
+        let node = node::start(roles.member, roles.pond, &metrics, &shutdown)?;
         let limit = settings.line_bytes_max;
         let app = App::new(
-            ingest.clone(),
-            engine,
-            store,
+            roles.ingest.clone(),
+            node.engine,
+            roles.store,
             metrics.clone(),
             shutdown.clone(),
             limit,
@@ -128,7 +111,8 @@ impl Server {
         let parts = Parts {
             listeners,
             app: Arc::new(app),
-            ingest,
+            cluster: node.parts,
+            ingest: roles.ingest,
             metrics: metrics.clone(),
             stopper: stopper.clone(),
             shutdown,
@@ -145,9 +129,10 @@ impl Server {
             stopper,
             metrics,
             runtime,
-            store: store_thread,
-            writer,
             access,
+            store: roles.store_thread,
+            writer: roles.writer,
+            members: node.threads,
             _lock: lock,
         })
     }
@@ -184,10 +169,69 @@ impl Server {
     pub fn join(self) -> Result<(), ServeError> {
         let drained = self.runtime.join();
         self.access.stop();
+        for thread in self.members {
+            thread.join().map_err(|_| ServeError::Panic)?;
+        }
         self.store.stop();
         // The writer ends once the runtime has dropped the last handle to it.
         self.writer.join().map_err(ServeError::End)?;
         drained.map_err(|_| ServeError::Panic)
+    }
+}
+
+/// The roles of one process, joined in memory.
+struct Roles {
+    member: Option<Arc<Member>>,
+    ingest: Ingest,
+    writer: Writer,
+    store: Store,
+    store_thread: StoreThread,
+    pond: Arc<Pond>,
+}
+
+impl Roles {
+    /// Starts them over what is on the disk; the journal is recovered.
+    fn start(
+        settings: &Settings,
+        disk: Arc<dyn Disk>,
+        addresses: &Addresses,
+        recovered: &Recovered,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Roles, ServeError> {
+        let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
+        let visible = journal.visible();
+        visible.add_closed(recovered.closed.clone());
+        let (live, trash) = open_segments(&*disk)?;
+        note_unusable(recovered, &live);
+        let held = (live.clone(), visible.clone());
+        let member = node::member(settings, &disk, held, addresses)?;
+        if let Some(member) = &member {
+            journal.announce_to(member.clone());
+        }
+        let changes = Changes::default();
+        let (ingest, writer) = ingest::start(journal, changes.clone(), metrics.clone(), clock::now)
+            .map_err(ServeError::Thread)?;
+        let parts = store::Parts {
+            disk: disk.clone(),
+            visible: visible.clone(),
+            changes: changes.clone(),
+            live: live.clone(),
+            trash,
+            closer: ingest.closer(),
+            clock: clock::now,
+            metrics: metrics.clone(),
+        };
+        let (store, store_thread) =
+            store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
+        let pond = Pond::new(disk, visible, live, changes, store.clone());
+        Ok(Roles {
+            member,
+            ingest,
+            writer,
+            store,
+            store_thread,
+            pond: Arc::new(pond),
+        })
     }
 }
 

@@ -29,6 +29,12 @@ use crate::tokens::Token;
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
 const LINE_BYTES_MIN: u64 = 1 << 10;
 
+/// The port for other nodes, where none is named.
+const GOSSIP_PORT: u16 = 7659;
+
+/// The most copies of a record; each further one costs as much as the first.
+const COPIES_MAX: usize = 7;
+
 /// What the names of our environment variables begin with.
 const PREFIX: &str = "LOGPOND_";
 
@@ -52,7 +58,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 17] = [
+pub const TABLE: [Setting; 21] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -88,6 +94,30 @@ pub const TABLE: [Setting; 17] = [
         form: "ADDR|off",
         default: "127.0.0.1:5514",
         doc: "Address for syslog over TCP.",
+    },
+    Setting {
+        name: "gossip",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Address for other nodes of a cluster; without a port 7659. Off is a node alone.",
+    },
+    Setting {
+        name: "advertise",
+        form: "ADDR|off",
+        default: "off",
+        doc: "The address at which other nodes reach `gossip`; off is the address that it is bound to.",
+    },
+    Setting {
+        name: "join",
+        form: "ADDR[,ADDR…]|off",
+        default: "off",
+        doc: "Nodes of the cluster to ask first for the others. The first node of a cluster joins nobody.",
+    },
+    Setting {
+        name: "replication",
+        form: "COUNT",
+        default: "1",
+        doc: "How many nodes note each new source of records before it is acknowledged, this one included; from 1 to 7.",
     },
     Setting {
         name: "retain-age",
@@ -336,6 +366,14 @@ pub struct Settings {
     pub syslog_udp: Option<SocketAddr>,
     /// Where syslog is taken over TCP, if at all.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Where other nodes are served, if this is one of a cluster.
+    pub gossip: Option<SocketAddr>,
+    /// Where other nodes reach that, if it is not where it is bound.
+    pub advertise: Option<SocketAddr>,
+    /// Nodes to ask first for the others.
+    pub join: Vec<SocketAddr>,
+    /// How many nodes are to hold each record.
+    pub replication: usize,
     /// How long after their receive time records are kept; `None` is for ever.
     pub retain_age: Option<Duration>,
     /// The most bytes of all live segments; `None` is no limit.
@@ -520,6 +558,12 @@ impl Settings {
             durable: address("durable", 7652)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
+            gossip: address("gossip", GOSSIP_PORT)?,
+            advertise: values.read("advertise", |text| {
+                off_or(text, |text| parse_address(text, GOSSIP_PORT))
+            })?,
+            join: values.read("join", nodes)?,
+            replication: values.read("replication", copies)?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
             keep_free: values.read("keep-free", |text| {
@@ -552,6 +596,24 @@ fn off_or<T>(
         return Ok(None);
     }
     parse(text).map(Some).map_err(|e| e.to_string())
+}
+
+/// Addresses with commas between them.
+fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
+    let addresses = text.split(',').map(|address| {
+        parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
+    });
+    addresses.collect()
+}
+
+fn copies(text: &str) -> Result<usize, String> {
+    let copies = text.parse().ok();
+    copies
+        .filter(|copies| (1..=COPIES_MAX).contains(copies))
+        .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
 }
 
 fn line_bytes(text: &str) -> Result<usize, String> {

@@ -10,6 +10,7 @@ pub mod compact;
 pub mod retain;
 pub mod sources;
 pub mod batches;
+pub mod wire;
 pub mod tally;
 pub mod encoding;
 pub mod rows;

@@ -55,7 +55,10 @@ fn node(number: u128, segments: Vec<HeldSegment>, journal: Vec<HeldJournal>) -> 
 
 fn plan(nodes: &[Indexed], unwanted: &SourceSet, range: TimeRange) -> Cover {
     let held: Vec<&Indexed> = nodes.iter().collect();
-    Cover::plan(&held, unwanted, range, None)
+    let mut wanted = SourceSet::new();
+    held.iter()
+        .for_each(|node| wanted.union_with(&node.inventory().sources()));
+    Cover::plan(&held, &wanted.without(unwanted), range, None)
 }
 
 /// The rows that the nodes would count: the number of their source, if it is in the range.

@@ -25,7 +25,7 @@ pub(super) const RECEIVED_BYTES_MAX: usize = 32 << 20;
 const CAPACITY_BYTES_MAX: usize = 1 << 20;
 
 /// The body of an answer.
-pub(super) enum Body {
+pub(crate) enum Body {
     /// All of it; `None` once it is taken.
     Whole(Option<Bytes>),
     /// Chunks as they come, until the sender is gone.
@@ -34,7 +34,7 @@ pub(super) enum Body {
 
 impl Body {
     /// An answer of one piece.
-    pub(super) fn whole(
+    pub(crate) fn whole(
         status: StatusCode,
         content_type: &'static str,
         bytes: impl Into<Bytes>,
@@ -43,12 +43,12 @@ impl Body {
     }
 
     /// An answer of one JSON value.
-    pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+    pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
         Body::whole(status, "application/json", format!("{value}\n"))
     }
 
     /// A stream of JSON lines.
-    pub(super) fn rows(receiver: mpsc::Receiver<Bytes>) -> Response<Body> {
+    pub(crate) fn rows(receiver: mpsc::Receiver<Bytes>) -> Response<Body> {
         Body::respond(StatusCode::OK, "application/x-ndjson", Body::Rows(receiver))
     }
 
@@ -96,14 +96,21 @@ impl hyper::body::Body for Body {
 }
 
 /// The body of a request, with its share of the memory for bodies.
-pub(super) struct Received {
+pub(crate) struct Received {
     pub(super) bytes: Vec<u8>,
     /// Held while `bytes` is.
     _room: Option<OwnedSemaphorePermit>,
 }
 
+impl Received {
+    /// The bytes; from here on the taker bounds their memory.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// Reads a body of at most `bytes_max`, within the memory for all bodies.
-pub(super) async fn receive(
+pub(crate) async fn receive(
     mut body: Incoming,
     bytes_max: usize,
     bodies: &Arc<Semaphore>,

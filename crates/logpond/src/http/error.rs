@@ -8,7 +8,7 @@ use crate::ingest::Refused;
 
 /// What went wrong, by culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     BadRequest,
     BadQuery,
     TlsRequired,
@@ -76,7 +76,7 @@ impl Kind {
 
 /// An answer that is an error.
 #[derive(Clone, Debug)]
-pub(super) struct ApiError {
+pub(crate) struct ApiError {
     pub(super) kind: Kind,
     pub(super) message: String,
     /// Characters of the query that are wrong.
@@ -85,7 +85,7 @@ pub(super) struct ApiError {
 }
 
 impl ApiError {
-    pub(super) fn new(kind: Kind, message: impl Into<String>) -> ApiError {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> ApiError {
         ApiError {
             kind,
             message: message.into(),
@@ -95,12 +95,12 @@ impl ApiError {
     }
 
     /// A parameter or header that cannot be read.
-    pub(super) fn bad_request(message: impl Into<String>) -> ApiError {
+    pub(crate) fn bad_request(message: impl Into<String>) -> ApiError {
         ApiError::new(Kind::BadRequest, message)
     }
 
     /// The answer to send.
-    pub(super) fn into_response(self) -> Response<Body> {
+    pub(crate) fn into_response(self) -> Response<Body> {
         let (status, code, retry_after) = self.kind.row();
         let mut error = json!({ "code": code, "message": self.message });
         if let Some((start, end)) = self.span {

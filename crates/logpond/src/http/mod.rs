@@ -43,6 +43,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
+pub(crate) use body::{Body, receive};
+pub(crate) use error::{ApiError, Kind};
 #[cfg(test)]
 pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};
@@ -107,7 +109,7 @@ impl App {
             ingest,
             engine,
             store,
-            threads: QueryThreads::new(metrics.clone(), shutdown.clone()),
+            threads: QueryThreads::new("lp-query", metrics.clone(), shutdown.clone()),
             metrics,
             shutdown,
             line_bytes_max,
@@ -149,7 +151,7 @@ pub async fn serve_accepted(
 }
 
 /// Serves one connection to its end; after a stop was asked for, to the end of its request.
-async fn serve_connection<I, S>(stream: I, context: net::Context, service: S)
+pub(crate) async fn serve_connection<I, S>(stream: I, context: net::Context, service: S)
 where
     I: AsyncRead + AsyncWrite + Unpin + 'static,
     S: Service<Request<hyper::body::Incoming>, Response = Response<body::Body>, Error = Infallible>,

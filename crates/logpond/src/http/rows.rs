@@ -29,9 +29,10 @@ pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
 /// Parameters that every query takes.
 pub(super) const SCOPE_PARAMS: [&str; 3] = ["q", "from", "to"];
 
-/// The threads that run queries, `lp-query-0` and on.
+/// The threads that run queries, for example `lp-query-0` and on.
 #[derive(Clone)]
 pub struct QueryThreads {
+    name: &'static str,
     /// Numbers of threads that do not exist now, the smallest last.
     free: Arc<Mutex<Vec<usize>>>,
     metrics: Arc<Metrics>,
@@ -57,9 +58,11 @@ impl Drop for Slot {
 }
 
 impl QueryThreads {
-    pub(super) fn new(metrics: Arc<Metrics>, shutdown: Shutdown) -> QueryThreads {
+    /// Threads whose names begin so.
+    pub fn new(name: &'static str, metrics: Arc<Metrics>, shutdown: Shutdown) -> QueryThreads {
         let free = Arc::new(Mutex::new((0..QUERIES_MAX).rev().collect()));
         QueryThreads {
+            name,
             free,
             metrics,
             shutdown,
@@ -81,27 +84,44 @@ impl QueryThreads {
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
-    /// well.
+    /// well. The trailer goes out behind the rest.
     pub(super) async fn stream<P: 'static>(
         &self,
         prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
         run: impl FnOnce(P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
+        let metrics = self.metrics.clone();
+        let run = move |parts, mut out: Output| {
+            let started = Instant::now();
+            finish(run(parts, &mut out), out, started, &metrics);
+        };
+        self.spawn(prepare, run).await
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
+    /// well.
+    ///
+    /// # Errors
+    /// Those of `prepare`; and when there is no thread.
+    pub(crate) async fn spawn<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, Output) + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
         let slot = self.slot()?;
-        let name = format!("lp-query-{}", slot.number);
-        let (mut out, receiver) = Output::new(self.shutdown.clone());
+        let name = format!("{}-{}", self.name, slot.number);
+        let (out, receiver) = Output::new(self.shutdown.clone());
         let (prepared, is_prepared) = oneshot::channel();
         let metrics = self.metrics.clone();
         let work = move || {
             let _slot = slot;
             let _active = metrics.queries_active.hold();
-            let started = Instant::now();
             let parts = match prepare() {
                 Ok(parts) => parts,
                 Err(e) => return drop(prepared.send(Err(e))),
             };
             let _ = prepared.send(Ok(()));
-            finish(run(parts, &mut out), out, started, &metrics);
+            run(parts, out);
         };
         thread::Builder::new().name(name).spawn(work).map_err(|e| {
             ApiError::new(

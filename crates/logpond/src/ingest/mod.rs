@@ -34,7 +34,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::telemetry::Metrics;
 pub use changes::Changes;
-pub use journal::DiskJournal;
+pub use journal::{Births, DiskJournal};
 
 /// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
 /// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.

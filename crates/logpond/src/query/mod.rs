@@ -17,8 +17,15 @@ mod journal_rows;
 mod segment_rows;
 mod follow;
 mod spare_threads;
+mod reads;
+mod rows;
 mod tables;
+mod files;
 mod pond;
+mod question;
+mod frames;
+mod node;
+mod scatter;
 mod output;
 mod request;
 mod surroundings;
@@ -34,7 +41,9 @@ pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
 pub use pond::Pond;
+pub use question::{Question, QuestionError};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
+pub use scatter::{Cluster, Nodes, Unreachable};
 
 /// Answers queries. Methods block; each call runs on a thread of its own.
 pub trait Engine: Send + Sync + 'static {
@@ -133,6 +142,10 @@ pub struct Trailer {
     pub missing: Vec<String>,
     /// How many things were missing, listed or not.
     pub missing_count: u64,
+    /// What is lost for good and no answer will have, in words; it makes no answer incomplete.
+    pub lost: Vec<String>,
+    /// Nodes that did not answer, or failed at their part. What only they hold is missing.
+    pub silent: Vec<String>,
     /// Event time of the newest record there is.
     pub newest: Option<Timestamp>,
     /// Whether the limit kept further rows out.
@@ -192,6 +205,12 @@ impl Trailer {
         });
         if self.missing_count > self.missing.len() as u64 {
             trailer["missing_count"] = self.missing_count.into();
+        }
+        if !self.lost.is_empty() {
+            trailer["lost"] = self.lost.as_slice().into();
+        }
+        if !self.silent.is_empty() {
+            trailer["silent"] = self.silent.as_slice().into();
         }
         if self.has_more {
             trailer["more"] = true.into();

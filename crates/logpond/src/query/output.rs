@@ -1,5 +1,7 @@
 //! The answer on its way out: chunks of lines into a bounded channel.
 
+use std::time::{Duration, Instant};
+
 use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
@@ -21,6 +23,14 @@ pub struct Output {
     chunk: Vec<u8>,
     sender: mpsc::Sender<Bytes>,
     shutdown: Shutdown,
+    heartbeat: Option<Heartbeat>,
+}
+
+/// What is sent when there was nothing else to send.
+struct Heartbeat {
+    bytes: &'static [u8],
+    every: Duration,
+    sent_at: Instant,
 }
 
 impl Output {
@@ -32,8 +42,19 @@ impl Output {
             chunk,
             sender,
             shutdown,
+            heartbeat: None,
         };
         (output, receiver)
+    }
+
+    /// Sends these bytes between two others whenever nothing was sent for so long, as long as
+    /// [`Output::check`] is called.
+    pub fn stay_alive(&mut self, bytes: &'static [u8], every: Duration) {
+        self.heartbeat = Some(Heartbeat {
+            bytes,
+            every,
+            sent_at: Instant::now(),
+        });
     }
 
     /// Appends one line; `write` gives it without its end. Blocks while the reader is behind.
@@ -41,8 +62,18 @@ impl Output {
     /// # Errors
     /// When the reader is gone.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+        self.append(|chunk| {
+            write(chunk);
+            chunk.push(b'\n');
+        })
+    }
+
+    /// Appends bytes. Blocks while the reader is behind.
+    ///
+    /// # Errors
+    /// As for [`Output::line`].
+    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
         write(&mut self.chunk);
-        self.chunk.push(b'\n');
         if self.chunk.len() >= CHUNK_BYTES {
             self.flush()?;
         }
@@ -65,6 +96,9 @@ impl Output {
         if self.chunk.is_empty() {
             return Ok(());
         }
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.sent_at = Instant::now();
+        }
         let chunk = std::mem::take(&mut self.chunk);
         self.sender
             .blocking_send(chunk.into())
@@ -75,10 +109,17 @@ impl Output {
     ///
     /// # Errors
     /// When the reader is gone or the process stops.
-    pub fn check(&self) -> Result<(), Cancelled> {
+    pub fn check(&mut self) -> Result<(), Cancelled> {
         if self.sender.is_closed() || self.shutdown.is_stopping() {
             return Err(Cancelled);
         }
-        Ok(())
+        let due = self.heartbeat.as_ref();
+        match due.filter(|heartbeat| heartbeat.sent_at.elapsed() >= heartbeat.every) {
+            Some(heartbeat) => {
+                self.chunk.extend_from_slice(heartbeat.bytes);
+                self.flush()
+            }
+            None => Ok(()),
+        }
     }
 }

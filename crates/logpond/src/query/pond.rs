@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::context::{Context, Shown};
-use logpond_search::order::{Direction, Key};
+use logpond_search::order::Key;
 use logpond_search::scan::{self, GroupScan, Selected};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
-use super::journal_rows::{JournalRows, Newest, Pass, Row, Start};
+use super::journal_rows::{JournalRows, Newest, Pass, Start};
 use super::output::Output;
 use super::progress::Progress;
+use super::reads::{Reads, Table, Visit};
 use super::segment_rows::{Opened, SegmentPass, SegmentRows, order_key};
 use super::spare_threads::SpareThreads;
-use super::surroundings::{MATCHES_MAX, Surroundings, Wanted};
+use super::surroundings::{Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
-use super::{Engine, QueryError, Scope, Search, Trailer, tables};
+use super::{Engine, QueryError, Scope, Search, Trailer, files, rows, tables};
 use crate::ingest::Changes;
 use crate::store::{LiveSet, Store};
 
@@ -53,80 +53,89 @@ impl Pond {
         }
     }
 
-    pub(super) fn view(&self) -> Result<View, QueryError> {
-        View::take(&*self.disk, &self.visible, &self.live)
+    /// All that this node has, at this moment.
+    pub(super) fn look(&self) -> Result<Look<'_>, QueryError> {
+        // Before the view, so that no change between the two is missed.
+        let seen = self.changes.count();
+        let view = View::take(&*self.disk, &self.visible, &self.live)?;
+        Ok(Look {
+            pond: self,
+            view,
+            seen,
+        })
     }
 
-    fn rows(
+    /// Emits the answer of a search, and what follows if it is followed.
+    fn answer(
         &self,
         search: &Search,
-        view: &View,
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<(), QueryError> {
-        let mut emitter = Emitter::new(search);
-        let opened = Opened::new(view, search.scope.range, trailer);
-        if !search.has_context() || opened.is_empty() {
-            let rows =
-                |row, out: &mut Output, trailer: &mut Trailer| emitter.push(row, out, trailer);
-            return self.each_row(search, view, &opened, out, trailer, rows);
+        let look = self.look()?;
+        look.view.note_missing(trailer);
+        if search.is_count {
+            return rows::count(&look, search, out, trailer);
         }
-        let mut seen = Trailer::default();
-        let mut matches = Vec::new();
-        let wanted = search
-            .limit
-            .map_or(MATCHES_MAX, |limit| limit.min(MATCHES_MAX as u64) as usize);
-        self.each_row(
-            &search.without_context(),
-            view,
-            &opened,
-            out,
-            &mut seen,
-            |(key, ..), _, _| {
-                matches.push(key.time);
-                Ok(matches.len() < wanted)
-            },
-        )?;
-        let groups = opened.groups(search.scope.range);
-        let bounds = groups.iter().map(|group| (group.min, group.max)).collect();
-        let wanted = Wanted {
-            rows: search.rows_before.max(search.rows_after),
-            range: search.scope.range,
-            direction: search.direction,
-        };
-        let times = |at: usize| opened.times(&groups[at], &mut seen);
-        let within = Surroundings::new(wanted, bounds, times).of(&matches)?;
-        trailer.bytes_scanned += seen.bytes_scanned;
-        if !within.is_empty() {
-            let search = search.narrowed(within);
-            let rows =
-                |row, out: &mut Output, trailer: &mut Trailer| emitter.push(row, out, trailer);
-            self.each_row(&search, view, &opened, out, trailer, rows)?;
+        rows::emit(&look, search, out, trailer)?;
+        if search.is_followed {
+            out.flush()?;
+            Follower::new(self, search, &look.view.snapshot, look.seen).run(out, trailer)?;
         }
-        trailer.miss_too(seen);
         Ok(())
     }
 
-    /// Hands over the rows of a search in order, until `visit` wants no more.
+    fn look_and_note(&self) -> Result<(Look<'_>, Trailer), QueryError> {
+        let (look, mut trailer) = (self.look()?, Trailer::default());
+        look.view.note_missing(&mut trailer);
+        Ok((look, trailer))
+    }
+
+    /// Event time of the newest record of this node, as far as it is known without reading.
+    pub(super) fn newest_time(&self) -> Option<Timestamp> {
+        let segments = self.live.snapshot();
+        let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
+        stored.max(self.newest.get())
+    }
+
+    /// What the trailer says of every answer.
+    pub(super) fn finish(&self, mut trailer: Trailer) -> Trailer {
+        if !trailer.has_more {
+            trailer.cursor = None;
+        }
+        trailer.newest = self.newest();
+        trailer
+    }
+}
+
+/// What this node has at one moment, or a share of it.
+pub(super) struct Look<'a> {
+    pub(super) pond: &'a Pond,
+    pub(super) view: View,
+    /// Changes of the journal that the view has.
+    pub(super) seen: u64,
+}
+
+impl Reads for Look<'_> {
     fn each_row(
         &self,
         search: &Search,
-        view: &View,
-        opened: &Opened<'_>,
         out: &mut Output,
         trailer: &mut Trailer,
-        mut visit: impl FnMut(Row, &mut Output, &mut Trailer) -> Result<bool, QueryError>,
+        visit: Visit<'_>,
     ) -> Result<(), QueryError> {
+        let (pond, view) = (self.pond, &self.view);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
+        let opened = Opened::new(view, search.scope.range, trailer);
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
-        let mut segments = SegmentRows::new(&self.spare_threads, opened, &scans, search);
+        let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
             let mut pass = Pass {
                 view,
-                newest: &self.newest,
+                newest: &pond.newest,
                 out,
                 trailer,
                 progress: &mut progress,
@@ -152,19 +161,43 @@ impl Pond {
         Ok(())
     }
 
+    fn surroundings(
+        &self,
+        search: &Search,
+        matches: &[Timestamp],
+        trailer: &mut Trailer,
+    ) -> Result<Option<Vec<TimeRange>>, QueryError> {
+        // What cannot be opened is named by the rows.
+        let opened = Opened::new(&self.view, search.scope.range, &mut Trailer::default());
+        if opened.is_empty() {
+            return Ok(None);
+        }
+        let groups = opened.groups(search.scope.range);
+        let bounds = groups.iter().map(|group| (group.min, group.max)).collect();
+        let wanted = Wanted {
+            rows: search.rows_before.max(search.rows_after),
+            range: search.scope.range,
+            direction: search.direction,
+        };
+        let times = |at: usize| opened.times(&groups[at], trailer);
+        Surroundings::new(wanted, bounds, times)
+            .of(matches)
+            .map(Some)
+    }
+
     fn count(
         &self,
         search: &Search,
-        view: &View,
         out: &mut Output,
         trailer: &mut Trailer,
-    ) -> Result<(), QueryError> {
+    ) -> Result<u64, QueryError> {
+        let (pond, view) = (self.pond, &self.view);
         let start = Start::of(search);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let mut in_journal = 0;
         let mut pass = Pass {
             view,
-            newest: &self.newest,
+            newest: &pond.newest,
             out,
             trailer,
             progress: &mut progress,
@@ -177,7 +210,7 @@ impl Pond {
         })?;
         let has_start = search.behind.is_some();
         let pass = SegmentPass {
-            spare_threads: &self.spare_threads,
+            spare_threads: &pond.spare_threads,
             view,
             scope: &search.scope,
             counts_only: !has_start,
@@ -193,107 +226,44 @@ impl Pond {
         };
         let before_start = pass.run(out, trailer, &mut progress, || 0, count)?;
         let before_start: u64 = before_start.into_iter().sum();
-        let rows = in_journal + trailer.rows - before_start;
-        let limit = search.limit.unwrap_or(u64::MAX);
-        trailer.rows = rows.min(limit);
-        trailer.has_more = rows > limit;
-        Ok(())
+        Ok(in_journal + trailer.rows - before_start)
     }
 
-    /// Emits the answer of a search, and what follows if it is followed.
-    fn answer(
+    fn table<T: Table>(
         &self,
-        search: &Search,
+        scope: &Scope,
+        empty: &T,
         out: &mut Output,
         trailer: &mut Trailer,
-    ) -> Result<(), QueryError> {
-        // Before the view, so that no change between the two is missed.
-        let seen = self.changes.count();
-        let view = self.view()?;
-        view.note_missing(trailer);
-        if search.is_count {
-            return self.count(search, &view, out, trailer);
-        }
-        self.rows(search, &view, out, trailer)?;
-        if search.is_followed {
-            out.flush()?;
-            Follower::new(self, search, &view.snapshot, seen).run(out, trailer)?;
-        }
-        Ok(())
-    }
-
-    /// What the trailer says of every answer.
-    pub(super) fn finish(&self, mut trailer: Trailer) -> Trailer {
-        if !trailer.has_more {
-            trailer.cursor = None;
-        }
-        trailer.newest = self.newest();
-        trailer
-    }
-}
-
-/// Lets rows out, with their context, up to the limit.
-struct Emitter {
-    context: Option<Context<Box<[u8]>>>,
-    /// Matches that may still leave.
-    limit: u64,
-    /// Rows of context behind each match, and behind the last one still to come.
-    rows_behind: usize,
-    rows_behind_left: usize,
-}
-
-impl Emitter {
-    fn new(search: &Search) -> Emitter {
-        let (ahead, rows_behind) = match search.direction {
-            Direction::Forward => (search.rows_before, search.rows_after),
-            Direction::Backward => (search.rows_after, search.rows_before),
+    ) -> Result<T, QueryError> {
+        let (pond, view) = (self.pond, &self.view);
+        let mut progress = Progress::new(false, view.bytes());
+        let (mut table, mut rows) = (empty.clone(), 0);
+        let mut pass = Pass {
+            view,
+            newest: &pond.newest,
+            out,
+            trailer,
+            progress: &mut progress,
         };
-        let context = search
-            .has_context()
-            .then(|| Context::new(ahead, rows_behind));
-        let limit = search.limit.unwrap_or(u64::MAX);
-        Emitter {
-            context,
-            limit,
-            rows_behind,
-            rows_behind_left: 0,
-        }
-    }
-
-    /// Takes the next row; says whether further ones are wanted.
-    fn push(
-        &mut self,
-        (key, row, is_match): Row,
-        out: &mut Output,
-        trailer: &mut Trailer,
-    ) -> Result<bool, QueryError> {
-        if self.limit == 0 && (is_match || self.rows_behind_left == 0) {
-            // Whether a further match follows is not worth reading on for.
-            trailer.has_more = true;
-            return Ok(false);
-        }
-        if is_match {
-            self.limit -= 1;
-            trailer.rows += 1;
-            trailer.cursor = Some(key);
-            self.rows_behind_left = self.rows_behind;
-        } else {
-            self.rows_behind_left = self.rows_behind_left.saturating_sub(1);
-        }
-        let Some(context) = &mut self.context else {
-            out.line(|chunk| chunk.extend_from_slice(&row))?;
-            return Ok(true);
+        pass.matches(scope, |record| {
+            rows += 1;
+            table.add(record);
+        })?;
+        let pass = SegmentPass {
+            spare_threads: &pond.spare_threads,
+            view,
+            scope,
+            counts_only: false,
         };
-        let mut sent = Ok(());
-        context.push(row, is_match, |shown| {
-            let line = match &shown {
-                Shown::Separator => &b"{\"_gap\":true}"[..],
-                Shown::Match(row) | Shown::Context(row) => row,
-            };
-            sent = sent.and_then(|()| out.line(|chunk| chunk.extend_from_slice(line)));
-        });
-        sent?;
-        Ok(true)
+        let visit = |scan: &mut GroupScan<'_>, selected: Selected, table: &mut T| {
+            table.add_block(scan, &selected)
+        };
+        for stored in pass.run(out, trailer, &mut progress, || empty.clone(), visit)? {
+            table.merge(stored);
+        }
+        trailer.rows += rows;
+        Ok(table)
     }
 }
 
@@ -318,7 +288,9 @@ impl Engine for Pond {
         count_max: usize,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        tables::top(self, scope, field, count_max, out)
+        let (look, mut trailer) = self.look_and_note()?;
+        tables::top(&look, scope, field, count_max, out, &mut trailer)?;
+        Ok(self.finish(trailer))
     }
 
     fn histogram(
@@ -328,26 +300,28 @@ impl Engine for Pond {
         step_ns: i64,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        tables::histogram(self, scope, range, step_ns, out)
+        let (look, mut trailer) = self.look_and_note()?;
+        tables::histogram(&look, scope, range, step_ns, out, &mut trailer)?;
+        Ok(self.finish(trailer))
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        tables::fields(self, scope, out)
+        let (look, mut trailer) = self.look_and_note()?;
+        tables::fields(&look, scope, out, &mut trailer)?;
+        Ok(self.finish(trailer))
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        tables::segments(self, out)
+        files::list(self, out)
     }
 
     fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
-        let done = self.store.compact_all(cold, &|| out.check().is_err());
+        let done = self.store.compact_all(cold, &mut || out.check().is_err());
         done.map_err(|error| QueryError::Impossible(error.to_string()))?;
         self.segments(out)
     }
 
     fn newest(&self) -> Option<Timestamp> {
-        let segments = self.live.snapshot();
-        let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
-        stored.max(self.newest.get())
+        self.newest_time()
     }
 }

@@ -12,6 +12,8 @@ use super::RowParts;
 /// Which records are meant.
 #[derive(Debug)]
 pub struct Scope {
+    /// The filter as it was written, for other nodes.
+    pub text: String,
     /// The filter, for pruning.
     pub filter: Filter,
     /// The same, compiled.
@@ -27,6 +29,7 @@ impl Scope {
         // The filter that wants everything always compiles.
         let matcher = Matcher::new(&filter).unwrap_or_else(|_| unreachable!());
         Scope {
+            text: String::new(),
             filter,
             matcher,
             range,
@@ -41,6 +44,7 @@ impl Scope {
         let filter = logpond_search::query::parse(text)?;
         let matcher = Matcher::new(&filter)?;
         Ok(Scope {
+            text: text.to_owned(),
             filter,
             matcher,
             range,
@@ -108,6 +112,7 @@ impl Search {
     pub(super) fn narrowed(&self, within: Vec<TimeRange>) -> Search {
         Search {
             scope: Scope {
+                text: self.scope.text.clone(),
                 filter: self.scope.filter.clone(),
                 matcher: self.scope.matcher.clone(),
                 range: self.scope.range,

@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
+use logpond_cluster::Share;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
@@ -56,6 +57,51 @@ impl View {
         Err(QueryError::Disk(
             "the journal changed too fast to be read; try again".into(),
         ))
+    }
+
+    /// The files of a share; `None` if one of them is not there, or no longer.
+    pub(super) fn of_share(
+        disk: &dyn Disk,
+        visible: &Visible,
+        live: &LiveSet,
+        share: &Share,
+    ) -> Result<Option<View>, QueryError> {
+        let mut view = View {
+            journal: Vec::new(),
+            missing: Vec::new(),
+            snapshot: visible.snapshot(),
+            segments: Vec::new(),
+        };
+        let live = live.snapshot();
+        for wanted in &share.segments {
+            let found = live.iter().find(|s| s.file().manifest().id == wanted.id);
+            let Some(segment) = found else {
+                return Ok(None);
+            };
+            view.segments.push(Viewed {
+                segment: Arc::clone(segment),
+                excluded: Arc::new(wanted.excluded.clone()),
+            });
+        }
+        for source in share.journal.iter() {
+            let mut open = view.snapshot.open.iter();
+            let mut closed = view.snapshot.closed.iter();
+            let file = if let Some(state) = open.find(|o| o.source == source) {
+                JournalFile::from_open(state)
+            } else if let Some(file) = closed.find(|c| c.source == source) {
+                JournalFile::from_closed(disk, file)
+            } else {
+                return Ok(None);
+            };
+            match file {
+                Ok(file) => view.journal.push(file),
+                Err(OpenError::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(None);
+                }
+                Err(error) => return Err(QueryError::Disk(format!("{source}: {error}"))),
+            }
+        }
+        Ok(Some(view))
     }
 
     /// `None` if a file is gone: a segment has it by now.

@@ -26,6 +26,8 @@ pub struct Addresses {
     pub syslog_udp: Option<SocketAddr>,
     /// Syslog over TCP.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Other nodes.
+    pub gossip: Option<SocketAddr>,
 }
 
 impl Addresses {
@@ -38,6 +40,7 @@ impl Addresses {
             "durable": text(self.durable),
             "syslog_udp": text(self.syslog_udp),
             "syslog_tcp": text(self.syslog_tcp),
+            "gossip": text(self.gossip),
         })
     }
 
@@ -98,6 +101,7 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         durable,
         syslog_udp,
         syslog_tcp,
+        gossip,
     } = server.addresses;
     let new = if server.is_new { " (new)" } else { "" };
     let age = settings.retain_age.map_or("all".to_owned(), quantity::span);
@@ -126,6 +130,9 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
     let lines: Vec<_> = lines.collect();
     if !lines.is_empty() {
         say("Lines", lines.join("   "));
+    }
+    if let Some(gossip) = gossip {
+        say("Cluster", format!("{gossip}"));
     }
     match (syslog_udp, syslog_tcp) {
         (Some(udp), Some(tcp)) if udp == tcp => say("Syslog", format!("{udp} udp+tcp")),
@@ -163,9 +170,10 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         durable,
         syslog_udp,
         syslog_tcp,
+        gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
-    let raw = [fast, durable, syslog_udp, syslog_tcp];
+    let raw = [fast, durable, syslog_udp, syslog_tcp, gossip];
     let is_raw_open = raw.into_iter().flatten().any(is_open);
     match (is_raw_open, is_open(http)) {
         (false, false) => "  Only this machine can connect (loopback).\n",

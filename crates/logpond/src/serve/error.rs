@@ -5,6 +5,7 @@ use std::{error, fmt, io};
 
 use logpond_segment::journal::RecoverError;
 
+use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
 use crate::net::BindError;
 use crate::net::tls::TlsError;
@@ -15,6 +16,10 @@ use crate::tokens::TokenFileError;
 pub enum ServeError {
     /// The data directory cannot be used; the text names it.
     Data(io::Error),
+    /// The node has no name.
+    Identity(IdentityError),
+    /// What the node has heard of others cannot be read.
+    Registry(RegistryError),
     /// An address cannot be bound.
     Bind(BindError),
     /// The certificate cannot be used.
@@ -51,6 +56,8 @@ impl fmt::Display for ServeError {
             ServeError::Data(_) => {
                 f.write_str("the data directory cannot be used; choose another with --data DIR")
             }
+            ServeError::Identity(e) => write!(f, "{e}"),
+            ServeError::Registry(e) => write!(f, "{e}"),
             ServeError::Bind(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
@@ -84,6 +91,8 @@ impl error::Error for ServeError {
             | ServeError::Runtime(source)
             | ServeError::ReadyFile { source, .. } => Some(source),
             ServeError::Recover(source) => Some(source),
+            ServeError::Identity(e) => e.source(),
+            ServeError::Registry(e) => e.source(),
             ServeError::Bind(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
             ServeError::Tls(e) => e.source(),

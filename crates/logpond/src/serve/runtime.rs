@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::{Addresses, ServeError};
+use crate::cluster::{self, HttpTransport, Member, Service};
 use crate::http::{self, App};
 use crate::ingest::Ingest;
 use crate::net;
@@ -36,12 +37,21 @@ pub(super) struct Listeners {
     http: (TcpListener, SocketAddr),
     streams: Vec<(Intake, TcpListener, SocketAddr)>,
     syslog_udp: Option<(UdpSocket, SocketAddr)>,
+    gossip: Option<(TcpListener, SocketAddr)>,
+}
+
+/// What the runtime runs for other nodes.
+pub(super) struct ClusterParts {
+    pub(super) member: Arc<Member>,
+    pub(super) service: Arc<Service>,
+    pub(super) transport: HttpTransport,
 }
 
 /// What the runtime runs.
 pub(super) struct Parts {
     pub(super) listeners: Listeners,
     pub(super) app: Arc<App>,
+    pub(super) cluster: Option<ClusterParts>,
     pub(super) ingest: Ingest,
     pub(super) metrics: Arc<Metrics>,
     pub(super) stopper: Arc<Stopper>,
@@ -76,10 +86,12 @@ impl Listeners {
             .map(udp)
             .transpose()
             .map_err(ServeError::Bind)?;
+        let gossip = settings.gossip.map(|address| tcp("--gossip", address));
         Ok(Listeners {
             http,
             streams,
             syslog_udp,
+            gossip: gossip.transpose()?,
         })
     }
 
@@ -94,6 +106,7 @@ impl Listeners {
             durable: stream(Intake::Durable),
             syslog_udp: self.syslog_udp.as_ref().map(|(_, address)| *address),
             syslog_tcp: stream(Intake::SyslogTcp),
+            gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
     }
 }
@@ -135,6 +148,7 @@ impl Running {
         let Parts {
             listeners,
             app,
+            cluster,
             ingest,
             metrics,
             stopper,
@@ -145,7 +159,7 @@ impl Running {
             tls,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
-        let context = |intake| net::Context {
+        let context_of = |intake| net::Context {
             ingest: ingest.clone(),
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
@@ -156,20 +170,35 @@ impl Running {
         let mut tasks = JoinSet::new();
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (context, most) = (context(intake), net::CONNECTIONS_MAX);
+            let (context, most) = (context_of(intake), net::CONNECTIONS_MAX);
             tasks.spawn(net::accept(listener, context, most, net::serve_stream));
         }
         if let Some((socket, address)) = listeners.syslog_udp {
             expose_drops(&metrics, address);
             let socket = tokio::net::UdpSocket::from_std(socket)?;
-            tasks.spawn(net::serve_udp(socket, context(Intake::SyslogUdp)));
+            tasks.spawn(net::serve_udp(socket, context_of(Intake::SyslogUdp)));
         }
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())
         };
-        let (context, most) = (context(Intake::Http), net::CONNECTIONS_MAX);
+        let (context, most) = (context_of(Intake::Http), net::CONNECTIONS_MAX);
         tasks.spawn(net::accept(listener, context, most, serve));
+        if let (Some((listener, _)), Some(parts)) = (listeners.gossip, cluster) {
+            let ClusterParts {
+                member,
+                service,
+                transport,
+            } = parts;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let serve = move |stream, peer, context| {
+                cluster::serve_connection(stream, peer, context, service.clone())
+            };
+            let most = net::CONNECTIONS_MAX;
+            let context = context_of(Intake::Cluster);
+            tasks.spawn(net::accept(listener, context, most, serve));
+            tasks.spawn(member.run_gossip(transport, shutdown.clone()));
+        }
         tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));
         if let Some(watcher) = watcher.filter(|_| ends_by_signal) {
             let hangup = signal(SignalKind::hangup())?;

@@ -143,7 +143,7 @@ impl Store {
     pub fn compact_all(
         &self,
         cold: bool,
-        is_cancelled: &dyn Fn() -> bool,
+        is_cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<(), RequestError> {
         let waiting = self.request_compaction(cold)?;
         loop {

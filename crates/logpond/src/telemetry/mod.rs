@@ -34,15 +34,18 @@ pub enum Intake {
     SyslogTcp,
     /// `POST /api/v1/push`.
     Http,
+    /// Calls of other nodes.
+    Cluster,
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 5] = [
+pub const INTAKES: [Intake; 6] = [
     Intake::Fast,
     Intake::Durable,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
     Intake::Http,
+    Intake::Cluster,
 ];
 
 impl Intake {
@@ -54,6 +57,7 @@ impl Intake {
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
             Intake::Http => "http",
+            Intake::Cluster => "cluster",
         }
     }
 }

@@ -14,6 +14,7 @@ mod pond;
 mod surroundings;
 mod access;
 mod command_line;
+mod cluster;
 mod crash;
 mod damage;
 mod disk_full;

@@ -106,7 +106,14 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
     names.sort();
     assert_eq!(
         names,
-        ["durable", "fast", "http", "syslog_tcp", "syslog_udp"]
+        [
+            "durable",
+            "fast",
+            "gossip",
+            "http",
+            "syslog_tcp",
+            "syslog_udp"
+        ]
     );
     assert!(server.get("/-/ready").starts_with("HTTP/1.1 200"));
     let mut durable = server.connect("durable");

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 use logpond_record::{Message, Record, Value};
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::value_type::TypeSet;
 
@@ -126,6 +127,42 @@ impl FieldStats {
         }
     }
 
+    /// Appends what was seen to a message between nodes.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.number(self.rows);
+        out.number(self.unlisted);
+        out.count(self.fields.len());
+        for (name, field) in &self.fields {
+            out.bytes(name.as_bytes());
+            out.number(field.rows);
+            out.number(u64::from(field.types.bits()));
+            field.distinct.encode(out);
+        }
+    }
+
+    /// Adds what another node saw, as [`FieldStats::encode`] wrote it.
+    ///
+    /// # Errors
+    /// When the bytes are something else; a part may have been added then.
+    pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        let mut other = FieldStats::new();
+        other.rows = from.number("the records")?;
+        other.unlisted = from.number("the values without room")?;
+        for _ in 0..from.count(5, "the fields")? {
+            let name = from.text(usize::MAX, "a field's name")?;
+            let rows = from.number("a field's records")?;
+            let types = TypeSet::from_bits(from.number("a field's types")?);
+            let field = Field {
+                rows,
+                types: types.ok_or(DecodeError::Malformed("a field's types"))?,
+                distinct: Distinct::decode(from)?,
+            };
+            other.fields.insert(name.into(), field);
+        }
+        self.merge(other);
+        Ok(())
+    }
+
     /// The finished answer.
     pub fn finish(self) -> FieldsAnswer {
         let all = self.rows.max(1) as f64;
@@ -209,6 +246,41 @@ impl Distinct {
         }
     }
 
+    fn encode(&self, out: &mut Encoder) {
+        match self {
+            Distinct::Exact(seen) => {
+                out.flag(true);
+                out.count(seen.len());
+                let mut last = 0;
+                for fingerprint in seen {
+                    out.number(fingerprint.wrapping_sub(last));
+                    last = *fingerprint;
+                }
+            }
+            Distinct::Estimate(registers) => {
+                out.flag(false);
+                out.bytes(registers);
+            }
+        }
+    }
+
+    fn decode(from: &mut Decoder<'_>) -> Result<Distinct, DecodeError> {
+        if !from.flag("how values were counted")? {
+            let registers = from.bytes(1 << REGISTER_BITS, "the registers")?;
+            return match registers.len() == 1 << REGISTER_BITS {
+                true => Ok(Distinct::Estimate(registers.into())),
+                false => Err(DecodeError::Malformed("the registers")),
+            };
+        }
+        let mut distinct = Distinct::default();
+        let mut last = 0u64;
+        for _ in 0..from.count(1, "the fingerprints")? {
+            last = last.wrapping_add(from.number("a fingerprint")?);
+            distinct.add(last);
+        }
+        Ok(distinct)
+    }
+
     fn count(&self) -> u64 {
         match self {
             Distinct::Exact(seen) => seen.len() as u64,
@@ -272,7 +344,14 @@ mod tests {
                 half.add_value("id", &Value::Int(i), 1);
                 a.add_value("id", &Value::Int(i / 2), 1);
             }
+            let mut sent = Encoder::new(1);
+            b.encode(&mut sent);
+            let sent = sent.finish();
+            let mut received = a.clone();
+            let mut from = Decoder::new(&sent, 1).unwrap();
+            assert_eq!(received.merge_encoded(&mut from), Ok(()));
             a.merge(b);
+            assert_eq!(a.clone().finish(), received.finish());
             let row = a.finish().fields.remove(0);
             assert_eq!(row.distinct_is_exact, exact);
             assert!(row.distinct <= row.rows);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use logpond_record::{Record, TimeRange, Timestamp, Value};
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::with_named;
 
@@ -167,6 +168,16 @@ impl Histogram {
         self
     }
 
+    /// The range whose records count.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// Width of a bucket in nanoseconds.
+    pub fn step_ns(&self) -> i64 {
+        self.step_ns
+    }
+
     /// The field that splits the counts.
     pub fn split_field(&self) -> Option<&str> {
         self.split.as_ref().map(|s| &*s.field)
@@ -218,6 +229,28 @@ impl Histogram {
         }
     }
 
+    /// Appends what was counted to a message between nodes. Only for histograms without a split.
+    pub fn encode(&self, out: &mut Encoder) {
+        debug_assert!(self.split.is_none());
+        out.count(self.totals.len());
+        self.totals.iter().for_each(|count| out.number(*count));
+    }
+
+    /// Adds what another node counted with the same range, step and phase, as
+    /// [`Histogram::encode`] wrote it.
+    ///
+    /// # Errors
+    /// When the bytes are something else.
+    pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        let count = from.count(1, "the buckets")?;
+        if count != self.totals.len() {
+            return Err(DecodeError::Malformed("the number of buckets"));
+        }
+        let counts: Result<Vec<u64>, _> = (0..count).map(|_| from.number("a count")).collect();
+        add_counts(&mut self.totals, &counts?);
+        Ok(())
+    }
+
     /// The finished histogram.
     pub fn finish(self) -> HistogramAnswer {
         let (first, step) = (self.first_start, i128::from(self.step_ns));
@@ -262,7 +295,7 @@ impl Split {
 
 fn add_counts(mine: &mut [u64], theirs: &[u64]) {
     for (count, more) in mine.iter_mut().zip(theirs) {
-        *count += more;
+        *count = count.saturating_add(*more);
     }
 }
 
@@ -289,6 +322,25 @@ mod tests {
     use super::*;
 
     const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn what_is_sent_arrives() {
+        let new = || Histogram::new(seconds(0, 4), SECOND, 0).unwrap();
+        let (mut here, mut there) = (new(), new());
+        here.add_value(Timestamp(SECOND), None, 2);
+        there.add_value(Timestamp(SECOND), None, 3);
+        there.add_value(Timestamp(3 * SECOND), None, 300);
+        let mut sent = Encoder::new(1);
+        there.encode(&mut sent);
+        let sent = sent.finish();
+        let mut from = Decoder::new(&sent, 1).unwrap();
+        assert_eq!(here.merge_encoded(&mut from), Ok(()));
+        let counts: Vec<_> = here.finish().buckets.iter().map(|b| b.count).collect();
+        assert_eq!(counts, [0, 5, 0, 300]);
+        let mut other = Histogram::new(seconds(0, 5), SECOND, 0).unwrap();
+        let mut from = Decoder::new(&sent, 1).unwrap();
+        assert!(other.merge_encoded(&mut from).is_err());
+    }
 
     fn seconds(from: i64, to: i64) -> TimeRange {
         TimeRange {

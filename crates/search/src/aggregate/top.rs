@@ -3,6 +3,7 @@
 //! Values are the same if their text is: 500 and `"500"` count together, 500 and 500.0 do not.
 
 use logpond_record::{Record, Value};
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::value_type::TypeSet;
 use super::{FixedMap, with_named};
@@ -77,6 +78,11 @@ impl Top {
         }
     }
 
+    /// The field whose values are counted.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
     /// Counts a record.
     pub fn add(&mut self, record: &Record<'_>) {
         let field = std::mem::take(&mut self.field);
@@ -132,6 +138,39 @@ impl Top {
         for row in sorted(other.values) {
             self.add_text(&row.value, row.count, row.types);
         }
+    }
+
+    /// Appends what was counted to a message between nodes: values with their counts, the most
+    /// frequent first.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.number(self.missing);
+        out.number(self.uncounted);
+        out.count(self.values.len());
+        for row in sorted(self.values.clone()) {
+            out.bytes(&row.value);
+            out.number(row.count);
+            out.number(u64::from(row.types.bits()));
+        }
+    }
+
+    /// Adds what another node counted by the same field, as [`Top::encode`] wrote it.
+    ///
+    /// # Errors
+    /// When the bytes are something else; a part may have been added then.
+    pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        self.missing += from.number("the records without the field")?;
+        self.uncounted += from.number("the records without room")?;
+        for _ in 0..from.count(3, "the values")? {
+            let value = from.bytes(usize::MAX, "a value")?;
+            let count = from.number("a count")?;
+            let types = TypeSet::from_bits(from.number("the types of a value")?);
+            self.add_text(
+                value,
+                count,
+                types.ok_or(DecodeError::Malformed("the types"))?,
+            );
+        }
+        Ok(())
     }
 
     /// The `n` most frequent values; all for 0.
@@ -219,11 +258,18 @@ mod tests {
                 top
             };
             let (mut a, b) = (count(&values[..split]), count(&values[split..]));
+            let mut sent = Encoder::new(1);
+            b.encode(&mut sent);
+            let sent = sent.finish();
+            let mut received = a.clone();
+            let mut from = Decoder::new(&sent, 1).expect("this version");
+            prop_assert_eq!(received.merge_encoded(&mut from), Ok(()));
             let mut reversed = b.clone();
             reversed.merge(a.clone());
             a.merge(b);
             let answer = a.finish(n);
             prop_assert_eq!(&answer, &reversed.finish(n));
+            prop_assert_eq!(&answer, &received.finish(n));
             let mut model: BTreeMap<String, u64> = BTreeMap::new();
             for v in &values {
                 *model.entry(v.to_string()).or_default() += 1;

@@ -75,6 +75,17 @@ impl TypeSet {
         self.0 |= other.0;
     }
 
+    /// The set as bits, one for each type by its number.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of these bits; `None` if one is of no type.
+    pub fn from_bits(bits: u64) -> Option<TypeSet> {
+        let bits = u8::try_from(bits).ok()?;
+        (bits < 1 << ValueType::ALL.len()).then_some(TypeSet(bits))
+    }
+
     /// Whether a type is in the set.
     pub fn contains(self, wanted: ValueType) -> bool {
         self.0 & (1 << wanted as u8) != 0

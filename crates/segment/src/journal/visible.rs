@@ -98,6 +98,9 @@ pub struct Snapshot {
     pub open: Vec<OpenState>,
     /// Closed files that nobody has removed, oldest first.
     pub closed: Arc<Vec<ClosedFile>>,
+    /// The latest source of the incarnation that is written now, once it has one. Its file may have
+    /// been removed since.
+    pub latest: Option<SourceId>,
 }
 
 /// The shared view of the journal: the writer publishes, readers take snapshots.
@@ -140,6 +143,9 @@ impl Visible {
     /// Replaces the open files and adds those that were closed, in one step.
     pub(crate) fn publish(&self, open: Vec<OpenState>, closed: Option<ClosedFile>) {
         let mut state = self.lock();
+        let written = open.iter().map(|file| file.source);
+        let written = written.chain(closed.iter().map(|file| file.source)).max();
+        state.latest = state.latest.max(written);
         state.open = open;
         if let Some(file) = closed {
             Arc::make_mut(&mut state.closed).push(file);

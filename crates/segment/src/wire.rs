@@ -6,8 +6,8 @@
 
 use std::fmt;
 
+use crate::sources::{Interval, SourceSet};
 use logpond_record::{Incarnation, Timestamp};
-use logpond_segment::sources::{Interval, SourceSet};
 
 /// Why bytes are not the message that they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Appends values to a message.
+/// Appends values to a message. The default is a part of a message, without a version of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
@@ -135,6 +135,11 @@ impl<'a> Decoder<'a> {
             found if found == known => Ok(decoder),
             found => Err(DecodeError::Version { found, known }),
         }
+    }
+
+    /// A part of a message, without a version of its own.
+    pub fn bare(bytes: &'a [u8]) -> Decoder<'a> {
+        Decoder { bytes }
     }
 
     /// Checks that nothing is left.

@@ -1,0 +1,180 @@
+//! Who is there, as far as gossip says.
+//!
+//! Nothing that must be right depends on it: it says whom to ask, and for how long to wait.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chitchat::transport::Transport;
+use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
+use logpond_cluster::NodeId;
+
+use super::Identity;
+use crate::shutdown::Shutdown;
+
+/// How often a node tells some others what it knows.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// How long a node that was never heard of twice may be silent, to begin with.
+const SILENCE_EXPECTED: Duration = Duration::from_secs(1);
+
+/// How sure it must be that a silent node is gone (phi, after Hayashibara et al., "The phi accrual
+/// failure detector"): one in 10^8.
+const PHI_MAX: f64 = 8.0;
+
+/// How long the state of a node that is gone is kept and passed on.
+const GONE_KEPT: Duration = Duration::from_secs(3600);
+
+/// Clusters that speak to each other by mistake do not mix.
+const CLUSTER: &str = "logpond";
+
+/// Keys of what a node says of itself.
+const KEY_REGISTRY: &str = "registry";
+const KEY_HTTP: &str = "http";
+const KEY_VERSION: &str = "version";
+
+/// What gossip says of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Where it is reached by nodes.
+    pub address: SocketAddr,
+    /// When its process started, in milliseconds by its own clock.
+    pub generation: u64,
+    /// Digest of its registry.
+    pub registry: u64,
+    /// Where it is reached by people.
+    pub http: String,
+    /// The release that it runs.
+    pub version: String,
+    /// Whether it is thought to be alive.
+    pub is_live: bool,
+}
+
+/// What gossip says.
+#[derive(Clone, Default)]
+pub struct Gossip {
+    seen: Arc<Mutex<BTreeMap<NodeId, Seen>>>,
+    registry: Arc<Mutex<u64>>,
+}
+
+impl Gossip {
+    /// All nodes, this one too.
+    pub fn seen(&self) -> BTreeMap<NodeId, Seen> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// What is said of one.
+    pub fn of(&self, node: NodeId) -> Option<Seen> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(&node).cloned()
+    }
+
+    /// Says from now on that this node's registry has this digest.
+    pub fn say_registry(&self, digest: u64) {
+        *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = digest;
+    }
+
+    /// Gossips until the stop.
+    pub(super) async fn run(self, config: Config, transport: impl Transport, mut stop: Shutdown) {
+        let own = ChitchatId::new(
+            config.identity.node.to_string(),
+            config.generation,
+            config.advertise,
+        );
+        let chitchat_config = ChitchatConfig {
+            chitchat_id: own.clone(),
+            cluster_id: CLUSTER.to_owned(),
+            gossip_interval: ROUND,
+            listen_addr: config.advertise,
+            seed_nodes: config.join.clone(),
+            failure_detector_config: FailureDetectorConfig {
+                phi_threshold: PHI_MAX,
+                initial_interval: SILENCE_EXPECTED,
+                dead_node_grace_period: GONE_KEPT,
+                ..FailureDetectorConfig::default()
+            },
+            marked_for_deletion_grace_period: GONE_KEPT,
+            catchup_callback: None,
+            extra_liveness_predicate: None,
+        };
+        let said = vec![
+            (KEY_HTTP.to_owned(), config.http.clone()),
+            (KEY_VERSION.to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        let handle = match chitchat::spawn_chitchat(chitchat_config, said, &transport).await {
+            Ok(handle) => handle,
+            Err(error) => {
+                let text = format!("gossip cannot start, this node finds no others: {error}");
+                return crate::telemetry::warn(&text);
+            }
+        };
+        let mut round = tokio::time::interval(ROUND / 2);
+        loop {
+            tokio::select! {
+                _ = round.tick() => {}
+                () = stop.stopping() => break,
+            }
+            let digest = *self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = handle
+                .with_chitchat(|chitchat| {
+                    chitchat.self_node_state().set(KEY_REGISTRY, digest);
+                    let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
+                    let states = chitchat.node_states().iter();
+                    states
+                        .filter_map(|(id, state)| {
+                            let is_live = *id == own || live.contains(id);
+                            Some((id.node_id.parse().ok()?, read(id, state, is_live)))
+                        })
+                        .collect::<Vec<_>>()
+                })
+                .await;
+            self.replace(seen);
+        }
+        let _ = handle.shutdown().await;
+    }
+
+    /// Of several lives of a node the latest counts.
+    fn replace(&self, all: Vec<(NodeId, Seen)>) {
+        let mut latest: BTreeMap<NodeId, Seen> = BTreeMap::new();
+        for (node, seen) in all {
+            match latest.get(&node) {
+                Some(known) if known.generation > seen.generation => {}
+                _ => drop(latest.insert(node, seen)),
+            }
+        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = latest;
+    }
+}
+
+/// What gossip needs to know to begin.
+pub(super) struct Config {
+    pub(super) identity: Identity,
+    /// When this process started, in milliseconds.
+    pub(super) generation: u64,
+    /// Where others reach this node.
+    pub(super) advertise: SocketAddr,
+    /// Nodes to ask first.
+    pub(super) join: Vec<String>,
+    /// Where people reach this node.
+    pub(super) http: String,
+}
+
+fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
+    let text = |key| state.get(key).unwrap_or_default().to_owned();
+    Seen {
+        address: id.gossip_advertise_addr,
+        generation: id.generation_id,
+        registry: state
+            .get(KEY_REGISTRY)
+            .and_then(|d| d.parse().ok())
+            .unwrap_or(0),
+        http: text(KEY_HTTP),
+        version: text(KEY_VERSION),
+        is_live,
+    }
+}

@@ -1,0 +1,114 @@
+//! What this node holds, as an inventory.
+//!
+//! An inventory is made anew only when something has changed; the part of the segments, which are
+//! many and change rarely, only when these have.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_cluster::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Registry};
+use logpond_record::SourceId;
+use logpond_segment::journal::{Snapshot, Summary, Visible};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Identity;
+use crate::store::{LiveSegment, LiveSet, Segments};
+
+/// The files of this node.
+pub struct Held {
+    identity: Identity,
+    live: LiveSet,
+    visible: Arc<Visible>,
+    last: Mutex<Option<Last>>,
+}
+
+/// The last inventory, and what it was made of.
+struct Last {
+    segments: Segments,
+    journal: u64,
+    registry: Arc<Registry>,
+    inventory: Arc<Indexed>,
+}
+
+impl Held {
+    /// What is held in these.
+    pub fn new(identity: Identity, live: LiveSet, visible: Arc<Visible>) -> Held {
+        Held {
+            identity,
+            live,
+            visible,
+            last: Mutex::new(None),
+        }
+    }
+
+    /// The inventory now.
+    pub fn inventory(&self, registry: Arc<Registry>) -> Arc<Indexed> {
+        // The journal first: what moves between the two steps is then in both.
+        let journal = self.visible.snapshot();
+        let segments = self.live.snapshot();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*last
+            && Arc::ptr_eq(&last.segments, &segments)
+            && last.journal == journal.version
+            && Arc::ptr_eq(&last.registry, &registry)
+        {
+            return Arc::clone(&last.inventory);
+        }
+        let before = last.take();
+        let version = before
+            .as_ref()
+            .map_or(0, |last| last.inventory.inventory().version + 1);
+        let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
+        inventory.version = version;
+        inventory.segments = match before {
+            Some(last) if Arc::ptr_eq(&last.segments, &segments) => {
+                last.inventory.inventory().segments.clone()
+            }
+            _ => segments.iter().map(|segment| describe(segment)).collect(),
+        };
+        inventory.journal = journal_files(&journal);
+        inventory.living = journal.latest.map(|source| Living {
+            incarnation: source.incarnation,
+            end: source.sequence + 1,
+        });
+        inventory.registry = Registry::clone(&registry);
+        let inventory = Arc::new(Indexed::new(inventory));
+        *last = Some(Last {
+            segments,
+            journal: journal.version,
+            registry,
+            inventory: Arc::clone(&inventory),
+        });
+        inventory
+    }
+}
+
+fn describe(segment: &LiveSegment) -> HeldSegment {
+    let manifest = segment.file().manifest();
+    HeldSegment {
+        id: manifest.id,
+        digest: xxh3_128(manifest.to_json().as_bytes()),
+        bytes: segment.file().bytes(),
+        rows: manifest.rows,
+        time_min: manifest.time_min,
+        time_max: manifest.time_max,
+        received_min: manifest.received_min,
+        received_max: manifest.received_max,
+        sources: segment.sources().clone(),
+    }
+}
+
+fn journal_files(journal: &Snapshot) -> Vec<HeldJournal> {
+    let file = |source: SourceId, bytes, summary: &Summary, is_open| HeldJournal {
+        source,
+        bytes,
+        rows: summary.rows(),
+        received_min: summary.received_min,
+        received_max: summary.received_max,
+        is_open,
+    };
+    let closed = journal.closed.iter();
+    let closed = closed.map(|c| file(c.source, c.bytes, &c.summary, false));
+    let open = journal.open.iter();
+    let open = open.map(|o| file(o.source, o.synced_bytes, &o.summary, true));
+    closed.chain(open).collect()
+}

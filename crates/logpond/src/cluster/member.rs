@@ -1,0 +1,395 @@
+//! This node as a member of its cluster.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use logpond_cluster::registry::Known;
+use logpond_cluster::{Fate, Indexed, NodeId, Registry};
+use logpond_record::{Incarnation, Timestamp};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError};
+use super::gossip::{self, Gossip};
+use super::registry_file::RegistryFile;
+use super::transport::{HttpTransport, Letter};
+use super::{Held, Identity};
+use crate::ingest::Births;
+use crate::query::{Nodes, Unreachable};
+use crate::shutdown::Shutdown;
+use crate::telemetry::warn;
+
+/// How often a member looks whether others have news.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// How long the stop may wait for a member that waits for its next round.
+const STOP_CHECK: Duration = Duration::from_millis(25);
+
+/// Threads that send membership messages: one that waits for a dead node does not hold up all.
+const GOSSIP_THREADS: usize = 2;
+
+/// What a member is made of.
+pub struct Parts {
+    /// Who it is.
+    pub identity: Identity,
+    /// What it has heard.
+    pub registry: RegistryFile,
+    /// What it holds.
+    pub held: Held,
+    /// Where others reach it.
+    pub advertise: SocketAddr,
+    /// Where people reach it.
+    pub http: SocketAddr,
+    /// Nodes to ask first.
+    pub join: Vec<SocketAddr>,
+    /// How many nodes are to hold each record.
+    pub copies: usize,
+    /// When the process started.
+    pub started: Timestamp,
+}
+
+/// This node among others.
+pub struct Member {
+    identity: Identity,
+    registry: RegistryFile,
+    held: Held,
+    advertise: SocketAddr,
+    http: SocketAddr,
+    join: Vec<SocketAddr>,
+    copies: usize,
+    /// When the process started, in milliseconds.
+    generation: u64,
+    client: Client,
+    gossip: Gossip,
+    /// The last inventory of each node, with its tag.
+    inventories: Mutex<BTreeMap<NodeId, (Arc<Indexed>, String)>>,
+}
+
+impl Member {
+    /// A member that knows what its registry and its own files say. What earlier lives of this
+    /// node have written is sealed: they write no more.
+    ///
+    /// # Errors
+    /// When the registry cannot be written.
+    pub fn new(parts: Parts) -> io::Result<Member> {
+        let member = Member {
+            identity: parts.identity,
+            registry: parts.registry,
+            held: parts.held,
+            advertise: parts.advertise,
+            http: parts.http,
+            join: parts.join,
+            copies: parts.copies,
+            generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
+            client: Client::new(parts.advertise),
+            gossip: Gossip::default(),
+            inventories: Mutex::default(),
+        };
+        member.seal_earlier_lives()?;
+        let own = Known {
+            address: member.advertise.to_string(),
+            version: member.generation,
+            forgotten: None,
+        };
+        member.note(|registry| registry.note_node(member.identity.node, own))?;
+        Ok(member)
+    }
+
+    /// Incarnations of this node: those that its registry says, and those in its files that nobody
+    /// else is known for.
+    fn seal_earlier_lives(&self) -> io::Result<()> {
+        let held = self.held.inventory(Arc::default());
+        let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
+        for (incarnation, interval) in held.inventory().sources().intervals() {
+            ends.insert(incarnation, interval.to.saturating_add(1));
+        }
+        let node = self.identity.node;
+        self.note(|registry| {
+            let mut news = false;
+            for incarnation in ends.keys() {
+                if registry.fate(*incarnation).is_none() {
+                    news |= registry.note(*incarnation, Fate::born(node, Timestamp::MIN));
+                }
+            }
+            let own: Vec<(Incarnation, u64)> = registry
+                .incarnations()
+                .filter(|(_, fate)| fate.node == node && fate.sealed.is_none())
+                .map(|(incarnation, fate)| {
+                    let held = ends.get(&incarnation).copied().unwrap_or(0);
+                    (incarnation, held.max(fate.at_least))
+                })
+                .collect();
+            for (incarnation, end) in own {
+                news |= registry.seal(incarnation, end);
+            }
+            news
+        })
+    }
+
+    /// Changes the registry, durably.
+    fn note(&self, change: impl FnOnce(&mut Registry) -> bool) -> io::Result<()> {
+        self.registry.note(change)?;
+        let digest = xxh3_64(&self.registry.known().to_bytes());
+        self.gossip.say_registry(digest);
+        Ok(())
+    }
+
+    /// Takes over what another node has heard. Returns once it is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn learn(&self, heard: &Registry) -> io::Result<()> {
+        self.note(|registry| registry.merge(heard))
+    }
+
+    /// What this node has heard.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.known()
+    }
+
+    /// What gossip says.
+    pub fn gossip(&self) -> &Gossip {
+        &self.gossip
+    }
+
+    /// Where others reach this node.
+    pub fn advertise(&self) -> SocketAddr {
+        self.advertise
+    }
+
+    /// Who this is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// How many nodes are to hold each record.
+    pub fn copies(&self) -> usize {
+        self.copies
+    }
+
+    /// Gossips until the stop; to be run by the runtime.
+    pub async fn run_gossip(self: Arc<Member>, transport: HttpTransport, stop: Shutdown) {
+        let config = gossip::Config {
+            identity: self.identity,
+            generation: self.generation,
+            advertise: self.advertise,
+            join: self.join.iter().map(SocketAddr::to_string).collect(),
+            http: self.http.to_string(),
+        };
+        self.gossip.clone().run(config, transport, stop).await;
+    }
+
+    /// Starts the threads `lp-gossip`, which send membership messages, and `lp-member`, which
+    /// learns what others have heard. They end after the stop.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(
+        self: &Arc<Member>,
+        letters: Receiver<Letter>,
+        stop: &Shutdown,
+    ) -> io::Result<Vec<JoinHandle<()>>> {
+        let letters = Arc::new(Mutex::new(letters));
+        let mut threads = Vec::new();
+        for _ in 0..GOSSIP_THREADS {
+            let (member, letters) = (Arc::clone(self), Arc::clone(&letters));
+            let spawned = thread::Builder::new().name("lp-gossip".to_owned());
+            threads.push(spawned.spawn(move || member.send(&letters))?);
+        }
+        let (member, stop) = (Arc::clone(self), stop.clone());
+        let spawned = thread::Builder::new().name("lp-member".to_owned());
+        threads.push(spawned.spawn(move || {
+            while !stop.is_stopping() {
+                member.look_around();
+                let end = Instant::now() + ROUND;
+                while !stop.is_stopping() && Instant::now() < end {
+                    thread::sleep(STOP_CHECK);
+                }
+            }
+        })?);
+        Ok(threads)
+    }
+
+    /// Sends messages until nobody writes any.
+    fn send(&self, letters: &Mutex<Receiver<Letter>>) {
+        loop {
+            let letter = letters
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .recv();
+            let Ok((to, message)) = letter else {
+                return;
+            };
+            // A message that does not arrive is lost; gossip is made for that.
+            let _ = self.client.gossip(to, &message);
+        }
+    }
+
+    /// Notes the nodes that gossip names, and asks those for their registry that have news.
+    fn look_around(&self) {
+        let seen = self.gossip.seen();
+        let noted = self.note(|registry| {
+            seen.iter().fold(false, |news, (node, seen)| {
+                let known = Known {
+                    address: seen.address.to_string(),
+                    version: seen.generation,
+                    forgotten: None,
+                };
+                registry.note_node(*node, known) | news
+            })
+        });
+        if let Err(error) = noted {
+            warn(&format!(
+                "what was heard of other nodes cannot be kept: {error}"
+            ));
+        }
+        let own = self.registry.known().to_bytes();
+        for (node, seen) in seen {
+            let is_news = seen.registry != xxh3_64(&own) && seen.registry != 0;
+            if node == self.identity.node || !seen.is_live || !is_news {
+                continue;
+            }
+            // What cannot be had now is asked for again in the next round.
+            if let Ok(heard) = self.client.registry(seen.address)
+                && let Err(error) = self.learn(&heard)
+            {
+                warn(&format!(
+                    "what another node has heard cannot be kept: {error}"
+                ));
+            }
+        }
+    }
+
+    /// Where a node is reached, and whether it is thought to be alive.
+    fn reach(&self, node: NodeId) -> Result<(SocketAddr, bool), PeerError> {
+        if let Some(seen) = self.gossip.of(node) {
+            return Ok((seen.address, seen.is_live));
+        }
+        let registry = self.registry.known();
+        let known = registry.nodes().find(|(name, _)| *name == node);
+        let address = known.and_then(|(_, known)| known.address.parse().ok());
+        address
+            .map(|address| (address, false))
+            .ok_or_else(|| PeerError(format!("nobody knows where node {node} is")))
+    }
+
+    fn fetch(&self, node: NodeId) -> Result<Arc<Indexed>, PeerError> {
+        let (address, is_live) = self.reach(node)?;
+        let timeout = match is_live {
+            true => ANSWER_TIMEOUT,
+            false => GONE_TIMEOUT,
+        };
+        let known = self.known_inventories().get(&node).cloned();
+        let tag = known.as_ref().map(|(_, tag)| tag.as_str());
+        match (self.client.inventory(address, tag, timeout)?, known) {
+            (Fetched::Same, Some((inventory, _))) => Ok(inventory),
+            (Fetched::Same, None) => Err(PeerError("its inventory is not there".to_owned())),
+            (Fetched::New(inventory, tag), _) => {
+                if inventory.node != node {
+                    let text = format!("another node, {}, is at {address}", inventory.node);
+                    return Err(PeerError(text));
+                }
+                // Whoever it has heard of is asked, too.
+                self.learn(&inventory.registry)
+                    .map_err(|error| PeerError(error.to_string()))?;
+                let inventory = Arc::new(Indexed::new(*inventory));
+                let entry = (Arc::clone(&inventory), tag);
+                self.known_inventories().insert(node, entry);
+                Ok(inventory)
+            }
+        }
+    }
+
+    fn known_inventories(
+        &self,
+    ) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, (Arc<Indexed>, String)>> {
+        self.inventories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Nodes for Member {
+    fn own(&self) -> NodeId {
+        self.identity.node
+    }
+
+    fn own_inventory(&self) -> Arc<Indexed> {
+        self.held.inventory(self.registry.known())
+    }
+
+    fn others(&self) -> Vec<NodeId> {
+        let registry = self.registry.known();
+        let others = registry.nodes();
+        let others =
+            others.filter(|(node, known)| *node != self.identity.node && !known.is_forgotten());
+        others.map(|(node, _)| node).collect()
+    }
+
+    fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
+        let fetched = self.fetch(node);
+        fetched.map_err(|error| Unreachable {
+            why: error.to_string(),
+        })
+    }
+
+    fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {
+        let asked = self
+            .reach(node)
+            .and_then(|(address, _)| self.client.ask(address, question));
+        asked.map_err(|error| Unreachable {
+            why: error.to_string(),
+        })
+    }
+
+    fn silent_max(&self) -> usize {
+        births_beside_own(self.copies)
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        match self.reach(node) {
+            Ok((address, _)) => format!("node {address}"),
+            Err(_) => format!("node {node}"),
+        }
+    }
+}
+
+/// How many other nodes note a birth before anything is acknowledged (CLUSTER R3).
+fn births_beside_own(copies: usize) -> usize {
+    copies.saturating_sub(1).max(1)
+}
+
+impl Births for Member {
+    fn announce(&self, incarnation: Incarnation, now: Timestamp) -> Result<(), String> {
+        let fate = Fate::born(self.identity.node, now);
+        self.note(|registry| registry.note(incarnation, fate))
+            .map_err(|error| format!("the registry cannot be written: {error}"))?;
+        let others = self.others();
+        if others.is_empty() && self.join.is_empty() {
+            return Ok(());
+        }
+        let wanted = births_beside_own(self.copies);
+        let mut heard = Registry::default();
+        heard.note(incarnation, fate);
+        let mut told = 0;
+        let mut last = "none of --join has answered".to_owned();
+        for node in others {
+            let tell = |(address, _)| self.client.tell(address, &heard);
+            match self.reach(node).and_then(tell) {
+                Ok(()) => told += 1,
+                Err(error) => last = format!("{}: {error}", self.name(node)),
+            }
+            if told == wanted {
+                return Ok(());
+            }
+        }
+        Err(format!(
+            "{told} of {wanted} other nodes know that this one takes records in, so nothing can be \
+             acknowledged yet: {last}"
+        ))
+    }
+}

@@ -1,0 +1,33 @@
+//! This node among others: who is there, what each holds, and the calls between nodes.
+//!
+//! ```text
+//!           chitchat ─▶ seen ─┐
+//! registry file ─────────────┼─▶ Member ─▶ query (as its Nodes)
+//! live set, journal ─▶ held ─┘     ▲
+//!      other nodes ─▶ server ──────┘ ─▶ client ─▶ other nodes
+//! ```
+//!
+//! Invariants:
+//! - A node's name is in its data directory, the name of its process is random: a node that came
+//!   back is known for itself, and not taken for what it was.
+//! - What the registry says is on disk before anybody else is told that it is.
+//! - Who is thought to be alive decides how long is waited for it, and nothing else.
+//! - Calls have bounded times and bounded answers; they are made from threads that may block.
+
+mod client;
+mod gossip;
+mod held;
+mod identity;
+mod member;
+mod registry_file;
+mod server;
+mod transport;
+
+pub use client::PeerError;
+pub use gossip::{Gossip, Seen};
+pub use held::Held;
+pub use identity::{Identity, IdentityError};
+pub use member::{Member, Parts};
+pub use registry_file::{RegistryError, RegistryFile};
+pub use server::{Service, serve_connection};
+pub use transport::{HttpTransport, Mail, mail};

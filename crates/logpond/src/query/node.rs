@@ -1,0 +1,119 @@
+//! Answers another node's question about a share of what this node holds.
+
+use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_segment::wire::Encoder;
+
+use super::frames::{self, Receipt};
+use super::output::{Cancelled, Output};
+use super::pond::{Look, Pond};
+use super::question::{self, Kind, Question, QuestionError};
+use super::reads::{Reads, Table, TableKind};
+use super::view::View;
+use super::{QueryError, Scope, Search, Trailer};
+
+impl Pond {
+    /// Reads a question of another node.
+    ///
+    /// # Errors
+    /// When the bytes are none.
+    pub fn read_question(bytes: &[u8]) -> Result<Question, QuestionError> {
+        question::decode(bytes)
+    }
+
+    /// Answers in frames: rows or a table, then a receipt; or that something is not there, or why
+    /// there is no answer.
+    pub fn answer_node(&self, question: &Question, out: &mut Output) {
+        out.stay_alive(frames::ALIVE, frames::ALIVE_EVERY);
+        // Whoever asked is gone: there is nobody to tell.
+        let _ = self.answer_question(question, out);
+    }
+
+    fn answer_question(&self, question: &Question, out: &mut Output) -> Result<(), Cancelled> {
+        let view = View::of_share(&*self.disk, &self.visible, &self.live, &question.share);
+        let view = match view {
+            Ok(Some(view)) => view,
+            Ok(None) => return frames::write_gone(out),
+            Err(error) => return frames::write_failed(&error.to_string(), out),
+        };
+        // All files are open: from here on nobody can take them away.
+        frames::write_alive(out)?;
+        let look = Look {
+            pond: self,
+            view,
+            seen: 0,
+        };
+        let mut trailer = Trailer::default();
+        look.view.note_missing(&mut trailer);
+        match answer(&look, &question.kind, out, &mut trailer) {
+            Ok(()) => {
+                trailer.newest = self.newest_time();
+                let receipt = Receipt {
+                    sources: question.share.sources.clone(),
+                    trailer,
+                };
+                frames::write_receipt(&receipt, out)
+            }
+            Err(QueryError::Cancelled) => Err(Cancelled),
+            Err(error) => frames::write_failed(&error.to_string(), out),
+        }
+    }
+}
+
+fn answer(
+    look: &Look<'_>,
+    kind: &Kind,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    match kind {
+        Kind::Rows(search) => rows(look, search, out, trailer),
+        Kind::Count(search) => {
+            trailer.rows = look.count(search, out, trailer)?;
+            Ok(())
+        }
+        Kind::Surroundings(search, matches) => {
+            let ranges = look.surroundings(search, matches, trailer)?;
+            Ok(frames::write_ranges(ranges.as_deref(), out)?)
+        }
+        Kind::Table(scope, TableKind::Top(field)) => {
+            table(look, scope, &Top::new(field), out, trailer)
+        }
+        Kind::Table(scope, TableKind::Histogram(range, step_ns)) => {
+            let empty = Histogram::new(*range, *step_ns, 0);
+            let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
+            table(look, scope, &empty, out, trailer)
+        }
+        Kind::Table(scope, TableKind::Fields) => {
+            table(look, scope, &FieldStats::new(), out, trailer)
+        }
+    }
+}
+
+/// Emits rows up to the match behind the limit, which says that there are more.
+fn rows(
+    look: &Look<'_>,
+    search: &Search,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let limit = search.limit.filter(|_| !search.has_context());
+    let mut matches = 0;
+    look.each_row(search, out, trailer, &mut |row, out, _| {
+        frames::write_row(&row, out)?;
+        matches += u64::from(row.2);
+        Ok(limit.is_none_or(|limit| matches <= limit))
+    })
+}
+
+fn table<T: Table>(
+    look: &Look<'_>,
+    scope: &Scope,
+    empty: &T,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let table = look.table(scope, empty, out, trailer)?;
+    let mut message = Encoder::default();
+    table.encode(&mut message);
+    Ok(frames::write_table(message, out)?)
+}

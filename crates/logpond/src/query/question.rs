@@ -1,0 +1,331 @@
+//! What one node is asked by another that puts an answer together.
+//!
+//! `docs/format/cluster.md` is normative for the bytes.
+
+use std::fmt;
+
+use logpond_cluster::{SegmentShare, Share};
+use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_search::SyntaxError;
+use logpond_search::order::{Direction, Key};
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+
+use super::reads::TableKind;
+use super::{RowParts, Scope, Search};
+
+/// Version of the encoding.
+const VERSION: u64 = 1;
+
+/// The longest filter: that of a form in a request.
+const FILTER_BYTES_MAX: usize = 1 << 20;
+
+/// The longest name of a field, far above what records may have.
+const FIELD_BYTES_MAX: usize = 64 << 10;
+
+/// What is to be read of a share.
+pub(super) enum Kind {
+    /// Rows in order.
+    Rows(Box<Search>),
+    /// The number of rows.
+    Count(Box<Search>),
+    /// Where the context of these matches lies.
+    Surroundings(Box<Search>, Vec<Timestamp>),
+    /// A table.
+    Table(Box<Scope>, TableKind),
+}
+
+/// A question to a node: what to read, and how.
+pub struct Question {
+    pub(super) share: Share,
+    pub(super) kind: Kind,
+}
+
+/// Bytes are no question that this node can answer.
+#[derive(Debug)]
+pub enum QuestionError {
+    /// They are malformed.
+    Decode(DecodeError),
+    /// Their filter is none.
+    Filter(SyntaxError),
+}
+
+impl fmt::Display for QuestionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QuestionError::Decode(error) => write!(f, "the question cannot be read: {error}"),
+            QuestionError::Filter(error) => write!(f, "the question's filter: {}", error.message),
+        }
+    }
+}
+
+impl std::error::Error for QuestionError {}
+
+impl From<DecodeError> for QuestionError {
+    fn from(error: DecodeError) -> QuestionError {
+        QuestionError::Decode(error)
+    }
+}
+
+/// What is asked, as the asker has it.
+pub(super) enum Asked<'a> {
+    Rows(&'a Search),
+    Count(&'a Search),
+    Surroundings(&'a Search, &'a [Timestamp]),
+    Table(&'a Scope, TableKind),
+}
+
+/// The question as a message.
+pub(super) fn encode(share: &Share, asked: &Asked<'_>) -> Vec<u8> {
+    let mut out = Encoder::new(VERSION);
+    encode_share(share, &mut out);
+    match asked {
+        Asked::Rows(search) => {
+            out.number(0);
+            encode_search(search, &mut out);
+        }
+        Asked::Count(search) => {
+            out.number(1);
+            encode_search(search, &mut out);
+        }
+        Asked::Surroundings(search, matches) => {
+            out.number(2);
+            encode_search(search, &mut out);
+            out.count(matches.len());
+            matches.iter().for_each(|time| out.time(*time));
+        }
+        Asked::Table(scope, kind) => {
+            out.number(3);
+            encode_scope(scope, &mut out);
+            encode_table(kind, &mut out);
+        }
+    }
+    out.finish()
+}
+
+/// Reads what [`encode`] wrote.
+pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
+    let mut from = Decoder::new(bytes, VERSION)?;
+    let share = decode_share(&mut from)?;
+    let kind = match from.number("the kind of question")? {
+        0 => Kind::Rows(Box::new(decode_search(&mut from)?)),
+        1 => Kind::Count(Box::new(decode_search(&mut from)?)),
+        2 => {
+            let search = Box::new(decode_search(&mut from)?);
+            let count = from.count(8, "the matches")?;
+            let matches: Result<_, _> = (0..count).map(|_| from.time("a match")).collect();
+            Kind::Surroundings(search, matches?)
+        }
+        3 => {
+            let scope = Box::new(decode_scope(&mut from)?);
+            Kind::Table(scope, decode_table(&mut from)?)
+        }
+        _ => return Err(DecodeError::Malformed("the kind of question").into()),
+    };
+    from.finish()?;
+    Ok(Question { share, kind })
+}
+
+fn encode_share(share: &Share, out: &mut Encoder) {
+    out.count(share.segments.len());
+    for segment in &share.segments {
+        out.wide(segment.id.0);
+        out.sources(&segment.excluded);
+    }
+    out.sources(&share.journal);
+    out.sources(&share.sources);
+}
+
+fn decode_share(from: &mut Decoder<'_>) -> Result<Share, DecodeError> {
+    let mut share = Share::default();
+    for _ in 0..from.count(17, "the segments")? {
+        share.segments.push(SegmentShare {
+            id: Id(from.wide("a segment")?),
+            excluded: from.sources("excluded sources")?,
+        });
+    }
+    share.journal = from.sources("the journal's sources")?;
+    share.sources = from.sources("the sources")?;
+    Ok(share)
+}
+
+fn encode_range(range: TimeRange, out: &mut Encoder) {
+    out.time(range.from);
+    out.time(range.to);
+}
+
+fn decode_range(from: &mut Decoder<'_>) -> Result<TimeRange, DecodeError> {
+    Ok(TimeRange {
+        from: from.time("a range")?,
+        to: from.time("a range")?,
+    })
+}
+
+fn encode_scope(scope: &Scope, out: &mut Encoder) {
+    out.bytes(scope.text.as_bytes());
+    encode_range(scope.range, out);
+}
+
+fn decode_scope(from: &mut Decoder<'_>) -> Result<Scope, QuestionError> {
+    let text = from.text(FILTER_BYTES_MAX, "the filter")?;
+    let range = decode_range(from)?;
+    Scope::new(text, range).map_err(QuestionError::Filter)
+}
+
+fn encode_search(search: &Search, out: &mut Encoder) {
+    encode_scope(&search.scope, out);
+    out.number(search.limit.map_or(0, |limit| limit.saturating_add(1)));
+    out.flag(search.direction == Direction::Backward);
+    out.flag(search.behind.is_some());
+    if let Some(behind) = search.behind {
+        out.time(behind.time);
+        out.wide(behind.id.0);
+    }
+    out.flag(search.is_followed);
+    out.count(search.rows_before);
+    out.count(search.rows_after);
+    out.flag(search.parts.line);
+    out.flag(search.parts.origin);
+    out.count(search.within.len());
+    search
+        .within
+        .iter()
+        .for_each(|range| encode_range(*range, out));
+}
+
+fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
+    let mut search = Search::new(decode_scope(from)?);
+    search.limit = from.number("the limit")?.checked_sub(1);
+    if from.flag("the direction")? {
+        search.direction = Direction::Backward;
+    }
+    if from.flag("the cursor")? {
+        search.behind = Some(Key {
+            time: from.time("the cursor")?,
+            id: Id(from.wide("the cursor")?),
+        });
+    }
+    search.is_followed = from.flag("whether it is followed")?;
+    let rows = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    search.rows_before = rows(from.number("the rows before")?);
+    search.rows_after = rows(from.number("the rows after")?);
+    search.parts = RowParts {
+        line: from.flag("the parts of rows")?,
+        origin: from.flag("the parts of rows")?,
+    };
+    for _ in 0..from.count(16, "the ranges")? {
+        search.within.push(decode_range(from)?);
+    }
+    Ok(search)
+}
+
+fn encode_table(kind: &TableKind, out: &mut Encoder) {
+    match kind {
+        TableKind::Top(field) => {
+            out.number(0);
+            out.bytes(field.as_bytes());
+        }
+        TableKind::Histogram(range, step_ns) => {
+            out.number(1);
+            encode_range(*range, out);
+            out.number(step_ns.unsigned_abs());
+        }
+        TableKind::Fields => out.number(2),
+    }
+}
+
+fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
+    match from.number("the kind of table")? {
+        0 => Ok(TableKind::Top(
+            from.text(FIELD_BYTES_MAX, "a field")?.to_owned(),
+        )),
+        1 => {
+            let range = decode_range(from)?;
+            let step_ns = i64::try_from(from.number("a step")?);
+            let step_ns = step_ns.map_err(|_| DecodeError::Malformed("a step"))?;
+            Ok(TableKind::Histogram(range, step_ns))
+        }
+        2 => Ok(TableKind::Fields),
+        _ => Err(DecodeError::Malformed("the kind of table")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logpond_record::{Incarnation, SourceId};
+    use logpond_segment::sources::SourceSet;
+
+    fn share() -> Share {
+        let source = |sequence| SourceId {
+            incarnation: Incarnation(3),
+            sequence,
+        };
+        Share {
+            segments: vec![SegmentShare {
+                id: Id(9),
+                excluded: SourceSet::from_iter([source(1)]),
+            }],
+            journal: SourceSet::from_iter([source(5)]),
+            sources: SourceSet::from_iter([source(5), source(0)]),
+        }
+    }
+
+    fn search() -> Search {
+        let range = TimeRange {
+            from: Timestamp(-5),
+            to: Timestamp::MAX,
+        };
+        let mut search = Search::new(Scope::new("a status>5", range).unwrap());
+        search.limit = Some(0);
+        search.direction = Direction::Backward;
+        search.behind = Some(Key {
+            time: Timestamp(4),
+            id: Id::MAX,
+        });
+        (search.rows_before, search.rows_after) = (2, 300);
+        search.parts.origin = true;
+        search.narrowed(vec![range])
+    }
+
+    #[test]
+    fn a_question_comes_back() {
+        let search = search();
+        let bytes = encode(&share(), &Asked::Surroundings(&search, &[Timestamp(7)]));
+        let question = decode(&bytes).unwrap();
+        assert_eq!(question.share, share());
+        let Kind::Surroundings(found, matches) = question.kind else {
+            panic!("another kind");
+        };
+        assert_eq!(matches, [Timestamp(7)]);
+        assert_eq!(format!("{found:?}"), format!("{search:?}"));
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn tables_come_back() {
+        let range = TimeRange::ALL;
+        let kinds = [
+            TableKind::Top("a.b".into()),
+            TableKind::Histogram(range, 5),
+            TableKind::Fields,
+        ];
+        for kind in kinds {
+            let scope = Scope::all(range);
+            let bytes = encode(&share(), &Asked::Table(&scope, kind.clone()));
+            let Kind::Table(_, found) = decode(&bytes).unwrap().kind else {
+                panic!("another kind");
+            };
+            assert_eq!(found, kind);
+        }
+    }
+
+    #[test]
+    fn a_filter_that_is_none_is_named() {
+        let mut scope = Scope::all(TimeRange::ALL);
+        scope.text = "(".into();
+        let bytes = encode(&share(), &Asked::Table(&scope, TableKind::Fields));
+        assert!(matches!(decode(&bytes), Err(QuestionError::Filter(_))));
+    }
+}

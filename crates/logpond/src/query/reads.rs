@@ -1,0 +1,181 @@
+//! What an answer reads from: this node's files, or those of all nodes.
+//!
+//! An answer is made from these five readings in the same way whatever is read; what differs is
+//! behind [`Reads`].
+
+use logpond_record::{Record, TimeRange, Timestamp};
+use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_search::scan::{GroupScan, Selected};
+use logpond_segment::file::ReadError;
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+
+use super::journal_rows::Row;
+use super::output::Output;
+use super::{QueryError, Scope, Search, Trailer};
+
+/// Takes the next row of a search; says whether further ones are wanted.
+pub(super) type Visit<'a> =
+    &'a mut dyn FnMut(Row, &mut Output, &mut Trailer) -> Result<bool, QueryError>;
+
+/// Something that answers can be read from, as it is at one moment.
+pub(super) trait Reads {
+    /// Hands over the rows of a search in order, until `visit` wants no more.
+    fn each_row(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+        visit: Visit<'_>,
+    ) -> Result<(), QueryError>;
+
+    /// Where the context of these matches lies; `None` is everywhere. Names nothing that
+    /// [`Reads::each_row`] names, too.
+    fn surroundings(
+        &self,
+        search: &Search,
+        matches: &[Timestamp],
+        trailer: &mut Trailer,
+    ) -> Result<Option<Vec<TimeRange>>, QueryError>;
+
+    /// Counts the rows of a search.
+    fn count(
+        &self,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<u64, QueryError>;
+
+    /// Adds every record of a scope to a table that begins as `empty`, and counts them in the
+    /// trailer.
+    fn table<T: Table>(
+        &self,
+        scope: &Scope,
+        empty: &T,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<T, QueryError>;
+}
+
+/// A table that many threads and nodes fill together.
+pub(super) trait Table: Clone + Send + Sync {
+    /// Adds a record.
+    fn add(&mut self, record: &Record<'_>);
+
+    /// Adds the selected rows of a block, column by column.
+    fn add_block(&mut self, scan: &mut GroupScan<'_>, selected: &Selected)
+    -> Result<(), ReadError>;
+
+    /// Adds what another has.
+    fn merge(&mut self, other: Self);
+
+    /// Which table this is, for other nodes.
+    fn kind(&self) -> TableKind;
+
+    /// Appends what was added to a message.
+    fn encode(&self, out: &mut Encoder);
+
+    /// Adds what another node has encoded.
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError>;
+}
+
+/// Which table to fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TableKind {
+    /// Values of a field.
+    Top(String),
+    /// Records of each step of a range.
+    Histogram(TimeRange, i64),
+    /// Fields.
+    Fields,
+}
+
+impl Table for Top {
+    fn add(&mut self, record: &Record<'_>) {
+        Top::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        let field = self.field().to_owned();
+        scan.add_to_top(&field, selected, self)
+    }
+
+    fn merge(&mut self, other: Top) {
+        Top::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::Top(self.field().to_owned())
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        Top::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Top::merge_encoded(self, from)
+    }
+}
+
+impl Table for Histogram {
+    fn add(&mut self, record: &Record<'_>) {
+        Histogram::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        scan.add_to_histogram(selected, self)
+    }
+
+    fn merge(&mut self, other: Histogram) {
+        Histogram::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::Histogram(self.range(), self.step_ns())
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        Histogram::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Histogram::merge_encoded(self, from)
+    }
+}
+
+impl Table for FieldStats {
+    fn add(&mut self, record: &Record<'_>) {
+        FieldStats::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        scan.add_to_fields(selected, self)
+    }
+
+    fn merge(&mut self, other: FieldStats) {
+        FieldStats::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::Fields
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        FieldStats::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        FieldStats::merge_encoded(self, from)
+    }
+}

@@ -1,0 +1,171 @@
+//! What all nodes hold at the beginning of an answer, and what of it the answer has counted.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::thread;
+
+use logpond_cluster::{Completeness, Cover, Indexed, NodeId, Target};
+use logpond_record::TimeRange;
+use logpond_segment::sources::SourceSet;
+
+use super::super::Trailer;
+use super::{Cluster, Nodes, Unreachable};
+
+/// How often nodes that were only just heard of are asked, too.
+const ROUNDS_MAX: usize = 3;
+
+/// What a node says that it holds.
+type Inventory = Result<Arc<Indexed>, Unreachable>;
+
+/// The nodes of one answer.
+pub(super) struct Gathered<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) target: Target,
+    state: RefCell<State>,
+}
+
+struct State {
+    answered: BTreeMap<NodeId, Arc<Indexed>>,
+    /// Nodes that gave no inventory.
+    silent: Vec<NodeId>,
+    /// Nodes that failed at a share; they are asked for no other.
+    failed: BTreeSet<NodeId>,
+    /// What every reading so far has counted.
+    counted: Option<SourceSet>,
+}
+
+/// Asks these nodes at once.
+fn ask_all(nodes: &dyn Nodes, wanted: &[NodeId]) -> Vec<(NodeId, Inventory)> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = wanted
+            .iter()
+            .map(|node| scope.spawn(move || (*node, nodes.inventory(*node))))
+            .collect();
+        asked
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect()
+    })
+}
+
+impl<'a> Gathered<'a> {
+    /// Asks all nodes at once what they hold; those that were heard of from them, too.
+    pub(super) fn new(cluster: &'a Cluster) -> Gathered<'a> {
+        let nodes = &*cluster.nodes;
+        let mut answered = BTreeMap::new();
+        let mut silent = Vec::new();
+        for _ in 0..ROUNDS_MAX {
+            let mut others = nodes.others();
+            others.retain(|node| !answered.contains_key(node) && !silent.contains(node));
+            if others.is_empty() {
+                break;
+            }
+            for (node, answer) in ask_all(nodes, &others) {
+                match answer {
+                    Ok(indexed) => drop(answered.insert(node, indexed)),
+                    Err(_) => silent.push(node),
+                }
+            }
+        }
+        // Taken last: what this node has handed over meanwhile is in one of them at least.
+        let own = nodes.own_inventory();
+        answered.insert(own.inventory().node, own);
+        let held: Vec<&Indexed> = answered.values().map(|indexed| &**indexed).collect();
+        let target = Target::new(&held);
+        Gathered {
+            cluster,
+            target,
+            state: RefCell::new(State {
+                answered,
+                silent,
+                failed: BTreeSet::new(),
+                counted: None,
+            }),
+        }
+    }
+
+    /// Who is to read what of these sources.
+    pub(super) fn cover(&self, wanted: &SourceSet, range: TimeRange) -> Cover {
+        let state = self.state.borrow();
+        let able = state.answered.values().filter(|indexed| {
+            let node = indexed.inventory().node;
+            !state.failed.contains(&node)
+        });
+        let held: Vec<&Indexed> = able.map(|indexed| &**indexed).collect();
+        Cover::plan(&held, wanted, range, Some(self.cluster.nodes.own()))
+    }
+
+    /// Takes note that a node failed at its share.
+    pub(super) fn fail(&self, node: NodeId) {
+        self.state.borrow_mut().failed.insert(node);
+    }
+
+    /// Asks a node anew: what it said that it holds has changed.
+    pub(super) fn refresh(&self, node: NodeId) {
+        let nodes = &*self.cluster.nodes;
+        let fresh = match node == nodes.own() {
+            true => Ok(nodes.own_inventory()),
+            false => nodes.inventory(node),
+        };
+        let mut state = self.state.borrow_mut();
+        match fresh {
+            Ok(indexed) => drop(state.answered.insert(node, indexed)),
+            Err(_) => drop(state.failed.insert(node)),
+        }
+    }
+
+    /// Asks all nodes anew that have not failed: something went from one to another.
+    pub(super) fn refresh_all(&self) {
+        let nodes: Vec<NodeId> = {
+            let state = self.state.borrow();
+            let known = state.answered.keys().copied();
+            known.filter(|node| !state.failed.contains(node)).collect()
+        };
+        nodes.into_iter().for_each(|node| self.refresh(node));
+    }
+
+    /// Takes note of what a reading has counted: the answer has counted what all of its readings
+    /// have.
+    pub(super) fn note_counted(&self, counted: SourceSet) {
+        let mut state = self.state.borrow_mut();
+        state.counted = Some(match state.counted.take() {
+            Some(before) => before.common(&counted),
+            None => counted,
+        });
+    }
+
+    /// Says in the trailer what the answer does not have.
+    pub(super) fn judge(&self, trailer: &mut Trailer) {
+        let state = self.state.borrow();
+        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
+        let nothing = SourceSet::new();
+        let counted = state.counted.as_ref().unwrap_or(&nothing);
+        let nodes = &*self.cluster.nodes;
+        let completeness = Completeness::judge(
+            &self.target,
+            counted,
+            &held,
+            &state.silent,
+            nodes.silent_max(),
+        );
+        let name = |node: Option<NodeId>| match node {
+            Some(node) => nodes.name(node),
+            None => "a node that nobody has heard of".to_owned(),
+        };
+        for gap in &completeness.gaps {
+            trailer.miss(format_args!("{}: {gap}", name(gap.node)));
+        }
+        for tail in &completeness.tails {
+            trailer.miss(format_args!("{}: {tail}", name(tail.node)));
+        }
+        for node in &completeness.hiding {
+            trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
+        }
+        for tail in &completeness.lost {
+            trailer.lost.push(format!("{}: {tail}", name(tail.node)));
+        }
+        let silent = state.silent.iter().chain(&state.failed);
+        trailer.silent = silent.map(|node| nodes.name(*node)).collect();
+    }
+}

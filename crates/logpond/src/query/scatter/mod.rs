@@ -1,0 +1,130 @@
+//! Answers over all nodes of the cluster, put together by the one that is asked.
+//!
+//! ```text
+//! gather: what does each node hold? ─▶ target, cover ─▶ ask each node for its share
+//!            ▲                                                  │ rows in order, tables
+//!            └── what a node could not do is planned anew ◀─────┤
+//!                                                               ▼ receipts ─▶ what may be claimed
+//! ```
+//!
+//! Invariants:
+//! - A source is in the share of one node at a time, so no row is counted twice, whatever copies
+//!   there are; a share that failed is thrown away (tables) or continued behind its last row.
+//! - What is claimed follows from receipts, not from what was planned.
+//! - This node's own share takes the same way, without a socket.
+
+mod gather;
+mod local;
+mod nodes;
+mod reads;
+mod streams;
+
+use std::sync::Arc;
+
+use logpond_record::{TimeRange, Timestamp};
+
+use super::output::Output;
+use super::pond::Pond;
+use super::{Engine, QueryError, Scope, Search, Trailer, rows, tables};
+use crate::shutdown::Shutdown;
+use gather::Gathered;
+pub use nodes::{Nodes, Unreachable};
+
+/// Answers from all nodes.
+pub struct Cluster {
+    pond: Arc<Pond>,
+    nodes: Arc<dyn Nodes>,
+    shutdown: Shutdown,
+}
+
+impl Cluster {
+    /// An engine over what this node holds and the others.
+    pub fn new(pond: Arc<Pond>, nodes: Arc<dyn Nodes>, shutdown: Shutdown) -> Cluster {
+        Cluster {
+            pond,
+            nodes,
+            shutdown,
+        }
+    }
+
+    fn finish(&self, gathered: &Gathered<'_>, mut trailer: Trailer) -> Trailer {
+        gathered.judge(&mut trailer);
+        if !trailer.has_more {
+            trailer.cursor = None;
+        }
+        trailer.newest = trailer.newest.max(self.pond.newest_time());
+        trailer
+    }
+
+    /// Makes a table over all nodes.
+    fn table(
+        &self,
+        make: impl FnOnce(&Gathered<'_>, &mut Trailer) -> Result<(), QueryError>,
+    ) -> Result<Trailer, QueryError> {
+        let gathered = Gathered::new(self);
+        let mut trailer = Trailer::default();
+        make(&gathered, &mut trailer)?;
+        Ok(self.finish(&gathered, trailer))
+    }
+}
+
+impl Engine for Cluster {
+    fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
+        if search.is_followed {
+            return Err(QueryError::Unsupported(
+                "a cluster cannot be followed yet; follow its nodes one by one",
+            ));
+        }
+        let gathered = Gathered::new(self);
+        let mut trailer = Trailer::default();
+        let outcome = match search.is_count {
+            true => rows::count(&gathered, search, out, &mut trailer),
+            false => rows::emit(&gathered, search, out, &mut trailer),
+        };
+        match outcome {
+            // What was sent counts, also if the answer ends early.
+            Err(error) if trailer.rows > 0 => {
+                trailer.is_cancelled = matches!(error, QueryError::Cancelled);
+                trailer.miss(error);
+            }
+            outcome => outcome?,
+        }
+        Ok(self.finish(&gathered, trailer))
+    }
+
+    fn top(
+        &self,
+        scope: &Scope,
+        field: &str,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        self.table(|all, trailer| tables::top(all, scope, field, count_max, out, trailer))
+    }
+
+    fn histogram(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        self.table(|all, trailer| tables::histogram(all, scope, range, step_ns, out, trailer))
+    }
+
+    fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
+        self.table(|all, trailer| tables::fields(all, scope, out, trailer))
+    }
+
+    fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
+        self.pond.segments(out)
+    }
+
+    fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {
+        self.pond.compact(cold, out)
+    }
+
+    fn newest(&self) -> Option<Timestamp> {
+        self.pond.newest()
+    }
+}

@@ -1,0 +1,54 @@
+//! How the nodes of the cluster are reached.
+
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+
+use logpond_cluster::{Indexed, NodeId};
+
+/// A node gave no answer.
+#[derive(Clone, Debug)]
+pub struct Unreachable {
+    /// Why, in words.
+    pub why: String,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// The nodes of a cluster, as one of them reaches them. Methods block, each for a bounded time.
+pub trait Nodes: Send + Sync {
+    /// This node.
+    fn own(&self) -> NodeId;
+
+    /// What this node holds now.
+    fn own_inventory(&self) -> Arc<Indexed>;
+
+    /// All other nodes that anybody has heard of and nobody has given up.
+    fn others(&self) -> Vec<NodeId>;
+
+    /// What another node says that it holds now.
+    ///
+    /// # Errors
+    /// When it does not say so in time.
+    fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable>;
+
+    /// Asks another node; gives its answer from its first byte on. Reading from it fails when the
+    /// node is silent for too long.
+    ///
+    /// # Errors
+    /// When it does not begin to answer in time.
+    fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable>;
+
+    /// How many nodes beside its own know of each incarnation: so many may be silent without
+    /// hiding one.
+    fn silent_max(&self) -> usize;
+
+    /// What people call a node.
+    fn name(&self, node: NodeId) -> String;
+}

@@ -1,0 +1,132 @@
+//! The answers of nodes to their shares, asked for all at once and read one after the other.
+
+use std::io::{BufReader, Read};
+use std::thread;
+
+use logpond_cluster::{NodeId, Share};
+use logpond_record::TimeRange;
+use logpond_search::order::Key;
+use logpond_segment::sources::SourceSet;
+
+use super::super::frames::{Frame, Frames, Receipt};
+use super::super::journal_rows::Row;
+use super::super::question::{self, Asked};
+use super::gather::Gathered;
+use super::{Unreachable, local};
+
+/// How often what failed is planned anew in one reading: once for each of a few nodes that die or
+/// merge under it.
+pub(super) const REPLANS_MAX: usize = 8;
+
+/// Read at a time from a node.
+const READ_BYTES: usize = 64 << 10;
+
+/// What a node says to its share.
+pub(super) struct Stream {
+    pub(super) node: NodeId,
+    /// What it is to count.
+    pub(super) sources: SourceSet,
+    /// The last row of it that has left.
+    pub(super) last: Option<Key>,
+    /// The next one.
+    pub(super) head: Option<Row>,
+    frames: Frames<BufReader<Box<dyn Read + Send>>>,
+}
+
+/// A share that was not done.
+pub(super) struct Undone {
+    pub(super) sources: SourceSet,
+    /// The last row of it that has left.
+    pub(super) last: Option<Key>,
+}
+
+/// How a stream goes on.
+pub(super) enum Next {
+    Row(Row),
+    Table(Vec<u8>),
+    Ranges(Option<Vec<TimeRange>>),
+    Done(Box<Receipt>),
+    Undone,
+}
+
+impl Stream {
+    /// The next part of the answer. If there is none, the node is taken note of, or asked anew
+    /// what it holds.
+    pub(super) fn next(&mut self, gathered: &Gathered<'_>) -> Next {
+        match self.frames.next() {
+            Ok(Frame::Row(row)) => Next::Row(row),
+            Ok(Frame::Table(table)) => Next::Table(table),
+            Ok(Frame::Ranges(ranges)) => Next::Ranges(ranges),
+            Ok(Frame::Receipt(receipt)) => Next::Done(receipt),
+            Ok(Frame::Gone) => {
+                gathered.refresh_all();
+                Next::Undone
+            }
+            Ok(Frame::Failed(_)) | Err(_) => {
+                gathered.fail(self.node);
+                Next::Undone
+            }
+        }
+    }
+
+    pub(super) fn undone(self) -> Undone {
+        Undone {
+            sources: self.sources,
+            last: self.last,
+        }
+    }
+}
+
+/// Asks every node of a cover for its share; gives the answers that begin, and the shares of those
+/// that do not.
+pub(super) fn open(
+    gathered: &Gathered<'_>,
+    shares: impl IntoIterator<Item = (NodeId, Share)>,
+    asked: &Asked<'_>,
+) -> (Vec<Stream>, SourceSet) {
+    let shares: Vec<(NodeId, Share)> = shares.into_iter().collect();
+    let questions: Vec<Vec<u8>> = shares
+        .iter()
+        .map(|(_, share)| question::encode(share, asked))
+        .collect();
+    let answers: Vec<Result<Box<dyn Read + Send>, Unreachable>> = thread::scope(|scope| {
+        let each = shares.iter().zip(questions);
+        let waiting: Vec<_> = each
+            .map(|((node, _), question)| {
+                let cluster = gathered.cluster;
+                let (node, nodes) = (*node, &*cluster.nodes);
+                let is_own = node == nodes.own();
+                scope.spawn(move || match is_own {
+                    true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
+                    false => nodes.ask(node, &question),
+                })
+            })
+            .collect();
+        let panicked = |_| {
+            Err(Unreachable {
+                why: "the thread that asked panicked".to_owned(),
+            })
+        };
+        waiting
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(panicked))
+            .collect()
+    });
+    let (mut streams, mut unasked) = (Vec::new(), SourceSet::new());
+    for ((node, share), answer) in shares.into_iter().zip(answers) {
+        match answer {
+            Ok(reader) => streams.push(Stream {
+                node,
+                sources: share.sources,
+                last: None,
+                head: None,
+                frames: Frames::new(BufReader::with_capacity(READ_BYTES, reader)),
+            }),
+            Err(_) => {
+                gathered.fail(node);
+                unasked.union_with(&share.sources);
+            }
+        }
+    }
+    (streams, unasked)
+}

@@ -1,0 +1,89 @@
+//! This server as a node of a cluster: composition only.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use logpond_segment::disk::Disk;
+use logpond_segment::journal::Visible;
+
+use super::runtime::ClusterParts;
+use super::{Addresses, ServeError};
+use crate::clock;
+use crate::cluster::{self, Held, Identity, Member, RegistryFile, Service};
+use crate::query::{Cluster, Engine, Pond};
+use crate::settings::Settings;
+use crate::shutdown::Shutdown;
+use crate::store::LiveSet;
+use crate::telemetry::Metrics;
+
+/// What answers, alone or with others.
+pub(super) struct Started {
+    /// What answers queries.
+    pub(super) engine: Arc<dyn Engine>,
+    /// What the runtime runs for other nodes.
+    pub(super) parts: Option<ClusterParts>,
+    /// What runs beside it.
+    pub(super) threads: Vec<JoinHandle<()>>,
+}
+
+/// This node with what it holds, if it is to be one of a cluster.
+pub(super) fn member(
+    settings: &Settings,
+    disk: &Arc<dyn Disk>,
+    (live, visible): (LiveSet, Arc<Visible>),
+    addresses: &Addresses,
+) -> Result<Option<Arc<Member>>, ServeError> {
+    let Some(gossip) = addresses.gossip else {
+        return Ok(None);
+    };
+    let identity = Identity::open(&**disk).map_err(ServeError::Identity)?;
+    let registry = RegistryFile::open(disk.clone()).map_err(ServeError::Registry)?;
+    let parts = cluster::Parts {
+        identity,
+        registry,
+        held: Held::new(identity, live, visible),
+        advertise: settings.advertise.unwrap_or(gossip),
+        http: addresses.http,
+        join: settings.join.clone(),
+        copies: settings.replication,
+        started: clock::now(),
+    };
+    let member = Member::new(parts).map_err(ServeError::Data)?;
+    Ok(Some(Arc::new(member)))
+}
+
+/// Starts the threads of a member, and prepares what the runtime is to run for it. A node alone
+/// answers by itself.
+pub(super) fn start(
+    member: Option<Arc<Member>>,
+    pond: Arc<Pond>,
+    metrics: &Arc<Metrics>,
+    shutdown: &Shutdown,
+) -> Result<Started, ServeError> {
+    let Some(member) = member else {
+        return Ok(Started {
+            engine: pond,
+            parts: None,
+            threads: Vec::new(),
+        });
+    };
+    let (transport, mail, letters) = cluster::mail();
+    let threads = member.start(letters, shutdown);
+    let service = Service::new(
+        member.clone(),
+        pond.clone(),
+        mail,
+        metrics.clone(),
+        shutdown.clone(),
+    );
+    let engine = Cluster::new(pond, member.clone(), shutdown.clone());
+    Ok(Started {
+        engine: Arc::new(engine),
+        parts: Some(ClusterParts {
+            member,
+            service: Arc::new(service),
+            transport,
+        }),
+        threads: threads.map_err(ServeError::Thread)?,
+    })
+}
