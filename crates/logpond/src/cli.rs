@@ -185,12 +185,24 @@ pub struct Forward {
     /// How large the spool may get; then reading waits.
     #[arg(long, value_name = "SIZE", requires = "spool", default_value = "1GiB")]
     pub spool_size: String,
+    /// What the end of the input waits for: one server that has it on disk, or all copies.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Wait::Durable)]
+    pub wait: Wait,
     /// Drop new records while the spool is full, count them, and say so in the log.
     #[arg(long, requires = "spool")]
     pub drop_when_full: bool,
     /// Do not print totals.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What the end of `forward` waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Wait {
+    /// A server has synced the records.
+    Durable,
+    /// As many servers as configured have copies.
+    Replicated,
 }
 
 /// Which server is asked.

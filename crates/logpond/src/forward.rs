@@ -16,6 +16,7 @@
 mod cutter;
 mod producer;
 mod sender;
+mod replication;
 mod spool;
 mod stream;
 mod position;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub backoff: Backoff,
     /// Where batches are kept before they are sent, if anywhere.
     pub spool: Option<SpoolSettings>,
+    /// Whether the end of the input waits for copies, and not only for a server that has it durably.
+    pub waits_for_replication: bool,
     /// Whether totals are left unsaid.
     pub quiet: bool,
 }
@@ -223,14 +226,17 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
     let (address, outcome) = match &settings.spool {
         None => {
             let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
-            let outcome = read_into(&mut sender, settings, &mut totals);
+            let mut outcome = read_into(&mut sender, settings, &mut totals);
+            if outcome.is_ok() && settings.waits_for_replication {
+                outcome = sender.wait_for_replication().map_err(ForwardError::Send);
+            }
             (sender.address().to_string(), outcome)
         }
         Some(spool) => {
             let own = Producer::new().map_err(ForwardError::Random)?;
             let sender = Sender::new(settings, Pause(Arc::clone(stop)), own);
             let address = sender.address().to_string();
-            let outlet = Spool::open(spool, &settings.labels, sender, producer)?;
+            let outlet = Spool::open(spool, settings, sender, producer)?;
             (
                 address,
                 read_and_drain(outlet, spool, settings, &mut totals),

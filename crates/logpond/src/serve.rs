@@ -32,7 +32,7 @@ use crate::clock;
 use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
 use crate::http::App;
-use crate::ingest::{self, Changes, DiskJournal, Ingest, Writer};
+use crate::ingest::{self, Changes, DiskJournal, Ingest, Journal, Writer};
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
 use crate::settings::Settings;
@@ -209,8 +209,7 @@ impl Roles {
             journal.announce_to(member.clone());
         }
         let changes = Changes::default();
-        let (ingest, writer) = ingest::start(journal, changes.clone(), metrics.clone(), clock::now)
-            .map_err(ServeError::Thread)?;
+        let (ingest, writer) = start_ingest(journal, &changes, metrics)?;
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
@@ -233,6 +232,17 @@ impl Roles {
             pond: Arc::new(pond),
         })
     }
+}
+
+/// Starts the writer of a journal whose every source has one copy, here.
+fn start_ingest(
+    journal: DiskJournal,
+    changes: &Changes,
+    metrics: &Arc<Metrics>,
+) -> Result<(Ingest, Writer), ServeError> {
+    let (changes, metrics) = (changes.clone(), metrics.clone());
+    let replication = Arc::new(ingest::OneCopy);
+    ingest::start(journal, changes, metrics, clock::now, replication).map_err(ServeError::Thread)
 }
 
 /// Opens the segments of earlier lives; what is damaged is put aside and named, what others cover

@@ -107,6 +107,18 @@ impl BatchSet {
         self.runs.union_with(&other.runs);
     }
 
+    /// The batches that are not in another set.
+    pub fn without(&self, other: &BatchSet) -> BatchSet {
+        let runs = self.runs.without(&other.runs);
+        BatchSet { runs }
+    }
+
+    /// The batches that are in both sets.
+    pub fn intersection(&self, other: &BatchSet) -> BatchSet {
+        let runs = other.runs.without(&other.runs.without(&self.runs));
+        BatchSet { runs }
+    }
+
     /// Whether a batch is in the set.
     pub fn contains(&self, epoch: u128, sequence: u64) -> bool {
         self.runs.contains(place(epoch, sequence))
@@ -179,6 +191,16 @@ impl HeldBatches {
     /// Whether it holds a batch, whatever its attempt.
     pub fn contains(&self, epoch: u128, sequence: u64) -> bool {
         self.all.contains(epoch, sequence)
+    }
+
+    /// Adds all of them to a set, whatever their attempts.
+    pub fn add_to(&self, set: &mut BatchSet) {
+        set.union_with(&self.all);
+    }
+
+    /// The batches of a set that it holds, whatever their attempts.
+    pub fn intersection(&self, wanted: &BatchSet) -> BatchSet {
+        self.all.intersection(wanted)
     }
 
     /// The batch of which the source is a copy that was sent again, and which may be elsewhere.

@@ -9,7 +9,7 @@ use logpond_search::size::{Size, parse_duration, parse_size};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
-use crate::cli::Forward;
+use crate::cli::{Forward, Wait};
 use crate::client::Address;
 use crate::forward::{self, Backoff, ForwardError, Settings, SpoolSettings};
 use crate::settings::Surroundings;
@@ -93,6 +93,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
             .spool
             .map(|path| spool(path, &args.spool_size, args.drop_when_full))
             .transpose()?,
+        waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
 }

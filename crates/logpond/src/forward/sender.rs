@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use logpond_record::Labels;
-use logpond_segment::batches::BatchId;
+use logpond_segment::batches::{BatchId, BatchSet};
 use serde::Deserialize;
 
 use super::position::Position;
 use super::producer::Producer;
+use super::replication::{self, Known};
 use super::{Pause, Settings};
 use crate::client::{Address, BATCH_HEADER, ClientError, agent, describe, encode, read_error};
 use crate::terminal::note;
@@ -19,6 +20,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The longest wait that a server may ask for by `Retry-After`.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+/// The longest time between two questions whether batches are replicated.
+const REPLICATION_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// How often trouble that goes on is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -46,6 +50,8 @@ pub struct Taken {
     pub rejected: Vec<(u64, String)>,
     /// How many it will never take. Invariant: at least as many as are named.
     pub rejected_total: u64,
+    /// Whether as many servers as configured have copies of what it holds.
+    pub is_replicated: bool,
 }
 
 /// Why a batch was not taken.
@@ -150,6 +156,8 @@ pub(super) struct Outgoing<'a> {
 pub struct Sender {
     /// Whether the last batch may be at a server, acknowledged or not.
     may_be_there: bool,
+    /// Batches that a server holds but that were not replicated when it took them.
+    unreplicated: BatchSet,
     producer: Producer,
     agent: ureq::Agent,
     addresses: Vec<Address>,
@@ -165,6 +173,7 @@ impl Sender {
     pub(super) fn new(settings: &Settings, pause: Pause, producer: Producer) -> Sender {
         Sender {
             may_be_there: false,
+            unreplicated: BatchSet::default(),
             producer,
             agent: agent(Some(ANSWER_TIMEOUT), &settings.access),
             addresses: settings.addresses.clone(),
@@ -175,9 +184,43 @@ impl Sender {
         }
     }
 
+    /// When trying is given up.
+    pub(super) fn give_up_after(&self) -> Option<Duration> {
+        self.backoff.give_up_after
+    }
+
     /// Whether the last batch may be at a server although it was not acknowledged.
     pub(super) fn may_be_there(&self) -> bool {
         self.may_be_there
+    }
+
+    /// What servers know of batches.
+    pub(super) fn ask(&self, wanted: &BatchSet) -> Known {
+        replication::ask(&self.agent, &self.addresses, wanted)
+    }
+
+    /// Waits until everything that was taken is replicated.
+    pub(super) fn wait_for_replication(&mut self) -> Result<(), SendError> {
+        let started = Instant::now();
+        let mut wait = self.backoff.first;
+        while !self.unreplicated.is_empty() {
+            let known = self.ask(&self.unreplicated);
+            self.unreplicated = self.unreplicated.without(&known.replicated);
+            if self.unreplicated.is_empty() {
+                break;
+            }
+            if let Some(after) = self.backoff.give_up_after
+                && started.elapsed() >= after
+            {
+                let last = "records are durable but not replicated".to_owned();
+                return Err(SendError::GaveUp { after, last });
+            }
+            if !self.pause.wait(wait) {
+                return Err(SendError::Stopped);
+            }
+            wait = (wait * 2).min(REPLICATION_WAIT_MAX);
+        }
+        Ok(())
     }
 
     /// The server that took the last batch.
@@ -307,7 +350,11 @@ impl Outlet for Sender {
             id: self.producer.name(),
         };
         let started = Instant::now();
-        self.deliver(&batch, &|| Some(started.elapsed()))
+        let taken = self.deliver(&batch, &|| Some(started.elapsed()))?;
+        if !taken.is_replicated {
+            self.unreplicated.insert(batch.id.epoch, batch.id.sequence);
+        }
+        Ok(taken)
     }
 
     fn pause(&self) -> &Pause {
@@ -342,6 +389,8 @@ fn judge(status: u16, text: &[u8]) -> Attempt {
         #[serde(default)]
         rejected: Vec<Rejected>,
         rejected_total: Option<u64>,
+        /// A server that does not say has one copy.
+        replicated: Option<bool>,
     }
     #[derive(Deserialize)]
     struct Rejected {
@@ -357,6 +406,7 @@ fn judge(status: u16, text: &[u8]) -> Attempt {
                 accepted: answer.accepted,
                 rejected: rejected.collect(),
                 rejected_total: answer.rejected_total.unwrap_or(named).max(named),
+                is_replicated: answer.replicated.unwrap_or(true),
             })
         }
         Err(_) if status == 400 => Attempt::Refused(ClientError::refused(status, text)),

@@ -12,7 +12,8 @@
 //!   again as a retry, what was not as new.
 //! - How far a followed file was read is in the frames, and in the marks before they go: lines that
 //!   reached the spool are not read again, also if the position was not remembered elsewhere.
-//! - A file is removed when a server has acknowledged all of it. Batches leave in the order in which
+//! - A file is removed when all of it is replicated: until then it is the other copy. With one copy
+//!   configured that is when a server has acknowledged it. Batches leave in the order in which
 //!   they came, one at a time.
 //! - A spool is used by one process at a time, and never larger than it may be by more than a batch.
 
@@ -33,7 +34,7 @@ use logpond_segment::journal::{self, ClosedFile, Snapshot, Visible, WriteError, 
 use super::position::Position;
 use super::producer::Producer;
 use super::sender::{Origin, Outlet, SendError, Sender, Taken};
-use super::{ForwardError, Pause, SpoolSettings, Totals};
+use super::{ForwardError, Pause, Settings, SpoolSettings, Totals};
 use crate::clock;
 use crate::disk::{DataLock, RealDisk};
 use crate::output::quantity;
@@ -128,7 +129,7 @@ impl Spool {
     /// Opens a spool and begins to send what is in it.
     pub(super) fn open(
         settings: &SpoolSettings,
-        labels: &[(String, String)],
+        all: &Settings,
         sender: Sender,
         producer: Producer,
     ) -> Result<Spool, ForwardError> {
@@ -171,7 +172,8 @@ impl Spool {
                 "logpond: {records} of an earlier run are in the spool {path}"
             ));
         }
-        let drain = Drain::new(Arc::clone(&shared), sender, marks);
+        let waits = all.waits_for_replication;
+        let drain = Drain::new(Arc::clone(&shared), sender, marks, waits);
         let drain = std::thread::Builder::new()
             .name("lp-spool".to_owned())
             .spawn(move || drain.run())
@@ -181,7 +183,7 @@ impl Spool {
             writer,
             producer,
             settings: settings.clone(),
-            labels: labels.to_vec(),
+            labels: all.labels.clone(),
             pause,
             positions,
             dropped_unsaid: 0,

@@ -29,6 +29,10 @@ pub(super) enum Say {
     Vanish,
     /// Sends half of an answer.
     Half,
+    /// Has it, or still has it, durably but not replicated.
+    NotYet,
+    /// Does not know a batch any more.
+    Lost,
 }
 
 /// What a server got: query and body of each request that it answered with success.
@@ -41,6 +45,7 @@ pub(super) struct Server {
     address: SocketAddr,
     received: Received,
     pub(super) names: Names,
+    script: Arc<Mutex<VecDeque<Say>>>,
 }
 
 impl Server {
@@ -51,8 +56,9 @@ impl Server {
             address: listener.local_addr().unwrap(),
             received: Arc::default(),
             names: Arc::default(),
+            script: Arc::new(Mutex::new(VecDeque::from(script.to_vec()))),
         };
-        let script = Arc::new(Mutex::new(VecDeque::from(script.to_vec())));
+        let script = Arc::clone(&server.script);
         let (received, names) = (Arc::clone(&server.received), Arc::clone(&server.names));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -74,7 +80,13 @@ impl Server {
             address: listener.local_addr().unwrap(),
             received: Arc::default(),
             names: Arc::default(),
+            script: Arc::default(),
         }
+    }
+
+    /// How much of the script was not said.
+    pub(super) fn left(&self) -> usize {
+        self.script.lock().unwrap().len()
     }
 
     fn url(&self) -> String {
@@ -102,38 +114,64 @@ impl Server {
 
 type Shared = (Arc<Mutex<VecDeque<Say>>>, Received, Names);
 
-/// Serves one request; false if the connection is over.
-fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
-    let mut reader = BufReader::new(stream);
+/// Answers what has become of batches.
+fn tell(mut stream: &TcpStream, say: Option<Say>) -> bool {
+    let runs = |is_there| if is_there { "[[0,99]]" } else { "[]" };
+    let durable = runs(!matches!(say, Some(Say::Lost)));
+    let replicated = runs(!matches!(say, Some(Say::Lost | Say::NotYet)));
+    let answer = format!("{{\"durable\":{durable},\"replicated\":{replicated}}}");
+    let length = answer.len();
+    let text = format!("HTTP/1.1 200 X\r\nContent-Length: {length}\r\n\r\n{answer}");
+    stream.write_all(text.as_bytes()).is_ok()
+}
+
+/// The head of a request, the length of its body, and the name of its batch.
+fn read_head(reader: &mut impl BufRead) -> Option<(String, usize, Option<BatchId>)> {
     let mut head = String::new();
     let (mut length, mut id) = (0, None);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return false;
+            return None;
         }
-        if line == "\r\n" {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().unwrap();
-        }
-        if let Some(("logpond-batch", name)) = line.split_once(':') {
-            id = Some(name.trim().parse::<BatchId>().unwrap());
+        match line.split_once(':') {
+            Some(("logpond-batch", name)) => id = Some(name.trim().parse().unwrap()),
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().unwrap();
+            }
+            _ if line == "\r\n" => return Some((head, length, id)),
+            _ => {}
         }
         head.push_str(&line);
     }
+}
+
+/// Serves one request; false if the connection is over.
+fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
+    let mut reader = BufReader::new(stream);
+    let Some((head, length, id)) = read_head(&mut reader) else {
+        return false;
+    };
     let mut body = vec![0; length];
     if reader.read_exact(&mut body).is_err() {
         return false;
+    }
+    if head.starts_with("GET /api/v1/batches") {
+        return tell(stream, script.lock().unwrap().pop_front());
     }
     names.lock().unwrap().push(id.unwrap());
     let lines = cutter::count_lines(&body);
     let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
     let (status, extra, answer) = match say {
-        Say::Yes => (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}")),
+        Say::Yes | Say::Lost => (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}")),
+        Say::NotYet => {
+            let level = "\"durable\":true,\"replicated\":false";
+            (
+                200,
+                "",
+                format!("{{\"accepted\":{lines},\"rejected\":[],{level}}}"),
+            )
+        }
         Say::Partly => {
             let rejected = "[{\"line\":1,\"reason\":\"too long\"}]";
             let accepted = lines - 1;
@@ -184,6 +222,7 @@ pub(super) fn settings(servers: &[&Server]) -> Settings {
             give_up_after: Some(Duration::from_secs(30)),
         },
         spool: None,
+        waits_for_replication: false,
         quiet: true,
     }
 }
@@ -518,7 +557,7 @@ fn positions_are_known_from_the_spool() {
     };
     let open = |settings: &Settings| {
         let sender = Sender::new(settings, pause(), Producer::new().unwrap());
-        spool::Spool::open(&of, &[], sender, Producer::new().unwrap()).unwrap()
+        spool::Spool::open(&of, settings, sender, Producer::new().unwrap()).unwrap()
     };
     let follow = |mut spool: spool::Spool, state: &str| {
         let inputs = [bench.path("a.log")];
@@ -539,4 +578,23 @@ fn positions_are_known_from_the_spool() {
     bench.append("a.log", "4\n");
     follow(open(&settings), "third.json");
     assert_eq!(bench.server.text(), b"1\n2\n3\n4\n");
+}
+
+#[test]
+fn the_end_may_wait_for_copies() {
+    let server = Server::start(&[Say::NotYet, Say::NotYet, Say::NotYet]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.log");
+    fs::write(&path, b"a\n").unwrap();
+    let mut settings = settings(&[&server]);
+    settings.inputs = vec![path];
+    settings.waits_for_replication = true;
+    assert_eq!(run(&settings, &Arc::default()).unwrap().accepted, 1);
+    assert_eq!(server.left(), 0, "it was asked until it said yes");
+    // Or not.
+    let server = Server::start(&[Say::NotYet, Say::NotYet]);
+    settings.addresses = vec![Address::parse(&server.url()).unwrap()];
+    settings.waits_for_replication = false;
+    assert_eq!(run(&settings, &Arc::default()).unwrap().accepted, 1);
+    assert_eq!(server.left(), 1);
 }

@@ -19,6 +19,7 @@ mod authorization;
 mod router;
 mod rows;
 mod push;
+mod batches;
 mod query;
 mod top;
 mod histogram;

@@ -56,7 +56,9 @@ pub(super) async fn answer(
     let metrics = app.metrics.intake(Intake::Http);
     metrics.rejected.add(rejected_total as u64);
     let bytes = batch.payload().len();
-    app.ingest.submit_named(batch, id, durable).await?;
+    let done = app.ingest.submit_named(batch, id, durable).await?;
+    let durability = app.ingest.durability();
+    let is_replicated = durable && done.source.is_none_or(|s| durability.is_replicated(s));
     metrics.records.add(accepted as u64);
     metrics.bytes.add(bytes as u64);
     let rejected: Vec<_> = rejected
@@ -69,6 +71,8 @@ pub(super) async fn answer(
     };
     let answer = json!({
         "accepted": accepted,
+        "durable": durable,
+        "replicated": is_replicated,
         "rejected": rejected,
         "rejected_total": rejected_total,
     });

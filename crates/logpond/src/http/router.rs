@@ -11,8 +11,8 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, compact, fields, health, histogram, metrics, origin, page, push, query,
-    segments, top,
+    App, authorization, batches, compact, fields, health, histogram, metrics, origin, page, push,
+    query, segments, top,
 };
 use crate::tokens::Role;
 
@@ -22,6 +22,7 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Push,
+    Batches,
     Query,
     Top,
     Histogram,
@@ -46,8 +47,9 @@ const WRITER: Option<Role> = Some(Role::Write);
 const ADMIN: Option<Role> = Some(Role::Admin);
 
 /// Every path, its methods, the role of the token that it needs, and what answers there.
-pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 14] = [
+pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 15] = [
     ("/api/v1/push", ACT, WRITER, Endpoint::Push),
+    ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
     ("/api/v1/top", ASK, READER, Endpoint::Top),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
@@ -125,6 +127,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     }
     match endpoint {
         Endpoint::Push => Err(ApiError::new(Kind::Internal, "a push got lost")),
+        Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Top => top::answer(&app, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,

@@ -75,9 +75,10 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 6] = [
+    let expected: [(&str, &[&str]); 7] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
+        ("Batches", &batches::PARAMS),
         ("Query", own),
         ("Top", &top::PARAMS),
         ("Histogram", &histogram::PARAMS),

@@ -81,11 +81,6 @@ impl DiskJournal {
         })?;
         Ok(incarnation)
     }
-
-    /// What readers may read, kept up to date by this journal.
-    pub fn visible(&self) -> Arc<Visible> {
-        self.writer.visible()
-    }
 }
 
 impl Journal for DiskJournal {
@@ -121,6 +116,10 @@ impl Journal for DiskJournal {
 
     fn close(&mut self) -> Result<(), WriteError> {
         self.writer.close()
+    }
+
+    fn visible(&self) -> Arc<Visible> {
+        self.writer.visible()
     }
 
     fn space(&self) -> io::Result<Space> {

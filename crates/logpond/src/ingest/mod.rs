@@ -15,6 +15,7 @@
 //! - No async thread touches a file.
 
 mod changes;
+mod durability;
 mod journal;
 mod writer;
 #[cfg(test)]
@@ -26,14 +27,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use logpond_record::{Batch, Id, Timestamp};
+use logpond_record::{Batch, Id, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
-use logpond_segment::journal::{Appended, WriteError};
+use logpond_segment::journal::{Appended, Visible, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::telemetry::Metrics;
 pub use changes::Changes;
+pub use durability::{Durability, OneCopy, Replication, States};
 pub use journal::{Births, DiskJournal};
 
 /// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
@@ -89,6 +91,9 @@ pub trait Journal: Send {
     /// When a file could not be closed; what is below the durable mark is safe all the same.
     fn close(&mut self) -> Result<(), WriteError>;
 
+    /// What readers may read, kept up to date.
+    fn visible(&self) -> Arc<Visible>;
+
     /// Room on the disk.
     ///
     /// # Errors
@@ -104,6 +109,8 @@ pub struct Accepted {
     pub first_id: Id,
     /// Number of records.
     pub count: u64,
+    /// The source that has them; `None` if there are none.
+    pub source: Option<SourceId>,
 }
 
 /// A batch was not taken. Nothing of it will ever be seen.
@@ -196,6 +203,7 @@ pub struct Ingest {
     queue: mpsc::Sender<Message>,
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
+    durability: Durability,
 }
 
 /// The writer thread.
@@ -250,7 +258,9 @@ pub fn start(
     changes: Changes,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
+    replication: Arc<dyn Replication>,
 ) -> io::Result<(Ingest, Writer)> {
+    let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
     let (queue, receiver) = mpsc::channel();
     let driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
@@ -262,6 +272,7 @@ pub fn start(
         queue,
         room,
         metrics,
+        durability,
     };
     Ok((ingest, Writer(thread)))
 }
@@ -270,6 +281,11 @@ impl Ingest {
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
     pub fn closer(&self) -> Closer {
         Closer(self.queue.clone())
+    }
+
+    /// What tells what has become of batches.
+    pub fn durability(&self) -> &Durability {
+        &self.durability
     }
 
     /// Submits a batch and waits until it is written (and synced, if `durable`).
@@ -300,7 +316,11 @@ impl Ingest {
         let batch = batch.into();
         if batch.is_empty() {
             let first_id = Id::MIN;
-            return Ok(Accepted { first_id, count: 0 });
+            return Ok(Accepted {
+                first_id,
+                count: 0,
+                source: None,
+            });
         }
         let room = self.room_for(&batch).await?;
         let (reply, answer) = oneshot::channel();

@@ -51,6 +51,7 @@ impl Journal for FakeJournal {
         Ok(Appended {
             first_id,
             count,
+            source: None,
             is_known: false,
             mark: self.count,
         })
@@ -89,6 +90,10 @@ impl Journal for FakeJournal {
         true
     }
 
+    fn visible(&self) -> Arc<Visible> {
+        Arc::default()
+    }
+
     fn space(&self) -> io::Result<Space> {
         let free_bytes = self.script.free_bytes.load(SeqCst) as u64;
         Ok(Space {
@@ -117,7 +122,14 @@ fn stand() -> Stand {
     let changes = Changes::default();
     let metrics = Arc::new(Metrics::default());
     let clock = || Timestamp(1_772_409_600_000_000_000);
-    let (ingest, writer) = start(journal, changes.clone(), metrics.clone(), clock).unwrap();
+    let (ingest, writer) = start(
+        journal,
+        changes.clone(),
+        metrics.clone(),
+        clock,
+        Arc::new(OneCopy),
+    )
+    .unwrap();
     Stand {
         script,
         ingest,

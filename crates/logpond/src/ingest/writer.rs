@@ -196,8 +196,11 @@ impl<J: Journal> Driver<J> {
                 return;
             }
         };
-        let (first_id, count) = (appended.first_id, appended.count);
-        let accepted = Accepted { first_id, count };
+        let accepted = Accepted {
+            first_id: appended.first_id,
+            count: appended.count,
+            source: appended.source,
+        };
         self.note_resend(id, appended.is_known);
         if appended.is_known && (!durable || appended.mark <= self.journal.durable_mark()) {
             let _ = reply.send(Ok(accepted));
@@ -217,7 +220,7 @@ impl<J: Journal> Driver<J> {
                 mark: appended.mark,
             });
         } else {
-            self.unsynced_fast.push((appended.mark, count));
+            self.unsynced_fast.push((appended.mark, appended.count));
             let _ = reply.send(Ok(accepted));
         }
     }

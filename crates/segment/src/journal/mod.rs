@@ -46,7 +46,7 @@ pub use frame::{
 };
 pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
-pub use visible::{ClosedFile, OpenState, Snapshot, Summary, Visible};
+pub use visible::{ClosedFile, OpenState, Released, Snapshot, Summary, Visible};
 pub use write_error::WriteError;
 pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer};
 

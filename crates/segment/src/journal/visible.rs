@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_record::{Id, SourceId, Timestamp};
 
-use crate::batches::HeldBatches;
+use crate::batches::{BatchSet, HeldBatches};
 use crate::disk::ReadAt;
 use crate::tally::Tally;
 
@@ -101,6 +101,36 @@ pub struct Snapshot {
     /// The latest source of the incarnation that is written now, once it has one. Its file may have
     /// been removed since.
     pub latest: Option<SourceId>,
+    /// Named batches of files that were taken off the list lately: a segment has them, or they have
+    /// expired.
+    pub released: Arc<Released>,
+}
+
+/// The most runs of batches that are remembered of files that are gone, before the older half is
+/// forgotten: as many as the busiest file may hold.
+const RELEASED_RUNS_MAX: usize = 65_536;
+
+/// Batches of files that are gone, as far as they are remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Released {
+    newer: BatchSet,
+    older: BatchSet,
+}
+
+impl Released {
+    /// The batches of a set that are among them.
+    pub fn intersection(&self, wanted: &BatchSet) -> BatchSet {
+        let mut found = self.newer.intersection(wanted);
+        found.union_with(&self.older.intersection(wanted));
+        found
+    }
+
+    fn add(&mut self, batches: &HeldBatches) {
+        batches.add_to(&mut self.newer);
+        if self.newer.runs().count() > RELEASED_RUNS_MAX {
+            self.older = std::mem::take(&mut self.newer);
+        }
+    }
 }
 
 /// The shared view of the journal: the writer publishes, readers take snapshots.
@@ -137,7 +167,11 @@ impl Visible {
         let mut state = self.lock();
         let at = state.closed.iter().position(|file| file.source == source)?;
         state.version += 1;
-        Some(Arc::make_mut(&mut state.closed).remove(at))
+        let file = Arc::make_mut(&mut state.closed).remove(at);
+        if *file.batches != HeldBatches::default() {
+            Arc::make_mut(&mut state.released).add(&file.batches);
+        }
+        Some(file)
     }
 
     /// Replaces the open files and adds those that were closed, in one step.

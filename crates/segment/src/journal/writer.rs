@@ -74,6 +74,8 @@ pub struct Appended {
     pub first_id: Id,
     /// Number of entries.
     pub count: u64,
+    /// The source that has it; `None` for an empty batch.
+    pub source: Option<SourceId>,
     /// Whether the journal had the batch already and nothing was written; `first_id` is
     /// [`Id::MIN`] then.
     pub is_known: bool,
@@ -296,15 +298,17 @@ impl Writer {
             return Ok(Appended {
                 first_id: Id::MIN,
                 count: 0,
+                source: None,
                 is_known: false,
                 mark: self.durable_mark,
             });
         }
         check_bounds(batch, batch_id)?;
-        if let Some(mark) = batch_id.and_then(|id| self.known_mark(&id)) {
+        if let Some((source, mark)) = batch_id.and_then(|id| self.known(&id)) {
             return Ok(Appended {
                 first_id: Id::MIN,
                 count: batch.len() as u64,
+                source: Some(source),
                 is_known: true,
                 mark,
             });
@@ -341,21 +345,26 @@ impl Writer {
         Ok(Appended {
             first_id: entry_id(received, incarnation, first),
             count: batch.len() as u64,
+            source: self.open.as_ref().map(|open| open.source),
             is_known: false,
             mark: self.number_next,
         })
     }
 
-    /// The mark from which on a batch is durable that the journal has already.
-    fn known_mark(&self, id: &BatchId) -> Option<u64> {
+    /// Where the journal has a batch already, and the mark from which on it is durable.
+    fn known(&self, id: &BatchId) -> Option<(SourceId, u64)> {
         if let Some(open) = self.open.as_ref().filter(|open| open.holds(id)) {
-            return Some(open.appended.mark);
+            return Some((open.source, open.appended.mark));
         }
         let has = |batches: &HeldBatches| batches.contains(id.epoch, id.sequence);
-        let is_unclosed = self.unclosed.iter().any(|file| has(&file.batches));
         let closed = self.visible.snapshot().closed;
-        let is_held = is_unclosed || closed.iter().any(|file| has(&file.batches));
-        is_held.then_some(self.durable_mark)
+        let unclosed = self
+            .unclosed
+            .iter()
+            .map(|file| (file.source, &file.batches));
+        let mut files = unclosed.chain(closed.iter().map(|file| (file.source, &file.batches)));
+        let (source, _) = files.find(|(_, batches)| has(batches))?;
+        Some((source, self.durable_mark))
     }
 
     /// Makes everything that was appended durable, and visible to readers.

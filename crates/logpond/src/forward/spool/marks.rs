@@ -42,7 +42,7 @@ const POSITIONS_MAX: usize = 1000;
 pub(super) struct Marks {
     /// The file that is being sent.
     pub(super) source: Option<SourceId>,
-    /// Batches of it that were acknowledged.
+    /// Batches of it that need not be sent again.
     pub(super) acknowledged: u64,
     /// Batches of it that may have been sent.
     pub(super) sent: u64,

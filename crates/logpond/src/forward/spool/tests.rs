@@ -160,7 +160,7 @@ fn the_log_says_what_was_dropped() {
         ..settings.spool.clone().unwrap()
     };
     let sender = Sender::new(&settings, pause, own);
-    let mut spool = Spool::open(&spool, &[], sender, producer).unwrap();
+    let mut spool = Spool::open(&spool, &settings, sender, producer).unwrap();
     spool.dropped_unsaid = 1234;
     spool.send(b"next\n", &Origin::default()).unwrap();
     let drained = spool.finish().unwrap();
@@ -177,7 +177,7 @@ fn a_spool_has_one_user() {
     let open = || {
         let sender = Sender::new(&settings, Pause(Arc::default()), Producer::new().unwrap());
         let spool = settings.spool.as_ref().unwrap();
-        Spool::open(spool, &[], sender, Producer::new().unwrap())
+        Spool::open(spool, &settings, sender, Producer::new().unwrap())
     };
     let first = open().unwrap();
     let Err(error) = open() else {
@@ -186,4 +186,23 @@ fn a_spool_has_one_user() {
     assert!(error.to_string().contains("another"), "{error}");
     first.finish().unwrap();
     open().unwrap().finish().unwrap();
+}
+
+#[test]
+fn what_is_not_replicated_stays_in_the_spool() {
+    let bench = Bench::new();
+    let server = Server::start(&[Say::NotYet; 1000]);
+    let mut settings = bench.settings(&server);
+    // The end waits for one server only; the rest goes on later.
+    bench.run(&mut settings, b"a\n").unwrap();
+    assert_eq!((bench.files(), server.names()), (1, vec![(0, 0)]));
+    // The next run does not know what became of it; the batch is the same.
+    settings.waits_for_replication = true;
+    settings.backoff.give_up_after = None;
+    let server = Server::start(&[Say::NotYet, Say::NotYet, Say::Lost, Say::NotYet]);
+    settings.addresses = crate::forward::tests::settings(&[&server]).addresses;
+    bench.run(&mut settings, b"").unwrap();
+    assert_eq!((bench.files(), server.left()), (0, 0));
+    // What a server lost before there was a copy is sent again.
+    assert_eq!(server.names(), [(0, 1), (0, 1)]);
 }

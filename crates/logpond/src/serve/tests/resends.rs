@@ -222,3 +222,52 @@ fn followers_see_no_copies() {
     read_to(6, &mut seen);
     assert_eq!(seen, [0, 1, 2, 3, 4, 5]);
 }
+
+#[test]
+fn what_has_become_of_batches_can_be_asked() {
+    let mut pond = Pond::new();
+    for sequence in [0, 1, 2, 5] {
+        let answer = send(&pond, &name(sequence, 0), b"a\n").json();
+        assert_eq!(
+            (&answer["durable"], &answer["replicated"]),
+            (&true.into(), &true.into())
+        );
+    }
+    let ask =
+        |pond: &Pond, rest: &str| get(pond.http(), &format!("/api/v1/batches?epoch={EPOCH}{rest}"));
+    let runs = |pond: &Pond, rest: &str| {
+        let answer = ask(pond, rest).json();
+        assert_eq!(
+            answer["durable"], answer["replicated"],
+            "one copy is all there is"
+        );
+        answer["durable"].to_string()
+    };
+    for is_stored in [false, true] {
+        if is_stored {
+            compact(&pond);
+        }
+        assert_eq!(runs(&pond, "&run=0-9"), "[[0,2],[5,5]]");
+        assert_eq!(runs(&pond, "&run=1-1&run=4-6"), "[[1,1],[5,5]]");
+        assert_eq!(runs(&pond, "&run=3-4"), "[]");
+        assert_eq!(runs(&pond, ""), "[]");
+    }
+    for wrong in ["&run=x", "&run=3-2", "&run=1", "&other=1"] {
+        assert_eq!(ask(&pond, wrong).status, 400, "{wrong}");
+    }
+    assert_eq!(
+        get(pond.http(), "/api/v1/batches?epoch=7&run=0-1").status,
+        400
+    );
+    // A fast push promises less.
+    let headers = [("Content-Type", "text/plain")];
+    let path = "/api/v1/push?durable=false";
+    let answer = request(pond.http(), "POST", path, &headers, b"a\n").json();
+    assert_eq!(
+        (&answer["durable"], &answer["replicated"]),
+        (&false.into(), &false.into())
+    );
+    // What left the journal is not remembered over a restart.
+    pond.restart();
+    assert_eq!(runs(&pond, "&run=0-9"), "[]");
+}
