@@ -153,7 +153,7 @@ pub struct Forward {
     /// Files to send; '-' or none is standard input. Files may be gzip or zstd compressed.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Servers; the first that answers takes each batch.
+    /// Servers; one takes all batches until it fails or asks to send elsewhere.
     #[arg(
         long,
         value_name = "URL[,URL...]",

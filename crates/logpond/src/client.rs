@@ -29,6 +29,9 @@ const ERROR_BYTES_MAX: u64 = 64 << 10;
 /// The header that names a batch, so that it can be sent again without being there twice.
 pub const BATCH_HEADER: &str = "logpond-batch";
 
+/// The header of an answer that says how busy the server is: `green`, `yellow` or `red`.
+pub const LOAD_HEADER: &str = "logpond-load";
+
 /// Parameters of a request.
 pub type Parameters = Vec<(&'static str, String)>;
 

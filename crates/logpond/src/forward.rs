@@ -17,6 +17,7 @@ mod cutter;
 mod producer;
 mod sender;
 mod replication;
+mod servers;
 mod spool;
 mod stream;
 mod position;

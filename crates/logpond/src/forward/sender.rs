@@ -11,8 +11,11 @@ use serde::Deserialize;
 use super::position::Position;
 use super::producer::Producer;
 use super::replication::{self, Known};
+use super::servers::Servers;
 use super::{Pause, Settings};
-use crate::client::{Address, BATCH_HEADER, ClientError, agent, describe, encode, read_error};
+use crate::client::{
+    Address, BATCH_HEADER, ClientError, LOAD_HEADER, agent, describe, encode, read_error,
+};
 use crate::terminal::note;
 
 /// How long a server may take to answer a batch: a disk that syncs slower than this is broken.
@@ -52,6 +55,8 @@ pub struct Taken {
     pub rejected_total: u64,
     /// Whether as many servers as configured have copies of what it holds.
     pub is_replicated: bool,
+    /// Whether the server asks senders to go elsewhere.
+    pub is_busy: bool,
 }
 
 /// Why a batch was not taken.
@@ -161,8 +166,8 @@ pub struct Sender {
     producer: Producer,
     agent: ureq::Agent,
     addresses: Vec<Address>,
-    /// The server that took the last batch.
-    current: usize,
+    /// Which of them is sent to.
+    servers: Servers,
     labels: Vec<(String, String)>,
     backoff: Backoff,
     pause: Pause,
@@ -177,7 +182,7 @@ impl Sender {
             producer,
             agent: agent(Some(ANSWER_TIMEOUT), &settings.access),
             addresses: settings.addresses.clone(),
-            current: 0,
+            servers: Servers::new(settings.addresses.len(), Instant::now()),
             labels: settings.labels.clone(),
             backoff: settings.backoff,
             pause,
@@ -225,7 +230,7 @@ impl Sender {
 
     /// The server that took the last batch.
     pub fn address(&self) -> &Address {
-        &self.addresses[self.current]
+        &self.addresses[self.servers.current()]
     }
 
     /// Sends a batch until a server has it durably, or has refused it for good. `waited` is how long
@@ -242,11 +247,10 @@ impl Sender {
         loop {
             let mut asked_wait = Duration::ZERO;
             let mut last = String::new();
-            for turn in 0..self.addresses.len() {
-                let at = (self.current + turn) % self.addresses.len();
+            for at in self.servers.order(Instant::now()) {
                 match self.attempt(at, &Outgoing { id, ..*batch }) {
                     Attempt::Taken(taken) => {
-                        self.current = at;
+                        self.servers.took(at, taken.is_busy, Instant::now());
                         if reported.is_some() {
                             note(&format!(
                                 "logpond: {} takes records again",
@@ -280,7 +284,8 @@ impl Sender {
                 note(&format!("logpond: {last}; trying again"));
                 reported = Some(Instant::now());
             }
-            if !self.pause.wait(wait.max(asked_wait)) {
+            // Those who were cut off together do not come back together.
+            if !self.pause.wait(jittered(wait).max(asked_wait)) {
                 return Err(SendError::Stopped);
             }
             wait = (wait * 2).min(self.backoff.longest);
@@ -319,9 +324,14 @@ impl Sender {
             .get("retry-after")
             .and_then(|value| value.to_str().ok()?.trim().parse().ok())
             .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
+        let load = response.headers().get(LOAD_HEADER);
+        let is_busy = load.is_some_and(|load| load.as_bytes() != b"green");
         match status {
             200 | 400 => match read_answer(response.into_body()) {
-                Ok(text) => judge(status, &text),
+                Ok(text) => match judge(status, &text) {
+                    Attempt::Taken(taken) => Attempt::Taken(Taken { is_busy, ..taken }),
+                    other => other,
+                },
                 Err(error) => failed(error.to_string(), None, true),
             },
             408 | 425 | 429 | 500.. => {
@@ -360,6 +370,14 @@ impl Outlet for Sender {
     fn pause(&self) -> &Pause {
         &self.pause
     }
+}
+
+/// A wait between half of this and all of it.
+fn jittered(wait: Duration) -> Duration {
+    let mut random = [0; 1];
+    // Without randomness all wait for the same time.
+    let _ = getrandom::fill(&mut random);
+    wait - wait * u32::from(random[0]) / 512
 }
 
 /// Whether a request that failed may have reached the server.
@@ -407,6 +425,7 @@ fn judge(status: u16, text: &[u8]) -> Attempt {
                 rejected: rejected.collect(),
                 rejected_total: answer.rejected_total.unwrap_or(named).max(named),
                 is_replicated: answer.replicated.unwrap_or(true),
+                is_busy: false,
             })
         }
         Err(_) if status == 400 => Attempt::Refused(ClientError::refused(status, text)),

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use logpond_segment::batches::BatchId;
 
+use super::sender::Origin;
 use super::tail::Tail;
 use super::*;
 
@@ -33,6 +34,8 @@ pub(super) enum Say {
     NotYet,
     /// Does not know a batch any more.
     Lost,
+    /// Accepts all lines and asks to be spared.
+    Enough,
 }
 
 /// What a server got: query and body of each request that it answered with success.
@@ -163,6 +166,14 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
     let lines = cutter::count_lines(&body);
     let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
     let (status, extra, answer) = match say {
+        Say::Enough => {
+            let load = "Logpond-Load: yellow\r\n";
+            (
+                200,
+                load,
+                format!("{{\"accepted\":{lines},\"rejected\":[]}}"),
+            )
+        }
         Say::Yes | Say::Lost => (200, "", format!("{{\"accepted\":{lines},\"rejected\":[]}}")),
         Say::NotYet => {
             let level = "\"durable\":true,\"replicated\":false";
@@ -597,4 +608,19 @@ fn the_end_may_wait_for_copies() {
     settings.waits_for_replication = false;
     assert_eq!(run(&settings, &Arc::default()).unwrap().accepted, 1);
     assert_eq!(server.left(), 1);
+}
+
+/// What a server says of its load is heard; a server is kept for a while all the same.
+#[test]
+fn a_busy_server_is_kept_for_a_while() {
+    let (busy, other) = (Server::start(&[Say::Enough; 100]), Server::start(&[]));
+    let settings = settings(&[&busy, &other]);
+    let mut sender = Sender::new(&settings, pause(), Producer::new().unwrap());
+    let taken = sender.send(b"a\n", &Origin::default()).unwrap();
+    assert!(taken.is_busy);
+    sender.send(b"b\n", &Origin::default()).unwrap();
+    assert_eq!(
+        (busy.text(), other.text()),
+        (b"a\nb\n".to_vec(), Vec::new())
+    );
 }

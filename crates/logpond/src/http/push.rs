@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
 use logpond_protocol::intake::push::{self, PushForm, Pushed};
@@ -18,7 +18,7 @@ use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX, Received};
 use super::error::{ApiError, Kind};
 use super::params::Params;
-use crate::client::BATCH_HEADER;
+use crate::client::{BATCH_HEADER, LOAD_HEADER};
 use crate::telemetry::Intake;
 
 /// Parameters of a push.
@@ -76,7 +76,10 @@ pub(super) async fn answer(
         "rejected": rejected,
         "rejected_total": rejected_total,
     });
-    Ok(Body::json(status, &answer))
+    let mut response = Body::json(status, &answer);
+    let load = HeaderValue::from_static(app.ingest.load().as_str());
+    response.headers_mut().insert(LOAD_HEADER, load);
+    Ok(response)
 }
 
 fn decode(

@@ -17,12 +17,14 @@
 mod changes;
 mod durability;
 mod journal;
+mod load;
 mod writer;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -37,6 +39,7 @@ use crate::telemetry::Metrics;
 pub use changes::Changes;
 pub use durability::{Durability, OneCopy, Replication, States};
 pub use journal::{Births, DiskJournal};
+pub use load::{Load, LoadState};
 
 /// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
 /// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.
@@ -204,6 +207,15 @@ pub struct Ingest {
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     durability: Durability,
+    busyness: Arc<Busyness>,
+}
+
+/// What the load is worked out from.
+struct Busyness {
+    started: Instant,
+    /// How full the disk is, in percent, as the writer saw it last.
+    disk_percent: AtomicU8,
+    state: Mutex<LoadState>,
 }
 
 /// The writer thread.
@@ -263,7 +275,13 @@ pub fn start(
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
     let (queue, receiver) = mpsc::channel();
-    let driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
+    let busyness = Arc::new(Busyness {
+        started: Instant::now(),
+        disk_percent: AtomicU8::new(0),
+        state: Mutex::default(),
+    });
+    let mut driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
+    driver.watch_disk(Arc::clone(&busyness));
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
         .spawn(move || driver.run())?;
@@ -273,6 +291,7 @@ pub fn start(
         room,
         metrics,
         durability,
+        busyness,
     };
     Ok((ingest, Writer(thread)))
 }
@@ -281,6 +300,17 @@ impl Ingest {
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
     pub fn closer(&self) -> Closer {
         Closer(self.queue.clone())
+    }
+
+    /// How busy this server is: by what waits for the disk, and by the room on the disk.
+    pub fn load(&self) -> Load {
+        let free = self.room.available_permits() as u64;
+        let waiting = u64::from(QUEUE_BYTES_MAX).saturating_sub(free);
+        let queue = load::percent(waiting, u64::from(QUEUE_BYTES_MAX));
+        let disk = self.busyness.disk_percent.load(Ordering::Relaxed);
+        let state = self.busyness.state.lock();
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.update(queue.max(disk), self.busyness.started.elapsed())
     }
 
     /// What tells what has become of batches.

@@ -293,3 +293,38 @@ fn nothing_queued_is_lost_by_the_stop() {
     s.writer.join().unwrap();
     assert_eq!(*s.script.synced.lock().unwrap(), [b"last".to_vec()]);
 }
+
+#[test]
+fn the_load_tells_of_a_queue_and_a_disk_that_fill_up() {
+    let s = stand();
+    assert_eq!(s.ingest.load(), Load::Green);
+    let gate = s.script.gate.lock().unwrap();
+    let big = "x".repeat(QUEUE_BYTES_MAX as usize / 5);
+    block_on(async {
+        let submit = || s.ingest.submit(batch(&[&big]), true);
+        let mut waiting = [
+            Box::pin(submit()),
+            Box::pin(submit()),
+            Box::pin(submit()),
+            Box::pin(submit()),
+        ];
+        for (one, load) in
+            waiting
+                .iter_mut()
+                .zip([Load::Green, Load::Green, Load::Green, Load::Yellow])
+        {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(one.as_mut().poll(&mut context).is_pending());
+            assert_eq!(s.ingest.load(), load);
+        }
+        drop(gate);
+        for one in waiting {
+            one.await.unwrap();
+        }
+    });
+    assert_eq!(s.ingest.load(), Load::Yellow, "not so soon");
+    let s = stand();
+    s.script.free_bytes.store(1 << 34, SeqCst);
+    block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
+    assert_eq!(s.ingest.load(), Load::Red);
+}

@@ -6,6 +6,7 @@
 //!   acknowledged, and the journal has dropped them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,10 @@ use logpond_segment::disk::Space;
 use logpond_segment::journal::WriteError;
 use tokio::sync::oneshot;
 
-use super::{Accepted, Changes, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX};
+use super::load::percent;
+use super::{
+    Accepted, Busyness, Changes, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX,
+};
 use crate::telemetry::Metrics;
 
 /// How much is appended before a sync although more is waiting: bounds the wait of the first.
@@ -52,6 +56,7 @@ pub(super) struct Driver<J> {
     unsynced_batches: u64,
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
+    busyness: Option<Arc<Busyness>>,
 }
 
 enum Event {
@@ -82,7 +87,13 @@ impl<J: Journal> Driver<J> {
             unsynced_batches: 0,
             space_checked_at: None,
             full: None,
+            busyness: None,
         }
+    }
+
+    /// Has what is seen of the disk noted there, too.
+    pub(super) fn watch_disk(&mut self, busyness: Arc<Busyness>) {
+        self.busyness = Some(busyness);
     }
 
     pub(super) fn run(mut self) -> Result<(), WriteError> {
@@ -303,8 +314,20 @@ impl<J: Journal> Driver<J> {
         }
         self.space_checked_at = Some(Instant::now());
         // A file system that does not answer is found out by the append itself.
-        self.full = self.journal.space().ok().and_then(missing);
+        let space = self.journal.space().ok();
+        self.full = space.and_then(missing);
+        if let (Some(busyness), Some(space)) = (&self.busyness, space) {
+            let percent = fill_percent(space);
+            busyness.disk_percent.store(percent, Ordering::Relaxed);
+        }
     }
+}
+
+/// How much is gone of the room that should stay free, a fifth of the disk: retention keeps about
+/// that much free unless it is told otherwise, so a disk in use counts as empty here.
+fn fill_percent(space: Space) -> u8 {
+    let headroom = space.total_bytes / 5;
+    percent(headroom.saturating_sub(space.free_bytes), headroom)
 }
 
 /// What is missing, in words, if the disk counts as full.
@@ -326,6 +349,18 @@ fn in_whole_micros(time: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_fills_up_when_less_is_free_than_should_be() {
+        for (free_bytes, percent) in [(1000, 0), (200, 0), (150, 25), (50, 75), (0, 100)] {
+            let total_bytes = 1000;
+            let space = Space {
+                free_bytes,
+                total_bytes,
+            };
+            assert_eq!(fill_percent(space), percent);
+        }
+    }
 
     #[test]
     fn receive_times_are_whole_microseconds() {

@@ -19,6 +19,7 @@ mod crash;
 mod damage;
 mod disk_full;
 mod facts;
+mod forwarded;
 mod original;
 mod process;
 mod proxy;

@@ -38,9 +38,18 @@ fn a_batch_sent_again_is_there_once() {
         assert_eq!(answer.json()["accepted"], 2, "as at the first time");
     }
     assert_eq!(send(&pond, &name(1, 0), b"c\n").json()["accepted"], 1);
+    let answer = send(&pond, &name(1, 0), b"c\n");
+    assert!(
+        answer
+            .head
+            .to_ascii_lowercase()
+            .contains("logpond-load: green"),
+        "{}",
+        answer.head
+    );
     assert_eq!(count(&pond), 3);
     assert_eq!(metric(&pond, "logpond_ingest_resends_total "), 3);
-    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 3);
+    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 4);
     // After a restart it is known too, or stored already.
     pond.restart();
     assert_eq!(send(&pond, &name(1, 1), b"c\n").json()["accepted"], 1);
