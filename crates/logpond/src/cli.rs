@@ -34,7 +34,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Take logs in and answer queries, on this machine.
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Send lines from standard input or files to a server.
     Forward(Forward),
     /// Print the records that match.
