@@ -76,6 +76,8 @@ pub struct Inventory {
     pub segments: Vec<HeldSegment>,
     /// Its journal files, also those whose sources its segments hold.
     pub journal: Vec<HeldJournal>,
+    /// Sources that repeat batches which other sources of this node hold: they count nowhere.
+    pub shadowed: SourceSet,
     /// What it writes now, if it has written anything.
     pub living: Option<Living>,
     /// What it has heard.
@@ -91,6 +93,7 @@ impl Inventory {
             version: 0,
             segments: Vec::new(),
             journal: Vec::new(),
+            shadowed: SourceSet::new(),
             living: None,
             registry: Registry::default(),
         }
@@ -126,6 +129,7 @@ impl Inventory {
         for file in &self.journal {
             encode_journal(file, &mut out);
         }
+        out.sources(&self.shadowed);
         out.flag(self.living.is_some());
         if let Some(living) = self.living {
             out.wide(living.incarnation.0);
@@ -151,6 +155,7 @@ impl Inventory {
         for _ in 0..from.count(36, "the journal files")? {
             inventory.journal.push(decode_journal(&mut from)?);
         }
+        inventory.shadowed = from.sources("the shadowed sources")?;
         if from.flag("the living incarnation")? {
             inventory.living = Some(Living {
                 incarnation: Incarnation(from.wide("the living incarnation")?),
@@ -290,6 +295,7 @@ mod tests {
                     received_max: max,
                     is_open: number % 2 == 0,
                 });
+                inventory.shadowed.insert(source);
                 inventory.living = Some(Living {
                     incarnation: source.incarnation,
                     end: *number,

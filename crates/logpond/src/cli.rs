@@ -104,7 +104,7 @@ pub struct Serve {
     /// Nodes to ask first for the others.
     #[arg(long, value_name = "ADDR[,ADDR...]")]
     pub join: Option<String>,
-    /// How many nodes note each source of records before it is acknowledged [default: 1].
+    /// How many nodes of a cluster hold each record [default: 1].
     #[arg(long, value_name = "COUNT")]
     pub replication: Option<String>,
     /// Keep records this long after their arrival [default: 30d].

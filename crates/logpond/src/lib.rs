@@ -20,6 +20,7 @@ pub mod ingest;
 pub mod store;
 pub mod query;
 pub mod cluster;
+pub mod handoff;
 pub mod serve;
 pub mod http;
 pub mod client;

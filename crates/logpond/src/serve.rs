@@ -31,13 +31,14 @@ pub use error::ServeError;
 use crate::clock;
 use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
+use crate::handoff::{self, Handoff};
 use crate::http::App;
-use crate::ingest::{self, Changes, DiskJournal, Ingest, Journal, Writer};
+use crate::ingest::{self, Changes, DiskJournal, Ingest, Journal, OneCopy, Replication, Writer};
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
-use crate::store::{self, LiveSegment, LiveSet, Policy, Store, StoreThread};
+use crate::store::{self, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
 use crate::telemetry::Metrics;
 use access::Access;
 use runtime::{Listeners, Parts};
@@ -93,11 +94,24 @@ impl Server {
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
-        let roles = Roles::start(settings, disk, &addresses, &recovered, &metrics)?;
+        let roles = Roles::start(
+            settings,
+            disk,
+            &addresses,
+            &recovered,
+            access.cluster(),
+            &metrics,
+        )?;
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
-        let node = node::start(roles.member, roles.pond, &metrics, &shutdown)?;
+        let node = node::start(
+            roles.node,
+            roles.pond,
+            access.cluster(),
+            &metrics,
+            &shutdown,
+        )?;
         let limit = settings.line_bytes_max;
         let app = App::new(
             roles.ingest.clone(),
@@ -181,7 +195,8 @@ impl Server {
 
 /// The roles of one process, joined in memory.
 struct Roles {
-    member: Option<Arc<Member>>,
+    /// Of a cluster: this node among others.
+    node: Option<(Arc<Member>, Arc<Handoff>)>,
     ingest: Ingest,
     writer: Writer,
     store: Store,
@@ -196,6 +211,7 @@ impl Roles {
         disk: Arc<dyn Disk>,
         addresses: &Addresses,
         recovered: &Recovered,
+        tls: Option<Arc<ClusterTls>>,
         metrics: &Arc<Metrics>,
     ) -> Result<Roles, ServeError> {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
@@ -204,12 +220,27 @@ impl Roles {
         let (live, trash) = open_segments(&*disk)?;
         note_unusable(recovered, &live);
         let held = (live.clone(), visible.clone());
-        let member = node::member(settings, &disk, held, addresses)?;
+        let member = node::member(settings, &disk, held, addresses, tls)?;
         if let Some(member) = &member {
             journal.announce_to(member.clone());
         }
         let changes = Changes::default();
-        let (ingest, writer) = start_ingest(journal, &changes, metrics)?;
+        let handoff = member.clone().map(|member| {
+            Handoff::new(handoff::Parts {
+                member,
+                disk: disk.clone(),
+                visible: visible.clone(),
+                live: live.clone(),
+                changes: changes.clone(),
+                clock: clock::now,
+                metrics: metrics.clone(),
+            })
+        });
+        let replication: Arc<dyn Replication> = match &handoff {
+            Some(handoff) => handoff.clone(),
+            None => Arc::new(OneCopy),
+        };
+        let (ingest, writer) = start_ingest(journal, &changes, metrics, replication)?;
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
@@ -219,12 +250,13 @@ impl Roles {
             closer: ingest.closer(),
             clock: clock::now,
             metrics: metrics.clone(),
+            cluster: handoff.clone().map(|handoff| handoff as Arc<dyn Elsewhere>),
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
         let pond = Pond::new(disk, visible, live, changes, store.clone());
         Ok(Roles {
-            member,
+            node: member.zip(handoff),
             ingest,
             writer,
             store,
@@ -234,14 +266,14 @@ impl Roles {
     }
 }
 
-/// Starts the writer of a journal whose every source has one copy, here.
+/// Starts the writer of a journal.
 fn start_ingest(
     journal: DiskJournal,
     changes: &Changes,
     metrics: &Arc<Metrics>,
+    replication: Arc<dyn Replication>,
 ) -> Result<(Ingest, Writer), ServeError> {
     let (changes, metrics) = (changes.clone(), metrics.clone());
-    let replication = Arc::new(ingest::OneCopy);
     ingest::start(journal, changes, metrics, clock::now, replication).map_err(ServeError::Thread)
 }
 

@@ -117,7 +117,7 @@ pub const TABLE: [Setting; 21] = [
         name: "replication",
         form: "COUNT",
         default: "1",
-        doc: "How many nodes note each new source of records before it is acknowledged, this one included; from 1 to 7.",
+        doc: "How many nodes of a cluster hold each record, once its journal file was handed on; from 1 to 7. All nodes should have the same.",
     },
     Setting {
         name: "retain-age",
@@ -321,6 +321,11 @@ impl fmt::Display for SettingsError {
                     address.port()
                 )?;
                 f.write_str(match *name {
+                    "gossip" => {
+                        "give it a certificate of its cluster: logpond cluster ca create --out CA; \
+                         logpond cluster certificate --ca CA --name NAME --address ADDRESS --out \
+                         DIR; --cluster-tls DIR"
+                    }
                     "http" => {
                         "give it a certificate and a token: logpond cluster ca create --out CA; \
                          logpond cluster certificate --ca CA --name NAME --address IP,DNS --out \
@@ -551,6 +556,7 @@ impl Settings {
             )
         })?;
         let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
+        let cluster_tls = values.read("cluster-tls", optional_file)?;
         Ok(Settings {
             data,
             http,
@@ -558,7 +564,8 @@ impl Settings {
             durable: address("durable", 7652)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
-            gossip: address("gossip", GOSSIP_PORT)?,
+            // Nodes know each other by their certificates.
+            gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {
                 off_or(text, |text| parse_address(text, GOSSIP_PORT))
             })?,
@@ -575,7 +582,7 @@ impl Settings {
             tokens,
             require_token: values.read("require-token", truth)?,
             tls,
-            cluster_tls: values.read("cluster-tls", optional_file)?,
+            cluster_tls,
         })
     }
 }

@@ -188,6 +188,14 @@ fn prove(disk: &dyn Disk, id: Id) -> Result<(), BuildError> {
     })
 }
 
+/// Makes a finished and synced file that came from elsewhere live: gives it its own name.
+///
+/// # Errors
+/// When the disk fails; then it is for [`discard`].
+pub fn adopt(disk: &dyn Disk, id: Id) -> io::Result<()> {
+    publish(disk, id)
+}
+
 /// Gives a finished file its own name.
 fn publish(disk: &dyn Disk, id: Id) -> io::Result<()> {
     disk.rename(&path(id, SUFFIX_TEMPORARY), &path(id, SUFFIX_LIVE))?;

@@ -3,12 +3,20 @@
 use std::fmt;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_cluster::{Inventory, Registry};
+use logpond_cluster::give_up::{Held, WhoHolds};
+use logpond_cluster::offers::Claim;
+use logpond_cluster::{Inventory, NodeId, Registry};
+use logpond_record::{Id, SourceId};
 
 use super::registry_file;
-use super::server::{FROM, PATH_GOSSIP, PATH_INVENTORY, PATH_QUESTION, PATH_REGISTRY};
+use super::server::{
+    FROM, HASH, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_QUESTION,
+    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
+};
+use crate::net::tls::ClusterTls;
 
 /// How long a node may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,12 +34,22 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// The longest inventory: 100,000 segments of 160 bytes with a hundred intervals each.
 const INVENTORY_BYTES_MAX: u64 = 256 << 20;
 
+/// The longest small answer: a claim of thousands of files, what a node holds of them.
+const MESSAGE_BYTES_MAX: u64 = 16 << 20;
+
 /// The longest text of an error.
 const ERROR_BYTES_MAX: u64 = 4 << 10;
 
 /// A call failed; why, in words.
 #[derive(Clone, Debug)]
 pub struct PeerError(pub(super) String);
+
+impl PeerError {
+    /// A call that failed for this reason.
+    pub fn new(why: impl Into<String>) -> PeerError {
+        PeerError(why.into())
+    }
+}
 
 impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,56 +75,78 @@ pub(super) enum Fetched {
 
 /// Calls other nodes.
 pub(super) struct Client {
-    quick: ureq::Agent,
-    streaming: ureq::Agent,
+    plain: ureq::Agent,
+    /// What this node shows to others, and by what it knows them.
+    tls: Option<Arc<ClusterTls>>,
     /// Where this node is reached.
     own: SocketAddr,
 }
 
 impl Client {
-    pub(super) fn new(own: SocketAddr) -> Client {
-        let config = || {
-            ureq::Agent::config_builder()
-                .http_status_as_error(false)
-                .timeout_connect(Some(CONNECT_TIMEOUT))
-                .max_redirects(0)
-                .proxy(None)
-                .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
-        };
-        Client {
-            quick: config()
-                .timeout_global(Some(ANSWER_TIMEOUT))
-                .build()
-                .new_agent(),
-            streaming: config()
-                .timeout_recv_response(Some(SILENCE_MAX))
-                .timeout_per_read(Some(SILENCE_MAX))
-                .timeout_per_write(Some(SILENCE_MAX))
-                .build()
-                .new_agent(),
-            own,
+    pub(super) fn new(own: SocketAddr, tls: Option<Arc<ClusterTls>>) -> Client {
+        let plain = ureq::Agent::config_builder()
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .max_redirects(0)
+            .proxy(None)
+            .user_agent(concat!("logpond/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Client { plain, tls, own }
+    }
+
+    fn url(&self, to: SocketAddr, path: &str) -> String {
+        match &self.tls {
+            Some(_) => format!("https://{to}{path}"),
+            None => format!("http://{to}{path}"),
         }
     }
 
-    fn url(to: SocketAddr, path: &str) -> String {
-        format!("http://{to}{path}")
+    /// Asked for each call, so that it shows the certificate of now.
+    fn agent(&self) -> ureq::Agent {
+        match &self.tls {
+            Some(tls) => tls.agent(),
+            None => self.plain.clone(),
+        }
+    }
+
+    /// A call whose answer is small.
+    fn quick<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        request
+            .config()
+            .http_status_as_error(false)
+            .timeout_global(Some(ANSWER_TIMEOUT))
+            .build()
+    }
+
+    /// A call with a long body or a long answer: it may take as long as it makes progress.
+    fn streaming<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        request
+            .config()
+            .http_status_as_error(false)
+            .timeout_recv_response(Some(SILENCE_MAX))
+            .timeout_per_read(Some(SILENCE_MAX))
+            .timeout_per_write(Some(SILENCE_MAX))
+            .build()
     }
 
     /// Sends a membership message.
     pub(super) fn gossip(&self, to: SocketAddr, message: &[u8]) -> Result<(), PeerError> {
-        let request = self.quick.post(Client::url(to, PATH_GOSSIP));
+        let request = self.quick(self.agent().post(self.url(to, PATH_GOSSIP)));
         check(request.header(FROM, self.own.to_string()).send(message)?).map(drop)
     }
 
     /// Has another node note what a registry says; returns once it is on its disk.
     pub(super) fn tell(&self, to: SocketAddr, registry: &Registry) -> Result<(), PeerError> {
-        let request = self.quick.post(Client::url(to, PATH_REGISTRY));
+        let request = self.quick(self.agent().post(self.url(to, PATH_REGISTRY)));
         check(request.send(&registry.to_bytes()[..])?).map(drop)
     }
 
     /// What another node has heard.
     pub(super) fn registry(&self, of: SocketAddr) -> Result<Registry, PeerError> {
-        let response = check(self.quick.get(Client::url(of, PATH_REGISTRY)).call()?)?;
+        let response = check(
+            self.quick(self.agent().get(self.url(of, PATH_REGISTRY)))
+                .call()?,
+        )?;
         let bytes = read(response, registry_file::BYTES_MAX)?;
         Registry::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
     }
@@ -118,7 +158,7 @@ impl Client {
         known: Option<&str>,
         timeout: Duration,
     ) -> Result<Fetched, PeerError> {
-        let request = self.quick.get(Client::url(of, PATH_INVENTORY));
+        let request = self.quick(self.agent().get(self.url(of, PATH_INVENTORY)));
         let mut request = request.config().timeout_global(Some(timeout)).build();
         if let Some(known) = known {
             request = request.header("if-none-match", known);
@@ -138,13 +178,83 @@ impl Client {
         Ok(Fetched::New(Box::new(inventory), tag))
     }
 
+    /// Asks for journal files to make a segment of.
+    pub(super) fn claim(&self, of: SocketAddr, store: NodeId) -> Result<Option<Claim>, PeerError> {
+        let request = self.quick(self.agent().post(self.url(of, PATH_CLAIM)));
+        let response = check(request.send(store.to_string())?)?;
+        if response.status().as_u16() == 204 {
+            return Ok(None);
+        }
+        let bytes = read(response, MESSAGE_BYTES_MAX)?;
+        let claim = Claim::from_bytes(&bytes);
+        claim
+            .map(Some)
+            .map_err(|error| PeerError(error.to_string()))
+    }
+
+    /// Says what became of a claim.
+    pub(super) fn report(&self, to: SocketAddr, report: &Report) -> Result<(), PeerError> {
+        let request = self.quick(self.agent().post(self.url(to, PATH_REPORT)));
+        check(request.send(&report.to_bytes()[..])?).map(drop)
+    }
+
+    /// Asks what a node holds.
+    pub(super) fn who_holds(
+        &self,
+        node: SocketAddr,
+        question: &WhoHolds,
+    ) -> Result<Held, PeerError> {
+        let request = self.quick(self.agent().post(self.url(node, PATH_HOLDS)));
+        let response = check(request.send(&question.to_bytes()[..])?)?;
+        let bytes = read(response, MESSAGE_BYTES_MAX)?;
+        Held::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
+    }
+
+    /// Reads a closed journal file.
+    pub(super) fn journal(
+        &self,
+        of: SocketAddr,
+        source: SourceId,
+    ) -> Result<Box<dyn Read + Send>, PeerError> {
+        let url = self.url(of, PATH_JOURNAL);
+        let url = format!(
+            "{url}?incarnation={}&sequence={}",
+            source.incarnation, source.sequence
+        );
+        let response = check(self.streaming(self.agent().get(url)).call()?)?;
+        Ok(Box::new(
+            response
+                .into_body()
+                .into_with_config()
+                .limit(u64::MAX)
+                .reader(),
+        ))
+    }
+
+    /// Sends a copy of a segment; returns once it is synced there.
+    pub(super) fn segment(
+        &self,
+        to: SocketAddr,
+        segment: Id,
+        (hash, bytes): (u128, u64),
+        from: &mut (dyn Read + Send),
+    ) -> Result<(), PeerError> {
+        let url = format!("{}?id={segment}", self.url(to, PATH_SEGMENT));
+        let request = self
+            .streaming(self.agent().put(url))
+            .header(HASH, format!("{hash:032x}"))
+            .header("content-length", bytes.to_string());
+        let mut from = from;
+        check(request.send(ureq::SendBody::from_reader(&mut from))?).map(drop)
+    }
+
     /// Asks a question; gives the answer from its first byte on.
     pub(super) fn ask(
         &self,
         to: SocketAddr,
         question: &[u8],
     ) -> Result<Box<dyn Read + Send>, PeerError> {
-        let request = self.streaming.post(Client::url(to, PATH_QUESTION));
+        let request = self.streaming(self.agent().post(self.url(to, PATH_QUESTION)));
         let response = check(request.send(question)?)?;
         Ok(Box::new(
             response

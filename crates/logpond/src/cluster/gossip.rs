@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chitchat::transport::Transport;
 use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
 use logpond_cluster::NodeId;
+use logpond_segment::disk::Space;
 
 use super::Identity;
 use crate::shutdown::Shutdown;
@@ -34,6 +35,11 @@ const CLUSTER: &str = "logpond";
 const KEY_REGISTRY: &str = "registry";
 const KEY_HTTP: &str = "http";
 const KEY_VERSION: &str = "version";
+const KEY_FREE: &str = "free";
+const KEY_TOTAL: &str = "total";
+
+/// Room is said in units of 64 MiB, so that it is no news all the time.
+const SPACE_SHIFT: u32 = 26;
 
 /// What gossip says of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +54,10 @@ pub struct Seen {
     pub http: String,
     /// The release that it runs.
     pub version: String,
+    /// Room on its disk.
+    pub free_bytes: u64,
+    /// Size of its disk.
+    pub total_bytes: u64,
     /// Whether it is thought to be alive.
     pub is_live: bool,
 }
@@ -56,7 +66,15 @@ pub struct Seen {
 #[derive(Clone, Default)]
 pub struct Gossip {
     seen: Arc<Mutex<BTreeMap<NodeId, Seen>>>,
-    registry: Arc<Mutex<u64>>,
+    own: Arc<Mutex<Own>>,
+}
+
+/// What this node says of itself.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    registry: u64,
+    free_bytes: u64,
+    total_bytes: u64,
 }
 
 impl Gossip {
@@ -76,7 +94,17 @@ impl Gossip {
 
     /// Says from now on that this node's registry has this digest.
     pub fn say_registry(&self, digest: u64) {
-        *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = digest;
+        self.own().registry = digest;
+    }
+
+    /// Says from now on that this node's disk has so much room.
+    pub fn say_space(&self, space: Space) {
+        let mut own = self.own();
+        (own.free_bytes, own.total_bytes) = (space.free_bytes, space.total_bytes);
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gossips until the stop.
@@ -119,10 +147,13 @@ impl Gossip {
                 _ = round.tick() => {}
                 () = stop.stopping() => break,
             }
-            let digest = *self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+            let said = *self.own();
             let seen = handle
                 .with_chitchat(|chitchat| {
-                    chitchat.self_node_state().set(KEY_REGISTRY, digest);
+                    let state = chitchat.self_node_state();
+                    state.set(KEY_REGISTRY, said.registry);
+                    state.set(KEY_FREE, said.free_bytes >> SPACE_SHIFT);
+                    state.set(KEY_TOTAL, said.total_bytes >> SPACE_SHIFT);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                     let states = chitchat.node_states().iter();
                     states
@@ -166,15 +197,15 @@ pub(super) struct Config {
 
 fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
     let text = |key| state.get(key).unwrap_or_default().to_owned();
+    let number = |key| state.get(key).and_then(|d| d.parse().ok()).unwrap_or(0u64);
     Seen {
         address: id.gossip_advertise_addr,
         generation: id.generation_id,
-        registry: state
-            .get(KEY_REGISTRY)
-            .and_then(|d| d.parse().ok())
-            .unwrap_or(0),
+        registry: number(KEY_REGISTRY),
         http: text(KEY_HTTP),
         version: text(KEY_VERSION),
+        free_bytes: number(KEY_FREE).saturating_mul(1 << SPACE_SHIFT),
+        total_bytes: number(KEY_TOTAL).saturating_mul(1 << SPACE_SHIFT),
         is_live,
     }
 }

@@ -11,6 +11,7 @@ use logpond_segment::journal::{Snapshot, Summary, Visible};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Identity;
+use crate::query::repeated;
 use crate::store::{LiveSegment, LiveSet, Segments};
 
 /// The files of this node.
@@ -66,6 +67,7 @@ impl Held {
             _ => segments.iter().map(|segment| describe(segment)).collect(),
         };
         inventory.journal = journal_files(&journal);
+        inventory.shadowed = repeated(&journal, &segments);
         inventory.living = journal.latest.map(|source| Living {
             incarnation: source.incarnation,
             end: source.sequence + 1,

@@ -8,17 +8,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use logpond_cluster::give_up::{Held as Answer, WhoHolds};
+use logpond_cluster::offers::{Claim, ClaimId};
+use logpond_cluster::placement::Store;
 use logpond_cluster::registry::Known;
 use logpond_cluster::{Fate, Indexed, NodeId, Registry};
-use logpond_record::{Incarnation, Timestamp};
+use logpond_record::{Id, Incarnation, SourceId, Timestamp};
+use logpond_segment::disk::{Disk, Space};
+use logpond_segment::sources::SourceSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError};
 use super::gossip::{self, Gossip};
 use super::registry_file::RegistryFile;
+use super::server::Report;
 use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
 use crate::ingest::Births;
+use crate::net::tls::ClusterTls;
 use crate::query::{Nodes, Unreachable};
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
@@ -50,6 +57,10 @@ pub struct Parts {
     pub copies: usize,
     /// When the process started.
     pub started: Timestamp,
+    /// The data directory, for how much room there is.
+    pub disk: Arc<dyn Disk>,
+    /// What this node shows to others; without it calls are neither encrypted nor authenticated.
+    pub tls: Option<Arc<ClusterTls>>,
 }
 
 /// This node among others.
@@ -63,6 +74,7 @@ pub struct Member {
     copies: usize,
     /// When the process started, in milliseconds.
     generation: u64,
+    disk: Arc<dyn Disk>,
     client: Client,
     gossip: Gossip,
     /// The last inventory of each node, with its tag.
@@ -85,7 +97,8 @@ impl Member {
             join: parts.join,
             copies: parts.copies,
             generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
-            client: Client::new(parts.advertise),
+            disk: parts.disk,
+            client: Client::new(parts.advertise, parts.tls),
             gossip: Gossip::default(),
             inventories: Mutex::default(),
         };
@@ -120,7 +133,7 @@ impl Member {
                 .filter(|(_, fate)| fate.node == node && fate.sealed.is_none())
                 .map(|(incarnation, fate)| {
                     let held = ends.get(&incarnation).copied().unwrap_or(0);
-                    (incarnation, held.max(fate.at_least))
+                    (incarnation, held.max(fate.at_least).max(fate.expired_below))
                 })
                 .collect();
             for (incarnation, end) in own {
@@ -231,6 +244,11 @@ impl Member {
 
     /// Notes the nodes that gossip names, and asks those for their registry that have news.
     fn look_around(&self) {
+        let space = self.disk.space();
+        self.gossip.say_space(space.unwrap_or(Space {
+            free_bytes: 0,
+            total_bytes: 0,
+        }));
         let seen = self.gossip.seen();
         let noted = self.note(|registry| {
             seen.iter().fold(false, |news, (node, seen)| {
@@ -310,6 +328,104 @@ impl Member {
         self.inventories
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hand-off between nodes.
+impl Member {
+    /// Other nodes that are thought to be alive.
+    pub fn live_others(&self) -> Vec<NodeId> {
+        let is_live = |node: &NodeId| self.gossip.of(*node).is_some_and(|seen| seen.is_live);
+        self.others().into_iter().filter(is_live).collect()
+    }
+
+    /// Other nodes that may be given copies, as they say themselves.
+    pub fn stores(&self) -> Vec<Store> {
+        let others = self.live_others().into_iter();
+        let store = |node| {
+            let seen = self.gossip.of(node)?;
+            Some(Store {
+                node,
+                zone: None,
+                free_bytes: seen.free_bytes,
+                total_bytes: seen.total_bytes,
+                is_draining: false,
+            })
+        };
+        others.filter_map(store).collect()
+    }
+
+    /// Asks an ingester for journal files to make a segment of.
+    ///
+    /// # Errors
+    /// When it does not answer; so for all that follow.
+    pub fn claim_from(&self, ingester: NodeId) -> Result<Option<Claim>, PeerError> {
+        let (address, _) = self.reach(ingester)?;
+        self.client.claim(address, self.identity.node)
+    }
+
+    /// Tells an ingester which sources of a claim are where they should be; that none are is a
+    /// failure.
+    pub fn report_to(
+        &self,
+        ingester: NodeId,
+        claim: ClaimId,
+        sources: Option<&SourceSet>,
+    ) -> Result<(), PeerError> {
+        let (address, _) = self.reach(ingester)?;
+        let report = Report {
+            claim,
+            sources: sources.cloned(),
+        };
+        self.client.report(address, &report)
+    }
+
+    /// Asks a node what it holds.
+    pub fn who_holds(&self, node: NodeId, question: &WhoHolds) -> Result<Answer, PeerError> {
+        let (address, _) = self.reach(node)?;
+        let held = self.client.who_holds(address, question)?;
+        match held.node == node {
+            true => Ok(held),
+            false => Err(PeerError::new(format!("another node is at {address}"))),
+        }
+    }
+
+    /// Reads a closed journal file of an ingester.
+    pub fn journal_of(
+        &self,
+        ingester: NodeId,
+        source: SourceId,
+    ) -> Result<Box<dyn Read + Send>, PeerError> {
+        let (address, _) = self.reach(ingester)?;
+        self.client.journal(address, source)
+    }
+
+    /// Sends a copy of a segment with this hash and length; returns once it is synced there.
+    pub fn send_segment(
+        &self,
+        to: NodeId,
+        segment: Id,
+        hash: u128,
+        bytes: u64,
+        from: &mut (dyn Read + Send),
+    ) -> Result<(), PeerError> {
+        let (address, _) = self.reach(to)?;
+        self.client.segment(address, segment, (hash, bytes), from)
+    }
+
+    /// Notes that this node has removed these sources for their age or for want of room, and with
+    /// them all before: they count nowhere any more. Returns once that is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn expire(&self, sources: &SourceSet) -> io::Result<()> {
+        self.note(|registry| {
+            sources
+                .intervals()
+                .fold(false, |news, (incarnation, interval)| {
+                    registry.expire(incarnation, interval.to.saturating_add(1)) | news
+                })
+        })
     }
 }
 

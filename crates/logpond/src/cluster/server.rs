@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
@@ -9,13 +10,20 @@ use hyper::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_cluster::Registry;
+use logpond_cluster::give_up::WhoHolds;
+use logpond_cluster::offers::ClaimId;
+use logpond_cluster::wire::{DecodeError, Decoder, Encoder};
+use logpond_record::{Id, SourceId};
+use logpond_segment::sources::SourceSet;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use super::registry_file;
 use super::{Mail, Member};
+use crate::handoff::{CopyError, Handoff, JournalPiece};
 use crate::http::{self, ApiError, Body, Kind, QueryThreads};
 use crate::net;
+use crate::net::tls::ClusterTls;
 use crate::query::{Nodes, Output, Pond};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -29,23 +37,78 @@ pub(super) const PATH_INVENTORY: &str = "/cluster/v1/inventory";
 /// A question about a share of it.
 pub(super) const PATH_QUESTION: &str = "/cluster/v1/question";
 
+/// Journal files for a store.
+pub(super) const PATH_CLAIM: &str = "/cluster/v1/claim";
+/// What became of a claim.
+pub(super) const PATH_REPORT: &str = "/cluster/v1/report";
+/// Which sources the node holds.
+pub(super) const PATH_HOLDS: &str = "/cluster/v1/holds";
+/// A closed journal file.
+pub(super) const PATH_JOURNAL: &str = "/cluster/v1/journal";
+/// A copy of a segment.
+pub(super) const PATH_SEGMENT: &str = "/cluster/v1/segment";
+
+/// The header with the xxh3-128 of a copy, in hexadecimal digits.
+pub(super) const HASH: &str = "logpond-xxh3";
+
 /// The header of a membership message that says where its sender is reached.
 pub(super) const FROM: &str = "logpond-from";
 
 /// The longest membership message; those of a hundred nodes are some 20 KB.
 const GOSSIP_BYTES_MAX: usize = 1 << 20;
 
+/// The longest small message: what is held of a few thousand files.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Chunks of a copy that wait for the disk.
+const CHUNKS_MAX: usize = 8;
+
+/// Version of a report's encoding.
+const REPORT_VERSION: u64 = 1;
+
 /// The longest question: a filter of 1 MiB, and a share of 100,000 segments.
 const QUESTION_BYTES_MAX: usize = 16 << 20;
+
+/// Read at a time of a file that is sent.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// Bytes of all bodies at a time.
 const BODIES_BYTES_MAX: usize = 64 << 20;
 
 const BYTES: &str = "application/octet-stream";
 
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) claim: ClaimId,
+    /// Sources that are where they should be; without any the claim has failed.
+    pub(super) sources: Option<SourceSet>,
+}
+
+impl Report {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::new(REPORT_VERSION);
+        out.wide(self.claim.0);
+        out.flag(self.sources.is_some());
+        out.sources(self.sources.as_ref().unwrap_or(&SourceSet::new()));
+        out.finish()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Report, DecodeError> {
+        let mut from = Decoder::new(bytes, REPORT_VERSION)?;
+        let claim = ClaimId(from.wide("the claim")?);
+        let is_done = from.flag("whether it is done")?;
+        let sources = from.sources("its sources")?;
+        from.finish()?;
+        let sources = is_done.then_some(sources);
+        Ok(Report { claim, sources })
+    }
+}
+
 /// What this node is for others.
 pub struct Service {
     member: Arc<Member>,
+    handoff: Arc<Handoff>,
     pond: Arc<Pond>,
     mail: Mail,
     threads: QueryThreads,
@@ -55,7 +118,7 @@ pub struct Service {
 impl Service {
     /// Puts the parts together.
     pub fn new(
-        member: Arc<Member>,
+        (member, handoff): (Arc<Member>, Arc<Handoff>),
         pond: Arc<Pond>,
         mail: Mail,
         metrics: Arc<Metrics>,
@@ -63,6 +126,7 @@ impl Service {
     ) -> Service {
         Service {
             member,
+            handoff,
             pond,
             mail,
             threads: QueryThreads::new("lp-peer", metrics, shutdown),
@@ -71,15 +135,27 @@ impl Service {
     }
 }
 
-/// Serves one connection of another node.
+/// Serves one connection of another node; with `tls` only if it is one.
 pub async fn serve_connection(
     stream: TcpStream,
-    _peer: IpAddr,
+    peer: IpAddr,
     context: net::Context,
     service: Arc<Service>,
+    tls: Option<Arc<ClusterTls>>,
 ) {
-    let service = service_fn(move |request| answer(service.clone(), request));
-    http::serve_connection(stream, context, service).await;
+    let answer = service_fn(move |request| answer(service.clone(), request));
+    let Some(tls) = tls else {
+        return http::serve_connection(stream, context, answer).await;
+    };
+    let mut shutdown = context.shutdown.clone();
+    let accepted = tokio::select! {
+        accepted = tls.accept(stream, peer) => accepted,
+        () = shutdown.stopping() => return,
+    };
+    // One that is refused was told, and it is counted.
+    if let Ok(node) = accepted {
+        http::serve_connection(*node.stream, context, answer).await;
+    }
 }
 
 async fn answer(
@@ -106,6 +182,11 @@ async fn route(
         (&Method::POST, PATH_REGISTRY) => learn(service, request).await,
         (&Method::GET, PATH_INVENTORY) => inventory(service, &request).await,
         (&Method::POST, PATH_QUESTION) => question(service, request).await,
+        (&Method::POST, PATH_CLAIM) => claim(service, request).await,
+        (&Method::POST, PATH_REPORT) => report(service, request).await,
+        (&Method::POST, PATH_HOLDS) => holds(service, request).await,
+        (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
+        (&Method::PUT, PATH_SEGMENT) => segment(service, request).await,
         _ => {
             let message = format!("a node has nothing for {method} {path}; is it another release?");
             Err(ApiError::new(Kind::NotFound, message))
@@ -204,4 +285,127 @@ async fn question(
     };
     let run = move |question, mut out: Output| pond.answer_node(&question, &mut out);
     service.threads.spawn(prepare, run).await
+}
+
+async fn claim(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let body = request.into_body();
+    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
+    let handoff = Arc::clone(&service.handoff);
+    let work = move || {
+        let body = body.into_bytes();
+        let store = std::str::from_utf8(&body)
+            .ok()
+            .and_then(|text| text.parse().ok());
+        let store = store.ok_or_else(|| ApiError::bad_request("the body names no node"))?;
+        Ok(handoff
+            .claim(store)
+            .map_or_else(nothing, |claim| bytes(claim.to_bytes())))
+    };
+    service.blocking(work).await
+}
+
+async fn report(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let body = request.into_body();
+    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
+    let handoff = Arc::clone(&service.handoff);
+    let work = move || {
+        let report = Report::from_bytes(&body.into_bytes());
+        let report = report.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        handoff.reported(report.claim, report.sources.as_ref());
+        Ok(nothing())
+    };
+    service.blocking(work).await
+}
+
+async fn holds(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let body = request.into_body();
+    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
+    let handoff = Arc::clone(&service.handoff);
+    let work = move || {
+        let question = WhoHolds::from_bytes(&body.into_bytes());
+        let question = question.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        Ok(bytes(handoff.holds(&question).to_bytes()))
+    };
+    service.blocking(work).await
+}
+
+/// A parameter of the query string.
+fn parameter<T: FromStr>(request: &Request<Incoming>, name: &str) -> Result<T, ApiError> {
+    let query = request.uri().query().unwrap_or_default();
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let found = pairs.find(|(key, _)| *key == name);
+    found
+        .and_then(|(_, value)| value.parse().ok())
+        .ok_or_else(|| ApiError::bad_request(format!("the parameter {name} is missing or wrong")))
+}
+
+async fn journal(
+    service: &Arc<Service>,
+    request: &Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let source = SourceId {
+        incarnation: parameter(request, "incarnation")?,
+        sequence: parameter(request, "sequence")?,
+    };
+    let handoff = Arc::clone(&service.handoff);
+    let prepare = move || {
+        let gone = || ApiError::new(Kind::NotFound, format!("{source} is not here any more"));
+        handoff.journal(source).ok_or_else(gone)
+    };
+    service.threads.spawn(prepare, send_file).await
+}
+
+/// Sends a file to a reader who notices if it is cut.
+fn send_file(piece: JournalPiece, mut out: Output) {
+    let mut offset = 0;
+    while offset < piece.bytes {
+        let count = (piece.bytes - offset).min(CHUNK_BYTES as u64) as usize;
+        let mut read = Ok(());
+        let sent = out.append(|chunk| {
+            let start = chunk.len();
+            chunk.resize(start + count, 0);
+            read = piece.file.read_at(offset, &mut chunk[start..]);
+        });
+        if read.is_err() || sent.is_err() {
+            return;
+        }
+        offset += count as u64;
+    }
+    // If the reader is gone, it knows.
+    let _ = out.flush();
+}
+
+async fn segment(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let id: Id = parameter(&request, "id")?;
+    let hash = request.headers().get(HASH);
+    let hash = hash.and_then(|hash| u128::from_str_radix(hash.to_str().ok()?, 16).ok());
+    let hash =
+        hash.ok_or_else(|| ApiError::bad_request(format!("the header {HASH} is no hash")))?;
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(CHUNKS_MAX);
+    let handoff = Arc::clone(&service.handoff);
+    let prepare = move || {
+        handoff.receive(id, hash, &mut receiver).map_err(|error| {
+            let kind = match error {
+                CopyError::Disk(_) => Kind::DiskFull,
+                CopyError::Busy => Kind::Busy,
+                CopyError::Differs | CopyError::Damaged(_) => Kind::BadRequest,
+            };
+            ApiError::new(kind, error.to_string())
+        })
+    };
+    let taken = service.threads.spawn(prepare, |(), _| ());
+    let (_, taken) = tokio::join!(http::pass_on(request.into_body(), sender), taken);
+    taken
 }

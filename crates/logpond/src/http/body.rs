@@ -109,6 +109,16 @@ impl Received {
     }
 }
 
+/// Passes a body on as it comes, as fast as it is taken; ends early if nobody takes it or it makes
+/// no progress.
+pub(crate) async fn pass_on(mut body: Incoming, to: mpsc::Sender<Bytes>) {
+    while let Ok(Some(chunk)) = next_chunk(&mut body).await {
+        if to.send(chunk).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Reads a body of at most `bytes_max`, within the memory for all bodies.
 pub(crate) async fn receive(
     mut body: Incoming,

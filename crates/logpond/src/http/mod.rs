@@ -44,7 +44,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-pub(crate) use body::{Body, receive};
+pub(crate) use body::{Body, pass_on, receive};
 pub(crate) use error::{ApiError, Kind};
 #[cfg(test)]
 pub(crate) use router::ROUTES;

@@ -12,7 +12,7 @@ use logpond_segment::sources::SourceSet;
 use crate::store::{LiveSegment, holds};
 
 /// The sources that are left out of every answer over these files.
-pub(super) fn excluded(snapshot: &Snapshot, segments: &[Arc<LiveSegment>]) -> SourceSet {
+pub fn excluded(snapshot: &Snapshot, segments: &[Arc<LiveSegment>]) -> SourceSet {
     let journal = || {
         let closed = snapshot.closed.iter().map(|c| (c.source, &*c.batches));
         let open = snapshot.open.iter().map(|o| (o.source, &*o.batches));

@@ -107,15 +107,11 @@ impl View {
     /// `None` if a file is gone: a segment has it by now.
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
         let excluded = Arc::new(retries::excluded(&snapshot, &segments));
-        let viewed = segments.iter().map(|segment| Viewed {
-            segment: Arc::clone(segment),
-            excluded: Arc::clone(&excluded),
-        });
         let mut view = View {
             journal: Vec::new(),
             missing: Vec::new(),
             snapshot,
-            segments: viewed.collect(),
+            segments: counted_once(&segments, &excluded),
         };
         for closed in view.snapshot.closed.iter() {
             if holds(&segments, closed.source) || excluded.contains(closed.source) {
@@ -152,4 +148,28 @@ impl View {
         let segments = self.segments.iter().map(|s| s.segment.file().bytes());
         journal + segments.sum::<u64>()
     }
+}
+
+/// The segments, each without the sources that are in no answer, and those that one with more rows
+/// has as well. Of these a node alone has none, unless it was one of several before.
+fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
+    let mut all: Vec<&Arc<LiveSegment>> = segments.iter().collect();
+    all.sort_by_key(|segment| std::cmp::Reverse(segment.file().manifest().rows));
+    let mut taken = SourceSet::new();
+    let viewed = all.into_iter().map(|segment| {
+        let mut counted = segment.sources().common(&taken);
+        taken.union_with(segment.sources());
+        let excluded = match counted.is_empty() {
+            true => Arc::clone(excluded),
+            false => {
+                counted.union_with(excluded);
+                Arc::new(counted)
+            }
+        };
+        Viewed {
+            segment: Arc::clone(segment),
+            excluded,
+        }
+    });
+    viewed.collect()
 }

@@ -10,6 +10,8 @@ use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
 use crate::clock;
 use crate::cluster::{self, Held, Identity, Member, RegistryFile, Service};
+use crate::handoff::Handoff;
+use crate::net::tls::ClusterTls;
 use crate::query::{Cluster, Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -32,6 +34,7 @@ pub(super) fn member(
     disk: &Arc<dyn Disk>,
     (live, visible): (LiveSet, Arc<Visible>),
     addresses: &Addresses,
+    tls: Option<Arc<ClusterTls>>,
 ) -> Result<Option<Arc<Member>>, ServeError> {
     let Some(gossip) = addresses.gossip else {
         return Ok(None);
@@ -47,6 +50,8 @@ pub(super) fn member(
         join: settings.join.clone(),
         copies: settings.replication,
         started: clock::now(),
+        disk: disk.clone(),
+        tls,
     };
     let member = Member::new(parts).map_err(ServeError::Data)?;
     Ok(Some(Arc::new(member)))
@@ -55,12 +60,13 @@ pub(super) fn member(
 /// Starts the threads of a member, and prepares what the runtime is to run for it. A node alone
 /// answers by itself.
 pub(super) fn start(
-    member: Option<Arc<Member>>,
+    node: Option<(Arc<Member>, Arc<Handoff>)>,
     pond: Arc<Pond>,
+    tls: Option<Arc<ClusterTls>>,
     metrics: &Arc<Metrics>,
     shutdown: &Shutdown,
 ) -> Result<Started, ServeError> {
-    let Some(member) = member else {
+    let Some((member, handoff)) = node else {
         return Ok(Started {
             engine: pond,
             parts: None,
@@ -68,9 +74,12 @@ pub(super) fn start(
         });
     };
     let (transport, mail, letters) = cluster::mail();
-    let threads = member.start(letters, shutdown);
+    let mut threads = member
+        .start(letters, shutdown)
+        .map_err(ServeError::Thread)?;
+    threads.extend(handoff.start(shutdown).map_err(ServeError::Thread)?);
     let service = Service::new(
-        member.clone(),
+        (member.clone(), handoff),
         pond.clone(),
         mail,
         metrics.clone(),
@@ -83,7 +92,8 @@ pub(super) fn start(
             member,
             service: Arc::new(service),
             transport,
+            tls,
         }),
-        threads: threads.map_err(ServeError::Thread)?,
+        threads,
     })
 }

@@ -13,6 +13,7 @@ use crate::cluster::{self, HttpTransport, Member, Service};
 use crate::http::{self, App};
 use crate::ingest::Ingest;
 use crate::net;
+use crate::net::tls::ClusterTls;
 use crate::settings::Settings;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops};
@@ -45,6 +46,7 @@ pub(super) struct ClusterParts {
     pub(super) member: Arc<Member>,
     pub(super) service: Arc<Service>,
     pub(super) transport: HttpTransport,
+    pub(super) tls: Option<Arc<ClusterTls>>,
 }
 
 /// What the runtime runs.
@@ -189,10 +191,11 @@ impl Running {
                 member,
                 service,
                 transport,
+                tls,
             } = parts;
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let serve = move |stream, peer, context| {
-                cluster::serve_connection(stream, peer, context, service.clone())
+                cluster::serve_connection(stream, peer, context, service.clone(), tls.clone())
             };
             let most = net::CONNECTIONS_MAX;
             let context = context_of(Intake::Cluster);

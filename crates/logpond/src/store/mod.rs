@@ -27,6 +27,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
+use logpond_segment::sources::SourceSet;
 use logpond_segment::{compact, retain};
 
 use crate::ingest::{Changes, Closer};
@@ -61,6 +62,21 @@ pub struct Parts {
     pub clock: fn() -> Timestamp,
     /// The process's metrics.
     pub metrics: Arc<Metrics>,
+    /// Who makes segments of journal files instead, in a cluster.
+    pub cluster: Option<Arc<dyn Elsewhere>>,
+}
+
+/// What a store of a cluster leaves to others.
+pub trait Elsewhere: Send + Sync {
+    /// Whether segments hold everything that was closed, on as many nodes as are to have it.
+    fn is_handed_over(&self) -> bool;
+
+    /// Learns that these sources are about to be removed for their age or for want of room, and
+    /// all earlier ones of theirs; they count nowhere from then on.
+    ///
+    /// # Errors
+    /// When that cannot be kept; then nothing may be removed.
+    fn expire(&self, sources: &SourceSet) -> io::Result<()>;
 }
 
 /// How long to keep what.

@@ -13,6 +13,7 @@ use logpond_segment::disk::Disk;
 use logpond_segment::file::Profile;
 use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
 use logpond_segment::retain::{self, Held, Reason, Room};
+use logpond_segment::sources::SourceSet;
 
 use super::live::{LiveSegment, LiveSet, holds};
 use super::{Parts, Policy};
@@ -44,6 +45,12 @@ const RESERVE_BYTES_MAX: u64 = 64 << 20;
 /// How long retired segments stay on disk before they are removed. Nobody reads them; they are
 /// there for the case that retiring them was a mistake of this program.
 const TRASH_TIME: Duration = Duration::from_secs(600);
+
+/// How long a compaction that was asked for waits until other nodes have copies of everything.
+const HANDOVER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How often it looks.
+const HANDOVER_CHECK: Duration = Duration::from_millis(25);
 
 /// How long the store waits after a failure, so that a full disk is not hammered.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
@@ -239,6 +246,7 @@ impl Worker {
     pub(super) fn compact_all(&mut self, cold: bool) -> Result<(), String> {
         self.parts.closer.close();
         self.consume_all()?;
+        self.wait_for_handover();
         loop {
             let jobs = compact::plan_all(&self.describe(), cold, &self.policy.compact);
             if jobs.is_empty() || self.is_stopping() {
@@ -252,6 +260,9 @@ impl Worker {
 
     /// Puts all closed journal files into segments.
     fn consume_all(&mut self) -> Result<(), String> {
+        if self.parts.cluster.is_some() {
+            return Ok(());
+        }
         while !self.is_stopping() {
             let files = self.next_files();
             if files.is_empty() {
@@ -260,6 +271,18 @@ impl Worker {
             self.consume(&files)?;
         }
         Ok(())
+    }
+
+    /// In a cluster others make the segments: waits until they have, but not for ever.
+    fn wait_for_handover(&self) {
+        let since = Instant::now();
+        while let Some(cluster) = &self.parts.cluster
+            && !cluster.is_handed_over()
+            && !self.is_stopping()
+            && since.elapsed() < HANDOVER_TIME_MAX
+        {
+            std::thread::sleep(HANDOVER_CHECK);
+        }
     }
 
     /// The oldest closed files, as many as one segment takes. Files that a segment holds already
@@ -556,6 +579,15 @@ impl Worker {
                 Kept::Journal(file) => journals.push(file),
                 Kept::Segment(segment) => segments.push(segment),
             }
+        }
+        if let Some(cluster) = &self.parts.cluster {
+            let mut sources: SourceSet = journals.iter().map(|file| file.source).collect();
+            segments
+                .iter()
+                .for_each(|s| sources.union_with(s.sources()));
+            cluster
+                .expire(&sources)
+                .map_err(|error| describe("what is to be removed cannot be noted", &error))?;
         }
         self.counters
             .expired

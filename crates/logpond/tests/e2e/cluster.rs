@@ -1,6 +1,8 @@
 //! Several nodes: what one answers is what all have, whoever holds it, and who is missing is named.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 use serde_json::Value;
 
@@ -222,6 +224,213 @@ fn a_stopped_node_holds_up_an_answer_for_a_bounded_time() {
     assert_eq!(rows.len(), 2 * RECORDS);
     assert_eq!(trailer["complete"], false, "{trailer}");
     assert_eq!(complete(&nodes[0], &all).len(), 3 * RECORDS);
+}
+
+/// Has a node close its journal, and waits until copies of everything are where they should be.
+fn hand_over(pond: &Pond) {
+    let mut client = pond.client().unwrap();
+    let response = client
+        .send("POST", "/api/v1/compact?wait=true", &[], b"")
+        .unwrap();
+    assert_eq!(response.status, 200);
+    response.text().unwrap();
+    wait_until("everything has its copies", || {
+        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+}
+
+/// Rows in the segments of a node.
+fn stored(pond: &Pond) -> u64 {
+    let text = pond.get("/api/v1/segments").unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let segments = lines.filter(|line| matches!(line["state"].as_str(), Some("hot" | "cold")));
+    segments
+        .map(|segment| segment["rows"].as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn records_survive_the_loss_of_a_node() {
+    let scratch = Scratch::new("cluster-loss").unwrap();
+    let mut nodes = three(&scratch);
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
+    assert_eq!(complete(&nodes[0], &all).len(), 3 * RECORDS);
+    nodes.iter().for_each(hand_over);
+    let copies: u64 = nodes.iter().map(stored).sum();
+    // More than two are harmless, and come of a copy whose receipt came late.
+    assert!(
+        copies >= 2 * 3 * RECORDS as u64,
+        "two copies of each record: {copies} rows"
+    );
+    let before = complete(&nodes[0], &all);
+    assert_eq!(before.len(), 3 * RECORDS, "copies count once");
+    nodes.pop().unwrap().kill();
+    std::fs::remove_dir_all(scratch.path().join("node-2")).unwrap();
+    let (rows, trailer) = lines(&nodes[0], &all);
+    assert_eq!(rows, before, "{trailer}");
+    // What else the node may have acknowledged nobody knows.
+    assert_eq!(trailer["complete"], false, "{trailer}");
+    let missing = trailer["missing"].as_array().unwrap();
+    assert_eq!(missing.len(), 1, "{trailer}");
+    assert!(
+        missing[0].as_str().unwrap().contains("or later"),
+        "{trailer}"
+    );
+}
+
+/// Sends numbered records until it is told to stop; gives the numbers that were acknowledged and
+/// how many were sent.
+fn send_numbers(
+    address: &str,
+    name: &str,
+    acknowledged: &AtomicU64,
+    stop: &AtomicBool,
+) -> (Vec<String>, Vec<String>) {
+    let (mut acked, mut sent) = (Vec::new(), Vec::new());
+    let Ok(mut client) = crate::http::Client::connect(address) else {
+        return (acked, sent);
+    };
+    for batch in 0.. {
+        if stop.load(Ordering::SeqCst) {
+            break;
+        }
+        let names: Vec<String> = (0..20).map(|n| format!("{name}-{batch}-{n}")).collect();
+        let body = names
+            .iter()
+            .map(|name| format!("{name}\n"))
+            .collect::<String>();
+        sent.extend(names.iter().cloned());
+        match crate::pond::push(&mut client, "text/plain", "", body.as_bytes()) {
+            Ok(pushed) if pushed.status == 200 => {
+                acknowledged.fetch_add(pushed.accepted(), Ordering::SeqCst);
+                acked.extend(names);
+            }
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    (acked, sent)
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled_while_nodes_are_killed() {
+    let scratch = Scratch::new("cluster-kill").unwrap();
+    let mut nodes = three(&scratch);
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=round");
+    let (mut acked, mut sent) = (Vec::new(), Vec::new());
+    for round in 0..4 {
+        let victim = round % 3;
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            let senders: Vec<_> = nodes
+                .iter()
+                .enumerate()
+                .map(|(at, node)| {
+                    let (address, name) = (node.address("http"), format!("round-{round}-{at}"));
+                    let (stop, count) = (&stop, &count);
+                    scope.spawn(move || send_numbers(&address, &name, count, stop))
+                })
+                .collect();
+            let enough = 1_000 + 500 * round as u64;
+            wait_until("enough is acknowledged", || {
+                count.load(Ordering::SeqCst) >= enough
+            })
+            .unwrap();
+            signal("KILL", nodes[victim].pid()).unwrap();
+            stop.store(true, Ordering::SeqCst);
+            for sender in senders {
+                let (a, s) = sender.join().unwrap();
+                acked.extend(a);
+                sent.extend(s);
+            }
+        });
+        let other = (victim + 1) % 3;
+        nodes[victim] = node(&scratch, victim, Some(&nodes[other])).unwrap();
+        let rows = complete(&nodes[round % 2], &all);
+        let mut found: Vec<&str> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
+        let count = found.len();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), count, "round {round}: a record is there twice");
+        let missing = acked
+            .iter()
+            .filter(|name| found.binary_search(&name.as_str()).is_err());
+        assert_eq!(
+            missing.count(),
+            0,
+            "round {round}: acknowledged records are missing"
+        );
+        let known: std::collections::BTreeSet<&String> = sent.iter().collect();
+        assert!(found.iter().all(|name| known.contains(&name.to_string())));
+    }
+    nodes.iter().for_each(hand_over);
+    assert!(complete(&nodes[2], &all).len() >= acked.len());
+    assert!(acked.len() >= 7_000, "too little load: {}", acked.len());
+}
+
+/// Runs a subcommand that must succeed.
+fn run(arguments: &[&str]) {
+    let output = Command::new(program()).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// A directory with the certificate of a node, made by an authority.
+fn certificate(scratch: &Scratch, authority: &str, name: &str) -> String {
+    let path = |name: &str| scratch.path().join(name).display().to_string();
+    let (ca, out) = (path(authority), path(&format!("{authority}-{name}")));
+    if !std::path::Path::new(&ca).exists() {
+        run(&["cluster", "ca", "create", "--out", &ca]);
+    }
+    let address = ["--address", "127.0.0.1"];
+    let rest = [
+        "cluster",
+        "certificate",
+        "--ca",
+        &ca,
+        "--name",
+        name,
+        "--out",
+        &out,
+    ];
+    run(&[&rest[..], &address[..]].concat());
+    out
+}
+
+#[test]
+fn nodes_know_each_other_by_their_certificates() {
+    let scratch = Scratch::new("cluster-tls").unwrap();
+    let start = |name: &str, authority: &str, join: &str| {
+        let tls = certificate(&scratch, authority, name);
+        let data = scratch.path().join(format!("data-{name}"));
+        let gossip = [
+            "--gossip",
+            "127.0.0.1:0",
+            "--replication",
+            "2",
+            "--cluster-tls",
+            &tls,
+        ];
+        Pond::start(program(), &data, &[&gossip[..], &["--join", join]].concat()).unwrap()
+    };
+    let first = start("first", "ours", "off");
+    let join = first.address("gossip");
+    let second = start("second", "ours", &join);
+    push(&first, &records(0..RECORDS));
+    push(&second, &records(RECORDS..2 * RECORDS));
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
+    assert_eq!(complete(&second, &all).len(), 2 * RECORDS);
+    hand_over(&first);
+    assert_eq!(complete(&first, &all).len(), 2 * RECORDS);
+    // One of another authority is told so, and gets nothing.
+    let foreign = start("foreign", "theirs", &join);
+    let answer = foreign
+        .push("application/x-ndjson", records(0..1).as_bytes())
+        .unwrap();
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert_eq!(complete(&first, &all).len(), 2 * RECORDS);
 }
 
 #[test]

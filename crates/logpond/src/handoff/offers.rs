@@ -1,0 +1,123 @@
+//! The ingester's half: what is offered, who is given what, and what stores say of it.
+
+use std::sync::Arc;
+
+use logpond_cluster::NodeId;
+use logpond_cluster::give_up::{Content, Held, WhoHolds};
+use logpond_cluster::offers::{Claim, ClaimId, Offered};
+use logpond_record::SourceId;
+use logpond_segment::disk::ReadAt;
+use logpond_segment::journal::ClosedFile;
+use logpond_segment::sources::SourceSet;
+
+use super::{Handoff, new_claim};
+
+/// A closed journal file that another node reads.
+pub struct JournalPiece {
+    /// The file.
+    pub file: Arc<dyn ReadAt>,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// What is in a closed file.
+pub(super) fn content_of(file: &ClosedFile) -> Content {
+    Content {
+        source: file.source,
+        rows: file.summary.rows(),
+        hash: file.summary.tally.hash_sum,
+    }
+}
+
+impl Handoff {
+    /// Offers what was closed; forgets what somebody else has removed.
+    pub(super) fn note_closed(&self) {
+        let journal = self.parts.visible.snapshot();
+        let now_ms = self.now_ms();
+        let mut state = self.state();
+        let known = state.offers.sources();
+        let mut there = SourceSet::new();
+        for file in journal.closed.iter() {
+            there.insert(file.source);
+            state.ends.note(file.source);
+            if !known.contains(file.source) {
+                let offered = Offered {
+                    content: content_of(file),
+                    bytes: file.bytes,
+                };
+                state.offers.add(offered, now_ms);
+            }
+        }
+        journal
+            .open
+            .iter()
+            .for_each(|open| state.ends.note(open.source));
+        let gone = known.without(&there);
+        state.offers.dropped(&gone);
+    }
+
+    /// Gives files to a store that asks for some. This node's own store comes first: what it makes
+    /// has not to be sent to it. Others may take what has waited for long.
+    pub fn claim(&self, store: NodeId) -> Option<Claim> {
+        self.note_closed();
+        let (own, now_ms) = (self.own(), self.now_ms());
+        let mut state = self.state();
+        state.offers.claim(store, &[own], new_claim(), now_ms).ok()
+    }
+
+    /// Takes a store's word for what became of a claim; without sources it has failed.
+    pub fn reported(&self, claim: ClaimId, sources: Option<&SourceSet>) {
+        let now_ms = self.now_ms();
+        let mut state = self.state();
+        match sources {
+            Some(sources) => state.offers.reported(claim, sources, now_ms),
+            None => state.offers.failed(claim, now_ms),
+        }
+        drop(state);
+        // There may be something to release.
+        self.parts.changes.notify();
+    }
+
+    /// The file of a closed source, if it is there.
+    pub fn journal(&self, source: SourceId) -> Option<JournalPiece> {
+        let closed = self.closed(source)?;
+        let file = self.parts.disk.open(&closed.path).ok()?;
+        Some(JournalPiece {
+            file,
+            bytes: closed.bytes,
+        })
+    }
+
+    pub(super) fn closed(&self, source: SourceId) -> Option<ClosedFile> {
+        let journal = self.parts.visible.snapshot();
+        journal
+            .closed
+            .iter()
+            .find(|file| file.source == source)
+            .cloned()
+    }
+
+    /// Which of the sources that are asked for this node's segments hold, and what is in them.
+    pub fn holds(&self, question: &WhoHolds) -> Held {
+        let sources = self.holdings().answer(question);
+        let mut contents = Vec::new();
+        if question.with_contents {
+            let live = self.parts.live.snapshot();
+            let entries = live.iter().flat_map(|s| s.file().manifest().sources.iter());
+            let asked = entries.filter(|entry| sources.contains(entry.source));
+            contents.extend(asked.map(|entry| Content {
+                source: entry.source,
+                rows: entry.rows,
+                hash: entry.hash,
+            }));
+            contents.sort_unstable_by_key(|content| content.source);
+            contents.dedup_by_key(|content| content.source);
+        }
+        Held {
+            attempt: question.attempt,
+            node: self.own(),
+            sources,
+            contents,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Journal files go when enough nodes say that they hold what is in them (CLUSTER R6).
+
+use logpond_cluster::NodeId;
+use logpond_cluster::give_up::{CONTENTS_MAX, Content, Copies, GiveUp, Peer};
+use logpond_segment::sources::SourceSet;
+
+use super::consume::side_by_side;
+use super::{Handoff, new_attempt};
+use crate::query::Nodes;
+use crate::telemetry::warn;
+
+impl Handoff {
+    /// Tries to let go of what stores have reported, and now and then of everything.
+    pub(super) fn release(&self) {
+        self.note_closed();
+        let candidates = self.state().offers.candidates(self.now_ms());
+        for contents in candidates.chunks(CONTENTS_MAX as usize) {
+            self.try_release(contents);
+        }
+    }
+
+    fn try_release(&self, contents: &[Content]) {
+        let member = &self.parts.member;
+        let wanted: SourceSet = contents.iter().map(|content| content.source).collect();
+        let mut nodes = member.others();
+        nodes.push(self.own());
+        let peers: Vec<Peer> = nodes
+            .iter()
+            .map(|node| Peer {
+                node: *node,
+                zone: None,
+            })
+            .collect();
+        let copies = Copies::on_nodes(member.copies());
+        let mut attempt =
+            GiveUp::new(new_attempt(), wanted.clone(), &peers, copies).expecting(contents);
+        let question = attempt.question();
+        while !attempt.is_settled() {
+            let to_ask: Vec<NodeId> = attempt.to_ask();
+            if to_ask.is_empty() {
+                break;
+            }
+            let answers = side_by_side(&to_ask, |node| match node == self.own() {
+                true => Some(self.holds(&question)),
+                false => member.who_holds(node, &question).ok(),
+            });
+            for (node, answer) in answers {
+                match answer.flatten() {
+                    Some(held) => drop(attempt.answered(&held)),
+                    None => attempt.failed(node),
+                }
+            }
+        }
+        for (node, content) in attempt.conflicts() {
+            self.counters.conflicts.add(1);
+            let source = content.source;
+            warn(&format!(
+                "{} holds other rows of {source} than the journal here; both are kept, look at them",
+                member.name(*node)
+            ));
+        }
+        let confirmed = attempt.confirmed();
+        let conflicts = attempt.conflicts().iter();
+        let mut stays: SourceSet = conflicts.map(|(_, content)| content.source).collect();
+        let registry = member.registry();
+        let may_go = {
+            let mut state = self.state();
+            // Before a file goes, so that its batches are at no time neither here nor replicated.
+            state.replicated.union_with(&confirmed);
+            state.ends.may_go(&confirmed, &registry)
+        };
+        stays.union_with(&confirmed.without(&may_go));
+        self.remove(&may_go);
+        let now_ms = self.now_ms();
+        let mut state = self.state();
+        state.offers.dropped(&may_go);
+        state.offers.safe(&stays);
+        let kept = wanted.without(&may_go).without(&stays);
+        state.offers.kept(&kept, now_ms);
+    }
+
+    /// Removes the files of these sources.
+    fn remove(&self, sources: &SourceSet) {
+        for source in sources.iter() {
+            let Some(file) = self.parts.visible.remove_closed(source) else {
+                continue;
+            };
+            self.counters.released.add(1);
+            if let Err(error) = self.parts.disk.remove(&file.path) {
+                // It is found again at the next start, and offered again.
+                warn(&format!("{} cannot be removed: {error}", file.path));
+            }
+        }
+    }
+}
