@@ -4,6 +4,7 @@
 //! that could disagree with them.
 
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
+use logpond_segment::batches::{BatchId, RetryCopy};
 use logpond_segment::sources::SourceSet;
 
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -76,8 +77,8 @@ pub struct Inventory {
     pub segments: Vec<HeldSegment>,
     /// Its journal files, also those whose sources its segments hold.
     pub journal: Vec<HeldJournal>,
-    /// Sources that repeat batches which other sources of this node hold: they count nowhere.
-    pub shadowed: SourceSet,
+    /// Its sources that are copies of batches that were sent again (CLUSTER R10).
+    pub retries: Vec<RetryCopy>,
     /// What it writes now, if it has written anything.
     pub living: Option<Living>,
     /// What it has heard.
@@ -93,7 +94,7 @@ impl Inventory {
             version: 0,
             segments: Vec::new(),
             journal: Vec::new(),
-            shadowed: SourceSet::new(),
+            retries: Vec::new(),
             living: None,
             registry: Registry::default(),
         }
@@ -129,7 +130,10 @@ impl Inventory {
         for file in &self.journal {
             encode_journal(file, &mut out);
         }
-        out.sources(&self.shadowed);
+        out.count(self.retries.len());
+        for copy in &self.retries {
+            encode_retry(copy, &mut out);
+        }
         out.flag(self.living.is_some());
         if let Some(living) = self.living {
             out.wide(living.incarnation.0);
@@ -155,7 +159,9 @@ impl Inventory {
         for _ in 0..from.count(36, "the journal files")? {
             inventory.journal.push(decode_journal(&mut from)?);
         }
-        inventory.shadowed = from.sources("the shadowed sources")?;
+        for _ in 0..from.count(43, "the copies of batches")? {
+            inventory.retries.push(decode_retry(&mut from)?);
+        }
         if from.flag("the living incarnation")? {
             inventory.living = Some(Living {
                 incarnation: Incarnation(from.wide("the living incarnation")?),
@@ -232,6 +238,31 @@ fn decode_segment(from: &mut Decoder<'_>) -> Result<HeldSegment, DecodeError> {
     })
 }
 
+fn encode_retry(copy: &RetryCopy, out: &mut Encoder) {
+    out.wide(copy.source.incarnation.0);
+    out.number(copy.source.sequence);
+    out.wide(copy.id.epoch);
+    out.number(copy.id.sequence);
+    out.number(u64::from(copy.id.attempt));
+    out.time(copy.id.first_sent);
+}
+
+fn decode_retry(from: &mut Decoder<'_>) -> Result<RetryCopy, DecodeError> {
+    let source = SourceId {
+        incarnation: Incarnation(from.wide("a copy's source")?),
+        sequence: from.number("a copy's source")?,
+    };
+    let (epoch, sequence) = (from.wide("a batch")?, from.number("a batch")?);
+    let attempt = u32::try_from(from.number("an attempt")?);
+    let id = BatchId {
+        epoch,
+        sequence,
+        attempt: attempt.map_err(|_| DecodeError::Malformed("an attempt"))?,
+        first_sent: from.time("a batch's first sending")?,
+    };
+    Ok(RetryCopy { source, id })
+}
+
 fn encode_journal(file: &HeldJournal, out: &mut Encoder) {
     out.wide(file.source.incarnation.0);
     out.number(file.source.sequence);
@@ -295,7 +326,13 @@ mod tests {
                     received_max: max,
                     is_open: number % 2 == 0,
                 });
-                inventory.shadowed.insert(source);
+                let id = BatchId {
+                    epoch: u128::from(*number),
+                    sequence: *number,
+                    attempt: index as u32,
+                    first_sent: min,
+                };
+                inventory.retries.push(RetryCopy { source, id });
                 inventory.living = Some(Living {
                     incarnation: source.incarnation,
                     end: *number,

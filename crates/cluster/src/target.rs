@@ -20,8 +20,6 @@ pub struct Target {
     pub wanted: SourceSet,
     /// Sources that no longer count, whoever still holds them.
     pub expired: SourceSet,
-    /// Sources that repeat batches which wanted ones hold.
-    pub shadowed: SourceSet,
     /// Incarnations that may have more sources than are known.
     pub tails: Vec<Tail>,
     /// Incarnations that had perhaps more sources, which are lost for good.
@@ -96,7 +94,6 @@ impl Target {
                 .journal
                 .iter()
                 .for_each(|file| held.insert(file.source));
-            target.shadowed.union_with(&inventory.shadowed);
             living.extend(inventory.living.map(|l| (l.incarnation, l.end)));
         }
         let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
@@ -115,7 +112,6 @@ impl Target {
             let end = ends.get(&incarnation).copied().unwrap_or(0);
             target.add(incarnation, end, living.get(&incarnation).copied());
         }
-        target.wanted = target.wanted.without(&target.shadowed);
         target
     }
 

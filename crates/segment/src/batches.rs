@@ -10,6 +10,10 @@ use std::str::FromStr;
 use logpond_record::{Incarnation, SourceId, Timestamp};
 
 use crate::sources::{Interval, SourceSet};
+use crate::wire::{DecodeError, Decoder, Encoder};
+
+/// Version of the encoding of sets between nodes.
+const WIRE_VERSION: u64 = 1;
 
 /// A producer's name for one sending of a batch: the same batch sent again differs in the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +96,24 @@ fn place(epoch: u128, sequence: u64) -> SourceId {
 }
 
 impl BatchSet {
+    /// The set as a message between nodes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::new(WIRE_VERSION);
+        out.sources(&self.runs);
+        out.finish()
+    }
+
+    /// Reads what [`BatchSet::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<BatchSet, DecodeError> {
+        let mut from = Decoder::new(bytes, WIRE_VERSION)?;
+        let runs = from.sources("the batches")?;
+        from.finish()?;
+        Ok(BatchSet { runs })
+    }
+
     /// Adds one batch.
     pub fn insert(&mut self, epoch: u128, sequence: u64) {
         self.runs.insert(place(epoch, sequence));

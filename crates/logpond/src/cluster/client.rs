@@ -10,11 +10,12 @@ use logpond_cluster::give_up::{Held, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::{Inventory, NodeId, Registry};
 use logpond_record::{Id, SourceId};
+use logpond_segment::batches::BatchSet;
 
 use super::registry_file;
 use super::server::{
-    FROM, HASH, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_QUESTION,
-    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
+    FROM, HASH, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_ORIGINALS,
+    PATH_QUESTION, PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
 };
 use crate::net::tls::ClusterTls;
 
@@ -208,6 +209,18 @@ impl Client {
         let response = check(request.send(&question.to_bytes()[..])?)?;
         let bytes = read(response, MESSAGE_BYTES_MAX)?;
         Held::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
+    }
+
+    /// Asks which batches a node holds as they were first sent.
+    pub(super) fn originals(
+        &self,
+        node: SocketAddr,
+        wanted: &BatchSet,
+    ) -> Result<BatchSet, PeerError> {
+        let request = self.quick(self.agent().post(self.url(node, PATH_ORIGINALS)));
+        let response = check(request.send(&wanted.to_bytes()[..])?)?;
+        let bytes = read(response, MESSAGE_BYTES_MAX)?;
+        BatchSet::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
     }
 
     /// Reads a closed journal file.

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_cluster::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Registry};
 use logpond_record::SourceId;
+use logpond_segment::batches::BatchSet;
 use logpond_segment::journal::{Snapshot, Summary, Visible};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Identity;
-use crate::query::repeated;
+use crate::query;
 use crate::store::{LiveSegment, LiveSet, Segments};
 
 /// The files of this node.
@@ -41,6 +42,13 @@ impl Held {
         }
     }
 
+    /// Which of some batches are here as they were first sent.
+    pub fn originals(&self, wanted: &BatchSet) -> BatchSet {
+        // The journal first: what moves between the two steps is then in both.
+        let journal = self.visible.snapshot();
+        query::originals(&journal, &self.live.snapshot(), wanted)
+    }
+
     /// The inventory now.
     pub fn inventory(&self, registry: Arc<Registry>) -> Arc<Indexed> {
         // The journal first: what moves between the two steps is then in both.
@@ -67,7 +75,7 @@ impl Held {
             _ => segments.iter().map(|segment| describe(segment)).collect(),
         };
         inventory.journal = journal_files(&journal);
-        inventory.shadowed = repeated(&journal, &segments);
+        inventory.retries = query::copies(&journal, &segments);
         inventory.living = journal.latest.map(|source| Living {
             incarnation: source.incarnation,
             end: source.sequence + 1,

@@ -14,6 +14,7 @@ use logpond_cluster::placement::Store;
 use logpond_cluster::registry::Known;
 use logpond_cluster::{Fate, Indexed, NodeId, Registry};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
+use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::sources::SourceSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -162,6 +163,11 @@ impl Member {
     /// What this node has heard.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.known()
+    }
+
+    /// Which of some batches are here as they were first sent.
+    pub fn own_originals(&self, wanted: &BatchSet) -> BatchSet {
+        self.held.originals(wanted)
     }
 
     /// What gossip says.
@@ -457,6 +463,18 @@ impl Nodes for Member {
         let asked = self
             .reach(node)
             .and_then(|(address, _)| self.client.ask(address, question));
+        asked.map_err(|error| Unreachable {
+            why: error.to_string(),
+        })
+    }
+
+    fn originals(&self, node: NodeId, wanted: &BatchSet) -> Result<BatchSet, Unreachable> {
+        if node == self.identity.node {
+            return Ok(self.held.originals(wanted));
+        }
+        let asked = self
+            .reach(node)
+            .and_then(|(address, _)| self.client.originals(address, wanted));
         asked.map_err(|error| Unreachable {
             why: error.to_string(),
         })

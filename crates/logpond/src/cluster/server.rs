@@ -14,6 +14,7 @@ use logpond_cluster::give_up::WhoHolds;
 use logpond_cluster::offers::ClaimId;
 use logpond_cluster::wire::{DecodeError, Decoder, Encoder};
 use logpond_record::{Id, SourceId};
+use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -43,6 +44,8 @@ pub(super) const PATH_CLAIM: &str = "/cluster/v1/claim";
 pub(super) const PATH_REPORT: &str = "/cluster/v1/report";
 /// Which sources the node holds.
 pub(super) const PATH_HOLDS: &str = "/cluster/v1/holds";
+/// Which batches the node holds as they were first sent.
+pub(super) const PATH_ORIGINALS: &str = "/cluster/v1/originals";
 /// A closed journal file.
 pub(super) const PATH_JOURNAL: &str = "/cluster/v1/journal";
 /// A copy of a segment.
@@ -182,6 +185,7 @@ async fn route(
         (&Method::POST, PATH_REGISTRY) => learn(service, request).await,
         (&Method::GET, PATH_INVENTORY) => inventory(service, &request).await,
         (&Method::POST, PATH_QUESTION) => question(service, request).await,
+        (&Method::POST, PATH_ORIGINALS) => originals(service, request).await,
         (&Method::POST, PATH_CLAIM) => claim(service, request).await,
         (&Method::POST, PATH_REPORT) => report(service, request).await,
         (&Method::POST, PATH_HOLDS) => holds(service, request).await,
@@ -285,6 +289,21 @@ async fn question(
     };
     let run = move |question, mut out: Output| pond.answer_node(&question, &mut out);
     service.threads.spawn(prepare, run).await
+}
+
+async fn originals(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let body = request.into_body();
+    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
+    let member = Arc::clone(&service.member);
+    let work = move || {
+        let wanted = BatchSet::from_bytes(&body.into_bytes());
+        let wanted = wanted.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        Ok(bytes(member.own_originals(&wanted).to_bytes()))
+    };
+    service.blocking(work).await
 }
 
 async fn claim(

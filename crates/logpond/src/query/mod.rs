@@ -43,7 +43,7 @@ pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
 pub use pond::Pond;
 pub use question::{Question, QuestionError};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
-pub use retries::excluded as repeated;
+pub use retries::{copies, originals};
 pub use scatter::{Cluster, Nodes, Unreachable};
 
 /// Answers queries. Methods block; each call runs on a thread of its own.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use logpond_record::SourceId;
 use logpond_segment::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
 use logpond_segment::journal::Snapshot;
 use logpond_segment::sources::SourceSet;
@@ -12,26 +13,57 @@ use logpond_segment::sources::SourceSet;
 use crate::store::{LiveSegment, holds};
 
 /// The sources that are left out of every answer over these files.
-pub fn excluded(snapshot: &Snapshot, segments: &[Arc<LiveSegment>]) -> SourceSet {
-    let journal = || {
-        let closed = snapshot.closed.iter().map(|c| (c.source, &*c.batches));
-        let open = snapshot.open.iter().map(|o| (o.source, &*o.batches));
-        // Of a file that is in a segment already, the segment says what counts.
-        closed.chain(open)
-    };
-    let copy = |(source, batches): (_, &HeldBatches)| {
-        let id = batches.retry()?;
-        (!holds(segments, source)).then_some(RetryCopy { source, id })
-    };
-    let mut copies: Vec<RetryCopy> = journal().filter_map(copy).collect();
-    copies.extend(segments.iter().flat_map(|segment| segment.retries()));
+pub(super) fn excluded(snapshot: &Snapshot, segments: &[Arc<LiveSegment>]) -> SourceSet {
+    let copies = copies(snapshot, segments);
     if copies.is_empty() {
         return SourceSet::new();
     }
     yielding(&copies, |id| {
-        let contains = |batches: &BatchSet| batches.contains(id.epoch, id.sequence);
-        let in_journal = journal().filter_map(|(_, batches)| batches.originals());
-        let in_segments = segments.iter().map(|s| &s.file().manifest().batches);
-        in_journal.chain(in_segments).any(contains)
+        is_original(snapshot, segments, id.epoch, id.sequence)
     })
+}
+
+/// The journal's files with the batches in them.
+fn journal(snapshot: &Snapshot) -> impl Iterator<Item = (SourceId, &HeldBatches)> {
+    let closed = snapshot.closed.iter().map(|c| (c.source, &*c.batches));
+    closed.chain(snapshot.open.iter().map(|o| (o.source, &*o.batches)))
+}
+
+/// The sources of these files that are copies of batches that were sent again.
+pub fn copies(snapshot: &Snapshot, segments: &[Arc<LiveSegment>]) -> Vec<RetryCopy> {
+    let copy = |(source, batches): (_, &HeldBatches)| {
+        let id = batches.retry()?;
+        // Of a file that is in a segment already, the segment says what counts.
+        (!holds(segments, source)).then_some(RetryCopy { source, id })
+    };
+    let mut copies: Vec<RetryCopy> = journal(snapshot).filter_map(copy).collect();
+    copies.extend(segments.iter().flat_map(|segment| segment.retries()));
+    copies
+}
+
+/// Which of some batches these files hold as they were first sent.
+pub fn originals(
+    snapshot: &Snapshot,
+    segments: &[Arc<LiveSegment>],
+    wanted: &BatchSet,
+) -> BatchSet {
+    let mut found = BatchSet::default();
+    let in_journal = journal(snapshot).filter_map(|(_, batches)| batches.originals());
+    let in_segments = segments.iter().map(|s| &s.file().manifest().batches);
+    for held in in_journal.chain(in_segments) {
+        found.union_with(&held.intersection(wanted));
+    }
+    found
+}
+
+fn is_original(
+    snapshot: &Snapshot,
+    segments: &[Arc<LiveSegment>],
+    epoch: u128,
+    sequence: u64,
+) -> bool {
+    let contains = |batches: &BatchSet| batches.contains(epoch, sequence);
+    let in_journal = journal(snapshot).filter_map(|(_, batches)| batches.originals());
+    let in_segments = segments.iter().map(|s| &s.file().manifest().batches);
+    in_journal.chain(in_segments).any(contains)
 }

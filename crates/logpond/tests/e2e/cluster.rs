@@ -433,6 +433,53 @@ fn nodes_know_each_other_by_their_certificates() {
     assert_eq!(complete(&first, &all).len(), 2 * RECORDS);
 }
 
+/// Sends a batch by its name.
+fn push_named(pond: &Pond, name: &str, body: &str) {
+    let headers = [("content-type", "text/plain"), ("logpond-batch", name)];
+    let target = "/api/v1/push?durable=true";
+    let mut client = pond.client().unwrap();
+    let response = client
+        .send("POST", target, &headers, body.as_bytes())
+        .unwrap();
+    let status = response.status;
+    assert_eq!(status, 200, "{}", response.text().unwrap());
+}
+
+#[test]
+fn a_batch_that_is_sent_again_to_another_node_is_there_once() {
+    let scratch = Scratch::new("cluster-resend").unwrap();
+    let nodes = three(&scratch);
+    let epoch = "0123456789abcdef0123456789abcdef";
+    let body = "again one\nagain two\n";
+    // The answer of the first was lost on its way, say, and the second had no chance.
+    push_named(&nodes[0], &format!("{epoch}-0-0@1772409600000"), body);
+    push_named(&nodes[1], &format!("{epoch}-0-1@1772409600000"), body);
+    push_named(
+        &nodes[2],
+        &format!("{epoch}-1-1@1772409600000"),
+        "again three\n",
+    );
+    push_named(
+        &nodes[1],
+        &format!("{epoch}-1-2@1772409600000"),
+        "again three\n",
+    );
+    let target = format!("/api/v1/query?{ALL_TIME}&limit=0&q=again");
+    let count = format!("/api/v1/query?{ALL_TIME}&count=true&q=again");
+    for handed_over in [false, true] {
+        if handed_over {
+            nodes.iter().for_each(hand_over);
+        }
+        for node in &nodes {
+            let mut rows: Vec<Value> = complete(node, &target);
+            rows.sort_by_key(|row| row["_msg"].as_str().unwrap().to_owned());
+            let found: Vec<&str> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
+            assert_eq!(found, ["again one", "again three", "again two"]);
+            assert_eq!(lines(node, &count).1["rows"], 3);
+        }
+    }
+}
+
 #[test]
 fn a_node_takes_nothing_that_nobody_else_could_know_of() {
     let scratch = Scratch::new("cluster-alone").unwrap();

@@ -7,6 +7,7 @@ use std::thread;
 
 use logpond_cluster::{Completeness, Cover, Indexed, NodeId, Target};
 use logpond_record::TimeRange;
+use logpond_segment::batches::{BatchSet, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
 
 use super::super::Trailer;
@@ -33,6 +34,42 @@ struct State {
     failed: BTreeSet<NodeId>,
     /// What every reading so far has counted.
     counted: Option<SourceSet>,
+}
+
+/// The sources that repeat batches which others hold, wherever (CLUSTER R10). Asks nobody where
+/// there are no copies at all, as is usual. Also gives the nodes that did not say: they may have the
+/// originals, so nothing of theirs may be counted beside the copies.
+fn repeated(nodes: &dyn Nodes, held: &[&Indexed]) -> (SourceSet, BTreeSet<NodeId>) {
+    let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
+    let copies: Vec<RetryCopy> = retries.copied().collect();
+    let mut unsaid = BTreeSet::new();
+    if copies.is_empty() {
+        return (SourceSet::new(), unsaid);
+    }
+    let mut wanted = BatchSet::default();
+    for copy in &copies {
+        wanted.insert(copy.id.epoch, copy.id.sequence);
+    }
+    let names: Vec<NodeId> = held
+        .iter()
+        .map(|indexed| indexed.inventory().node)
+        .collect();
+    let mut originals = BatchSet::default();
+    thread::scope(|scope| {
+        let wanted = &wanted;
+        let asked: Vec<_> = names
+            .iter()
+            .map(|node| (*node, scope.spawn(move || nodes.originals(*node, wanted))))
+            .collect();
+        for (node, thread) in asked {
+            match thread.join() {
+                Ok(Ok(found)) => originals.union_with(&found),
+                _ => drop(unsaid.insert(node)),
+            }
+        }
+    });
+    let repeated = yielding(&copies, |id| originals.contains(id.epoch, id.sequence));
+    (repeated, unsaid)
 }
 
 /// Asks these nodes at once.
@@ -72,14 +109,16 @@ impl<'a> Gathered<'a> {
         let own = nodes.own_inventory();
         answered.insert(own.inventory().node, own);
         let held: Vec<&Indexed> = answered.values().map(|indexed| &**indexed).collect();
-        let target = Target::new(&held);
+        let mut target = Target::new(&held);
+        let (repeated, unsaid) = repeated(nodes, &held);
+        target.wanted = target.wanted.without(&repeated);
         Gathered {
             cluster,
             target,
             state: RefCell::new(State {
                 answered,
                 silent,
-                failed: BTreeSet::new(),
+                failed: unsaid,
                 counted: None,
             }),
         }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use logpond_cluster::{Indexed, NodeId};
+use logpond_segment::batches::BatchSet;
 
 /// A node gave no answer.
 #[derive(Clone, Debug)]
@@ -44,6 +45,12 @@ pub trait Nodes: Send + Sync {
     /// # Errors
     /// When it does not begin to answer in time.
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable>;
+
+    /// Which of some batches a node, this one too, holds as they were first sent.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    fn originals(&self, node: NodeId, wanted: &BatchSet) -> Result<BatchSet, Unreachable>;
 
     /// How many nodes beside its own know of each incarnation: so many may be silent without
     /// hiding one.
