@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use logpond_record::{Incarnation, Timestamp};
+use logpond_record::{Id, Incarnation, Timestamp};
 
 /// The wall clock now. Clamped to the range of [`Timestamp`], whatever the machine's clock says.
 pub fn now() -> Timestamp {
@@ -20,7 +20,23 @@ pub fn now() -> Timestamp {
 /// When the system has no randomness to give. The caller must not append without one: a
 /// predictable incarnation could be used twice.
 pub fn mint_incarnation() -> Result<Incarnation, getrandom::Error> {
+    random().map(Incarnation)
+}
+
+/// A new segment's name: an id as records have, of an incarnation that nothing else uses. `made`
+/// is how many names its maker has made: without randomness, which no system of ours lacks, it and
+/// `now` still make names distinct.
+pub fn mint_segment_id(now: Timestamp, made: u64) -> Id {
+    let incarnation = Incarnation(random().unwrap_or_default());
+    Id::new(now.unix_ms().max(0) as u64, incarnation, made)
+}
+
+/// 128 random bits.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn random() -> Result<u128, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
-    Ok(Incarnation(u128::from_le_bytes(bytes)))
+    Ok(u128::from_le_bytes(bytes))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use logpond_cluster::give_up::{Held, WhoHolds};
 use logpond_cluster::offers::Claim;
+use logpond_cluster::wire::DecodeError;
 use logpond_cluster::{Inventory, NodeId, Registry};
 use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
@@ -119,6 +120,12 @@ impl Client {
             .build()
     }
 
+    /// Sends a small message, to an answer that is small, too.
+    fn send(&self, to: SocketAddr, path: &str, message: &[u8]) -> Result<Response, PeerError> {
+        let request = self.quick(self.agent().post(self.url(to, path)));
+        check(request.send(message)?)
+    }
+
     /// A call with a long body or a long answer: it may take as long as it makes progress.
     fn streaming<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
         request
@@ -138,8 +145,7 @@ impl Client {
 
     /// Has another node note what a registry says; returns once it is on its disk.
     pub(super) fn tell(&self, to: SocketAddr, registry: &Registry) -> Result<(), PeerError> {
-        let request = self.quick(self.agent().post(self.url(to, PATH_REGISTRY)));
-        check(request.send(&registry.to_bytes()[..])?).map(drop)
+        self.send(to, PATH_REGISTRY, &registry.to_bytes()).map(drop)
     }
 
     /// What another node has heard.
@@ -148,8 +154,7 @@ impl Client {
             self.quick(self.agent().get(self.url(of, PATH_REGISTRY)))
                 .call()?,
         )?;
-        let bytes = read(response, registry_file::BYTES_MAX)?;
-        Registry::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
+        decode(response, registry_file::BYTES_MAX, Registry::from_bytes)
     }
 
     /// What another node holds, unless its tag is still `known`.
@@ -174,29 +179,22 @@ impl Client {
             .get("etag")
             .and_then(|tag| tag.to_str().ok());
         let tag = tag.unwrap_or_default().to_owned();
-        let bytes = read(response, INVENTORY_BYTES_MAX)?;
-        let inventory = Inventory::from_bytes(&bytes).map_err(|e| PeerError(e.to_string()))?;
+        let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
         Ok(Fetched::New(Box::new(inventory), tag))
     }
 
     /// Asks for journal files to make a segment of.
     pub(super) fn claim(&self, of: SocketAddr, store: NodeId) -> Result<Option<Claim>, PeerError> {
-        let request = self.quick(self.agent().post(self.url(of, PATH_CLAIM)));
-        let response = check(request.send(store.to_string())?)?;
+        let response = self.send(of, PATH_CLAIM, store.to_string().as_bytes())?;
         if response.status().as_u16() == 204 {
             return Ok(None);
         }
-        let bytes = read(response, MESSAGE_BYTES_MAX)?;
-        let claim = Claim::from_bytes(&bytes);
-        claim
-            .map(Some)
-            .map_err(|error| PeerError(error.to_string()))
+        decode(response, MESSAGE_BYTES_MAX, Claim::from_bytes).map(Some)
     }
 
     /// Says what became of a claim.
     pub(super) fn report(&self, to: SocketAddr, report: &Report) -> Result<(), PeerError> {
-        let request = self.quick(self.agent().post(self.url(to, PATH_REPORT)));
-        check(request.send(&report.to_bytes()[..])?).map(drop)
+        self.send(to, PATH_REPORT, &report.to_bytes()).map(drop)
     }
 
     /// Asks what a node holds.
@@ -205,10 +203,8 @@ impl Client {
         node: SocketAddr,
         question: &WhoHolds,
     ) -> Result<Held, PeerError> {
-        let request = self.quick(self.agent().post(self.url(node, PATH_HOLDS)));
-        let response = check(request.send(&question.to_bytes()[..])?)?;
-        let bytes = read(response, MESSAGE_BYTES_MAX)?;
-        Held::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
+        let response = self.send(node, PATH_HOLDS, &question.to_bytes())?;
+        decode(response, MESSAGE_BYTES_MAX, Held::from_bytes)
     }
 
     /// Asks which batches a node holds as they were first sent.
@@ -217,10 +213,8 @@ impl Client {
         node: SocketAddr,
         wanted: &BatchSet,
     ) -> Result<BatchSet, PeerError> {
-        let request = self.quick(self.agent().post(self.url(node, PATH_ORIGINALS)));
-        let response = check(request.send(&wanted.to_bytes()[..])?)?;
-        let bytes = read(response, MESSAGE_BYTES_MAX)?;
-        BatchSet::from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
+        let response = self.send(node, PATH_ORIGINALS, &wanted.to_bytes())?;
+        decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
 
     /// Reads a closed journal file.
@@ -235,13 +229,7 @@ impl Client {
             source.incarnation, source.sequence
         );
         let response = check(self.streaming(self.agent().get(url)).call()?)?;
-        Ok(Box::new(
-            response
-                .into_body()
-                .into_with_config()
-                .limit(u64::MAX)
-                .reader(),
-        ))
+        Ok(stream(response))
     }
 
     /// Sends a copy of a segment; returns once it is synced there.
@@ -269,13 +257,7 @@ impl Client {
     ) -> Result<Box<dyn Read + Send>, PeerError> {
         let request = self.streaming(self.agent().post(self.url(to, PATH_QUESTION)));
         let response = check(request.send(question)?)?;
-        Ok(Box::new(
-            response
-                .into_body()
-                .into_with_config()
-                .limit(u64::MAX)
-                .reader(),
-        ))
+        Ok(stream(response))
     }
 }
 
@@ -289,6 +271,21 @@ fn check(response: Response) -> Result<Response, PeerError> {
     let text = read(response, ERROR_BYTES_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     Err(PeerError(format!("answered {status}: {}", text.trim_end())))
+}
+
+/// The body as it comes, however long: its reader bounds what it keeps.
+fn stream(response: Response) -> Box<dyn Read + Send> {
+    let body = response.into_body().into_with_config();
+    Box::new(body.limit(u64::MAX).reader())
+}
+
+fn decode<T>(
+    response: Response,
+    bytes_max: u64,
+    from_bytes: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+) -> Result<T, PeerError> {
+    let bytes = read(response, bytes_max)?;
+    from_bytes(&bytes).map_err(|error| PeerError(error.to_string()))
 }
 
 fn read(response: Response, bytes_max: u64) -> Result<Vec<u8>, PeerError> {

@@ -5,6 +5,7 @@ use std::fmt;
 use logpond_cluster::{NodeId, ProcessId};
 use logpond_segment::disk::Disk;
 
+use crate::clock;
 use crate::disk::replace;
 
 /// The directory of what a node knows of its cluster, below the data directory.
@@ -95,9 +96,7 @@ fn read(disk: &dyn Disk) -> Result<Option<NodeId>, IdentityError> {
 }
 
 fn random() -> Result<u128, IdentityError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(IdentityError::Random)?;
-    Ok(u128::from_le_bytes(bytes))
+    clock::random().map_err(IdentityError::Random)
 }
 
 /// The bytes of a file of at most `bytes_max`; `None` if there is none.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use logpond_cluster::births::silent_max;
 use logpond_cluster::give_up::{Held as Answer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::placement::Store;
@@ -17,7 +18,6 @@ use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::sources::SourceSet;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError};
 use super::gossip::{self, Gossip};
@@ -147,8 +147,7 @@ impl Member {
     /// Changes the registry, durably.
     fn note(&self, change: impl FnOnce(&mut Registry) -> bool) -> io::Result<()> {
         self.registry.note(change)?;
-        let digest = xxh3_64(&self.registry.known().to_bytes());
-        self.gossip.say_registry(digest);
+        self.gossip.say_registry(self.registry.digest());
         Ok(())
     }
 
@@ -271,9 +270,9 @@ impl Member {
                 "what was heard of other nodes cannot be kept: {error}"
             ));
         }
-        let own = self.registry.known().to_bytes();
+        let own = self.registry.digest();
         for (node, seen) in seen {
-            let is_news = seen.registry != xxh3_64(&own) && seen.registry != 0;
+            let is_news = seen.registry != own && seen.registry != 0;
             if node == self.identity.node || !seen.is_live || !is_news {
                 continue;
             }
@@ -435,6 +434,14 @@ impl Member {
     }
 }
 
+impl From<PeerError> for Unreachable {
+    fn from(error: PeerError) -> Unreachable {
+        Unreachable {
+            why: error.to_string(),
+        }
+    }
+}
+
 impl Nodes for Member {
     fn own(&self) -> NodeId {
         self.identity.node
@@ -453,35 +460,24 @@ impl Nodes for Member {
     }
 
     fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
-        let fetched = self.fetch(node);
-        fetched.map_err(|error| Unreachable {
-            why: error.to_string(),
-        })
+        Ok(self.fetch(node)?)
     }
 
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {
-        let asked = self
-            .reach(node)
-            .and_then(|(address, _)| self.client.ask(address, question));
-        asked.map_err(|error| Unreachable {
-            why: error.to_string(),
-        })
+        let (address, _) = self.reach(node)?;
+        Ok(self.client.ask(address, question)?)
     }
 
     fn originals(&self, node: NodeId, wanted: &BatchSet) -> Result<BatchSet, Unreachable> {
         if node == self.identity.node {
             return Ok(self.held.originals(wanted));
         }
-        let asked = self
-            .reach(node)
-            .and_then(|(address, _)| self.client.originals(address, wanted));
-        asked.map_err(|error| Unreachable {
-            why: error.to_string(),
-        })
+        let (address, _) = self.reach(node)?;
+        Ok(self.client.originals(address, wanted)?)
     }
 
     fn silent_max(&self) -> usize {
-        births_beside_own(self.copies)
+        silent_max(self.copies)
     }
 
     fn name(&self, node: NodeId) -> String {
@@ -490,11 +486,6 @@ impl Nodes for Member {
             Err(_) => format!("node {node}"),
         }
     }
-}
-
-/// How many other nodes note a birth before anything is acknowledged (CLUSTER R3).
-fn births_beside_own(copies: usize) -> usize {
-    copies.saturating_sub(1).max(1)
 }
 
 impl Births for Member {
@@ -506,7 +497,7 @@ impl Births for Member {
         if others.is_empty() && self.join.is_empty() {
             return Ok(());
         }
-        let wanted = births_beside_own(self.copies);
+        let wanted = silent_max(self.copies);
         let mut heard = Registry::default();
         heard.note(incarnation, fate);
         let mut told = 0;

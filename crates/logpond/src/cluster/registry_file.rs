@@ -4,11 +4,12 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_cluster::Registry;
 use logpond_cluster::wire::DecodeError;
 use logpond_segment::disk::Disk;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::identity::{DIRECTORY, read_small};
 use crate::disk::replace;
@@ -21,7 +22,13 @@ pub(super) const BYTES_MAX: u64 = 64 << 20;
 /// The registry of a node.
 pub struct RegistryFile {
     disk: Arc<dyn Disk>,
-    known: Mutex<Arc<Registry>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    known: Arc<Registry>,
+    /// Hash of its bytes.
+    digest: u64,
 }
 
 /// The registry cannot be read.
@@ -65,18 +72,28 @@ impl RegistryFile {
             Some(bytes) => Registry::from_bytes(&bytes).map_err(RegistryError::Decode)?,
             None => Registry::default(),
         };
+        let state = State {
+            digest: xxh3_64(&known.to_bytes()),
+            known: Arc::new(known),
+        };
         Ok(RegistryFile {
             disk,
-            known: Mutex::new(Arc::new(known)),
+            state: Mutex::new(state),
         })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known, all of it on disk.
     pub fn known(&self) -> Arc<Registry> {
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.state().known.clone()
+    }
+
+    /// A number that differs where what is known does.
+    pub fn digest(&self) -> u64 {
+        self.state().digest
     }
 
     /// Changes the registry; `change` says whether anything of it is news. Returns once that is on
@@ -85,11 +102,15 @@ impl RegistryFile {
     /// # Errors
     /// When it cannot be written; nothing has changed then.
     pub fn note(&self, change: impl FnOnce(&mut Registry) -> bool) -> io::Result<()> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut registry = Registry::clone(&known);
+        let mut state = self.state();
+        let mut registry = Registry::clone(&state.known);
         if change(&mut registry) {
-            replace(&*self.disk, DIRECTORY, PATH, &registry.to_bytes())?;
-            *known = Arc::new(registry);
+            let bytes = registry.to_bytes();
+            replace(&*self.disk, DIRECTORY, PATH, &bytes)?;
+            *state = State {
+                known: Arc::new(registry),
+                digest: xxh3_64(&bytes),
+            };
         }
         Ok(())
     }

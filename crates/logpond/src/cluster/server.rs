@@ -1,6 +1,7 @@
 //! What other nodes may ask of this one: one table.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -182,13 +183,18 @@ async fn route(
                 .blocking(move || Ok(bytes(member.registry().to_bytes())))
                 .await
         }
-        (&Method::POST, PATH_REGISTRY) => learn(service, request).await,
+        (&Method::POST, PATH_REGISTRY) => {
+            let bytes_max = registry_file::BYTES_MAX as usize;
+            service.message(request, bytes_max, learn).await
+        }
         (&Method::GET, PATH_INVENTORY) => inventory(service, &request).await,
         (&Method::POST, PATH_QUESTION) => question(service, request).await,
-        (&Method::POST, PATH_ORIGINALS) => originals(service, request).await,
-        (&Method::POST, PATH_CLAIM) => claim(service, request).await,
-        (&Method::POST, PATH_REPORT) => report(service, request).await,
-        (&Method::POST, PATH_HOLDS) => holds(service, request).await,
+        (&Method::POST, PATH_ORIGINALS) => {
+            service.message(request, MESSAGE_BYTES_MAX, originals).await
+        }
+        (&Method::POST, PATH_CLAIM) => service.message(request, MESSAGE_BYTES_MAX, claim).await,
+        (&Method::POST, PATH_REPORT) => service.message(request, MESSAGE_BYTES_MAX, report).await,
+        (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
         (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
         (&Method::PUT, PATH_SEGMENT) => segment(service, request).await,
         _ => {
@@ -215,6 +221,23 @@ impl Service {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(ApiError::new(Kind::Internal, "the work panicked")))
     }
+
+    /// Receives a message of at most `bytes_max` and answers it, as [`Service::blocking`] does.
+    async fn message(
+        self: &Arc<Service>,
+        request: Request<Incoming>,
+        bytes_max: usize,
+        answer: fn(&Service, &[u8]) -> Result<Response<Body>, ApiError>,
+    ) -> Result<Response<Body>, ApiError> {
+        let message = http::receive(request.into_body(), bytes_max, &self.bodies).await?;
+        let service = Arc::clone(self);
+        self.blocking(move || answer(&service, &message.into_bytes()))
+            .await
+    }
+}
+
+fn malformed(error: impl Display) -> ApiError {
+    ApiError::bad_request(error.to_string())
 }
 
 async fn gossip(
@@ -233,24 +256,13 @@ async fn gossip(
     Ok(nothing())
 }
 
-async fn learn(
-    service: &Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ApiError> {
-    let body = request.into_body();
-    let bytes_max = registry_file::BYTES_MAX as usize;
-    let body = http::receive(body, bytes_max, &service.bodies).await?;
-    let member = Arc::clone(&service.member);
-    let work = move || {
-        let heard = Registry::from_bytes(&body.into_bytes());
-        let heard = heard.map_err(|error| ApiError::bad_request(error.to_string()))?;
-        member.learn(&heard).map_err(|error| {
-            let message = format!("the registry cannot be written: {error}");
-            ApiError::new(Kind::JournalFailed, message)
-        })?;
-        Ok(nothing())
-    };
-    service.blocking(work).await
+fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let heard = Registry::from_bytes(message).map_err(malformed)?;
+    service.member.learn(&heard).map_err(|error| {
+        let message = format!("the registry cannot be written: {error}");
+        ApiError::new(Kind::JournalFailed, message)
+    })?;
+    Ok(nothing())
 }
 
 async fn inventory(
@@ -285,76 +297,36 @@ async fn question(
     let pond = Arc::clone(&service.pond);
     let prepare = move || {
         let question = Pond::read_question(&question.into_bytes());
-        question.map_err(|error| ApiError::bad_request(error.to_string()))
+        question.map_err(malformed)
     };
     let run = move |question, mut out: Output| pond.answer_node(&question, &mut out);
     service.threads.spawn(prepare, run).await
 }
 
-async fn originals(
-    service: &Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ApiError> {
-    let body = request.into_body();
-    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
-    let member = Arc::clone(&service.member);
-    let work = move || {
-        let wanted = BatchSet::from_bytes(&body.into_bytes());
-        let wanted = wanted.map_err(|error| ApiError::bad_request(error.to_string()))?;
-        Ok(bytes(member.own_originals(&wanted).to_bytes()))
-    };
-    service.blocking(work).await
+fn originals(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let wanted = BatchSet::from_bytes(message).map_err(malformed)?;
+    Ok(bytes(service.member.own_originals(&wanted).to_bytes()))
 }
 
-async fn claim(
-    service: &Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ApiError> {
-    let body = request.into_body();
-    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
-    let handoff = Arc::clone(&service.handoff);
-    let work = move || {
-        let body = body.into_bytes();
-        let store = std::str::from_utf8(&body)
-            .ok()
-            .and_then(|text| text.parse().ok());
-        let store = store.ok_or_else(|| ApiError::bad_request("the body names no node"))?;
-        Ok(handoff
-            .claim(store)
-            .map_or_else(nothing, |claim| bytes(claim.to_bytes())))
-    };
-    service.blocking(work).await
+fn claim(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let text = std::str::from_utf8(message).ok();
+    let store = text.and_then(|text| text.parse().ok());
+    let store = store.ok_or_else(|| ApiError::bad_request("the body names no node"))?;
+    let claim = service.handoff.claim(store);
+    Ok(claim.map_or_else(nothing, |claim| bytes(claim.to_bytes())))
 }
 
-async fn report(
-    service: &Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ApiError> {
-    let body = request.into_body();
-    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
-    let handoff = Arc::clone(&service.handoff);
-    let work = move || {
-        let report = Report::from_bytes(&body.into_bytes());
-        let report = report.map_err(|error| ApiError::bad_request(error.to_string()))?;
-        handoff.reported(report.claim, report.sources.as_ref());
-        Ok(nothing())
-    };
-    service.blocking(work).await
+fn report(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let report = Report::from_bytes(message).map_err(malformed)?;
+    service
+        .handoff
+        .reported(report.claim, report.sources.as_ref());
+    Ok(nothing())
 }
 
-async fn holds(
-    service: &Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ApiError> {
-    let body = request.into_body();
-    let body = http::receive(body, MESSAGE_BYTES_MAX, &service.bodies).await?;
-    let handoff = Arc::clone(&service.handoff);
-    let work = move || {
-        let question = WhoHolds::from_bytes(&body.into_bytes());
-        let question = question.map_err(|error| ApiError::bad_request(error.to_string()))?;
-        Ok(bytes(handoff.holds(&question).to_bytes()))
-    };
-    service.blocking(work).await
+fn holds(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let question = WhoHolds::from_bytes(message).map_err(malformed)?;
+    Ok(bytes(service.handoff.holds(&question).to_bytes()))
 }
 
 /// A parameter of the query string.

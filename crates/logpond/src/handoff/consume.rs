@@ -18,6 +18,7 @@ use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 use super::{Handoff, new_attempt};
 use crate::store::LiveSegment;
 use crate::telemetry::warn;
+use crate::terminal::with_causes;
 
 /// Where journal files of other nodes are while a segment is made of them.
 pub(super) const DIRECTORY: &str = "handoff";
@@ -149,12 +150,7 @@ impl Handoff {
 
     /// Removes what a failed attempt has left, and says what failed.
     fn discarded(&self, id: Id, error: &dyn std::error::Error) -> String {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
+        let mut text = with_causes(error);
         if let Err(error) = build::discard(&*self.parts.disk, id) {
             text.push_str(&format!("; nor can the attempt be removed: {error}"));
         }

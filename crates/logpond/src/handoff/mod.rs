@@ -33,11 +33,12 @@ use logpond_cluster::births::Ends;
 use logpond_cluster::give_up::Attempt;
 use logpond_cluster::offers::{ClaimId, Offers, Settings};
 use logpond_cluster::{Holdings, NodeId};
-use logpond_record::{Id, Incarnation, SourceId, Timestamp};
+use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 use logpond_segment::sources::SourceSet;
 
+use crate::clock;
 use crate::cluster::Member;
 use crate::ingest::{Changes, Replication};
 use crate::shutdown::Shutdown;
@@ -187,11 +188,9 @@ impl Handoff {
         Holdings::new(each.map(|s| (s.file().manifest().id, s.sources().clone())))
     }
 
-    /// A segment's name: an id as records have, of an incarnation that nothing else uses.
     fn new_id(&self) -> Id {
         let made = self.ids_made.fetch_add(1, Ordering::Relaxed);
-        let now = (self.parts.clock)();
-        Id::new(now.unix_ms().max(0) as u64, Incarnation(random()), made)
+        clock::mint_segment_id((self.parts.clock)(), made)
     }
 
     fn expose(self: &Arc<Handoff>) {
@@ -281,18 +280,10 @@ impl Elsewhere for Handoff {
     }
 }
 
-/// 128 random bits. Without randomness, which no system of ours lacks, clocks and counts beside
-/// them still make names distinct.
-fn random() -> u128 {
-    let mut bytes = [0; 16];
-    let _ = getrandom::fill(&mut bytes);
-    u128::from_le_bytes(bytes)
-}
-
 fn new_attempt() -> Attempt {
-    Attempt(random())
+    Attempt(clock::random().unwrap_or_default())
 }
 
 fn new_claim() -> ClaimId {
-    ClaimId(random())
+    ClaimId(clock::random().unwrap_or_default())
 }

@@ -58,7 +58,8 @@ const BATCH_OVERHEAD_BYTES: usize = 512;
 
 /// What the writer thread writes to: the journal, or a stand-in in tests.
 pub trait Journal: Send {
-    /// Appends one batch, with the name that its producer gave it, if it did; it is durable once [`Journal::durable_mark`] has reached its mark.
+    /// Appends one batch, with the name that its producer gave it, if it did; it is durable once
+    /// [`Journal::durable_mark`] has reached its mark.
     ///
     /// # Errors
     /// After an error (but one of the batch's labels) every batch above the durable mark has

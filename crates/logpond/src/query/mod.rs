@@ -169,6 +169,21 @@ impl Trailer {
         }
     }
 
+    /// Ends an answer of rows: what was sent counts, also if it ended early.
+    ///
+    /// # Errors
+    /// The one given, if nothing was sent.
+    pub(super) fn end(&mut self, outcome: Result<(), QueryError>) -> Result<(), QueryError> {
+        match outcome {
+            Err(error) if self.rows > 0 => {
+                self.is_cancelled = matches!(error, QueryError::Cancelled);
+                self.miss(error);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Names damaged parts of a journal file.
     pub(super) fn miss_damages(&mut self, damages: &Damages) {
         damages.listed.iter().for_each(|damage| self.miss(damage));

@@ -270,14 +270,8 @@ impl Reads for Look<'_> {
 impl Engine for Pond {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         let mut trailer = Trailer::default();
-        match self.answer(search, out, &mut trailer) {
-            // What was sent counts, also if the answer ends early.
-            Err(error) if trailer.rows > 0 => {
-                trailer.is_cancelled = matches!(error, QueryError::Cancelled);
-                trailer.miss(error);
-            }
-            outcome => outcome?,
-        }
+        let outcome = self.answer(search, out, &mut trailer);
+        trailer.end(outcome)?;
         Ok(self.finish(trailer))
     }
 

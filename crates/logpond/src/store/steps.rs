@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::Parser;
-use logpond_record::{Id, Incarnation, Timestamp};
+use logpond_record::{Id, Timestamp};
 use logpond_segment::build::{self, BuildError};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
@@ -17,6 +17,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::live::{LiveSegment, LiveSet, holds};
 use super::{Parts, Policy};
+use crate::clock;
 use crate::telemetry::{Counter, Exposition, Metrics, warn};
 
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted. What is
@@ -385,18 +386,9 @@ impl Worker {
         }
     }
 
-    /// A segment's name: an id as records have, of an incarnation that nothing else uses.
     fn new_id(&mut self) -> Id {
-        let mut random = [0; 16];
-        // Without randomness clock and count still make names distinct.
-        let _ = getrandom::fill(&mut random);
         self.ids_made += 1;
-        let now = (self.parts.clock)();
-        Id::new(
-            now.unix_ms().max(0) as u64,
-            Incarnation(u128::from_le_bytes(random)),
-            self.ids_made,
-        )
+        clock::mint_segment_id((self.parts.clock)(), self.ids_made)
     }
 
     fn failed(&mut self, id: Id, what: &str, error: &dyn std::error::Error) -> String {

@@ -81,14 +81,7 @@ impl Engine for Cluster {
             true => rows::count(&gathered, search, out, &mut trailer),
             false => rows::emit(&gathered, search, out, &mut trailer),
         };
-        match outcome {
-            // What was sent counts, also if the answer ends early.
-            Err(error) if trailer.rows > 0 => {
-                trailer.is_cancelled = matches!(error, QueryError::Cancelled);
-                trailer.miss(error);
-            }
-            outcome => outcome?,
-        }
+        trailer.end(outcome)?;
         Ok(self.finish(&gathered, trailer))
     }
 
