@@ -4,20 +4,25 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::run::{Outcome, cargo, check, find_program, is_ci, root};
-use crate::{docs, fuzz};
+use crate::{docs, fuzz, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
 /// finding new things is for longer runs.
 const FUZZ_SECONDS: u64 = 10;
 
+/// How long a cluster is tortured here, in minutes, and by which seed: some ten faults, of which
+/// each kind that there is. Longer runs, by other seeds, find more.
+const TORTURE: [&str; 4] = ["--minutes", "0.4", "--seed", "1"];
+
 type Step = (&'static str, fn() -> Outcome<()>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("format", format),
     ("lint", lint),
     ("deny", deny),
     ("advisories", advisories),
     ("test", test),
+    ("torture", || torture::run(&TORTURE.map(str::to_owned))),
     ("docs", || docs::run(&["--check".to_string()])),
     ("fuzz", || fuzz::run(&[FUZZ_SECONDS.to_string()])),
 ];

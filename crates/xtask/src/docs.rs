@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::bench::pond::{Pond, Scratch};
+use crate::e2e::pond::{Pond, Scratch};
 use crate::run::{Outcome, cargo, check, root, target_directory};
 
 /// The tests of the product that write pages when told to update what they expect.

@@ -1,15 +1,17 @@
-//! Repository automation: `cargo xtask ci|docs|fuzz|bench`.
+//! Repository automation: `cargo xtask ci|docs|fuzz|bench|torture`.
 //!
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
 
 mod ci;
 mod docs;
+mod e2e;
 mod fuzz;
 mod run;
 mod bench;
 #[cfg(test)]
 mod tidy;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -20,7 +22,10 @@ usage: cargo xtask COMMAND
   docs [--check]   write docs/reference/ from the program, or compare with it
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
   bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...] [--no-write]
-                   measure the release build beside its peers and write docs/benchmarks.md";
+                   measure the release build beside its peers and write docs/benchmarks.md
+  torture [--minutes N] [--seed S] [--program PATH] [--keep]
+                   break a cluster of real processes, and check that nothing is lost, doubled or
+                   claimed wrongly; one minute by default";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +35,7 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("bench") => bench::run(rest),
+        Some("torture") => torture::run(rest),
         _ => Err(USAGE.to_string()),
     };
     match result {

@@ -45,8 +45,23 @@ struct Body<'a> {
 impl Client {
     /// Connects to `HOST:PORT`.
     pub(crate) fn connect(address: &str) -> io::Result<Client> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        Client::new(address, TcpStream::connect(address)?, READ_TIMEOUT)
+    }
+
+    /// Connects to `IP:PORT` within a time; reading and writing may wait as long as is given.
+    pub(crate) fn connect_within(
+        address: &str,
+        connecting: Duration,
+        waiting: Duration,
+    ) -> io::Result<Client> {
+        let parsed = address.parse().map_err(io::Error::other)?;
+        let stream = TcpStream::connect_timeout(&parsed, connecting)?;
+        Client::new(address, stream, waiting)
+    }
+
+    fn new(address: &str, stream: TcpStream, waiting: Duration) -> io::Result<Client> {
+        stream.set_read_timeout(Some(waiting))?;
+        stream.set_write_timeout(Some(waiting))?;
         stream.set_nodelay(true)?;
         Ok(Client {
             address: address.to_string(),

@@ -212,16 +212,7 @@ impl Pond {
 
     /// The value of a metric without labels, or the sum over its labels.
     pub(crate) fn metric(&self, name: &str) -> Outcome<f64> {
-        let text = self.get("/metrics")?;
-        let values = text
-            .lines()
-            .filter(|l| !l.starts_with('#'))
-            .filter_map(|line| {
-                let (left, value) = line.rsplit_once(' ')?;
-                let found = left.split('{').next() == Some(name);
-                found.then(|| value.parse::<f64>().ok()).flatten()
-            });
-        Ok(values.sum())
+        Ok(metric(&self.get("/metrics")?, name))
     }
 
     /// The process.
@@ -282,6 +273,17 @@ pub(crate) fn push(
     Ok(Pushed { status, body })
 }
 
+/// The value of a metric in what `/metrics` says, or the sum over its labels.
+pub(crate) fn metric(exposition: &str, name: &str) -> f64 {
+    let lines = exposition.lines().filter(|l| !l.starts_with('#'));
+    let values = lines.filter_map(|line| {
+        let (left, value) = line.rsplit_once(' ')?;
+        let found = left.split('{').next() == Some(name);
+        found.then(|| value.parse::<f64>().ok()).flatten()
+    });
+    values.sum()
+}
+
 /// Sends a signal by name to a process.
 pub(crate) fn signal(name: &str, pid: u32) -> Outcome<()> {
     let status = Command::new("kill")
@@ -295,11 +297,20 @@ pub(crate) fn signal(name: &str, pid: u32) -> Outcome<()> {
 }
 
 /// Waits for a condition, looking often. The only waiting in tests: nothing waits for a time.
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Outcome<()> {
+pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) -> Outcome<()> {
+    wait_within(DEADLINE, what, holds)
+}
+
+/// The same with a deadline of one's own.
+pub(crate) fn wait_within(
+    deadline: Duration,
+    what: &str,
+    mut holds: impl FnMut() -> bool,
+) -> Outcome<()> {
     let start = Instant::now();
     while !holds() {
-        if start.elapsed() > DEADLINE {
-            return Err(format!("waited {DEADLINE:?} in vain until {what}"));
+        if start.elapsed() > deadline {
+            return Err(format!("waited {deadline:?} in vain until {what}"));
         }
         std::thread::park_timeout(POLL);
     }

@@ -10,16 +10,10 @@ mod limits;
 mod peers;
 mod table;
 
-#[path = "../../../logpond/tests/e2e/http.rs"]
-#[allow(dead_code, reason = "the end-to-end tests use the rest")]
-pub(crate) mod http;
-#[path = "../../../logpond/tests/e2e/pond.rs"]
-#[allow(dead_code, reason = "the end-to-end tests use the rest")]
-pub(crate) mod pond;
-
 use std::fs;
 use std::path::PathBuf;
 
+use crate::e2e::{http, pond};
 use crate::run::{Outcome, cargo, check, output, root, target_directory};
 use corpus::Corpora;
 use pond::Scratch;

@@ -1,0 +1,271 @@
+//! Histories that are fine, and one for each thing that must not be.
+
+use super::*;
+use crate::torture::history::{Found, Question};
+
+const NODE: &str = "10.0.0.1:7659";
+const OTHER: &str = "10.0.0.2:7659";
+
+fn facts() -> Facts {
+    Facts {
+        clients: vec!["a".to_owned(), "b".to_owned()],
+        addresses: vec![NODE.to_owned(), OTHER.to_owned()],
+        start_time: Timestamp(1_800_000_000_000_000_000),
+    }
+}
+
+/// So many seconds after the start, as nodes say it.
+fn time(seconds: i64) -> String {
+    facts()
+        .start_time
+        .saturating_add(seconds * 1_000_000_000)
+        .to_string()
+}
+
+const SECOND: Micros = 1_000_000;
+
+/// Ten records, sent in the second second and acknowledged by the first node in the third.
+fn sent() -> Vec<Event> {
+    vec![
+        Event::Sent {
+            client: 0,
+            numbers: 0..10,
+            at: SECOND,
+        },
+        Event::Acknowledged {
+            client: 0,
+            numbers: 0..10,
+            place: 0,
+            is_replicated: false,
+            at: 2 * SECOND,
+        },
+    ]
+}
+
+fn rows(numbers: &[u64], missing: Option<&str>) -> Answer {
+    Answer {
+        question: Question::Rows(0, 0..100),
+        place: 1,
+        began: 3 * SECOND,
+        ended: 4 * SECOND,
+        found: Found::Rows {
+            numbers: numbers.to_vec(),
+            altered: Vec::new(),
+        },
+        is_complete: missing.is_none(),
+        missing: missing.into_iter().map(str::to_owned).collect(),
+        is_missing_cut: false,
+    }
+}
+
+fn count(number: u64, is_complete: bool) -> Answer {
+    Answer {
+        question: Question::Count(0),
+        found: Found::Counts(BTreeMap::from([(0, number)])),
+        ..rows(&[], if is_complete { None } else { Some("node x: y") })
+    }
+}
+
+fn kinds(answers: &[Answer]) -> Vec<&'static str> {
+    let mut events = sent();
+    events.extend(answers.iter().cloned().map(Event::Answered));
+    check(&events, &facts())
+        .iter()
+        .map(|violation| violation.kind)
+        .collect()
+}
+
+const ALL: [u64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+#[test]
+fn what_is_right_passes() {
+    assert_eq!(
+        kinds(&[rows(&ALL, None), count(10, true), count(3, false)]),
+        [""; 0]
+    );
+    // What was acknowledged after the question began may be there or not.
+    let early = Answer {
+        began: SECOND,
+        ..rows(&ALL[..4], None)
+    };
+    assert_eq!(kinds(&[early]), [""; 0]);
+    assert_eq!(
+        kinds(&[Answer {
+            began: SECOND,
+            ..count(0, true)
+        }]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn what_is_lost_is_not_complete() {
+    assert_eq!(kinds(&[rows(&ALL[1..], None)]), ["FALSE COMPLETE"]);
+    assert_eq!(kinds(&[count(9, true)]), ["FALSE COMPLETE"]);
+    let top = Answer {
+        question: Question::Top,
+        ..count(9, true)
+    };
+    assert_eq!(kinds(&[top]), ["FALSE COMPLETE"]);
+}
+
+#[test]
+fn what_was_visible_stays_so() {
+    // Sent, not acknowledged, and seen: it is durable.
+    let mut events = vec![Event::Sent {
+        client: 0,
+        numbers: 0..10,
+        at: SECOND,
+    }];
+    events.push(Event::Answered(rows(&ALL, Some("node x: y"))));
+    let later = Answer {
+        began: 5 * SECOND,
+        ended: 6 * SECOND,
+        ..rows(&ALL[..9], None)
+    };
+    events.push(Event::Answered(later));
+    let found = check(&events, &facts());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].kind, "FALSE COMPLETE");
+    assert!(found[0].text.contains("[(9, 9)]"), "{}", found[0].text);
+    assert_eq!(there(&events, &facts()), [ALL.to_vec(), Vec::new()]);
+}
+
+#[test]
+fn nothing_is_there_twice_or_of_nobody() {
+    let twice = [&ALL[..], &[4, 5]].concat();
+    assert_eq!(kinds(&[rows(&twice, None)]), ["DUPLICATE"]);
+    assert_eq!(kinds(&[rows(&twice, Some("node x: y"))]), ["DUPLICATE"]);
+    assert_eq!(kinds(&[count(11, false)]), ["WRONG COUNT"]);
+    let invented = [&ALL[..], &[10]].concat();
+    assert_eq!(kinds(&[rows(&invented, None)]), ["INVENTED"]);
+    let mut altered = rows(&ALL, None);
+    altered.found = Found::Rows {
+        numbers: ALL.to_vec(),
+        altered: vec![3],
+    };
+    assert_eq!(kinds(&[altered]), ["INVENTED"]);
+    // Not sent yet when the answer ended.
+    let early = Answer {
+        began: 0,
+        ended: SECOND / 2,
+        ..rows(&ALL[..1], None)
+    };
+    assert_eq!(kinds(&[early]), ["INVENTED"]);
+}
+
+#[test]
+fn pages_may_repeat_only_what_was_not_proven() {
+    let twice = [&ALL[..], &[4]].concat();
+    let pages = |missing| Answer {
+        question: Question::Pages(0, 0..100),
+        ..rows(&twice, missing)
+    };
+    assert_eq!(kinds(&[pages(Some("node x: y"))]), [""; 0]);
+    assert_eq!(kinds(&[pages(None)]), ["DUPLICATE"]);
+}
+
+#[test]
+fn a_gap_names_who_and_when() {
+    let said = |text: &str| kinds(&[rows(&ALL[..9], Some(text))]);
+    let gap = |node: &str, from: i64, to: i64| {
+        format!(
+            "node {node}: what it took in from {} to {} (sources 5/1-2)",
+            time(from),
+            time(to)
+        )
+    };
+    assert_eq!(said(&gap(NODE, 1, 2)), [""; 0]);
+    assert_eq!(said(&gap(NODE, 0, 60)), [""; 0]);
+    // Of another node, before it was sent, and after it was acknowledged.
+    for wrong in [gap(OTHER, 1, 2), gap(NODE, -5, 0), gap(NODE, 3, 9)] {
+        assert_eq!(said(&wrong), ["UNTRUTHFUL GAP"], "{wrong}");
+    }
+    let tail = |node: &str, since: i64| {
+        format!(
+            "node {node}: what it took in since {} or later (sources 5/7 and after)",
+            time(since)
+        )
+    };
+    assert_eq!(said(&tail(NODE, -60)), [""; 0]);
+    assert_eq!(said(&tail(NODE, 5)), ["UNTRUTHFUL GAP"]);
+    assert_eq!(said(&tail(OTHER, -60)), ["UNTRUTHFUL GAP"]);
+    let open = format!(
+        "node {NODE}: what it took in from {} on (sources 5/1-2)",
+        time(0)
+    );
+    assert_eq!(said(&open), [""; 0]);
+    // Nobody knows what a node has that nobody has heard of.
+    assert_eq!(said(&format!("node {OTHER} does not answer")), [""; 0]);
+    let nothing = Answer {
+        missing: Vec::new(),
+        ..rows(&ALL, Some(""))
+    };
+    assert_eq!(kinds(&[nothing]), ["UNTRUTHFUL GAP"]);
+}
+
+#[test]
+fn what_was_refused_was_not_kept() {
+    let events = vec![
+        Event::Sent {
+            client: 0,
+            numbers: 0..10,
+            at: SECOND,
+        },
+        Event::Refused {
+            client: 0,
+            numbers: 0..10,
+            at: 2 * SECOND,
+        },
+        Event::Answered(rows(&[3], None)),
+        Event::Answered(count(1, true)),
+    ];
+    let found = check(&events, &facts());
+    let kinds: Vec<&str> = found.iter().map(|violation| violation.kind).collect();
+    assert_eq!(kinds, ["KEPT THOUGH REFUSED", "WRONG COUNT"]);
+}
+
+#[test]
+fn who_is_up_answers() {
+    let unanswered = |began: u64, ended: u64| Event::Unanswered {
+        question: Question::Top,
+        place: 1,
+        began: began * SECOND,
+        ended: ended * SECOND,
+        why: "refused".to_owned(),
+    };
+    let down = |place| {
+        let (fault, down) = ("kill".to_owned(), vec![place]);
+        [
+            Event::Broken {
+                fault: fault.clone(),
+                kind: "kill",
+                down: down.clone(),
+                at: 10 * SECOND,
+            },
+            Event::Healed {
+                fault,
+                down,
+                at: 20 * SECOND,
+            },
+        ]
+    };
+    let violations = |events: Vec<Event>| check(&events, &facts()).len();
+    assert_eq!(violations(vec![unanswered(1, 2)]), 1);
+    let [broken, healed] = down(1);
+    for (began, ended, expected) in [(1, 9, 1), (9, 11, 0), (12, 13, 0), (19, 25, 0), (22, 23, 1)] {
+        let events = vec![broken.clone(), healed.clone(), unanswered(began, ended)];
+        assert_eq!(violations(events), expected, "{began} to {ended}");
+    }
+    // While it is down still, and while only another one is.
+    assert_eq!(violations(vec![broken, unanswered(12, 13)]), 0);
+    let [broken, healed] = down(0);
+    assert_eq!(violations(vec![broken, healed, unanswered(12, 13)]), 1);
+}
+
+#[test]
+fn what_was_seen_beside_answers_counts() {
+    let (kind, text) = ("LOST", "all of it".to_owned());
+    let found = check(&[Event::Wrong { kind, text, at: 5 }], &facts());
+    assert_eq!(found[0].to_string(), "LOST: at 5: all of it");
+}

@@ -1,0 +1,203 @@
+//! What must be true once everything is healed: all that was acknowledged is there once on every
+//! node, copies are where they should be, any node can be lost, files are sound.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::checker;
+use super::history::{Client, Event, Found, Place, Question};
+use super::load::Kind;
+use super::questions::ask;
+use super::{Run, history};
+use crate::e2e::http;
+use crate::e2e::pond::{metric, wait_within};
+use crate::run::{Outcome, output};
+
+/// How long after the last fault was healed until answers are complete, and all is replicated.
+const HEALING_DEADLINE: Duration = Duration::from_secs(90);
+
+/// How long a node may take for a small answer now.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// All records of a client.
+fn all(run: &Run, client: Client) -> Range<u64> {
+    0..run.clients[client].next.load(Ordering::SeqCst)
+}
+
+/// Records that must be there now: acknowledged, seen, or given to a forwarder.
+fn expected(run: &Run) -> Vec<Vec<u64>> {
+    let mut expected = checker::there(&run.history.events(), &run.facts());
+    for (client, expected) in expected.iter_mut().enumerate() {
+        if matches!(run.clients[client].kind, Kind::Lines(_)) {
+            *expected = all(run, client).collect();
+        }
+    }
+    expected
+}
+
+/// What a node says of a client: what is absent, and whether it says that nothing is.
+fn absent(run: &Run, place: Place, client: Client, expected: &[u64]) -> (Vec<u64>, Event) {
+    let question = Question::Rows(client, all(run, client));
+    let event = ask(run, &question, &mut || place);
+    let had: BTreeSet<u64> = match &event {
+        Event::Answered(answer) => match &answer.found {
+            Found::Rows { numbers, .. } => numbers.iter().copied().collect(),
+            Found::Counts(_) => BTreeSet::new(),
+        },
+        _ => BTreeSet::new(),
+    };
+    let absent = expected
+        .iter()
+        .copied()
+        .filter(|number| !had.contains(number));
+    (absent.collect(), event)
+}
+
+/// An answer in short: the history has all of it.
+fn short(event: &Event) -> String {
+    match event {
+        Event::Answered(answer) => format!("missing: {:?}", answer.missing),
+        Event::Unanswered { why, .. } => why.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn is_complete(event: &Event) -> bool {
+    matches!(event, Event::Answered(answer) if answer.is_complete)
+}
+
+/// Waits until each node answers completely and has everything. What stays absent is lost.
+fn settle(run: &Run, when: &str) {
+    let expected = expected(run);
+    for place in run.nodes() {
+        for (client, expected) in expected.iter().enumerate() {
+            let mut last = absent(run, place, client, expected);
+            let what = "the answer is complete and has everything";
+            let settled = wait_within(HEALING_DEADLINE, what, || {
+                last = absent(run, place, client, expected);
+                is_complete(&last.1) && last.0.is_empty()
+            });
+            let (absent, event) = last;
+            run.history.note(event.clone());
+            if settled.is_err() {
+                let (name, who) = (&run.clients[client].name, run.processes[place].name());
+                let runs = history::runs(&absent);
+                let kind = match is_complete(&event) {
+                    true => "LOST",
+                    false => "NOT HEALED",
+                };
+                let (waited, event) = (HEALING_DEADLINE, short(&event));
+                let text = format!("{when}, {waited:?} in vain: {who} lacks of {name} {runs:?}");
+                run.history.wrong(kind, format!("{text}: {event}"));
+                return;
+            }
+        }
+    }
+}
+
+fn call(run: &Run, place: Place, method: &str, target: &str) -> Outcome<String> {
+    let address = run.processes[place].http();
+    let failed = |e: std::io::Error| format!("{address}{target}: {e}");
+    let client = http::Client::connect_within(&address, ANSWER_TIMEOUT, ANSWER_TIMEOUT);
+    let mut client = client.map_err(failed)?;
+    let answer = client.send(method, target, &[], b"").map_err(failed)?;
+    let status = answer.status;
+    let text = answer.text().map_err(failed)?;
+    match status {
+        200 => Ok(text),
+        _ => Err(format!("{address}{target}: status {status}: {text}")),
+    }
+}
+
+/// Has every node close its journal, and waits until copies of all are where they should be.
+fn replicate(run: &Run) {
+    for place in run.nodes() {
+        if let Err(error) = call(run, place, "POST", "/api/v1/compact?wait=true") {
+            run.history.wrong("NOT HEALED", error);
+        }
+    }
+    for place in run.nodes() {
+        let mut bytes = f64::NAN;
+        let replicated = wait_within(HEALING_DEADLINE, "everything has its copies", || {
+            let text = call(run, place, "GET", "/metrics");
+            bytes = text.map_or(f64::NAN, |text| metric(&text, "logpond_unreplicated_bytes"));
+            bytes == 0.0
+        });
+        if let Err(error) = replicated {
+            let who = run.processes[place].name();
+            run.history.wrong(
+                "NOT REPLICATED",
+                format!("{who} has {bytes} bytes: {error}"),
+            );
+        }
+    }
+}
+
+/// Kills one node after the other: the others have everything, though they cannot know that.
+fn lose_each(run: &Run) {
+    let expected = expected(run);
+    let nodes = run.nodes();
+    for lost in &nodes {
+        let process = &run.processes[*lost];
+        let (fault, down) = (format!("kill {}", process.name()), vec![*lost]);
+        let at = run.history.now();
+        let broken = Event::Broken {
+            fault: fault.clone(),
+            kind: "kill",
+            down: down.clone(),
+            at,
+        };
+        run.history.note(broken);
+        process.kill();
+        for place in nodes.iter().filter(|place| *place != lost) {
+            for (client, expected) in expected.iter().enumerate() {
+                let (absent, event) = absent(run, *place, client, expected);
+                run.history.note(event.clone());
+                if !absent.is_empty() {
+                    let (name, who) = (&run.clients[client].name, run.processes[*place].name());
+                    let runs = history::runs(&absent);
+                    let (lost, event) = (process.name(), short(&event));
+                    let text = format!("without {lost}, {who} lacks of {name} {runs:?}: {event}");
+                    run.history.wrong("ONE COPY", text);
+                }
+            }
+        }
+        if let Err(error) = process.start() {
+            run.history.wrong("NOT STARTED", error);
+        }
+        let at = run.history.now();
+        run.history.note(Event::Healed { fault, down, at });
+    }
+}
+
+/// Stops all processes, and looks at the files of the nodes.
+fn stop(run: &Run) {
+    for process in &run.processes {
+        let stopped = process.signal("TERM").and_then(|()| process.wait_for_end());
+        if let Err(error) = stopped {
+            run.history.wrong("BAD STOP", error);
+        }
+    }
+    for place in run.nodes() {
+        let process = &run.processes[place];
+        let mut verify = Command::new(&run.program);
+        verify.arg("verify").arg("--data").arg(process.data());
+        if let Err(error) = output(&mut verify) {
+            run.history
+                .wrong("UNCLEAN", format!("{}: {error}", process.name()));
+        }
+    }
+}
+
+/// Checks all of it, and stops everything.
+pub(super) fn end(run: &Run) {
+    settle(run, "after the last fault");
+    replicate(run);
+    settle(run, "after everything was replicated");
+    lose_each(run);
+    settle(run, "after each node was killed");
+    stop(run);
+}

@@ -1,0 +1,304 @@
+//! Breaks a cluster of real processes, and checks what it said: `cargo xtask torture`.
+//!
+//! ```text
+//! seed ─▶ plan ─▶ inject ─┐
+//!         load ───────────┼─▶ processes in namespaces (topology, world)
+//!         questions ──────┘        │
+//!              └─▶ history ◀───────┘ ─▶ checker ─▶ violations
+//! ```
+//!
+//! After the manner of Jepsen: clients note what they sent and what was acknowledged, others ask all
+//! the time and note what they were told, while processes are killed and paused, networks cut and
+//! disks filled. Then everything is healed, and a checker that knows nothing of how the product
+//! works looks for a record that was lost, doubled or invented, and for an answer that claimed more
+//! than was true. A seed names the faults and questions, not how they fall together.
+
+mod checker;
+mod draw;
+mod ending;
+mod history;
+mod inject;
+mod load;
+mod plan;
+mod questions;
+mod summary;
+mod topology;
+mod world;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::run::{Outcome, cargo, check, output, target_directory};
+use checker::{Facts, Violation};
+use draw::Draw;
+use history::{History, Place};
+use load::{Kind, Producer};
+use plan::Targets;
+use summary::Summary;
+use topology::{Launch, Process, Role};
+use world::World;
+
+/// The processes of a run.
+const TOPOLOGY: [(Role, usize); 2] = [(Role::Serve, 3), (Role::Forward, 2)];
+
+/// How many ask at a time.
+const ASKING: u64 = 3;
+
+/// The most violations that are printed; the history has all.
+const VIOLATIONS_SHOWN_MAX: usize = 20;
+
+/// What the command line asks for.
+struct Settings {
+    load: Duration,
+    seed: u64,
+    /// The program to torture, if it is not one that is built for it.
+    program: Option<PathBuf>,
+    keeps: bool,
+    is_inside: bool,
+}
+
+/// Everything that the threads of a run share.
+struct Run {
+    seed: u64,
+    world: World,
+    program: PathBuf,
+    history: History,
+    processes: Vec<Process>,
+    clients: Vec<Producer>,
+    is_over: AtomicBool,
+}
+
+impl Run {
+    /// Whether clients are to come to their end.
+    fn is_load_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Places of nodes.
+    fn nodes(&self) -> Vec<Place> {
+        let nodes = self
+            .processes
+            .iter()
+            .filter(|process| process.role.is_node());
+        nodes.map(|process| process.place).collect()
+    }
+
+    /// What the checker has to know.
+    fn facts(&self) -> Facts {
+        let address = |process: &Process| match process.role.is_node() {
+            true => process.gossip(),
+            false => String::new(),
+        };
+        Facts {
+            clients: self
+                .clients
+                .iter()
+                .map(|client| client.name.clone())
+                .collect(),
+            addresses: self.processes.iter().map(address).collect(),
+            start_time: self.history.start_time(),
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Outcome<Settings> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |t| t.as_secs());
+    let mut settings = Settings {
+        load: Duration::from_secs(60),
+        seed: now % 1_000_000,
+        program: None,
+        keeps: false,
+        is_inside: false,
+    };
+    let mut rest = arguments.iter();
+    while let Some(flag) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or(format!("{flag} needs a value"));
+        match flag.as_str() {
+            "--minutes" => {
+                let text = value()?;
+                let minutes = text
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|m| (0.1..=10_000.0).contains(m));
+                let minutes = minutes.ok_or(format!("--minutes: {text} is not from 0.1 on"))?;
+                settings.load = Duration::from_secs_f64(minutes * 60.0);
+            }
+            "--seed" => settings.seed = value()?.parse().map_err(|e| format!("--seed: {e}"))?,
+            "--program" => settings.program = Some(value()?.into()),
+            "--keep" => settings.keeps = true,
+            world::INSIDE => settings.is_inside = true,
+            _ => return Err(format!("torture: unknown flag {flag}")),
+        }
+    }
+    Ok(settings)
+}
+
+/// Builds the program, tortures a cluster of it, and reports.
+pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
+    let settings = parse(arguments)?;
+    let program = match &settings.program {
+        Some(program) => program.clone(),
+        None => build()?,
+    };
+    let world = match settings.is_inside {
+        true => World::Isolated,
+        false => {
+            // The seed may have been drawn from the clock.
+            let (seed, program) = (settings.seed.to_string(), program.display().to_string());
+            let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
+            let why = world::enter(&[arguments, &known].concat());
+            world::say_that_it_is_not_isolated(&why);
+            World::Loopback
+        }
+    };
+    let directory = target_directory().join("torture").join(format!(
+        "{}-{}",
+        settings.seed,
+        std::process::id()
+    ));
+    fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+    let violations = torture(&settings, (world, program), &directory)?;
+    if violations.is_empty() && !settings.keeps {
+        return fs::remove_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()));
+    }
+    for violation in violations.iter().take(VIOLATIONS_SHOWN_MAX) {
+        eprintln!("{violation}");
+    }
+    let (count, kept) = (violations.len(), directory.display());
+    eprintln!("history.jsonl, logs and data are kept in {kept}");
+    match count {
+        0 => Ok(()),
+        _ => Err(format!("{count} violations with seed {}", settings.seed)),
+    }
+}
+
+/// Builds the program under test, with the checks of a debug build.
+fn build() -> Outcome<PathBuf> {
+    let build = ["build", "--locked", "--quiet", "--package", "logpond"];
+    check(cargo().args(build))?;
+    Ok(target_directory().join("debug/logpond"))
+}
+
+fn prepare(
+    settings: &Settings,
+    (world, program): (World, PathBuf),
+    directory: &Path,
+) -> Outcome<Run> {
+    let launch = Launch {
+        world,
+        program,
+        directory: directory.to_owned(),
+        // With and without encryption between nodes, both are there to be used.
+        has_certificates: settings.seed % 2 == 1,
+    };
+    let processes = topology::processes(&launch, &TOPOLOGY);
+    world.join(processes.len())?;
+    let mut kinds = vec![Kind::Named, Kind::Named, Kind::Plain];
+    let forwarders = processes.iter().filter(|process| !process.role.is_node());
+    kinds.extend(forwarders.map(|process| Kind::Lines(process.place)));
+    let clients = kinds
+        .iter()
+        .enumerate()
+        .map(|(index, kind)| Producer::new(index, *kind));
+    let run = Run {
+        seed: settings.seed,
+        world,
+        program: launch.program,
+        history: History::create(&directory.join("history.jsonl"))?,
+        processes,
+        clients: clients.collect(),
+        is_over: AtomicBool::new(false),
+    };
+    for process in &run.processes {
+        process.prepare()?;
+    }
+    for process in &run.processes {
+        process.start()?;
+    }
+    Ok(run)
+}
+
+/// One run, from the first process to the last check.
+fn torture(
+    settings: &Settings,
+    (world, program): (World, PathBuf),
+    directory: &Path,
+) -> Outcome<Vec<Violation>> {
+    let start = Instant::now();
+    let run = prepare(settings, (world, program), directory)?;
+    let nodes = run.nodes();
+    let places = 0..run.processes.len();
+    let targets = Targets {
+        forwarders: places.filter(|place| !nodes.contains(place)).collect(),
+        nodes,
+        is_isolated: world == World::Isolated,
+    };
+    let length_ms = settings.load.as_millis() as u64;
+    let plan = plan::plan(&mut Draw::new(settings.seed, 1), &targets, length_ms);
+    eprintln!(
+        "torture: seed {}, {} faults in {:?}",
+        settings.seed,
+        plan.len(),
+        settings.load
+    );
+    thread::scope(|scope| {
+        let run = &run;
+        for client in 0..run.clients.len() {
+            scope.spawn(move || {
+                if let Err(error) = load::produce(run, client) {
+                    run.history.wrong("WRONG PUSH", error);
+                }
+            });
+        }
+        for number in 0..ASKING {
+            scope.spawn(move || questions::ask_on(run, number));
+        }
+        scope.spawn(move || questions::compact_on(run));
+        inject::inject(run, &plan);
+        while start.elapsed() < settings.load {
+            thread::sleep(Duration::from_millis(10));
+        }
+        run.is_over.store(true, Ordering::SeqCst);
+    });
+    ending::end(&run);
+    let events = run.history.events();
+    let mut violations = checker::check(&events, &run.facts());
+    let summary = Summary::new(&events);
+    let kinds = plan::kinds(&targets);
+    if let Some(text) = summary.too_little(settings.load, &kinds) {
+        violations.push(Violation {
+            kind: "TOO LITTLE",
+            text,
+        });
+    }
+    eprintln!("{}", summary.text());
+    let (seed, seconds) = (settings.seed, start.elapsed().as_secs_f64());
+    eprintln!(
+        "seed {seed}, {seconds:.0} s, {} violations",
+        violations.len()
+    );
+    release_disks(&run, settings.keeps || !violations.is_empty())?;
+    Ok(violations)
+}
+
+/// Gives up the disks of nodes; what is on them ends with this process unless it is kept.
+fn release_disks(run: &Run, keeps: bool) -> Outcome<()> {
+    for place in run.nodes() {
+        let disk = run.processes[place].disk();
+        if run.world == World::Loopback {
+            continue;
+        }
+        if keeps {
+            let kept = disk.with_extension("kept");
+            output(Command::new("cp").arg("-a").arg(&disk).arg(kept))?;
+        }
+        output(Command::new("umount").arg("-l").arg(&disk))?;
+    }
+    Ok(())
+}

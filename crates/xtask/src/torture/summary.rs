@@ -1,0 +1,121 @@
+//! What a run did, in few lines, and whether it did enough to mean anything.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::history::{Event, Micros};
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    sent: u64,
+    acknowledged: u64,
+    refused: u64,
+    faults: BTreeMap<&'static str, u64>,
+    complete: u64,
+    incomplete: u64,
+    unanswered: u64,
+    rows: u64,
+    /// Of answers, in order.
+    times: Vec<Micros>,
+}
+
+/// Of each second of load, the fewest acknowledged records of a run that means something: a tenth
+/// of what clients can send.
+const ACKNOWLEDGED_PER_SECOND_MIN: f64 = 40.0;
+
+/// The same for answers.
+const ANSWERS_PER_SECOND_MIN: f64 = 0.5;
+
+/// A run of this length, or a longer one, has met each kind of fault, and answers of both kinds.
+const WHOLE_RUN: Duration = Duration::from_secs(45);
+
+impl Summary {
+    /// Counts events.
+    pub(super) fn new(events: &[Event]) -> Summary {
+        let mut summary = Summary::default();
+        let length = |numbers: &std::ops::Range<u64>| numbers.end - numbers.start;
+        for event in events {
+            match event {
+                Event::Sent { numbers, .. } => summary.sent += length(numbers),
+                Event::Acknowledged { numbers, .. } => summary.acknowledged += length(numbers),
+                Event::Refused { numbers, .. } => summary.refused += length(numbers),
+                Event::Broken { kind, .. } => *summary.faults.entry(kind).or_default() += 1,
+                Event::Unanswered { .. } => summary.unanswered += 1,
+                Event::Answered(answer) => {
+                    match answer.is_complete {
+                        true => summary.complete += 1,
+                        false => summary.incomplete += 1,
+                    }
+                    if let super::history::Found::Rows { numbers, .. } = &answer.found {
+                        summary.rows += numbers.len() as u64;
+                    }
+                    summary.times.push(answer.ended - answer.began);
+                }
+                Event::Healed { .. } | Event::Wrong { .. } => {}
+            }
+        }
+        summary.times.sort_unstable();
+        summary
+    }
+
+    /// What is too little for a run of this length, if anything.
+    pub(super) fn too_little(&self, load: Duration, kinds: &[&'static str]) -> Option<String> {
+        let seconds = load.as_secs_f64();
+        let answers = (self.complete + self.incomplete) as f64;
+        if (self.acknowledged as f64) < seconds * ACKNOWLEDGED_PER_SECOND_MIN {
+            return Some(format!(
+                "only {} records were acknowledged",
+                self.acknowledged
+            ));
+        }
+        if answers < seconds * ANSWERS_PER_SECOND_MIN || self.complete == 0 {
+            return Some(format!(
+                "only {} complete of {answers} answers",
+                self.complete
+            ));
+        }
+        if self.incomplete == 0 {
+            return Some("no answer was incomplete: no fault was felt".to_owned());
+        }
+        let absent = kinds.iter().find(|kind| !self.faults.contains_key(*kind));
+        match absent {
+            Some(kind) if load >= WHOLE_RUN => Some(format!("there was no {kind}")),
+            _ => None,
+        }
+    }
+
+    fn time(&self, share: f64) -> f64 {
+        let last = self.times.len().saturating_sub(1);
+        let at = (last as f64 * share) as usize;
+        self.times
+            .get(at)
+            .map_or(0.0, |micros| *micros as f64 / 1e6)
+    }
+
+    /// Lines for people.
+    pub(super) fn text(&self) -> String {
+        let faults: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        format!(
+            "{} records sent, {} acknowledged to clients, {} refused\n\
+             faults: {}\n\
+             {} answers complete, {} not, {} questions unanswered; {} rows looked at\n\
+             time of an answer: median {:.3} s, 99 of 100 {:.3} s, longest {:.3} s",
+            self.sent,
+            self.acknowledged,
+            self.refused,
+            faults.join(", "),
+            self.complete,
+            self.incomplete,
+            self.unanswered,
+            self.rows,
+            self.time(0.5),
+            self.time(0.99),
+            self.time(1.0),
+        )
+    }
+}

@@ -1,0 +1,281 @@
+//! Which processes there are, where, and how they are started, stopped and found dead.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::history::Place;
+use super::world::World;
+use crate::e2e::pond::{signal, wait_within};
+use crate::run::{Outcome, output};
+
+/// How long a process may take to start or to stop: many times what it needs on a busy machine.
+const PROCESS_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where nodes answer people.
+const HTTP_PORT: u16 = 7650;
+
+/// Where nodes answer nodes.
+const GOSSIP_PORT: u16 = 7659;
+
+/// What a process is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Takes records in, keeps them and answers.
+    Serve,
+    /// Sends the lines of a file that grows, and keeps in a spool what no node has.
+    Forward,
+}
+
+impl Role {
+    /// Whether it is a node of the cluster.
+    pub(super) fn is_node(self) -> bool {
+        self != Role::Forward
+    }
+}
+
+/// How nodes are started.
+#[derive(Clone, Debug)]
+pub(super) struct Launch {
+    pub(super) world: World,
+    /// The program under test.
+    pub(super) program: PathBuf,
+    /// Where logs, spools and data are.
+    pub(super) directory: PathBuf,
+    /// Whether nodes have certificates for each other.
+    pub(super) has_certificates: bool,
+}
+
+/// A process of the topology, running or not.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) place: Place,
+    pub(super) role: Role,
+    launch: Launch,
+    /// Addresses of all nodes, this one's included.
+    nodes: Vec<Place>,
+    child: Mutex<Option<Child>>,
+}
+
+/// The processes of a run: so many of each role, in this order.
+pub(super) fn processes(launch: &Launch, roles: &[(Role, usize)]) -> Vec<Process> {
+    let roles = roles
+        .iter()
+        .flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
+    let roles: Vec<Role> = roles.collect();
+    let nodes: Vec<Place> = (0..roles.len())
+        .filter(|place| roles[*place].is_node())
+        .collect();
+    let processes = roles.iter().enumerate().map(|(place, role)| Process {
+        place,
+        role: *role,
+        launch: launch.clone(),
+        nodes: nodes.clone(),
+        child: Mutex::new(None),
+    });
+    processes.collect()
+}
+
+impl Process {
+    /// Its name in logs and directories.
+    pub(super) fn name(&self) -> String {
+        match self.role {
+            Role::Serve => format!("serve-{}", self.place),
+            Role::Forward => format!("forward-{}", self.place),
+        }
+    }
+
+    fn path(&self, suffix: &str) -> PathBuf {
+        self.launch
+            .directory
+            .join(format!("{}{suffix}", self.name()))
+    }
+
+    /// The disk of a node; its data directory is on it.
+    pub(super) fn disk(&self) -> PathBuf {
+        self.path("")
+    }
+
+    /// The data directory of a node.
+    pub(super) fn data(&self) -> PathBuf {
+        self.disk().join("data")
+    }
+
+    /// The file whose lines a forwarder sends.
+    pub(super) fn input(&self) -> PathBuf {
+        self.path(".input")
+    }
+
+    /// Where a node answers people.
+    pub(super) fn http(&self) -> String {
+        format!("{}:{HTTP_PORT}", self.launch.world.address(self.place))
+    }
+
+    /// Where a node answers nodes, which is how they name each other.
+    pub(super) fn gossip(&self) -> String {
+        format!("{}:{GOSSIP_PORT}", self.launch.world.address(self.place))
+    }
+
+    /// Makes what the process needs to be there before it starts for the first time.
+    pub(super) fn prepare(&self) -> Outcome<()> {
+        if self.role == Role::Forward {
+            return File::create(self.input())
+                .map(drop)
+                .map_err(|e| format!("input: {e}"));
+        }
+        self.launch.world.disk(&self.disk())?;
+        if !self.launch.has_certificates {
+            return Ok(());
+        }
+        let ca = self.launch.directory.join("ca");
+        let run = |arguments: &[&str]| {
+            let mut command = std::process::Command::new(&self.launch.program);
+            output(command.arg("cluster").args(arguments)).map(drop)
+        };
+        let (ca, out) = (text(&ca), text(&self.path(".tls")));
+        if !Path::new(&ca).exists() {
+            run(&["ca", "create", "--out", &ca])?;
+        }
+        let address = self.launch.world.address(self.place);
+        let whose = ["--name", &self.name(), "--address", &address, "--out", &out];
+        run(&[&["certificate", "--ca", &ca][..], &whose[..]].concat())
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let others = |port: u16, scheme: &str, with_own: bool| {
+            let places = self
+                .nodes
+                .iter()
+                .filter(|place| with_own || **place != self.place);
+            let world = self.launch.world;
+            let names = places.map(|place| format!("{scheme}{}:{port}", world.address(*place)));
+            names.collect::<Vec<_>>().join(",")
+        };
+        let mut arguments: Vec<String> = Vec::new();
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(ToString::to_string));
+        match self.role {
+            Role::Forward => {
+                let (state, spool) = (text(&self.path(".state")), text(&self.path(".spool")));
+                add(&[
+                    "forward", "--tail", "--quiet", "--spool", &spool, "--state", &state,
+                ]);
+                add(&[
+                    "--addr",
+                    &others(HTTP_PORT, "http://", true),
+                    &text(&self.input()),
+                ]);
+            }
+            Role::Serve => {
+                add(&[
+                    "serve",
+                    "--replication",
+                    "2",
+                    "--keep-free",
+                    "0%",
+                    "--insecure",
+                ]);
+                for listener in ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"] {
+                    add(&[listener, "off"]);
+                }
+                add(&[
+                    "--data",
+                    &text(&self.data()),
+                    "--ready-file",
+                    &text(&self.path(".ready")),
+                ]);
+                add(&["--http", &self.http(), "--gossip", &self.gossip()]);
+                add(&["--join", &others(GOSSIP_PORT, "", false)]);
+                if self.launch.has_certificates {
+                    add(&["--cluster-tls", &text(&self.path(".tls"))]);
+                }
+            }
+        }
+        arguments
+    }
+
+    /// Starts the process, and waits until a node is ready.
+    pub(super) fn start(&self) -> Outcome<()> {
+        let ready = self.path(".ready");
+        let _ = fs::remove_file(&ready);
+        let log = self.path(".log");
+        let log = OpenOptions::new().append(true).create(true).open(&log);
+        let log = log.map_err(|e| format!("{}: {e}", self.name()))?;
+        let mut command = self.launch.world.command(self.place, &self.launch.program);
+        command
+            .args(self.arguments())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
+        *self.child() = Some(child);
+        if !self.role.is_node() {
+            return Ok(());
+        }
+        let what = format!("{} is ready", self.name());
+        wait_within(PROCESS_DEADLINE, &what, || {
+            ready.exists() || self.death().is_some()
+        })?;
+        match self.death() {
+            Some(status) => Err(format!(
+                "{} ended before it was ready: {status}",
+                self.name()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it ended, if it did so by itself.
+    pub(super) fn death(&self) -> Option<ExitStatus> {
+        let mut child = self.child();
+        child
+            .as_mut()
+            .and_then(|child| child.try_wait().ok().flatten())
+    }
+
+    /// Sends a signal.
+    pub(super) fn signal(&self, name: &str) -> Outcome<()> {
+        match &*self.child() {
+            Some(child) => signal(name, child.id()),
+            None => Err(format!("{} is not running", self.name())),
+        }
+    }
+
+    /// SIGKILL, and waits until it is gone.
+    pub(super) fn kill(&self) {
+        if let Some(mut child) = self.child().take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Waits until it has ended after SIGTERM; one that does not, or with a failure, is an error.
+    pub(super) fn wait_for_end(&self) -> Outcome<()> {
+        let what = format!("{} has ended", self.name());
+        wait_within(PROCESS_DEADLINE, &what, || self.death().is_some())?;
+        let status = self.death();
+        *self.child() = None;
+        match status {
+            Some(status) if status.success() => Ok(()),
+            other => Err(format!(
+                "{} ended with {other:?} after SIGTERM",
+                self.name()
+            )),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
