@@ -459,6 +459,15 @@ impl Nodes for Member {
         others.map(|(node, _)| node).collect()
     }
 
+    fn unmet(&self) -> Vec<String> {
+        if !self.others().is_empty() {
+            return Vec::new();
+        }
+        // One list may be given to all nodes, each of which is in it.
+        let others = self.join.iter().filter(|to| **to != self.advertise);
+        others.map(SocketAddr::to_string).collect()
+    }
+
     fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
         Ok(self.fetch(node)?)
     }

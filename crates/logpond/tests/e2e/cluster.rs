@@ -481,6 +481,26 @@ fn a_batch_that_is_sent_again_to_another_node_is_there_once() {
 }
 
 #[test]
+fn a_node_that_has_met_nobody_does_not_claim_to_know_all() {
+    let scratch = Scratch::new("cluster-unmet").unwrap();
+    // A node that hears nobody: its address is taken, and nobody answers there.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let data = scratch.path().join("node-0");
+    let extra = ["--gossip", "127.0.0.1:0", "--join", &address];
+    let pond = Pond::start(program(), &data, &extra).unwrap();
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
+    let (rows, trailer) = lines(&pond, &all);
+    assert!(rows.is_empty());
+    assert_eq!(trailer["complete"], false, "{trailer}");
+    let missing = trailer["missing"][0].as_str().unwrap();
+    assert!(missing.contains(&address), "{trailer}");
+    // One that was told of nobody is the first of its cluster.
+    let first = node(&scratch, 1, None).unwrap();
+    assert_eq!(complete(&first, &all).len(), 0);
+}
+
+#[test]
 fn a_node_takes_nothing_that_nobody_else_could_know_of() {
     let scratch = Scratch::new("cluster-alone").unwrap();
     let first = node(&scratch, 0, None).unwrap();

@@ -23,6 +23,8 @@ type Inventory = Result<Arc<Indexed>, Unreachable>;
 pub(super) struct Gathered<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) target: Target,
+    /// Where others should be, if none was ever met: what they hold is unknown.
+    unmet: Vec<String>,
     state: RefCell<State>,
 }
 
@@ -90,6 +92,8 @@ impl<'a> Gathered<'a> {
     /// Asks all nodes at once what they hold; those that were heard of from them, too.
     pub(super) fn new(cluster: &'a Cluster) -> Gathered<'a> {
         let nodes = &*cluster.nodes;
+        // Asked first: who is met meanwhile may not be asked any more.
+        let unmet = nodes.unmet();
         let mut answered = BTreeMap::new();
         let mut silent = Vec::new();
         for _ in 0..ROUNDS_MAX {
@@ -115,6 +119,7 @@ impl<'a> Gathered<'a> {
         Gathered {
             cluster,
             target,
+            unmet,
             state: RefCell::new(State {
                 answered,
                 silent,
@@ -200,6 +205,12 @@ impl<'a> Gathered<'a> {
         }
         for node in &completeness.hiding {
             trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
+        }
+        if !self.unmet.is_empty() {
+            let addresses = self.unmet.join(", ");
+            trailer.miss(format_args!(
+                "what other nodes hold: none was met at {addresses} yet"
+            ));
         }
         for tail in &completeness.lost {
             trailer.lost.push(format!("{}: {tail}", name(tail.node)));
