@@ -152,8 +152,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
             // The seed may have been drawn from the clock.
             let (seed, program) = (settings.seed.to_string(), program.display().to_string());
             let known = ["--seed".to_owned(), seed, "--program".to_owned(), program];
-            let why = world::enter(&[arguments, &known].concat());
-            world::say_that_it_is_not_isolated(&why);
+            match world::enter(&[arguments, &known].concat()) {
+                // The other process has said everything.
+                Ok(status) if status.success() => return Ok(()),
+                Ok(status) => return Err(format!("the torture failed: {status}")),
+                Err(why) => world::say_that_it_is_not_isolated(&why),
+            }
             World::Loopback
         }
     };

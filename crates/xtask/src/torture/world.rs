@@ -10,9 +10,8 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use super::history::Place;
 use crate::run::{Outcome, output};
@@ -49,9 +48,9 @@ fn ways() -> [&'static [&'static str]; 2] {
     ]
 }
 
-/// Starts this program again in namespaces of its own and never returns, or says why that cannot
-/// be. Given arguments are passed on, with [`INSIDE`].
-pub(super) fn enter(arguments: &[String]) -> String {
+/// Runs this program again in namespaces of its own, to its end, or says why that cannot be. Given
+/// arguments are passed on, with [`INSIDE`].
+pub(super) fn enter(arguments: &[String]) -> Result<ExitStatus, String> {
     let mut why = String::new();
     for way in ways() {
         let mut probe = Command::new("unshare");
@@ -59,16 +58,13 @@ pub(super) fn enter(arguments: &[String]) -> String {
             why = error;
             continue;
         }
-        let program = match env::current_exe() {
-            Ok(program) => program,
-            Err(error) => return format!("this program is not there: {error}"),
-        };
+        let program = env::current_exe().map_err(|e| format!("this program is not there: {e}"))?;
         let mut command = Command::new("unshare");
         command.args(way).arg("--").arg(program);
-        let error = command.arg("torture").args(arguments).arg(INSIDE).exec();
-        why = format!("unshare: {error}");
+        command.arg("torture").args(arguments).arg(INSIDE);
+        return command.status().map_err(|e| format!("unshare: {e}"));
     }
-    why
+    Err(why)
 }
 
 fn ip(arguments: &str) -> Outcome<()> {
