@@ -66,6 +66,10 @@ impl Start {
     }
 }
 
+/// Records of a frame between two looks at whether anybody waits still, and whether they should hear
+/// that the work goes on: a frame may have thousands, and a slow machine takes a while for each.
+const CHECK_ROWS: usize = 64;
+
 /// One reading of the journal.
 pub(super) struct Pass<'a> {
     pub(super) view: &'a View,
@@ -122,6 +126,10 @@ impl Pass<'_> {
                     let skips = !may_match(frame.payload());
                     let last = frame.count().saturating_sub(1);
                     for (index, entry) in frame.entries().enumerate() {
+                        if index % CHECK_ROWS == CHECK_ROWS - 1 {
+                            let (bytes, rows) = (self.trailer.bytes_scanned, self.trailer.rows);
+                            self.progress.step(bytes, rows, self.out)?;
+                        }
                         // The last record of a skipped frame still tells how new the data is.
                         if index < last && (skips || !may_match(entry.raw)) {
                             continue;
