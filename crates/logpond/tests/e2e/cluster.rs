@@ -11,7 +11,7 @@ use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, signal, wait_until};
 use crate::surroundings::program;
 
 /// Records of each node.
-const RECORDS: usize = 400;
+pub(crate) const RECORDS: usize = 400;
 
 /// A record that is known by its time.
 fn record(number: usize) -> String {
@@ -30,7 +30,7 @@ fn records(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(record).collect()
 }
 
-fn push(pond: &Pond, body: &str) {
+pub(crate) fn push(pond: &Pond, body: &str) {
     let pushed = || pond.push("application/x-ndjson", body.as_bytes());
     let mut last = String::new();
     // Until another node knows of it, a node takes nothing.
@@ -43,7 +43,7 @@ fn push(pond: &Pond, body: &str) {
 }
 
 /// Starts a node that knows `join`.
-fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
+pub(crate) fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
     let data = scratch.path().join(format!("node-{number}"));
     let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
     let extra = [
@@ -58,7 +58,7 @@ fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Outcome<Pond> 
 }
 
 /// Three nodes, each with every third record.
-fn three(scratch: &Scratch) -> Vec<Pond> {
+pub(crate) fn three(scratch: &Scratch) -> Vec<Pond> {
     let first = node(scratch, 0, None).unwrap();
     let second = node(scratch, 1, Some(&first)).unwrap();
     let third = node(scratch, 2, Some(&second)).unwrap();
@@ -70,7 +70,7 @@ fn three(scratch: &Scratch) -> Vec<Pond> {
 }
 
 /// The lines of an answer without what differs from pond to pond, and its trailer.
-fn lines(pond: &Pond, target: &str) -> (Vec<Value>, Value) {
+pub(crate) fn lines(pond: &Pond, target: &str) -> (Vec<Value>, Value) {
     let text = pond.get(target).unwrap();
     let mut lines: Vec<Value> = text
         .lines()
@@ -86,7 +86,7 @@ fn lines(pond: &Pond, target: &str) -> (Vec<Value>, Value) {
 }
 
 /// Asks until the answer is complete: nodes that were started a moment ago find each other.
-fn complete(pond: &Pond, target: &str) -> Vec<Value> {
+pub(crate) fn complete(pond: &Pond, target: &str) -> Vec<Value> {
     let mut answer = (Vec::new(), Value::Null);
     wait_until("the answer is complete", || {
         answer = lines(pond, target);
@@ -227,7 +227,7 @@ fn a_stopped_node_holds_up_an_answer_for_a_bounded_time() {
 }
 
 /// Has a node close its journal, and waits until copies of everything are where they should be.
-fn hand_over(pond: &Pond) {
+pub(crate) fn hand_over(pond: &Pond) {
     let mut client = pond.client().unwrap();
     let response = client
         .send("POST", "/api/v1/compact?wait=true", &[], b"")

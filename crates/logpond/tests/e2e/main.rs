@@ -18,6 +18,7 @@ mod cluster;
 mod crash;
 mod damage;
 mod disk_full;
+mod failures;
 mod facts;
 mod forwarded;
 mod original;
