@@ -23,6 +23,9 @@ pub const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7650";
 /// How long a server may take to accept a connection; one that needs longer is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A longer URL is too long for some proxies; its parameters go into a body.
+const URL_BYTES_MAX: usize = 8 << 10;
+
 /// The longest error message that is read from a server.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 
@@ -77,9 +80,14 @@ impl Client {
         &self.address
     }
 
-    /// Asks; fails unless the server answers with success.
+    /// Asks a question, in the URL if it is short; fails unless the server answers with success.
     pub fn get(&self, path: &str, parameters: &Parameters) -> Result<Answer, ClientError> {
         let url = self.address.url(path, parameters);
+        if let Some((url, form)) = url.split_once('?').filter(|_| url.len() > URL_BYTES_MAX) {
+            let request = self.agent.post(url);
+            let request = request.header("content-type", "application/x-www-form-urlencoded");
+            return self.answer(request.send(form));
+        }
         self.answer(self.agent.get(url).call())
     }
 

@@ -46,6 +46,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+
     /// The order in which rows with these keys are read.
     pub fn compare(self, a: Key, b: Key) -> Ordering {
         match self {

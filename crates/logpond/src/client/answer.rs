@@ -37,6 +37,8 @@ pub struct Trailer {
     pub more: bool,
     /// Where the next page begins.
     pub cursor: Option<String>,
+    /// Where a follower may go on.
+    pub position: Option<String>,
 }
 
 /// How far the server is.
@@ -60,6 +62,10 @@ pub enum Item<'a> {
     Gap,
     /// How far the server is.
     Progress(Progress),
+    /// Where a follower may go on after all that came so far.
+    Position(String),
+    /// Something that people who follow should know.
+    Notice(String),
     /// The end.
     Trailer(Trailer),
 }
@@ -103,6 +109,24 @@ impl Answer {
                 _progress: Progress,
             }
             return parse::<Line>(line).map(|line| Item::Progress(line._progress));
+        }
+        if line.starts_with(b"{\"_position\"") {
+            #[derive(Deserialize)]
+            struct Line {
+                _position: String,
+            }
+            return parse::<Line>(line).map(|line| Item::Position(line._position));
+        }
+        if line.starts_with(b"{\"_notice\"") {
+            #[derive(Deserialize)]
+            struct Notice {
+                message: String,
+            }
+            #[derive(Deserialize)]
+            struct Line {
+                _notice: Notice,
+            }
+            return parse::<Line>(line).map(|line| Item::Notice(line._notice.message));
         }
         if line.starts_with(b"{\"_trailer\"") {
             #[derive(Deserialize)]

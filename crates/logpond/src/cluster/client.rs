@@ -16,7 +16,7 @@ use logpond_segment::batches::BatchSet;
 use super::registry_file;
 use super::server::{
     FROM, HASH, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_ORIGINALS,
-    PATH_QUESTION, PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
+    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
 };
 use crate::net::tls::ClusterTls;
 
@@ -253,9 +253,10 @@ impl Client {
     pub(super) fn ask(
         &self,
         to: SocketAddr,
+        path: &str,
         question: &[u8],
     ) -> Result<Box<dyn Read + Send>, PeerError> {
-        let request = self.streaming(self.agent().post(self.url(to, PATH_QUESTION)));
+        let request = self.streaming(self.agent().post(self.url(to, path)));
         let response = check(request.send(question)?)?;
         Ok(stream(response))
     }

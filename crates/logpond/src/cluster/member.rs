@@ -22,7 +22,7 @@ use logpond_segment::sources::SourceSet;
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError};
 use super::gossip::{self, Gossip};
 use super::registry_file::RegistryFile;
-use super::server::Report;
+use super::server::{PATH_FOLLOW, PATH_QUESTION, Report};
 use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
 use crate::ingest::Births;
@@ -474,7 +474,12 @@ impl Nodes for Member {
 
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {
         let (address, _) = self.reach(node)?;
-        Ok(self.client.ask(address, question)?)
+        Ok(self.client.ask(address, PATH_QUESTION, question)?)
+    }
+
+    fn follow(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {
+        let (address, _) = self.reach(node)?;
+        Ok(self.client.ask(address, PATH_FOLLOW, question)?)
     }
 
     fn originals(&self, node: NodeId, wanted: &BatchSet) -> Result<BatchSet, Unreachable> {

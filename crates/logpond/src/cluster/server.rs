@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::registry_file;
 use super::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
-use crate::http::{self, ApiError, Body, Kind, QueryThreads};
+use crate::http::{self, ApiError, Body, Kind, QUERIES_MAX, QueryThreads};
 use crate::net;
 use crate::net::tls::ClusterTls;
 use crate::query::{Nodes, Output, Pond};
@@ -38,6 +38,8 @@ pub(super) const PATH_REGISTRY: &str = "/cluster/v1/registry";
 pub(super) const PATH_INVENTORY: &str = "/cluster/v1/inventory";
 /// A question about a share of it.
 pub(super) const PATH_QUESTION: &str = "/cluster/v1/question";
+/// A question whose answer goes on with what the node takes in.
+pub(super) const PATH_FOLLOW: &str = "/cluster/v1/follow";
 
 /// Journal files for a store.
 pub(super) const PATH_CLAIM: &str = "/cluster/v1/claim";
@@ -79,6 +81,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of all bodies at a time.
 const BODIES_BYTES_MAX: usize = 64 << 20;
 
+/// Followers of other nodes at a time, apart from their questions, which must not wait for them:
+/// those of eight nodes that each serve as many as they may.
+const FOLLOWERS_MAX: usize = 8 * QUERIES_MAX;
+
 const BYTES: &str = "application/octet-stream";
 
 /// What became of a claim.
@@ -116,6 +122,7 @@ pub struct Service {
     pond: Arc<Pond>,
     mail: Mail,
     threads: QueryThreads,
+    followers: QueryThreads,
     bodies: Arc<Semaphore>,
 }
 
@@ -133,7 +140,8 @@ impl Service {
             handoff,
             pond,
             mail,
-            threads: QueryThreads::new("lp-peer", metrics, shutdown),
+            threads: QueryThreads::new("lp-peer", QUERIES_MAX, metrics.clone(), shutdown.clone()),
+            followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         }
     }
@@ -188,7 +196,8 @@ async fn route(
             service.message(request, bytes_max, learn).await
         }
         (&Method::GET, PATH_INVENTORY) => inventory(service, &request).await,
-        (&Method::POST, PATH_QUESTION) => question(service, request).await,
+        (&Method::POST, PATH_QUESTION) => question(service, &service.threads, request).await,
+        (&Method::POST, PATH_FOLLOW) => question(service, &service.followers, request).await,
         (&Method::POST, PATH_ORIGINALS) => {
             service.message(request, MESSAGE_BYTES_MAX, originals).await
         }
@@ -290,6 +299,7 @@ async fn inventory(
 
 async fn question(
     service: &Arc<Service>,
+    threads: &QueryThreads,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     let body = request.into_body();
@@ -300,7 +310,7 @@ async fn question(
         question.map_err(malformed)
     };
     let run = move |question, mut out: Output| pond.answer_node(&question, &mut out);
-    service.threads.spawn(prepare, run).await
+    threads.spawn(prepare, run).await
 }
 
 fn originals(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {

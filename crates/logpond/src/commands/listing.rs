@@ -15,7 +15,8 @@ pub(super) fn rows(mut answer: Answer) -> Result<(Vec<serde_json::Value>, Traile
     loop {
         match answer.next_item()? {
             Item::Row(line) if rows.len() < ROWS_MAX => rows.push(serde_json::from_slice(line)?),
-            Item::Row(_) | Item::Gap | Item::Progress(_) => {}
+            Item::Notice(notice) => note(&notice),
+            Item::Row(_) | Item::Gap | Item::Progress(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => return Ok((rows, trailer)),
         }
     }
@@ -32,7 +33,8 @@ pub(super) fn print_lines(mut answer: Answer) -> Result<(u64, Trailer), Failure>
                 out.write_all(b"\n")?;
                 count += 1;
             }
-            Item::Gap | Item::Progress(_) => {}
+            Item::Notice(notice) => note(&notice),
+            Item::Gap | Item::Progress(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => {
                 out.flush()?;
                 return Ok((count, trailer));

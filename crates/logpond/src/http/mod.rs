@@ -110,7 +110,7 @@ impl App {
             ingest,
             engine,
             store,
-            threads: QueryThreads::new("lp-query", metrics.clone(), shutdown.clone()),
+            threads: QueryThreads::new("lp-query", QUERIES_MAX, metrics.clone(), shutdown.clone()),
             metrics,
             shutdown,
             line_bytes_max,

@@ -10,10 +10,12 @@ use super::error::ApiError;
 use super::params::Params;
 use super::rows;
 use crate::clock;
-use crate::query::{CONTEXT_ROWS_MAX, Direction, Output, RowParts, Search, parse_cursor};
+use crate::query::{
+    CONTEXT_ROWS_MAX, Direction, Output, Positions, RowParts, Search, parse_cursor,
+};
 
 /// Parameters of a query; the first are those of every query.
-pub(super) const PARAMS: [&str; 12] = [
+pub(super) const PARAMS: [&str; 14] = [
     "q",
     "from",
     "to",
@@ -21,6 +23,8 @@ pub(super) const PARAMS: [&str; 12] = [
     "direction",
     "cursor",
     "follow",
+    "position",
+    "positions",
     "before",
     "after",
     "count",
@@ -50,12 +54,20 @@ fn search(params: &Params) -> Result<Search, ApiError> {
     search.behind =
         behind.map_err(|e| ApiError::bad_request(format!("parameter 'cursor': {e}")))?;
     search.is_followed = params.flag("follow", false)?;
+    search.positions = position(params)?;
+    search.wants_positions = params.flag("positions", false)?;
     search.rows_before = before as usize;
     search.rows_after = after as usize;
     search.is_count = params.flag("count", false)?;
     search.wants_progress = params.flag("progress", false)?;
     search.parts = parts(params)?;
     Ok(search)
+}
+
+fn position(params: &Params) -> Result<Option<Positions>, ApiError> {
+    let text = params.one("position")?.filter(|text| !text.is_empty());
+    let positions = text.map(Positions::from_text).transpose();
+    positions.map_err(|e| ApiError::bad_request(format!("parameter 'position': {e}")))
 }
 
 fn direction(params: &Params) -> Result<Direction, ApiError> {

@@ -33,6 +33,7 @@ pub(super) const SCOPE_PARAMS: [&str; 3] = ["q", "from", "to"];
 #[derive(Clone)]
 pub struct QueryThreads {
     name: &'static str,
+    count_max: usize,
     /// Numbers of threads that do not exist now, the smallest last.
     free: Arc<Mutex<Vec<usize>>>,
     metrics: Arc<Metrics>,
@@ -58,11 +59,17 @@ impl Drop for Slot {
 }
 
 impl QueryThreads {
-    /// Threads whose names begin so.
-    pub fn new(name: &'static str, metrics: Arc<Metrics>, shutdown: Shutdown) -> QueryThreads {
-        let free = Arc::new(Mutex::new((0..QUERIES_MAX).rev().collect()));
+    /// Threads whose names begin so, at most so many.
+    pub fn new(
+        name: &'static str,
+        count_max: usize,
+        metrics: Arc<Metrics>,
+        shutdown: Shutdown,
+    ) -> QueryThreads {
+        let free = Arc::new(Mutex::new((0..count_max).rev().collect()));
         QueryThreads {
             name,
+            count_max,
             free,
             metrics,
             shutdown,
@@ -77,7 +84,7 @@ impl QueryThreads {
                 threads: self.clone(),
             }),
             None => {
-                let message = format!("{QUERIES_MAX} queries are running; try again later");
+                let message = format!("{} queries are running; try again later", self.count_max);
                 Err(ApiError::new(Kind::TooManyQueries, message))
             }
         }

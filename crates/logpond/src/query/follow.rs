@@ -18,19 +18,23 @@ use super::pond::Pond;
 use super::{QueryError, Search, Trailer, encode, retries};
 
 /// How often a follower without news looks whether anybody still listens.
-const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A file and how far it was read.
-struct Tail {
-    source: SourceId,
-    path: String,
-    file: Arc<dyn ReadAt>,
-    offset: u64,
+pub(super) struct Tail {
+    pub(super) source: SourceId,
+    pub(super) path: String,
+    pub(super) file: Arc<dyn ReadAt>,
+    pub(super) offset: u64,
 }
 
 impl Tail {
     /// How far the file may be read now: never beyond what was synced.
-    fn find_end(&mut self, snapshot: &Snapshot, disk: &dyn Disk) -> Result<u64, QueryError> {
+    pub(super) fn find_end(
+        &mut self,
+        snapshot: &Snapshot,
+        disk: &dyn Disk,
+    ) -> Result<u64, QueryError> {
         if let Some(open) = snapshot.open.iter().find(|o| o.source == self.source) {
             return Ok(open.synced_bytes);
         }
@@ -54,7 +58,8 @@ impl Tail {
         Err(QueryError::Disk(format!("{path}: {what}")))
     }
 
-    fn up_to(&self, limit: u64) -> Result<JournalFile, QueryError> {
+    /// The file as if it ended there.
+    pub(super) fn up_to(&self, limit: u64) -> Result<JournalFile, QueryError> {
         let state = OpenState {
             path: self.path.clone(),
             source: self.source,

@@ -9,8 +9,9 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::order::Key;
+use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -44,6 +45,8 @@ const ALIVE_TAG: u8 = b'a';
 const RECEIPT: u8 = b'e';
 const GONE: u8 = b'g';
 const FAILED: u8 = b'f';
+const BLOCK: u8 = b'b';
+const PASSED: u8 = b'p';
 
 /// What a node has counted.
 #[derive(Debug, Default, PartialEq)]
@@ -52,6 +55,28 @@ pub(super) struct Receipt {
     pub(super) sources: SourceSet,
     /// What it has counted and could not read.
     pub(super) trailer: Trailer,
+}
+
+/// What the rows of a follower's answer up to the next block have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Where they are.
+    pub(super) source: SourceId,
+    /// The epoch and sequence of their batch, if their producer named it.
+    pub(super) batch: Option<(u128, u64)>,
+}
+
+/// How far a node has read its journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// Files that grow: of each the last row.
+    pub(super) growing: Vec<(SourceId, Id)>,
+    /// Files that were read to their end.
+    pub(super) done: SourceSet,
+    /// What could not be read, in words.
+    pub(super) missing: Vec<String>,
+    /// Of what a follower has read, the batches as they were first sent.
+    pub(super) batches: BatchSet,
 }
 
 /// A part of a node's answer.
@@ -63,6 +88,10 @@ pub(super) enum Frame {
     Table(Vec<u8>),
     /// Where context lies; `None` is everywhere.
     Ranges(Option<Vec<TimeRange>>),
+    /// What the following rows have in common.
+    Block(Block),
+    /// How far the journal is read; of rows in order, how far it was read when the answer began.
+    Passed(Passed),
     /// The end of an answer.
     Receipt(Box<Receipt>),
     /// The node does not have what it was asked to read, or no longer.
@@ -114,6 +143,62 @@ pub(super) fn write_ranges(
     write(out, RANGES, |payload| payload.extend_from_slice(&message))
 }
 
+fn encode_source(source: SourceId, message: &mut Encoder) {
+    message.wide(source.incarnation.0);
+    message.number(source.sequence);
+}
+
+fn decode_source(from: &mut Decoder<'_>) -> Result<SourceId, DecodeError> {
+    Ok(SourceId {
+        incarnation: Incarnation(from.wide("a source")?),
+        sequence: from.number("a source")?,
+    })
+}
+
+/// Says where the following rows are.
+pub(super) fn write_block(block: &Block, out: &mut Output) -> Result<(), Cancelled> {
+    let mut message = Encoder::default();
+    encode_source(block.source, &mut message);
+    message.flag(block.batch.is_some());
+    let (epoch, sequence) = block.batch.unwrap_or_default();
+    message.wide(epoch);
+    message.number(sequence);
+    let message = message.finish();
+    write(out, BLOCK, |payload| payload.extend_from_slice(&message))
+}
+
+/// Says how far the journal is read.
+pub(super) fn write_passed(passed: &Passed, out: &mut Output) -> Result<(), Cancelled> {
+    let mut message = Encoder::default();
+    message.count(passed.growing.len());
+    for (source, last) in &passed.growing {
+        encode_source(*source, &mut message);
+        message.wide(last.0);
+    }
+    message.sources(&passed.done);
+    encode_texts(&passed.missing, &mut message);
+    message.bytes(&passed.batches.to_bytes());
+    let message = message.finish();
+    write(out, PASSED, |payload| payload.extend_from_slice(&message))
+}
+
+fn encode_texts(texts: &[String], message: &mut Encoder) {
+    message.count(texts.len());
+    for what in texts {
+        let end = what.floor_char_boundary(MISSING_BYTES_MAX);
+        message.bytes(&what.as_bytes()[..end]);
+    }
+}
+
+fn decode_texts(from: &mut Decoder<'_>) -> Result<Vec<String>, DecodeError> {
+    let mut texts = Vec::new();
+    for _ in 0..from.count(1, "what is missing")?.min(MISSING_MAX) {
+        let what = from.text(MISSING_BYTES_MAX, "what is missing")?;
+        texts.push(what.to_owned());
+    }
+    Ok(texts)
+}
+
 /// Says that there is nothing to say.
 pub(super) fn write_alive(out: &mut Output) -> Result<(), Cancelled> {
     write(out, ALIVE_TAG, |_| ())?;
@@ -142,11 +227,7 @@ pub(super) fn write_receipt(receipt: &Receipt, out: &mut Output) -> Result<(), C
     message.number(trailer.rows);
     message.number(trailer.bytes_scanned);
     message.number(trailer.missing_count);
-    message.count(trailer.missing.len());
-    for what in &trailer.missing {
-        let end = what.floor_char_boundary(MISSING_BYTES_MAX);
-        message.bytes(&what.as_bytes()[..end]);
-    }
+    encode_texts(&trailer.missing, &mut message);
     message.flag(trailer.newest.is_some());
     message.time(trailer.newest.unwrap_or(Timestamp::MIN));
     let message = message.finish();
@@ -210,6 +291,8 @@ fn parse(tag: u8, mut payload: Vec<u8>) -> io::Result<Frame> {
         TABLE => Frame::Table(payload),
         RANGES => Frame::Ranges(parse_ranges(&payload).map_err(decoded)?),
         RECEIPT => Frame::Receipt(Box::new(parse_receipt(&payload).map_err(decoded)?)),
+        BLOCK => Frame::Block(parse_block(&payload).map_err(decoded)?),
+        PASSED => Frame::Passed(parse_passed(&payload).map_err(decoded)?),
         GONE => Frame::Gone,
         FAILED => Frame::Failed(String::from_utf8_lossy(&payload).into_owned()),
         _ => return Err(malformed("a frame of an unknown kind")),
@@ -230,6 +313,31 @@ fn parse_ranges(payload: &[u8]) -> Result<Option<Vec<TimeRange>>, DecodeError> {
     Ok(is_bounded.then_some(ranges))
 }
 
+fn parse_block(payload: &[u8]) -> Result<Block, DecodeError> {
+    let mut from = Decoder::bare(payload);
+    let source = decode_source(&mut from)?;
+    let is_named = from.flag("a batch")?;
+    let batch = (from.wide("a batch")?, from.number("a batch")?);
+    from.finish()?;
+    let batch = is_named.then_some(batch);
+    Ok(Block { source, batch })
+}
+
+fn parse_passed(payload: &[u8]) -> Result<Passed, DecodeError> {
+    let mut from = Decoder::bare(payload);
+    let mut passed = Passed::default();
+    for _ in 0..from.count(33, "the files that grow")? {
+        let source = decode_source(&mut from)?;
+        passed.growing.push((source, Id(from.wide("a row")?)));
+    }
+    passed.done = from.sources("the files that were read")?;
+    passed.missing = decode_texts(&mut from)?;
+    let batches = from.bytes(FRAME_BYTES_MAX as usize, "the batches")?;
+    passed.batches = BatchSet::from_bytes(batches)?;
+    from.finish()?;
+    Ok(passed)
+}
+
 fn parse_receipt(payload: &[u8]) -> Result<Receipt, DecodeError> {
     let mut from = Decoder::new(payload, VERSION)?;
     let sources = from.sources("the receipt")?;
@@ -239,10 +347,7 @@ fn parse_receipt(payload: &[u8]) -> Result<Receipt, DecodeError> {
         missing_count: from.number("what is missing")?,
         ..Trailer::default()
     };
-    for _ in 0..from.count(1, "what is missing")?.min(MISSING_MAX) {
-        let what = from.text(MISSING_BYTES_MAX, "what is missing")?;
-        trailer.missing.push(what.to_owned());
-    }
+    trailer.missing = decode_texts(&mut from)?;
     let has_newest = from.flag("the newest time")?;
     let newest = from.time("the newest time")?;
     trailer.newest = has_newest.then_some(newest);
@@ -255,7 +360,6 @@ fn parse_receipt(payload: &[u8]) -> Result<Receipt, DecodeError> {
 mod tests {
     use super::*;
     use crate::shutdown;
-    use logpond_record::{Incarnation, SourceId};
 
     fn sent(write: impl FnOnce(&mut Output)) -> Vec<u8> {
         let (_stopper, shutdown) = shutdown::pair();
@@ -293,17 +397,29 @@ mod tests {
             trailer,
         };
         let ranges = vec![TimeRange::ALL];
+        let batch = Some((9, 4));
+        let block = Block { source, batch };
+        let passed = Passed {
+            growing: vec![(source, Id(77))],
+            done: SourceSet::from_iter([source]),
+            missing: vec!["a page".to_owned()],
+            batches: BatchSet::from_iter([(9, 4)]),
+        };
         let bytes = sent(|out| {
             write_row(&row, out).unwrap();
             write_alive(out).unwrap();
             write_ranges(Some(&ranges), out).unwrap();
             write_ranges(None, out).unwrap();
+            write_block(&block, out).unwrap();
+            write_passed(&passed, out).unwrap();
             write_receipt(&receipt, out).unwrap();
         });
         let mut frames = Frames::new(&bytes[..]);
         assert_eq!(frames.next().unwrap(), Frame::Row(row));
         assert_eq!(frames.next().unwrap(), Frame::Ranges(Some(ranges)));
         assert_eq!(frames.next().unwrap(), Frame::Ranges(None));
+        assert_eq!(frames.next().unwrap(), Frame::Block(block));
+        assert_eq!(frames.next().unwrap(), Frame::Passed(passed));
         assert_eq!(frames.next().unwrap(), Frame::Receipt(Box::new(receipt)));
         assert!(frames.next().is_err(), "nothing follows");
     }

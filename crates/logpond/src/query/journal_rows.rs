@@ -13,6 +13,7 @@ use logpond_search::order::{Direction, Key};
 use logpond_segment::journal::JournalFile;
 
 use super::output::Output;
+use super::positions::Region;
 use super::progress::Progress;
 use super::view::View;
 use super::window::{WINDOW_BYTES_MAX, Window, is_before};
@@ -44,6 +45,8 @@ pub(super) struct Start {
     pub(super) behind: Option<Key>,
     /// A follower that comes back has seen everything that arrived before its last record.
     arrived_after: Option<Id>,
+    /// What was shown already.
+    shown: Vec<Region>,
 }
 
 impl Start {
@@ -56,6 +59,7 @@ impl Start {
             direction: search.direction,
             behind,
             arrived_after,
+            shown: search.shown.clone(),
         }
     }
 
@@ -63,12 +67,13 @@ impl Start {
         self.behind
             .is_none_or(|behind| is_before(self.direction, behind, key))
             && self.arrived_after.is_none_or(|id| key.id > id)
+            && !self.shown.iter().any(|region| region.contains(key))
     }
 }
 
 /// Records of a frame between two looks at whether anybody waits still, and whether they should hear
 /// that the work goes on: a frame may have thousands, and a slow machine takes a while for each.
-const CHECK_ROWS: usize = 64;
+pub(super) const CHECK_ROWS: usize = 64;
 
 /// One reading of the journal.
 pub(super) struct Pass<'a> {

@@ -25,6 +25,8 @@ mod pond;
 mod question;
 mod frames;
 mod node;
+mod node_follow;
+mod positions;
 mod scatter;
 mod output;
 mod request;
@@ -41,6 +43,7 @@ pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
 pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
 pub use pond::Pond;
+pub use positions::{PositionError, Positions};
 pub use question::{Question, QuestionError};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 pub use retries::{copies, originals};
@@ -153,6 +156,8 @@ pub struct Trailer {
     pub has_more: bool,
     /// Where the next page begins.
     pub cursor: Option<Key>,
+    /// Where a follower may go on, if that was asked for.
+    pub position: Option<String>,
     /// Whether the reader went away or the process stopped before the end.
     pub is_cancelled: bool,
 }
@@ -233,6 +238,9 @@ impl Trailer {
         }
         if let Some(cursor) = self.cursor {
             trailer["cursor"] = cursor_text(cursor).into();
+        }
+        if let Some(position) = &self.position {
+            trailer["position"] = position.as_str().into();
         }
         serde_json::json!({ "_trailer": trailer })
     }

@@ -1,15 +1,18 @@
 //! Answers another node's question about a share of what this node holds.
 
 use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_segment::batches::BatchSet;
+use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::Encoder;
 
-use super::frames::{self, Receipt};
+use super::frames::{self, Passed, Receipt};
+use super::node_follow::NodeFollower;
 use super::output::{Cancelled, Output};
 use super::pond::{Look, Pond};
 use super::question::{self, Kind, Question, QuestionError};
 use super::reads::{Reads, Table, TableKind};
 use super::view::View;
-use super::{QueryError, Scope, Search, Trailer};
+use super::{QueryError, Scope, Search, Trailer, retries};
 
 impl Pond {
     /// Reads a question of another node.
@@ -29,6 +32,10 @@ impl Pond {
     }
 
     fn answer_question(&self, question: &Question, out: &mut Output) -> Result<(), Cancelled> {
+        if let Kind::Follow(search, positions) = &question.kind {
+            let positions = positions.clone();
+            return NodeFollower::new(self, search, positions).run(out);
+        }
         let view = View::of_share(&*self.disk, &self.visible, &self.live, &question.share);
         let view = match view {
             Ok(Some(view)) => view,
@@ -37,6 +44,10 @@ impl Pond {
         };
         // All files are open: from here on nobody can take them away.
         frames::write_alive(out)?;
+        if let Kind::Rows(search) = &question.kind {
+            let journal = &question.share.journal;
+            frames::write_passed(&growing(&view, journal, search.wants_positions), out)?;
+        }
         let look = Look {
             pond: self,
             view,
@@ -86,6 +97,22 @@ fn answer(
         Kind::Table(scope, TableKind::Fields) => {
             table(look, scope, &FieldStats::new(), out, trailer)
         }
+        // It has no end that a receipt could tell of.
+        Kind::Follow(..) => Ok(()),
+    }
+}
+
+/// How far files that grow are read: whoever follows goes on there.
+fn growing(view: &View, sources: &SourceSet, is_followed: bool) -> Passed {
+    let open = view.snapshot.open.iter();
+    let read = open.filter(|file| sources.contains(file.source));
+    Passed {
+        growing: read.map(|file| (file.source, file.summary.last)).collect(),
+        batches: match is_followed {
+            true => retries::originals_in(view, sources),
+            false => BatchSet::default(),
+        },
+        ..Passed::default()
     }
 }
 

@@ -72,6 +72,11 @@ impl Pond {
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<(), QueryError> {
+        if search.positions.is_some() {
+            return Err(QueryError::Unsupported(
+                "a node alone has no positions; go on with the cursor of the last row",
+            ));
+        }
         let look = self.look()?;
         look.view.note_missing(trailer);
         if search.is_count {

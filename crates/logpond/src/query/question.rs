@@ -10,6 +10,7 @@ use logpond_search::SyntaxError;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use super::positions::{self, Positions};
 use super::reads::TableKind;
 use super::{RowParts, Scope, Search};
 
@@ -32,6 +33,8 @@ pub(super) enum Kind {
     Surroundings(Box<Search>, Vec<Timestamp>),
     /// A table.
     Table(Box<Scope>, TableKind),
+    /// What the journal has beyond these positions and gets from now on; the share is empty.
+    Follow(Box<Search>, Positions),
 }
 
 /// A question to a node: what to read, and how.
@@ -72,6 +75,7 @@ pub(super) enum Asked<'a> {
     Count(&'a Search),
     Surroundings(&'a Search, &'a [Timestamp]),
     Table(&'a Scope, TableKind),
+    Follow(&'a Search, &'a Positions),
 }
 
 /// The question as a message.
@@ -98,6 +102,11 @@ pub(super) fn encode(share: &Share, asked: &Asked<'_>) -> Vec<u8> {
             encode_scope(scope, &mut out);
             encode_table(kind, &mut out);
         }
+        Asked::Follow(search, positions) => {
+            out.number(4);
+            encode_search(search, &mut out);
+            positions.encode(&mut out);
+        }
     }
     out.finish()
 }
@@ -118,6 +127,10 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
         3 => {
             let scope = Box::new(decode_scope(&mut from)?);
             Kind::Table(scope, decode_table(&mut from)?)
+        }
+        4 => {
+            let search = Box::new(decode_search(&mut from)?);
+            Kind::Follow(search, Positions::decode(&mut from)?)
         }
         _ => return Err(DecodeError::Malformed("the kind of question").into()),
     };
@@ -190,6 +203,8 @@ fn encode_search(search: &Search, out: &mut Encoder) {
         .within
         .iter()
         .for_each(|range| encode_range(*range, out));
+    positions::encode_regions(&search.shown, out);
+    out.flag(search.wants_positions);
 }
 
 fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
@@ -215,6 +230,8 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     for _ in 0..from.count(16, "the ranges")? {
         search.within.push(decode_range(from)?);
     }
+    search.shown = positions::decode_regions(from)?;
+    search.wants_positions = from.flag("whether positions are wanted")?;
     Ok(search)
 }
 
@@ -251,6 +268,7 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::positions::Region;
     use super::*;
     use logpond_record::{Incarnation, SourceId};
     use logpond_segment::sources::SourceSet;
@@ -284,6 +302,7 @@ mod tests {
         });
         (search.rows_before, search.rows_after) = (2, 300);
         search.parts.origin = true;
+        search.shown = vec![Region::arrived(Id(6))];
         search.narrowed(vec![range])
     }
 
@@ -319,6 +338,17 @@ mod tests {
             };
             assert_eq!(found, kind);
         }
+    }
+
+    #[test]
+    fn a_follower_comes_back() {
+        let mut positions = Positions::default();
+        positions.finish(&share().sources);
+        let bytes = encode(&Share::default(), &Asked::Follow(&search(), &positions));
+        let Kind::Follow(_, found) = decode(&bytes).unwrap().kind else {
+            panic!("another kind");
+        };
+        assert_eq!(found, positions);
     }
 
     #[test]

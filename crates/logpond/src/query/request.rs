@@ -8,6 +8,7 @@ use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
 
 use super::RowParts;
+use super::positions::{Positions, Region};
 
 /// Which records are meant.
 #[derive(Debug)]
@@ -78,6 +79,12 @@ pub struct Search {
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
     /// range of the scope.
     pub(super) within: Vec<TimeRange>,
+    /// What was shown already and is left out.
+    pub(super) shown: Vec<Region>,
+    /// Where a follower that comes back goes on; it gets no rows from before.
+    pub positions: Option<Positions>,
+    /// Whether the answer says where a follower may go on.
+    pub wants_positions: bool,
 }
 
 impl Search {
@@ -95,6 +102,9 @@ impl Search {
             wants_progress: false,
             parts: RowParts::default(),
             within: Vec::new(),
+            shown: Vec::new(),
+            positions: None,
+            wants_positions: false,
         }
     }
 
@@ -118,6 +128,8 @@ impl Search {
                 range: self.scope.range,
             },
             within,
+            shown: self.shown.clone(),
+            positions: None,
             ..*self
         }
     }

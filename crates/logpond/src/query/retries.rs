@@ -10,6 +10,7 @@ use logpond_segment::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
 use logpond_segment::journal::Snapshot;
 use logpond_segment::sources::SourceSet;
 
+use super::view::View;
 use crate::store::{LiveSegment, holds};
 
 /// The sources that are left out of every answer over these files.
@@ -54,6 +55,26 @@ pub fn originals(
         found.union_with(&held.intersection(wanted));
     }
     found
+}
+
+/// The most runs of batches that are said of what was read; of more none are said.
+const RUNS_MAX: usize = 65_536;
+
+/// The batches that a view's segments and these of its journal files hold as they were first sent.
+pub(super) fn originals_in(view: &View, sources: &SourceSet) -> BatchSet {
+    let mut found = BatchSet::default();
+    let read = journal(&view.snapshot).filter(|(source, _)| sources.contains(*source));
+    let in_journal = read.filter_map(|(_, batches)| batches.originals());
+    let segments = view.segments.iter();
+    let in_segments = segments.map(|viewed| &viewed.segment.file().manifest().batches);
+    in_journal
+        .chain(in_segments)
+        .for_each(|held| found.union_with(held));
+    let is_small = found.runs().nth(RUNS_MAX).is_none();
+    match is_small {
+        true => found,
+        false => BatchSet::default(),
+    }
 }
 
 fn is_original(

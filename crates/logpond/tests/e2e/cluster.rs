@@ -434,7 +434,7 @@ fn nodes_know_each_other_by_their_certificates() {
 }
 
 /// Sends a batch by its name.
-fn push_named(pond: &Pond, name: &str, body: &str) {
+pub(crate) fn push_named(pond: &Pond, name: &str, body: &str) {
     let headers = [("content-type", "text/plain"), ("logpond-batch", name)];
     let target = "/api/v1/push?durable=true";
     let mut client = pond.client().unwrap();

@@ -20,6 +20,7 @@ mod damage;
 mod disk_full;
 mod failures;
 mod facts;
+mod follow;
 mod forwarded;
 mod original;
 mod process;

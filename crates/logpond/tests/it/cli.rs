@@ -503,16 +503,59 @@ fn following_goes_on_after_a_lost_connection() {
     let lines: Vec<String> = out.lines().take(4).map(|line| line.unwrap()).collect();
     assert_eq!(lines, ["a", "b", "c", "d"]);
     let asked: Vec<String> = server.asked.iter().take(3).collect();
-    let cursor =
-        |id| format!("GET /api/v1/query?fields=raw&follow=true&cursor=2026-03-02T00%3A00%3A{id}");
+    let cursor = |id| {
+        format!(
+            "GET /api/v1/query?fields=raw&follow=true&positions=true&cursor=2026-03-02T00%3A00%3A{id}"
+        )
+    };
     assert_eq!(
         asked,
         [
-            "GET /api/v1/query?fields=raw&limit=10&direction=backward".to_string(),
+            "GET /api/v1/query?fields=raw&limit=10&direction=backward&positions=true".to_string(),
             cursor("02.000000000Z_01BBBBBBBBBBBBBBBBBBBBBBBB"),
             cursor("03.000000000Z_01CCCCCCCCCCCCCCCCCCCCCCCC"),
         ]
     );
+}
+
+#[test]
+fn following_a_cluster_goes_on_where_it_says() {
+    let row = |id: &str, text: &str| {
+        format!(
+            "{{\"_time\":\"2026-03-02T00:00:03.000000000Z\",\"_id\":\"{id}\",\"_msg\":\"{text}\"}}\n"
+        )
+    };
+    // An id that is less than the others is of another node.
+    let (c, d) = (
+        row("00CCCCCCCCCCCCCCCCCCCCCCCC", "c"),
+        row("01DDDDDDDDDDDDDDDDDDDDDDDD", "d"),
+    );
+    let notice =
+        "{\"_notice\":{\"answers\":false,\"message\":\"node 1 is away\",\"node\":\"1\"}}\n";
+    let lost = Answer {
+        is_whole: false,
+        ..ok(&format!("{notice}{c}{{\"_position\":\"p2\"}}\n{d}"))
+    };
+    let server = Server::start(vec![
+        ok(&format!("{ROWS}{}", trailer(",\"position\":\"p1\""))),
+        lost,
+        ok(&format!("{d}{}", row("00EEEEEEEEEEEEEEEEEEEEEEEE", "e"))),
+    ]);
+    let mut child = command(&["query", "--follow", "-o", "raw", "--addr", &server.url()])
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let _killed = Killed(child);
+    let lines: Vec<String> = out.lines().take(5).map(|line| line.unwrap()).collect();
+    assert_eq!(lines, ["a", "b", "c", "d", "e"]);
+    let mut said = String::new();
+    err.read_line(&mut said).unwrap();
+    assert_eq!(said, "-- node 1 is away --\n");
+    let asked: Vec<String> = server.asked.iter().take(3).collect();
+    let position =
+        |at| format!("GET /api/v1/query?fields=raw&follow=true&positions=true&position={at}");
+    assert_eq!(asked[1..], [position("p1"), position("p2")]);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct Summary {
     pub received_min: Timestamp,
     /// Latest receive time; [`Timestamp::MIN`] without rows.
     pub received_max: Timestamp,
+    /// The last row; [`Id::MIN`] without rows.
+    pub last: Id,
 }
 
 impl Default for Summary {
@@ -29,6 +31,7 @@ impl Default for Summary {
             tally: Tally::default(),
             received_min: Timestamp::MAX,
             received_max: Timestamp::MIN,
+            last: Id::MIN,
         }
     }
 }
@@ -39,6 +42,7 @@ impl Summary {
         self.tally.add_row(id, raw);
         self.received_min = self.received_min.min(received);
         self.received_max = self.received_max.max(received);
+        self.last = self.last.max(id);
     }
 
     /// Number of rows.

@@ -1,8 +1,10 @@
 //! `logpond query --follow`: the newest records, then those that arrive, across a server's restart.
 //!
-//! What has been printed is known by the largest id: ids grow in the order of arrival, so that
-//! coming back with it neither loses nor repeats a record.
+//! A node alone knows what has been printed by the largest id: ids grow in the order of arrival. A
+//! cluster tells now and then where it could go on, and what has been printed since is known by name.
+//! So coming back neither loses nor repeats a record.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::remote::{Held, parameters};
@@ -25,19 +27,18 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
     let client = client(&args.server)?;
     sink.progress.disable();
     let base = parameters(question, sink);
-    let mut newest = Newest::default();
+    let mut place = Place::default();
     let mut rows = 0;
     if question.limit > 0 {
-        rows += backlog(&client, &base, question.limit, &mut newest, sink)?;
+        rows += backlog(&client, &base, question.limit, &mut place, sink)?;
     }
     let mut wait = WAIT_FIRST;
     let mut is_lost = false;
     loop {
         let mut asked = base.clone();
         asked.push(("follow", "true".into()));
-        if let Some(cursor) = newest.cursor() {
-            asked.push(("cursor", cursor));
-        }
+        asked.push(("positions", "true".into()));
+        asked.extend(place.parameter());
         let before = rows;
         let ended = match client.get("/api/v1/query", &asked) {
             Ok(mut answer) => {
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
                     note("-- reconnected --");
                 }
                 is_lost = false;
-                listen(&mut answer, &mut newest, &mut rows, sink)
+                listen(&mut answer, &mut place, &mut rows, sink)
             }
             Err(
                 error
@@ -85,23 +86,27 @@ fn backlog(
     client: &Client,
     base: &Parameters,
     limit: u64,
-    newest: &mut Newest,
+    place: &mut Place,
     sink: &mut Sink,
 ) -> Result<u64, Failure> {
     let mut asked = base.clone();
     asked.push(("limit", limit.to_string()));
     asked.push(("direction", "backward".into()));
+    asked.push(("positions", "true".into()));
     let mut answer = client.get("/api/v1/query", &asked)?;
     let mut held = Held::default();
     let rows = loop {
         match answer.next_item()? {
             Item::Row(line) => {
-                newest.see(line)?;
+                place.see(line)?;
                 held.push(line)?;
             }
             Item::Gap => held.push(b"")?,
-            Item::Progress(_) => {}
-            Item::Trailer(trailer) => break trailer.rows,
+            Item::Progress(_) | Item::Notice(_) | Item::Position(_) => {}
+            Item::Trailer(trailer) => {
+                trailer.position.into_iter().for_each(|at| place.go_on(at));
+                break trailer.rows;
+            }
         }
     };
     held.print(sink)?;
@@ -112,18 +117,24 @@ fn backlog(
 /// Prints what arrives until the connection ends.
 fn listen(
     answer: &mut crate::client::Answer,
-    newest: &mut Newest,
+    place: &mut Place,
     rows: &mut u64,
     sink: &mut Sink,
 ) -> Result<(), Failure> {
     loop {
         match answer.next_item()? {
             Item::Row(line) => {
-                newest.see(line)?;
-                *rows += 1;
-                sink.line(line)?;
+                if place.see(line)? {
+                    *rows += 1;
+                    sink.line(line)?;
+                }
             }
             Item::Gap => sink.gap()?,
+            Item::Notice(notice) => {
+                sink.flush()?;
+                note(&format!("-- {notice} --"));
+            }
+            Item::Position(at) => place.go_on(at),
             Item::Progress(_) => {}
             Item::Trailer(_) => return Ok(()),
         }
@@ -133,25 +144,75 @@ fn listen(
     }
 }
 
-/// The record with the largest id so far.
+/// What has been printed, so far as it tells where to go on.
 #[derive(Default)]
-struct Newest {
+struct Place {
+    /// The largest id, and its record's time.
     id: String,
     time: String,
+    /// Where a cluster said that it could go on.
+    position: Option<String>,
+    /// Ids of what it sent after it said so.
+    since: HashSet<String>,
+    /// Ids of what came after that over connections that broke: it comes again.
+    again: HashSet<String>,
 }
 
-impl Newest {
-    fn see(&mut self, line: &[u8]) -> Result<(), Failure> {
+impl Place {
+    /// Takes note of a record; says whether it is not printed yet.
+    fn see(&mut self, line: &[u8]) -> Result<bool, Failure> {
         let row = Row::from_json(line)?;
         if *row.id > *self.id {
-            self.id = row.id.into_owned();
+            self.id = row.id.clone().into_owned();
             self.time = row.time.map(|time| time.to_string()).unwrap_or_default();
         }
-        Ok(())
+        let is_new = !self.again.remove(&*row.id);
+        if self.position.is_some() {
+            self.since.insert(row.id.into_owned());
+        }
+        Ok(is_new)
     }
 
-    /// The text that names a record to a server: its time and its id.
-    fn cursor(&self) -> Option<String> {
-        (!self.id.is_empty()).then(|| format!("{}_{}", self.time, self.id))
+    /// Takes note of where a cluster could go on after all that it has sent.
+    fn go_on(&mut self, position: String) {
+        self.position = Some(position);
+        self.since.clear();
+    }
+
+    /// Says a server where to go on: a cluster where it said, a node alone behind the largest id.
+    fn parameter(&mut self) -> Option<(&'static str, String)> {
+        self.again.extend(self.since.drain());
+        match &self.position {
+            Some(position) => Some(("position", position.clone())),
+            None => (!self.id.is_empty()).then(|| ("cursor", format!("{}_{}", self.time, self.id))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: u32) -> Vec<u8> {
+        format!("{{\"_time\":\"2026-03-02T00:00:00Z\",\"_id\":\"{id:026}\"}}").into_bytes()
+    }
+
+    #[test]
+    fn what_comes_again_is_not_printed_again() {
+        let mut place = Place::default();
+        assert_eq!(place.parameter(), None);
+        assert!(place.see(&line(1)).unwrap());
+        assert_eq!(place.parameter().unwrap().0, "cursor");
+        place.go_on("a".into());
+        assert!(place.see(&line(2)).unwrap() && place.see(&line(3)).unwrap());
+        assert_eq!(place.parameter(), Some(("position", "a".into())));
+        // It says where it is before it sends again what came after that.
+        place.go_on("a".into());
+        assert!(!place.see(&line(3)).unwrap());
+        place.go_on("b".into());
+        assert!(place.see(&line(4)).unwrap());
+        assert_eq!(place.parameter(), Some(("position", "b".into())));
+        assert!(!place.see(&line(2)).unwrap() && !place.see(&line(4)).unwrap());
+        assert!(place.see(&line(5)).unwrap());
     }
 }

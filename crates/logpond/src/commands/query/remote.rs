@@ -37,6 +37,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
                 None => sink.gap()?,
             },
             Item::Progress(progress) => sink.progress.update(progress),
+            Item::Notice(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => break trailer,
         }
         // What has arrived is shown before waiting for more.
@@ -76,7 +77,7 @@ fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Ou
                 sink.bytes(format!("{}\n", trailer.rows).as_bytes())?;
                 return Ok(outcome(trailer));
             }
-            Item::Row(_) | Item::Gap => {}
+            Item::Row(_) | Item::Gap | Item::Notice(_) | Item::Position(_) => {}
         }
     }
 }

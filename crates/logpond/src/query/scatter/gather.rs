@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::thread;
 
 use logpond_cluster::{Completeness, Cover, Indexed, NodeId, Target};
-use logpond_record::TimeRange;
+use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchSet, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
 
 use super::super::Trailer;
+use super::super::positions::{Positions, Region};
 use super::{Cluster, Nodes, Unreachable};
 
 /// How often nodes that were only just heard of are asked, too.
@@ -36,6 +37,10 @@ struct State {
     failed: BTreeSet<NodeId>,
     /// What every reading so far has counted.
     counted: Option<SourceSet>,
+    /// What a follower need not show after the last reading.
+    positions: Positions,
+    /// Batches that were read as they were first sent.
+    batches: BatchSet,
 }
 
 /// The sources that repeat batches which others hold, wherever (CLUSTER R10). Asks nobody where
@@ -44,9 +49,8 @@ struct State {
 fn repeated(nodes: &dyn Nodes, held: &[&Indexed]) -> (SourceSet, BTreeSet<NodeId>) {
     let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
     let copies: Vec<RetryCopy> = retries.copied().collect();
-    let mut unsaid = BTreeSet::new();
     if copies.is_empty() {
-        return (SourceSet::new(), unsaid);
+        return (SourceSet::new(), BTreeSet::new());
     }
     let mut wanted = BatchSet::default();
     for copy in &copies {
@@ -56,22 +60,36 @@ fn repeated(nodes: &dyn Nodes, held: &[&Indexed]) -> (SourceSet, BTreeSet<NodeId
         .iter()
         .map(|indexed| indexed.inventory().node)
         .collect();
+    let (found, unsaid) = originals(nodes, &names, &wanted);
     let mut originals = BatchSet::default();
+    found
+        .iter()
+        .for_each(|(_, found)| originals.union_with(found));
+    let repeated = yielding(&copies, |id| originals.contains(id.epoch, id.sequence));
+    (repeated, unsaid)
+}
+
+/// Asks these nodes at once which of some batches they hold as they were first sent; gives what they
+/// say, and those that do not.
+pub(super) fn originals(
+    nodes: &dyn Nodes,
+    names: &[NodeId],
+    wanted: &BatchSet,
+) -> (Vec<(NodeId, BatchSet)>, BTreeSet<NodeId>) {
+    let (mut said, mut unsaid) = (Vec::new(), BTreeSet::new());
     thread::scope(|scope| {
-        let wanted = &wanted;
         let asked: Vec<_> = names
             .iter()
             .map(|node| (*node, scope.spawn(move || nodes.originals(*node, wanted))))
             .collect();
         for (node, thread) in asked {
             match thread.join() {
-                Ok(Ok(found)) => originals.union_with(&found),
+                Ok(Ok(found)) => said.push((node, found)),
                 _ => drop(unsaid.insert(node)),
             }
         }
     });
-    let repeated = yielding(&copies, |id| originals.contains(id.epoch, id.sequence));
-    (repeated, unsaid)
+    (said, unsaid)
 }
 
 /// Asks these nodes at once.
@@ -88,30 +106,36 @@ fn ask_all(nodes: &dyn Nodes, wanted: &[NodeId]) -> Vec<(NodeId, Inventory)> {
     })
 }
 
+/// What all nodes hold, as they say at this moment, and which do not.
+pub(super) fn look_around(nodes: &dyn Nodes) -> (BTreeMap<NodeId, Arc<Indexed>>, Vec<NodeId>) {
+    let mut answered = BTreeMap::new();
+    let mut silent = Vec::new();
+    for _ in 0..ROUNDS_MAX {
+        let mut others = nodes.others();
+        others.retain(|node| !answered.contains_key(node) && !silent.contains(node));
+        if others.is_empty() {
+            break;
+        }
+        for (node, answer) in ask_all(nodes, &others) {
+            match answer {
+                Ok(indexed) => drop(answered.insert(node, indexed)),
+                Err(_) => silent.push(node),
+            }
+        }
+    }
+    // Taken last: what this node has handed over meanwhile is in one of them at least.
+    let own = nodes.own_inventory();
+    answered.insert(own.inventory().node, own);
+    (answered, silent)
+}
+
 impl<'a> Gathered<'a> {
     /// Asks all nodes at once what they hold; those that were heard of from them, too.
     pub(super) fn new(cluster: &'a Cluster) -> Gathered<'a> {
         let nodes = &*cluster.nodes;
         // Asked first: who is met meanwhile may not be asked any more.
         let unmet = nodes.unmet();
-        let mut answered = BTreeMap::new();
-        let mut silent = Vec::new();
-        for _ in 0..ROUNDS_MAX {
-            let mut others = nodes.others();
-            others.retain(|node| !answered.contains_key(node) && !silent.contains(node));
-            if others.is_empty() {
-                break;
-            }
-            for (node, answer) in ask_all(nodes, &others) {
-                match answer {
-                    Ok(indexed) => drop(answered.insert(node, indexed)),
-                    Err(_) => silent.push(node),
-                }
-            }
-        }
-        // Taken last: what this node has handed over meanwhile is in one of them at least.
-        let own = nodes.own_inventory();
-        answered.insert(own.inventory().node, own);
+        let (answered, silent) = look_around(nodes);
         let held: Vec<&Indexed> = answered.values().map(|indexed| &**indexed).collect();
         let mut target = Target::new(&held);
         let (repeated, unsaid) = repeated(nodes, &held);
@@ -125,6 +149,8 @@ impl<'a> Gathered<'a> {
                 silent,
                 failed: unsaid,
                 counted: None,
+                positions: Positions::default(),
+                batches: BatchSet::default(),
             }),
         }
     }
@@ -179,43 +205,89 @@ impl<'a> Gathered<'a> {
         });
     }
 
+    /// Takes note of what a reading has shown; what earlier ones have shown was for it only.
+    pub(super) fn note_positions(&self, positions: Positions) {
+        self.state.borrow_mut().positions = positions;
+    }
+
+    /// Takes note of batches that were read as they were first sent.
+    pub(super) fn note_batches(&self, batches: &BatchSet) {
+        self.state.borrow_mut().batches.union_with(batches);
+    }
+
+    /// The batches that were read as they were first sent.
+    pub(super) fn batches(&self) -> BatchSet {
+        self.state.borrow().batches.clone()
+    }
+
+    /// Where a follower goes on. Of what could not be read, nothing that arrived before `since` is
+    /// to be shown, if that is given.
+    pub(super) fn positions(&self, since: Option<Timestamp>) -> Positions {
+        let state = self.state.borrow();
+        let mut positions = state.positions.clone();
+        if let Some(since) = since {
+            let since = Id(u128::from(since.unix_ms().max(0).unsigned_abs()) << 80);
+            for tail in &self.target.tails {
+                positions.set_floor(tail.incarnation, since);
+            }
+            let unread = positions.open(&self.target.wanted);
+            let unread = unread.without(&positions.begun(&unread));
+            for source in unread.iter() {
+                positions.pass(source, Region::arrived(since));
+            }
+        }
+        positions
+    }
+
     /// Says in the trailer what the answer does not have.
     pub(super) fn judge(&self, trailer: &mut Trailer) {
         let state = self.state.borrow();
-        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
         let nothing = SourceSet::new();
         let counted = state.counted.as_ref().unwrap_or(&nothing);
         let nodes = &*self.cluster.nodes;
-        let completeness = Completeness::judge(
-            &self.target,
-            counted,
+        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
+        judge(
+            nodes,
+            (&self.target, counted),
             &held,
-            &state.silent,
-            nodes.silent_max(),
+            (&state.silent, &self.unmet),
+            trailer,
         );
-        let name = |node: Option<NodeId>| match node {
-            Some(node) => nodes.name(node),
-            None => "a node that nobody has heard of".to_owned(),
-        };
-        for gap in &completeness.gaps {
-            trailer.miss(format_args!("{}: {gap}", name(gap.node)));
-        }
-        for tail in &completeness.tails {
-            trailer.miss(format_args!("{}: {tail}", name(tail.node)));
-        }
-        for node in &completeness.hiding {
-            trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
-        }
-        if !self.unmet.is_empty() {
-            let addresses = self.unmet.join(", ");
-            trailer.miss(format_args!(
-                "what other nodes hold: none was met at {addresses} yet"
-            ));
-        }
-        for tail in &completeness.lost {
-            trailer.lost.push(format!("{}: {tail}", name(tail.node)));
-        }
         let silent = state.silent.iter().chain(&state.failed);
         trailer.silent = silent.map(|node| nodes.name(*node)).collect();
+    }
+}
+
+/// Says in a trailer what an answer does not have that has counted some sources, while some nodes
+/// were silent and none was met yet at some addresses.
+pub(super) fn judge(
+    nodes: &dyn Nodes,
+    (target, counted): (&Target, &SourceSet),
+    held: &[&Indexed],
+    (silent, unmet): (&[NodeId], &[String]),
+    trailer: &mut Trailer,
+) {
+    let completeness = Completeness::judge(target, counted, held, silent, nodes.silent_max());
+    let name = |node: Option<NodeId>| match node {
+        Some(node) => nodes.name(node),
+        None => "a node that nobody has heard of".to_owned(),
+    };
+    for gap in &completeness.gaps {
+        trailer.miss(format_args!("{}: {gap}", name(gap.node)));
+    }
+    for tail in &completeness.tails {
+        trailer.miss(format_args!("{}: {tail}", name(tail.node)));
+    }
+    for node in &completeness.hiding {
+        trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
+    }
+    if !unmet.is_empty() {
+        let addresses = unmet.join(", ");
+        trailer.miss(format_args!(
+            "what other nodes hold: none was met at {addresses} yet"
+        ));
+    }
+    for tail in &completeness.lost {
+        trailer.lost.push(format!("{}: {tail}", name(tail.node)));
     }
 }

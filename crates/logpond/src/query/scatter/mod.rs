@@ -12,7 +12,11 @@
 //!   there are; a share that failed is thrown away (tables) or continued behind its last row.
 //! - What is claimed follows from receipts, not from what was planned.
 //! - This node's own share takes the same way, without a socket.
+//!
+//! Who follows gets what nodes take in as it comes; see `follow`.
 
+mod follow;
+mod followed;
 mod gather;
 mod local;
 mod nodes;
@@ -26,11 +30,13 @@ use logpond_record::{TimeRange, Timestamp};
 use super::output::Output;
 use super::pond::Pond;
 use super::{Engine, QueryError, Scope, Search, Trailer, rows, tables};
+use crate::clock;
 use crate::shutdown::Shutdown;
 use gather::Gathered;
 pub use nodes::{Nodes, Unreachable};
 
 /// Answers from all nodes.
+#[derive(Clone)]
 pub struct Cluster {
     pond: Arc<Pond>,
     nodes: Arc<dyn Nodes>,
@@ -70,11 +76,10 @@ impl Cluster {
 
 impl Engine for Cluster {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
-        if search.is_followed {
-            return Err(QueryError::Unsupported(
-                "a cluster cannot be followed yet; follow its nodes one by one",
-            ));
+        if search.is_followed && !search.is_count {
+            return follow::run(self, search, out);
         }
+        let since = clock::now();
         let gathered = Gathered::new(self);
         let mut trailer = Trailer::default();
         let outcome = match search.is_count {
@@ -82,6 +87,10 @@ impl Engine for Cluster {
             false => rows::emit(&gathered, search, out, &mut trailer),
         };
         trailer.end(outcome)?;
+        if search.wants_positions {
+            let since = search.limit.map(|_| since);
+            trailer.position = Some(gathered.positions(since).to_text());
+        }
         Ok(self.finish(&gathered, trailer))
     }
 

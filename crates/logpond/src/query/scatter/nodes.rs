@@ -49,6 +49,12 @@ pub trait Nodes: Send + Sync {
     /// When it does not begin to answer in time.
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable>;
 
+    /// The same for a question whose answer goes on for as long as anybody reads it.
+    ///
+    /// # Errors
+    /// As for [`Nodes::ask`].
+    fn follow(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable>;
+
     /// Which of some batches a node, this one too, holds as they were first sent.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! Readings over all nodes: rows merged in order, tables added up.
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::Decoder;
 
 use super::super::journal_rows::Row;
 use super::super::output::Output;
+use super::super::positions::{Positions, Region};
 use super::super::question::Asked;
 use super::super::reads::{Reads, Table, Visit};
 use super::super::window::is_before;
@@ -28,6 +29,8 @@ impl Reads for Gathered<'_> {
             streams: Vec::new(),
             counted: SourceSet::new(),
             replans_left: REPLANS_MAX,
+            positions: Positions::default(),
+            broken: Vec::new(),
         };
         merge.plan(&self.target.wanted, search.behind);
         while let Some(row) = merge.pop(trailer) {
@@ -36,9 +39,11 @@ impl Reads for Gathered<'_> {
             }
         }
         // What was cut off was in order up to there.
-        for stream in &merge.streams {
-            merge.counted.union_with(&stream.sources);
+        for stream in std::mem::take(&mut merge.streams) {
+            merge.count(stream);
         }
+        merge.note_broken();
+        self.note_positions(merge.positions);
         self.note_counted(merge.counted);
         Ok(())
     }
@@ -179,6 +184,10 @@ struct Merge<'a> {
     streams: Vec<Stream>,
     counted: SourceSet,
     replans_left: usize,
+    /// What a follower need not show any more.
+    positions: Positions,
+    /// Shares that broke.
+    broken: Vec<Undone>,
 }
 
 impl Merge<'_> {
@@ -189,12 +198,14 @@ impl Merge<'_> {
         while !open.is_empty() {
             let cover = self.all.cover(&open, self.search.scope.range);
             self.counted.union_with(&cover.pruned);
+            self.positions.finish(&cover.pruned);
             let mut search = self.search.narrowed(self.search.within.clone());
             search.behind = behind;
             search.wants_progress = false;
             let (streams, unasked) = streams::open(self.all, cover.shares, &Asked::Rows(&search));
             self.streams.extend(streams.into_iter().map(|mut stream| {
                 stream.last = behind;
+                stream.behind = behind;
                 stream
             }));
             open = unasked;
@@ -221,6 +232,47 @@ impl Merge<'_> {
         self.streams[at].head.take()
     }
 
+    /// Takes note that a share was read, to its end or as far as was wanted.
+    fn count(&mut self, stream: Stream) {
+        self.counted.union_with(&stream.sources);
+        self.all.note_batches(&stream.batches);
+        let mut whole = stream.sources;
+        // What grew while it was read may have got rows before those behind which it went on.
+        let broken = self.broken.iter().flat_map(|undone| &undone.growing);
+        let grown: Vec<SourceId> = broken.map(|(source, _)| *source).collect();
+        let again = grown.iter().map(|source| (*source, Id::MAX));
+        for (source, last) in stream.growing.iter().copied().chain(again) {
+            if !whole.contains(source) {
+                continue;
+            }
+            whole = whole.without(&SourceSet::from_iter([source]));
+            let region = match stream.behind.filter(|_| grown.contains(&source)) {
+                Some(behind) => Region::read(last, behind, self.search.direction.reversed()),
+                None => Region::arrived(last),
+            };
+            self.positions.pass(source, region);
+        }
+        self.positions.finish(&whole);
+    }
+
+    /// Takes note of what was read of the shares that broke and nobody went on with.
+    fn note_broken(&mut self) {
+        for Undone {
+            sources,
+            last,
+            growing,
+        } in std::mem::take(&mut self.broken)
+        {
+            let Some(last) = last else { continue };
+            for source in sources.iter() {
+                let grew = growing.iter().find(|(name, _)| *name == source);
+                let up_to = grew.map_or(Id::MAX, |(_, up_to)| *up_to);
+                let region = Region::read(up_to, last, self.search.direction);
+                self.positions.pass(source, region);
+            }
+        }
+    }
+
     fn is_before(&self, a: Key, b: Key) -> bool {
         let direction: Direction = self.search.direction;
         is_before(direction, a, b)
@@ -238,20 +290,21 @@ impl Merge<'_> {
                 Next::Row(row) => self.streams[at].head = Some(row),
                 Next::Done(receipt) => {
                     let stream = self.streams.swap_remove(at);
-                    self.counted.union_with(&receipt.sources);
                     // Rows count when they leave.
                     let part = Trailer {
                         rows: 0,
                         ..receipt.trailer
                     };
                     self.all.add_trailer(&stream, part, trailer);
+                    self.count(stream);
                 }
                 Next::Undone => {
-                    let Undone { sources, last } = self.streams.swap_remove(at).undone();
+                    let undone = self.streams.swap_remove(at).undone();
                     if self.replans_left > 0 {
                         self.replans_left -= 1;
-                        self.plan(&sources, last);
+                        self.plan(&undone.sources, undone.last);
                     }
+                    self.broken.push(undone);
                 }
                 Next::Table(_) | Next::Ranges(_) => {}
             }

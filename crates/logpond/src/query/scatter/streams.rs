@@ -4,8 +4,9 @@ use std::io::{BufReader, Read};
 use std::thread;
 
 use logpond_cluster::{NodeId, Share};
-use logpond_record::TimeRange;
+use logpond_record::{Id, SourceId, TimeRange};
 use logpond_search::order::Key;
+use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 
 use super::super::frames::{Frame, Frames, Receipt};
@@ -30,6 +31,12 @@ pub(super) struct Stream {
     pub(super) last: Option<Key>,
     /// The next one.
     pub(super) head: Option<Row>,
+    /// The row behind which it began.
+    pub(super) behind: Option<Key>,
+    /// Of its sources those that grew, each with the last row that it could read.
+    pub(super) growing: Vec<(SourceId, Id)>,
+    /// What of it were batches as they were first sent.
+    pub(super) batches: BatchSet,
     frames: Frames<BufReader<Box<dyn Read + Send>>>,
 }
 
@@ -38,6 +45,8 @@ pub(super) struct Undone {
     pub(super) sources: SourceSet,
     /// The last row of it that has left.
     pub(super) last: Option<Key>,
+    /// Of its sources those that grew, each with the last row that could be read.
+    pub(super) growing: Vec<(SourceId, Id)>,
 }
 
 /// How a stream goes on.
@@ -53,7 +62,17 @@ impl Stream {
     /// The next part of the answer. If there is none, the node is taken note of, or asked anew
     /// what it holds.
     pub(super) fn next(&mut self, gathered: &Gathered<'_>) -> Next {
-        match self.frames.next() {
+        let frame = loop {
+            match self.frames.next() {
+                Ok(Frame::Passed(passed)) => {
+                    self.growing = passed.growing;
+                    self.batches = passed.batches;
+                }
+                Ok(Frame::Block(_)) => {}
+                frame => break frame,
+            }
+        };
+        match frame {
             Ok(Frame::Row(row)) => Next::Row(row),
             Ok(Frame::Table(table)) => Next::Table(table),
             Ok(Frame::Ranges(ranges)) => Next::Ranges(ranges),
@@ -62,7 +81,7 @@ impl Stream {
                 gathered.refresh_all();
                 Next::Undone
             }
-            Ok(Frame::Failed(_)) | Err(_) => {
+            Ok(Frame::Failed(_) | Frame::Passed(_) | Frame::Block(_)) | Err(_) => {
                 gathered.fail(self.node);
                 Next::Undone
             }
@@ -73,6 +92,7 @@ impl Stream {
         Undone {
             sources: self.sources,
             last: self.last,
+            growing: self.growing,
         }
     }
 }
@@ -120,6 +140,9 @@ pub(super) fn open(
                 sources: share.sources,
                 last: None,
                 head: None,
+                behind: None,
+                growing: Vec::new(),
+                batches: BatchSet::default(),
                 frames: Frames::new(BufReader::with_capacity(READ_BYTES, reader)),
             }),
             Err(_) => {

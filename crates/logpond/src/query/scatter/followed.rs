@@ -1,0 +1,383 @@
+//! What a follower of all nodes shows, and what it reads next: decisions without IO.
+//!
+//! Each row comes from one of two places. *Streams* bring a node's own journal as it grows, in the
+//! order of arrival. *Errands* read what no stream brings: sources that were handed over before a
+//! stream had them, or whose node is gone, from whoever holds a segment with them.
+//!
+//! Invariants:
+//! - A source that an errand has begun is never taken from a stream again, since a stream passes
+//!   over what it skips.
+//! - Of every named batch one sending is shown: whichever comes first. A copy that was sent again
+//!   is shown only once no node says that it has the original (CLUSTER R10); nodes that say so
+//!   later have their original suppressed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use logpond_cluster::{Indexed, NodeId, Target};
+use logpond_record::{Id, SourceId};
+use logpond_search::order::{Direction, Key};
+use logpond_segment::batches::{BatchSet, RetryCopy};
+use logpond_segment::sources::SourceSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::frames::{Block, Passed};
+use super::super::positions::{Positions, Region};
+
+/// Rows of shown copies that are remembered, to know their originals by. At eight bytes each that
+/// is 8 MiB; a follower that shows more copies than that while nodes are away may show the
+/// originals of the first ones, too.
+const COPIED_ROWS_MAX: usize = 1 << 20;
+
+/// After so many signs of a stream that it has sent everything, it has sent what was visible before
+/// the first of them.
+const MARKS: u64 = 2;
+
+/// The epoch and sequence of a named batch.
+type Batch = (u128, u64);
+
+/// A copy that was shown, or a part of it.
+#[derive(Debug, Default)]
+struct Shown {
+    /// The copy, if it was shown while this follower was there.
+    copy: Option<SourceId>,
+    /// Hashes of its rows that have not been met in the original, with how often.
+    rows: BTreeMap<u64, u32>,
+    /// Whether all of its rows were met.
+    is_met: bool,
+    /// Whether the rows of an original cannot be told, since not all were remembered.
+    is_vague: bool,
+}
+
+impl Shown {
+    /// Whether a row of the original has been shown.
+    fn meet(&mut self, hash: u64) -> bool {
+        let Some(count) = self.rows.get_mut(&hash) else {
+            return false;
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.rows.remove(&hash);
+        }
+        self.is_met = self.rows.is_empty();
+        true
+    }
+}
+
+/// What an errand is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Errand {
+    /// Batches about whose originals all nodes are asked.
+    pub(super) batches: BatchSet,
+    /// Sources to be read, with what of them is left out.
+    pub(super) groups: Vec<(SourceSet, Vec<Region>)>,
+}
+
+/// The state of a follower.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    positions: Positions,
+    /// Sources that errands read.
+    barred: SourceSet,
+    /// Originals that were shown, or are with some that were.
+    seen: BatchSet,
+    /// Copies that were shown.
+    shown: BTreeMap<Batch, Shown>,
+    copied_rows: usize,
+    /// Copies that the errand reads.
+    copied: BTreeMap<SourceId, Batch>,
+    /// Copies that are to be read, of which batch they are.
+    ready: BTreeMap<SourceId, Batch>,
+    /// Copies whose original is somewhere: for each node that has it, how many marks of its stream
+    /// there must be until the original was shown.
+    waiting: BTreeMap<SourceId, Vec<(NodeId, u64)>>,
+    /// Batches whose original may be in what the errand reads.
+    suspects: BTreeSet<Batch>,
+    /// Signs of each node's stream that it has sent everything. Nodes without one have no entry.
+    marks: BTreeMap<NodeId, u64>,
+}
+
+impl Followed {
+    /// A follower that goes on where others were, who have seen these originals.
+    pub(super) fn new(positions: Positions, seen: BatchSet) -> Followed {
+        Followed {
+            positions,
+            seen,
+            ..Followed::default()
+        }
+    }
+
+    pub(super) fn positions(&self) -> &Positions {
+        &self.positions
+    }
+
+    /// Whether a row of a node's stream is to be shown; it is noted as shown.
+    pub(super) fn take_streamed(&mut self, block: &Block, key: Key, row: &[u8]) -> bool {
+        let source = block.source;
+        if self.positions.is_done(source) || self.barred.contains(source) {
+            return false;
+        }
+        let regions = self.positions.regions(source);
+        if regions.iter().any(|region| region.contains(key)) {
+            return false;
+        }
+        self.positions.pass(source, Region::arrived(key.id));
+        let Some(batch) = block.batch else {
+            return true;
+        };
+        let Some(shown) = self.shown.get_mut(&batch) else {
+            self.seen.insert(batch.0, batch.1);
+            return true;
+        };
+        let is_shown = shown.is_vague || shown.meet(xxh3_64(without_name(row)));
+        // What the copy has beyond what was shown of it comes with the original.
+        let copy = shown.copy.filter(|_| !shown.is_vague);
+        copy.into_iter().for_each(|copy| self.leave_out(copy));
+        !is_shown
+    }
+
+    /// Notes that nothing more of a copy is to be shown.
+    fn leave_out(&mut self, copy: SourceId) {
+        if self.ready.remove(&copy).is_some() {
+            self.positions.finish(&SourceSet::from_iter([copy]));
+        }
+    }
+
+    /// Notes how far a node has sent its journal.
+    pub(super) fn pass(&mut self, node: NodeId, passed: &Passed) {
+        *self.marks.entry(node).or_default() += 1;
+        for (source, last) in &passed.growing {
+            if !self.barred.contains(*source) && *last > Id::MIN {
+                self.positions.pass(*source, Region::arrived(*last));
+            }
+        }
+        self.positions.finish(&passed.done.without(&self.barred));
+    }
+
+    /// Notes that a node's stream has begun.
+    pub(super) fn connect(&mut self, node: NodeId) {
+        self.marks.insert(node, 0);
+    }
+
+    /// Notes that a node's stream has ended.
+    pub(super) fn disconnect(&mut self, node: NodeId) {
+        self.marks.remove(&node);
+    }
+
+    /// What is to be read or asked now, if anything: by what nodes hold. The sources of it are the
+    /// errand's from here on.
+    pub(super) fn plan(&mut self, held: &[&Indexed]) -> Option<Errand> {
+        let wanted = Target::new(held).wanted;
+        let mut stored = SourceSet::new();
+        let mut streamed = SourceSet::new();
+        let mut there = SourceSet::new();
+        for indexed in held {
+            let inventory = indexed.inventory();
+            stored.union_with(indexed.stored());
+            for file in inventory.journal.iter().filter(|file| file.rows > 0) {
+                there.insert(file.source);
+                if self.marks.contains_key(&inventory.node) {
+                    streamed.insert(file.source);
+                }
+            }
+        }
+        there.union_with(&stored);
+        let copies = self.open_copies(held);
+        let copied = SourceSet::from_iter(copies.iter().map(|copy| copy.source));
+        let open = self.positions.open(&wanted.common(&stored));
+        let others = open.without(&streamed).without(&copied);
+        let are_originals_shown = open.without(&copied).is_empty();
+        self.settle(&copies, &there, are_originals_shown);
+        let ready = SourceSet::from_iter(self.ready.keys().copied()).common(&there);
+        let mut errand = Errand::default();
+        let undecided = copies.iter().filter(|copy| {
+            let is_known = self.ready.contains_key(&copy.source)
+                || self.waiting.contains_key(&copy.source)
+                || self.positions.is_done(copy.source);
+            !is_known
+        });
+        undecided.for_each(|copy| errand.batches.insert(copy.id.epoch, copy.id.sequence));
+        // Copies go first and by themselves, so that their originals are known when they are met.
+        errand.groups = match ready.is_empty() {
+            true => self.positions.groups(&others),
+            false => {
+                let alone = ready.iter().map(|copy| SourceSet::from_iter([copy]));
+                alone
+                    .flat_map(|copy| self.positions.groups(&copy))
+                    .collect()
+            }
+        };
+        if ready.is_empty() && !others.is_empty() {
+            let unmet = self.shown.iter().filter(|(_, shown)| !shown.is_met);
+            unmet.for_each(|((epoch, sequence), _)| errand.batches.insert(*epoch, *sequence));
+        }
+        self.suspects.clear();
+        let copied = self.ready.iter().filter(|(copy, _)| ready.contains(**copy));
+        self.copied = copied.map(|(copy, batch)| (*copy, *batch)).collect();
+        for (sources, _) in &errand.groups {
+            self.barred.union_with(sources);
+        }
+        (errand != Errand::default()).then_some(errand)
+    }
+
+    /// The copies of which something may have to be shown.
+    fn open_copies(&mut self, held: &[&Indexed]) -> Vec<RetryCopy> {
+        let mut copies: Vec<RetryCopy> = Vec::new();
+        let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
+        for copy in retries {
+            let source = SourceSet::from_iter([copy.source]);
+            if !self.positions.begun(&source).is_empty() && !self.barred.contains(copy.source) {
+                // It was shown before this follower began, or was left out by one before it.
+                let batch = (copy.id.epoch, copy.id.sequence);
+                let shown = self.shown.entry(batch).or_default();
+                shown.is_vague = true;
+                shown.copy = Some(copy.source);
+            }
+            if !self.positions.is_done(copy.source) {
+                copies.push(*copy);
+            }
+        }
+        copies.sort_by_key(|copy| {
+            (
+                copy.id.epoch,
+                copy.id.sequence,
+                copy.id.attempt,
+                copy.source,
+            )
+        });
+        copies.dedup_by_key(|copy| copy.source);
+        copies
+    }
+
+    /// Decides about copies of which enough is known.
+    fn settle(&mut self, copies: &[RetryCopy], there: &SourceSet, are_originals_shown: bool) {
+        let mut left_out = SourceSet::new();
+        for copy in copies {
+            let batch = (copy.id.epoch, copy.id.sequence);
+            let shown = self.shown.get(&batch);
+            let is_begun = shown.is_some_and(|shown| shown.copy == Some(copy.source));
+            let has_sent = |(node, marks): &(NodeId, u64)| {
+                self.marks.get(node).is_some_and(|now| now >= marks)
+            };
+            let waits = self.waiting.get(&copy.source);
+            let is_original_shown =
+                are_originals_shown && waits.is_some_and(|all| all.iter().any(has_sent));
+            if !is_begun && (shown.is_some() || self.seen.contains(batch.0, batch.1))
+                || is_original_shown
+            {
+                left_out.insert(copy.source);
+                self.ready.remove(&copy.source);
+                self.waiting.remove(&copy.source);
+                continue;
+            }
+            if waits.is_some_and(|all| !all.iter().any(|(n, _)| self.marks.contains_key(n))) {
+                // Nobody who had it is there: it is asked for anew.
+                self.waiting.remove(&copy.source);
+            }
+            if !is_begun && !there.contains(copy.source) {
+                // Another copy may do, or the original.
+                self.ready.remove(&copy.source);
+            }
+        }
+        self.barred.union_with(&left_out);
+        self.positions.finish(&left_out);
+    }
+
+    /// Takes note of which nodes have which originals, as an errand has found.
+    pub(super) fn note_originals(&mut self, held: &[&Indexed], found: &[(NodeId, BatchSet)]) {
+        let holders = |(epoch, sequence): Batch| {
+            let has = found
+                .iter()
+                .filter(move |(_, set)| set.contains(epoch, sequence));
+            has.map(|(node, _)| *node).collect::<Vec<NodeId>>()
+        };
+        let unmet = self.shown.iter().filter(|(_, shown)| !shown.is_met);
+        let unmet = unmet.map(|(batch, _)| *batch);
+        self.suspects = unmet.filter(|batch| !holders(*batch).is_empty()).collect();
+        let suspects = self.suspects.iter();
+        let clear = suspects.filter_map(|batch| self.shown.get(batch).filter(|s| !s.is_vague));
+        let copies = clear.filter_map(|shown| shown.copy);
+        // What they have beyond what was shown of them comes with the originals.
+        let copies: Vec<SourceId> = copies.collect();
+        copies.into_iter().for_each(|copy| self.leave_out(copy));
+        for copy in self.open_copies(held) {
+            let batch = (copy.id.epoch, copy.id.sequence);
+            let is_known =
+                self.ready.contains_key(&copy.source) || self.waiting.contains_key(&copy.source);
+            if is_known || self.ready.values().any(|of| *of == batch) {
+                continue;
+            }
+            let holders = holders(batch);
+            let is_begun = self
+                .shown
+                .get(&batch)
+                .is_some_and(|s| s.copy == Some(copy.source));
+            match holders.is_empty() || is_begun {
+                true => drop(self.ready.insert(copy.source, batch)),
+                false => {
+                    let marks = |node| self.marks.get(&node).copied().unwrap_or(0) + MARKS;
+                    let waits = holders
+                        .into_iter()
+                        .map(|node| (node, marks(node)))
+                        .collect();
+                    self.waiting.insert(copy.source, waits);
+                }
+            }
+        }
+    }
+
+    /// Whether a row that an errand has read of these sources is to be shown.
+    pub(super) fn take_read(&mut self, sources: &SourceSet, row: &[u8]) -> bool {
+        let hash = xxh3_64(without_name(row));
+        let copied = self
+            .copied
+            .iter()
+            .find(|(copy, _)| sources.contains(**copy));
+        if let Some((copy, batch)) = copied.map(|(copy, batch)| (*copy, *batch)) {
+            // The original may have come while the copy was fetched.
+            if !self.ready.contains_key(&copy) || self.seen.contains(batch.0, batch.1) {
+                return false;
+            }
+            let shown = self.shown.entry(batch).or_default();
+            shown.copy = Some(copy);
+            match self.copied_rows < COPIED_ROWS_MAX {
+                true => *shown.rows.entry(hash).or_default() += 1,
+                false => shown.is_vague = true,
+            }
+            self.copied_rows += 1;
+            return true;
+        }
+        let mut suspects = self.suspects.iter();
+        !suspects.any(|batch| {
+            self.shown
+                .get_mut(batch)
+                .is_some_and(|shown| shown.meet(hash))
+        })
+    }
+
+    /// Notes that an errand has read these sources to their end, and with them these originals.
+    pub(super) fn finish(&mut self, sources: &SourceSet, originals: &BatchSet) {
+        self.seen.union_with(originals);
+        self.positions.finish(sources);
+        self.ready.retain(|source, _| !sources.contains(*source));
+    }
+
+    /// Notes that an errand's reading of these sources broke behind a row. Of these originals some
+    /// may have been shown, so the rest comes with them, too.
+    pub(super) fn cut(&mut self, sources: &SourceSet, last: Key, originals: &BatchSet) {
+        self.seen.union_with(originals);
+        let region = Region::read(Id::MAX, last, Direction::Forward);
+        sources
+            .iter()
+            .for_each(|source| self.positions.pass(source, region));
+    }
+}
+
+/// The part of a row that is the same in all sendings of a record.
+fn without_name(row: &[u8]) -> &[u8] {
+    // {"_time":"…","_id":"…"
+    let name = memchr::memmem::find(row, b"\"_id\":\"");
+    name.and_then(|at| row.get(at + 7 + 26..)).unwrap_or(row)
+}
+
+#[cfg(test)]
+mod tests;
