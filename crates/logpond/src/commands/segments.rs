@@ -1,6 +1,6 @@
-//! `logpond segments`: the files of a server.
+//! `logpond segments`: the files of a server, or of all nodes of its cluster.
 
-use super::listing::{count, print, print_lines, rows, text};
+use super::listing::{count, exit, print, print_lines, rows, text};
 use super::{Exit, Failure, client};
 use crate::cli::{Segments, TableFormat};
 use crate::client::Parameters;
@@ -9,28 +9,35 @@ use crate::output::{Table, quantity};
 pub(super) fn run(args: &Segments) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get("/api/v1/segments", &Parameters::new())?;
     if args.output == TableFormat::Json {
-        print_lines(answer)?;
-        return Ok(Exit::Found);
+        let (_, trailer) = print_lines(answer)?;
+        return Ok(exit(false, &trailer, ""));
     }
-    let (rows, _) = rows(answer)?;
-    let mut table = Table::new(&[
+    let (rows, trailer) = rows(answer)?;
+    let are_of_nodes = rows.iter().any(|row| !row["node"].is_null());
+    let columns = [
+        ("node", false),
         ("state", false),
         ("rows", true),
         ("bytes", true),
         ("raw", true),
         ("path", false),
-    ]);
+    ];
+    // A server alone has no name.
+    let from = usize::from(!are_of_nodes);
+    let mut table = Table::new(&columns[from..]);
     for row in &rows {
-        table.row(vec![
+        let cells = [
+            text(row, "node"),
             text(row, "state"),
             quantity::count(count(row, "rows")),
             quantity::bytes(count(row, "bytes")),
             quantity::bytes(count(row, "raw_bytes")),
             text(row, "path"),
-        ]);
+        ];
+        table.row(cells[from..].to_vec());
     }
     let mut out = Vec::new();
     table.write(&mut out);
     print(&out)?;
-    Ok(Exit::Found)
+    Ok(exit(false, &trailer, ""))
 }

@@ -1,5 +1,6 @@
 //! The files of this node, as a table.
 
+use logpond_record::SourceId;
 use logpond_segment::journal::Summary;
 use serde_json::{Value, json};
 
@@ -8,46 +9,44 @@ use super::pond::Pond;
 use super::{QueryError, Trailer};
 use crate::store::LiveSegment;
 
-pub(super) fn list(engine: &Pond, out: &mut Output) -> Result<Trailer, QueryError> {
+/// The files of this node, each as an object.
+pub(super) fn all(engine: &Pond) -> Vec<Value> {
     let snapshot = engine.visible.snapshot();
-    let mut trailer = Trailer::default();
-    let mut file = |path: &str, state: &str, source: String, bytes: u64, summary: &Summary| {
-        trailer.rows += 1;
-        out.json(&json!({
+    let file = |path: &str, state: &str, source: SourceId, bytes: u64, summary: &Summary| {
+        json!({
             "path": path,
             "state": state,
             "rows": summary.rows(),
             "bytes": bytes,
             "raw_bytes": summary.tally.bytes + summary.rows(),
             "whole_lines": 0,
-            "sources": [source],
+            "sources": [source.to_string()],
             "received_from": summary.received_min.to_string(),
             "received_to": summary.received_max.to_string(),
-        }))
+        })
     };
-    for closed in snapshot.closed.iter() {
-        let source = closed.source.to_string();
+    let closed = snapshot.closed.iter();
+    let closed = closed.map(|c| file(&c.path, "journal", c.source, c.bytes, &c.summary));
+    let open = snapshot.open.iter();
+    let open = open.map(|o| {
         file(
-            &closed.path,
-            "journal",
-            source,
-            closed.bytes,
-            &closed.summary,
-        )?;
-    }
-    for open in &snapshot.open {
-        let source = open.source.to_string();
-        file(
-            &open.path,
+            &o.path,
             "journal-open",
-            source,
-            open.synced_bytes,
-            &open.summary,
-        )?;
-    }
-    for segment in engine.live.snapshot().iter() {
+            o.source,
+            o.synced_bytes,
+            &o.summary,
+        )
+    });
+    let segments = engine.live.snapshot();
+    let segments = segments.iter().map(|segment| describe(segment));
+    closed.chain(open).chain(segments).collect()
+}
+
+pub(super) fn list(engine: &Pond, out: &mut Output) -> Result<Trailer, QueryError> {
+    let mut trailer = Trailer::default();
+    for file in all(engine) {
         trailer.rows += 1;
-        out.json(&describe(segment))?;
+        out.json(&file)?;
     }
     Ok(trailer)
 }

@@ -1,6 +1,8 @@
 //! Answers another node's question about a share of what this node holds.
 
+use logpond_record::{Id, Timestamp};
 use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::Encoder;
@@ -12,7 +14,7 @@ use super::pond::{Look, Pond};
 use super::question::{self, Kind, Question, QuestionError};
 use super::reads::{Reads, Table, TableKind};
 use super::view::View;
-use super::{QueryError, Scope, Search, Trailer, retries};
+use super::{QueryError, Scope, Search, Trailer, files, retries};
 
 impl Pond {
     /// Reads a question of another node.
@@ -99,7 +101,22 @@ fn answer(
         }
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),
+        Kind::Files => files(look, out, trailer),
     }
+}
+
+/// Emits the files, as rows in no order.
+fn files(look: &Look<'_>, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
+    for file in files::all(look.pond) {
+        trailer.rows += 1;
+        let key = Key {
+            time: Timestamp(0),
+            id: Id::MIN,
+        };
+        let file = file.to_string().into_bytes();
+        frames::write_row(&(key, file.into(), true), out)?;
+    }
+    Ok(())
 }
 
 /// How far files that grow are read: whoever follows goes on there.

@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Table(Box<Scope>, TableKind),
     /// What the journal has beyond these positions and gets from now on; the share is empty.
     Follow(Box<Search>, Positions),
+    /// Which files there are; the share is empty.
+    Files,
 }
 
 /// A question to a node: what to read, and how.
@@ -76,6 +78,7 @@ pub(super) enum Asked<'a> {
     Surroundings(&'a Search, &'a [Timestamp]),
     Table(&'a Scope, TableKind),
     Follow(&'a Search, &'a Positions),
+    Files,
 }
 
 /// The question as a message.
@@ -107,6 +110,7 @@ pub(super) fn encode(share: &Share, asked: &Asked<'_>) -> Vec<u8> {
             encode_search(search, &mut out);
             positions.encode(&mut out);
         }
+        Asked::Files => out.number(5),
     }
     out.finish()
 }
@@ -132,6 +136,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
             let search = Box::new(decode_search(&mut from)?);
             Kind::Follow(search, Positions::decode(&mut from)?)
         }
+        5 => Kind::Files,
         _ => return Err(DecodeError::Malformed("the kind of question").into()),
     };
     from.finish()?;

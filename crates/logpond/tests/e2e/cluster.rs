@@ -246,7 +246,9 @@ fn stored(pond: &Pond) -> u64 {
     let lines = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let segments = lines.filter(|line| matches!(line["state"].as_str(), Some("hot" | "cold")));
+    let own = format!("node {}", pond.address("gossip"));
+    let own = lines.filter(|line| line["node"] == own);
+    let segments = own.filter(|line| matches!(line["state"].as_str(), Some("hot" | "cold")));
     segments
         .map(|segment| segment["rows"].as_u64().unwrap())
         .sum()
@@ -518,4 +520,37 @@ fn a_node_takes_nothing_that_nobody_else_could_know_of() {
     assert_eq!(answer.status, 503, "{}", answer.body);
     let message = answer.body["error"]["message"].as_str().unwrap();
     assert!(message.contains("0 of 1 other nodes"), "{message}");
+}
+
+#[test]
+fn the_files_of_all_nodes_are_listed() {
+    let scratch = Scratch::new("cluster-segments").unwrap();
+    let mut nodes = three(&scratch);
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
+    assert_eq!(complete(&nodes[0], &all).len(), 3 * RECORDS);
+    let (files, trailer) = lines(&nodes[0], "/api/v1/segments");
+    assert_eq!(trailer["complete"], true, "{trailer}");
+    let names: Vec<String> = nodes
+        .iter()
+        .map(|node| format!("node {}", node.address("gossip")))
+        .collect();
+    for name in &names {
+        let own = files.iter().filter(|file| file["node"] == name.as_str());
+        let rows = own.map(|file| file["rows"].as_u64().unwrap());
+        assert!(rows.sum::<u64>() >= RECORDS as u64, "{name}: {files:?}");
+    }
+    nodes.pop().unwrap().kill();
+    let (files, trailer) = lines(&nodes[0], "/api/v1/segments");
+    assert_eq!(trailer["complete"], false, "{trailer}");
+    assert_eq!(trailer["silent"][0], names[2].as_str(), "{trailer}");
+    let silent = files.iter().find(|file| file["state"] == "no-answer");
+    assert_eq!(silent.unwrap()["node"], names[2].as_str());
+    let output = Command::new(program())
+        .args(["segments", "--addr", &nodes[1].url()])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(names.iter().all(|name| table.contains(name)), "{table}");
+    assert!(table.starts_with("node"), "{table}");
 }

@@ -15,6 +15,7 @@
 //!
 //! Who follows gets what nodes take in as it comes; see `follow`.
 
+mod files;
 mod follow;
 mod followed;
 mod gather;
@@ -119,7 +120,7 @@ impl Engine for Cluster {
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.pond.segments(out)
+        files::list(self, out)
     }
 
     fn compact(&self, cold: bool, out: &mut Output) -> Result<Trailer, QueryError> {

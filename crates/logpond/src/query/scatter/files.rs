@@ -1,0 +1,69 @@
+//! The files of all nodes, each with its node.
+
+use std::io::BufReader;
+use std::thread;
+
+use logpond_cluster::{NodeId, Share};
+use serde_json::{Value, json};
+
+use super::super::frames::{Frame, Frames};
+use super::super::output::Output;
+use super::super::question::{self, Asked};
+use super::super::{QueryError, Trailer, files};
+use super::{Cluster, Nodes};
+
+/// What a node says that it has.
+fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
+    let question = question::encode(&Share::default(), &Asked::Files);
+    let reader = nodes.ask(node, &question).map_err(|e| e.to_string())?;
+    let mut frames = Frames::new(BufReader::new(reader));
+    let mut found = Vec::new();
+    loop {
+        match frames.next().map_err(|error| error.to_string())? {
+            Frame::Row((_, file, _)) => {
+                found.push(serde_json::from_slice(&file).map_err(|error| error.to_string())?);
+            }
+            Frame::Receipt(_) => return Ok(found),
+            Frame::Failed(why) => return Err(why),
+            _ => return Err("it answers something else".to_owned()),
+        }
+    }
+}
+
+/// Emits the files of all nodes, this one's first; a node that does not answer has an object, too.
+pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, QueryError> {
+    let nodes = &*cluster.nodes;
+    let others = nodes.others();
+    let asked: Vec<_> = thread::scope(|scope| {
+        let each = others.iter();
+        let asked: Vec<_> = each
+            .map(|node| (*node, scope.spawn(move || ask(nodes, *node))))
+            .collect();
+        let panicked = |_| Err("the thread that asked panicked".to_owned());
+        let joined = asked.into_iter();
+        joined
+            .map(|(node, thread)| (node, thread.join().unwrap_or_else(panicked)))
+            .collect()
+    });
+    let mut trailer = Trailer::default();
+    let own = (nodes.own(), Ok(files::all(&cluster.pond)));
+    for (node, answer) in std::iter::once(own).chain(asked) {
+        let name = nodes.name(node);
+        match answer {
+            Ok(found) => {
+                for mut file in found {
+                    file["node"] = name.as_str().into();
+                    trailer.rows += 1;
+                    out.json(&file)?;
+                }
+            }
+            Err(why) => {
+                out.json(&json!({ "node": name, "state": "no-answer" }))?;
+                trailer.miss(format_args!("the files of {name}: {why}"));
+                trailer.silent.push(name);
+            }
+        }
+    }
+    trailer.newest = cluster.pond.newest_time();
+    Ok(trailer)
+}
