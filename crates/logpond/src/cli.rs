@@ -282,6 +282,13 @@ pub struct Selection {
         allow_hyphen_values = true
     )]
     pub until: Option<String>,
+    /// Give no answer that lacks something: say what it is and exit with 3. Counts and tables are
+    /// not printed then; of records, some may have been printed before it was found.
+    #[arg(long, conflicts_with = "partial")]
+    pub strict: bool,
+    /// Answer as far as it is possible, say what is missing, and exit with 3; this is the default.
+    #[arg(long)]
+    pub partial: bool,
 }
 
 /// When something is done that suits terminals only.
@@ -346,7 +353,7 @@ pub struct Query {
     #[arg(short = 'C', long, value_name = "N", value_parser = context_rows())]
     pub context: Option<u32>,
     /// Print the newest 10 (or -n N), then new records as they arrive.
-    #[arg(long, conflicts_with = "files")]
+    #[arg(long, conflicts_with_all = ["files", "strict"])]
     pub follow: bool,
     /// How to print [default: pretty on a terminal, else line].
     #[arg(short = 'o', long, value_enum, value_name = "FORMAT")]

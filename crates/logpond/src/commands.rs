@@ -76,8 +76,8 @@ pub fn run(cli: Cli) -> Exit {
             return Exit::Found;
         }
         complain(error.as_ref());
-        match error.downcast_ref() {
-            Some(crate::client::ClientError::Broken(_)) => Exit::Incomplete,
+        match error.downcast_ref::<crate::client::ClientError>() {
+            Some(error) if error.is_incomplete() => Exit::Incomplete,
             _ => Exit::Error,
         }
     })

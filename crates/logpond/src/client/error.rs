@@ -72,6 +72,15 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether there is an answer, only not a complete one.
+    pub fn is_incomplete(&self) -> bool {
+        match self {
+            ClientError::Broken(_) => true,
+            ClientError::Refused { code, .. } => code == "incomplete",
+            _ => false,
+        }
+    }
+
     /// The error of a request that got no answer.
     pub fn no_answer(address: &Address, source: ureq::Error) -> ClientError {
         let address = address.to_string();

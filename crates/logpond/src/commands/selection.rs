@@ -23,6 +23,8 @@ pub(super) struct Meaning {
     pub(super) since: Option<Timestamp>,
     /// Latest time, excluded, if one was given.
     pub(super) until: Option<Timestamp>,
+    /// Whether there is to be no answer that is not complete.
+    pub(super) is_strict: bool,
     /// The zone of times that people read.
     pub(super) zone: TimeZone,
 }
@@ -62,6 +64,7 @@ pub(super) fn meaning(text: Option<&OsStr>, selection: &Selection) -> Result<Mea
         filter: filter(text, selection)?,
         since,
         until,
+        is_strict: selection.strict,
         zone,
     })
 }
@@ -87,6 +90,9 @@ impl Meaning {
         }
         if let Some(until) = self.until {
             parameters.push(("to", until.to_string()));
+        }
+        if self.is_strict {
+            parameters.push(("strict", "true".into()));
         }
         parameters
     }

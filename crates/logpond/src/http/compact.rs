@@ -12,6 +12,7 @@ use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
+use super::rows::Begins;
 use crate::query::Output;
 use crate::store::RequestError;
 
@@ -31,7 +32,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     }
     let engine = app.engine.clone();
     let run = move |(), out: &mut Output| engine.compact(cold, out);
-    app.threads.stream(|| Ok(()), run).await
+    app.threads.stream(Begins::AtOnce, || Ok(()), run).await
 }
 
 fn refusal(error: RequestError) -> ApiError {

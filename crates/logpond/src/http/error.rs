@@ -27,6 +27,7 @@ pub(crate) enum Kind {
     Internal,
     JournalFailed,
     Stopping,
+    Incomplete,
     DiskFull,
 }
 
@@ -60,6 +61,7 @@ impl Kind {
             Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
+            Kind::Incomplete => (StatusCode::SERVICE_UNAVAILABLE, "incomplete", None),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
         }
     }

@@ -8,17 +8,18 @@ use super::App;
 use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
-use super::rows;
+use super::rows::{self, Begins};
 use crate::clock;
 use crate::query::{
     CONTEXT_ROWS_MAX, Direction, Output, Positions, RowParts, Search, parse_cursor,
 };
 
 /// Parameters of a query; the first are those of every query.
-pub(super) const PARAMS: [&str; 14] = [
+pub(super) const PARAMS: [&str; 15] = [
     "q",
     "from",
     "to",
+    "strict",
     "limit",
     "direction",
     "cursor",
@@ -35,10 +36,27 @@ pub(super) const PARAMS: [&str; 14] = [
 /// Streams the rows that match.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
+    let begins = begins(&params)?;
     let engine = app.engine.clone();
     let prepare = move || search(&params);
     let run = move |search: Search, out: &mut Output| engine.search(&search, out);
-    app.threads.stream(prepare, run).await
+    app.threads.stream(begins, prepare, run).await
+}
+
+/// When the status is known: rows of a strict answer may have been sent before something is found to
+/// be missing, a count is not.
+fn begins(params: &Params) -> Result<Begins, ApiError> {
+    let is_strict = params.flag("strict", false)?;
+    if is_strict && params.flag("follow", false)? {
+        let message = "what is followed has no end at which it could be complete: leave out \
+                       'strict' or 'follow'";
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(match (is_strict, params.flag("count", false)?) {
+        (false, _) => Begins::AtOnce,
+        (true, false) => Begins::WithRows,
+        (true, true) => Begins::AtEnd,
+    })
 }
 
 fn search(params: &Params) -> Result<Search, ApiError> {
@@ -58,6 +76,7 @@ fn search(params: &Params) -> Result<Search, ApiError> {
     search.wants_positions = params.flag("positions", false)?;
     search.rows_before = before as usize;
     search.rows_after = after as usize;
+    search.is_strict = params.flag("strict", false)?;
     search.is_count = params.flag("count", false)?;
     search.wants_progress = params.flag("progress", false)?;
     search.parts = parts(params)?;

@@ -26,8 +26,22 @@ pub const QUERIES_MAX: usize = 64;
 /// The range of a query that names none: an hour before now or before its end.
 pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
 
-/// Parameters that every query takes.
-pub(super) const SCOPE_PARAMS: [&str; 3] = ["q", "from", "to"];
+/// Parameters that every query takes; `strict` refuses what is not complete.
+pub(super) const SCOPE_PARAMS: [&str; 4] = ["q", "from", "to", "strict"];
+
+/// When it is known whether there is an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// At once: what is missing is said at its end.
+    AtOnce,
+    /// With its first rows, if until then nothing is missing.
+    WithRows,
+    /// At its end, if nothing is missing.
+    AtEnd,
+}
+
+/// Things that the refusal of an incomplete answer lists; it counts the others.
+const LISTED_MAX: usize = 10;
 
 /// The threads that run queries, for example `lp-query-0` and on.
 #[derive(Clone)]
@@ -90,19 +104,31 @@ impl QueryThreads {
         }
     }
 
-    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
-    /// well. The trailer goes out behind the rest.
+    /// Runs `prepare`, then `run`, on a thread; answers when it is known whether there is an
+    /// answer. The trailer goes out behind the rest.
     pub(super) async fn stream<P: 'static>(
         &self,
+        begins: Begins,
         prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
         run: impl FnOnce(P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
         let metrics = self.metrics.clone();
-        let run = move |parts, mut out: Output| {
+        let run = move |parts, mut out: Output, prepared: Prepared| {
             let started = Instant::now();
-            finish(run(parts, &mut out), out, started, &metrics);
+            let prepared = Arc::new(Mutex::new(Some(prepared)));
+            if begins == Begins::AtOnce {
+                tell(&prepared, Ok(()));
+            } else {
+                let prepared = prepared.clone();
+                out.on_begin(move || tell(&prepared, Ok(())));
+            }
+            if begins == Begins::AtEnd {
+                out.hold();
+            }
+            let result = run(parts, &mut out);
+            finish(result, out, &prepared, started, &metrics);
         };
-        self.spawn(prepare, run).await
+        self.run(prepare, run).await
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when it is known whether `prepare` went
@@ -114,6 +140,19 @@ impl QueryThreads {
         &self,
         prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
         run: impl FnOnce(P, Output) + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let run = |parts, out, prepared: Prepared| {
+            let _ = prepared.send(Ok(()));
+            run(parts, out);
+        };
+        self.run(prepare, run).await
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
+    async fn run<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, Output, Prepared) + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
         let slot = self.slot()?;
         let name = format!("{}-{}", self.name, slot.number);
@@ -127,8 +166,7 @@ impl QueryThreads {
                 Ok(parts) => parts,
                 Err(e) => return drop(prepared.send(Err(e))),
             };
-            let _ = prepared.send(Ok(()));
-            run(parts, out);
+            run(parts, out, prepared);
         };
         thread::Builder::new().name(name).spawn(work).map_err(|e| {
             ApiError::new(
@@ -144,9 +182,38 @@ impl QueryThreads {
     }
 }
 
+/// Says whether there is an answer.
+type Prepared = oneshot::Sender<Result<(), ApiError>>;
+
+/// Says whether there is an answer, if that was not said.
+fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiError>) {
+    let prepared = prepared
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    // If nobody waits, nobody reads the answer either.
+    let _ = prepared.map(|prepared| prepared.send(result));
+}
+
+/// The refusal of an answer that is not complete.
+fn incomplete(trailer: &Trailer) -> ApiError {
+    let mut message = "the answer is not complete".to_owned();
+    let listed = trailer.missing.iter().take(LISTED_MAX);
+    for (at, what) in listed.clone().enumerate() {
+        message.push_str(if at == 0 { ": " } else { "; " });
+        message.push_str(what);
+    }
+    let others = trailer.missing_count - listed.len() as u64;
+    if others > 0 {
+        message.push_str(&format!("; and {others} more"));
+    }
+    ApiError::new(Kind::Incomplete, message)
+}
+
 fn finish(
     result: Result<Trailer, QueryError>,
     mut out: Output,
+    prepared: &Mutex<Option<Prepared>>,
     started: Instant,
     metrics: &Metrics,
 ) {
@@ -167,6 +234,11 @@ fn finish(
         .queries_cancelled
         .add(u64::from(trailer.is_cancelled));
     metrics.query_bytes.add(trailer.bytes_scanned);
+    let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
+    if !is_begun && trailer.missing_count > 0 {
+        return tell(prepared, Err(incomplete(&trailer)));
+    }
+    out.release();
     // A reader that is gone needs no trailer.
     let _ = out
         .json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
@@ -215,6 +287,10 @@ pub(super) async fn table<P: Send + 'static>(
     read: impl FnOnce(&Params) -> Result<P, ApiError> + Send + 'static,
     run: impl FnOnce(&App, &Scope, P, &mut Output) -> Result<Trailer, QueryError> + Send + 'static,
 ) -> Result<Response<Body>, ApiError> {
+    let begins = match params.flag("strict", false)? {
+        true => Begins::AtEnd,
+        false => Begins::AtOnce,
+    };
     let app_there = app.clone();
     let prepare = move || {
         let scope = scope(&params, clock::now())?;
@@ -223,5 +299,5 @@ pub(super) async fn table<P: Send + 'static>(
     };
     let run =
         move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
-    app.threads.stream(prepare, run).await
+    app.threads.stream(begins, prepare, run).await
 }

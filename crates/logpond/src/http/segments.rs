@@ -8,6 +8,7 @@ use super::App;
 use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
+use super::rows::Begins;
 use crate::query::Output;
 
 /// Lists the files.
@@ -15,5 +16,5 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     params.only(&[])?;
     let engine = app.engine.clone();
     let run = move |(), out: &mut Output| engine.segments(out);
-    app.threads.stream(|| Ok(()), run).await
+    app.threads.stream(Begins::AtOnce, || Ok(()), run).await
 }

@@ -38,7 +38,8 @@ fn kind_after(kind: Kind) -> Option<Kind> {
         Kind::TooManyQueries => Kind::Internal,
         Kind::Internal => Kind::JournalFailed,
         Kind::JournalFailed => Kind::Stopping,
-        Kind::Stopping => Kind::DiskFull,
+        Kind::Stopping => Kind::Incomplete,
+        Kind::Incomplete => Kind::DiskFull,
         Kind::DiskFull => return None,
     })
 }

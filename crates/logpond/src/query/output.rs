@@ -24,6 +24,10 @@ pub struct Output {
     sender: mpsc::Sender<Bytes>,
     shutdown: Shutdown,
     heartbeat: Option<Heartbeat>,
+    /// Told when the first chunk is sent.
+    on_begin: Option<Box<dyn FnOnce() + Send>>,
+    /// Whether everything is kept until it is known to be worth sending.
+    is_held: bool,
 }
 
 /// What is sent when there was nothing else to send.
@@ -43,6 +47,8 @@ impl Output {
             sender,
             shutdown,
             heartbeat: None,
+            on_begin: None,
+            is_held: false,
         };
         (output, receiver)
     }
@@ -55,6 +61,22 @@ impl Output {
             every,
             sent_at: Instant::now(),
         });
+    }
+
+    /// Tells when the first chunk is sent.
+    pub fn on_begin(&mut self, tell: impl FnOnce() + Send + 'static) {
+        self.on_begin = Some(Box::new(tell));
+    }
+
+    /// Keeps everything until [`Output::release`]: for answers that are small, however much they
+    /// were made from.
+    pub fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Ends what [`Output::hold`] began.
+    pub fn release(&mut self) {
+        self.is_held = false;
     }
 
     /// Appends one line; `write` gives it without its end. Blocks while the reader is behind.
@@ -93,8 +115,11 @@ impl Output {
     /// # Errors
     /// As for [`Output::line`].
     pub fn flush(&mut self) -> Result<(), Cancelled> {
-        if self.chunk.is_empty() {
+        if self.chunk.is_empty() || self.is_held {
             return Ok(());
+        }
+        if let Some(tell) = self.on_begin.take() {
+            tell();
         }
         if let Some(heartbeat) = &mut self.heartbeat {
             heartbeat.sent_at = Instant::now();

@@ -79,6 +79,9 @@ impl Pond {
         }
         let look = self.look()?;
         look.view.note_missing(trailer);
+        if search.is_strict && trailer.missing_count > 0 {
+            return Ok(());
+        }
         if search.is_count {
             return rows::count(&look, search, out, trailer);
         }

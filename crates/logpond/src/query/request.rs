@@ -83,6 +83,9 @@ pub struct Search {
     pub(super) shown: Vec<Region>,
     /// Where a follower that comes back goes on; it gets no rows from before.
     pub positions: Option<Positions>,
+    /// Whether an answer is worth nothing unless it is complete: it ends once something is
+    /// missing.
+    pub is_strict: bool,
     /// Whether the answer says where a follower may go on.
     pub wants_positions: bool,
 }
@@ -104,6 +107,7 @@ impl Search {
             within: Vec::new(),
             shown: Vec::new(),
             positions: None,
+            is_strict: false,
             wants_positions: false,
         }
     }

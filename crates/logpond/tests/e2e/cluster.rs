@@ -554,3 +554,58 @@ fn the_files_of_all_nodes_are_listed() {
     assert!(names.iter().all(|name| table.contains(name)), "{table}");
     assert!(table.starts_with("node"), "{table}");
 }
+
+#[test]
+fn strict_answers_are_complete_or_none() {
+    let scratch = Scratch::new("cluster-strict").unwrap();
+    let mut nodes = three(&scratch);
+    let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
+    assert_eq!(complete(&nodes[0], &all).len(), 3 * RECORDS);
+    let targets = [
+        all,
+        format!("/api/v1/query?{ALL_TIME}&count=true&q="),
+        format!("/api/v1/top?{ALL_TIME}&field=host&q="),
+        format!("/api/v1/fields?{ALL_TIME}&q="),
+        "/api/v1/histogram?from=2026-03-02T00:00:00Z&to=2026-03-02T01:00:00Z&step=5m&q=".into(),
+    ];
+    for target in &targets {
+        let (strict, trailer) = lines(&nodes[0], &format!("{target}&strict=true"));
+        assert_eq!(trailer["complete"], true, "{trailer}");
+        assert_eq!(strict, lines(&nodes[0], target).0, "{target}");
+    }
+    nodes.pop().unwrap().kill();
+    for target in &targets {
+        let mut client = nodes[0].client().unwrap();
+        let target = format!("{target}&strict=true");
+        let response = client.send("GET", &target, &[], b"").unwrap();
+        assert_eq!(response.status, 503, "{target}");
+        let error: Value = serde_json::from_str(&response.text().unwrap()).unwrap();
+        assert_eq!(error["error"]["code"], "incomplete");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("or later"), "{message}");
+    }
+    let followed = nodes[0].get("/api/v1/query?follow=true&strict=true");
+    assert!(followed.unwrap_err().contains("status 400"));
+    let commands = [
+        &["query", ""][..],
+        &["query", "", "-c"],
+        &["query", "", "-n", "5"],
+        &["top", "host"],
+        &["fields"],
+        &["histogram"],
+    ];
+    for command in commands {
+        for strict in [true, false] {
+            let flag = if strict { "--strict" } else { "--partial" };
+            let output = Command::new(program())
+                .args(command)
+                .args([flag, "--since", "2026-03-01", "--addr", &nodes[1].url()])
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(3), "{command:?} {output:?}");
+            assert_eq!(output.stdout.is_empty(), strict, "{command:?} {output:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains("not complete"), "{command:?}: {said}");
+        }
+    }
+}

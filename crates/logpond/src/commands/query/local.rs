@@ -256,7 +256,8 @@ impl<'a> Search<'a> {
             rows = tail.matches;
             tail.print(args.reverse, sink)?;
         }
-        if args.count {
+        let is_refused = args.selection.strict && self.unreadable > 0;
+        if args.count && !is_refused {
             let limit = args.limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
             rows = rows.min(limit);
             sink.bytes(format!("{rows}\n").as_bytes())?;

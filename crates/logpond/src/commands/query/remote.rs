@@ -45,7 +45,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
             sink.flush()?;
         }
     };
-    if let Some(held) = held {
+    if let Some(held) = held.filter(|_| trailer.complete || !question.meaning.is_strict) {
         held.print(sink)?;
     }
     Ok(outcome(trailer))

@@ -166,6 +166,23 @@ impl<'a> Gathered<'a> {
         Cover::plan(&held, wanted, range, Some(self.cluster.nodes.own()))
     }
 
+    /// Whether it is known before anything was read that the answer will not be complete.
+    pub(super) fn lacks_something(&self, range: TimeRange) -> bool {
+        let counted = self.cover(&self.target.wanted, range).counted();
+        let mut trailer = Trailer::default();
+        let state = self.state.borrow();
+        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
+        let nodes = &*self.cluster.nodes;
+        judge(
+            nodes,
+            (&self.target, &counted),
+            &held,
+            (&state.silent, &self.unmet),
+            &mut trailer,
+        );
+        trailer.missing_count > 0
+    }
+
     /// Takes note that a node failed at its share.
     pub(super) fn fail(&self, node: NodeId) {
         self.state.borrow_mut().failed.insert(node);

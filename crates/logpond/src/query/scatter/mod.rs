@@ -83,6 +83,9 @@ impl Engine for Cluster {
         let since = clock::now();
         let gathered = Gathered::new(self);
         let mut trailer = Trailer::default();
+        if search.is_strict && gathered.lacks_something(search.scope.range) {
+            return Ok(self.finish(&gathered, trailer));
+        }
         let outcome = match search.is_count {
             true => rows::count(&gathered, search, out, &mut trailer),
             false => rows::emit(&gathered, search, out, &mut trailer),
