@@ -19,6 +19,7 @@
 //! news arrives. Such things are hints: where they are wrong, work is done twice.
 
 mod identity;
+mod roles;
 pub mod registry;
 pub mod inventory;
 pub mod target;
@@ -41,4 +42,5 @@ pub use identity::{HexError, NodeId, ProcessId};
 pub use inventory::{HeldJournal, HeldSegment, Indexed, Inventory, Living};
 pub use logpond_segment::wire;
 pub use registry::{Fate, Registry};
+pub use roles::{Roles, UnknownRoles};
 pub use target::{Completeness, Gap, Tail, Target};

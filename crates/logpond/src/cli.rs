@@ -33,8 +33,14 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Take logs in and answer queries, on this machine.
+    /// Take logs in, keep them and answer queries, on this machine.
     Serve(Box<Serve>),
+    /// Only take logs in, for the stores of a cluster.
+    Ingest(Box<Serve>),
+    /// Only keep what the ingesters of a cluster have taken in.
+    Store(Box<Node>),
+    /// Only answer queries, from what the stores and ingesters of a cluster have.
+    QueryNode(Box<Node>),
     /// Send lines from standard input or files to a server.
     Forward(Forward),
     /// Print the records that match.
@@ -65,24 +71,28 @@ pub enum Command {
     Version(Version),
 }
 
-/// Flags of `logpond serve`. Their meaning is in `settings`; they have the same names there.
+/// Said of all commands that run a node.
+const SETTINGS_HELP: &str = "Each setting is also a key of logpond.toml and, as LOGPOND_<NAME>, an \
+                             environment variable. Flags win over the environment, the \
+                             environment over the file.\nADDR is IP:PORT, IP, PORT or :PORT; \
+                             port 0 is any free one; 'off' turns a listener off.";
+
+/// Flags of `logpond serve` and `logpond ingest`. Their meaning is in `settings`; they have the
+/// same names there.
 #[derive(Debug, Default, Args)]
-#[command(
-    after_help = "Each setting is also a key of logpond.toml and, as LOGPOND_<NAME>, an \
-                        environment variable. Flags win over the environment, the environment \
-                        over the file.\nADDR is IP:PORT, IP, PORT or :PORT; port 0 is any free \
-                        one; 'off' turns a listener off."
-)]
+#[command(after_help = SETTINGS_HELP)]
 pub struct Serve {
-    /// Settings file [default: /etc/logpond/logpond.toml, then ~/.config/logpond/logpond.toml].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub config: Option<PathBuf>,
-    /// Data directory [default: ~/.local/share/logpond; for root: /var/lib/logpond].
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub data: Option<String>,
-    /// Page, API and metrics [default: 127.0.0.1:7650].
-    #[arg(long, value_name = "ADDR")]
-    pub http: Option<String>,
+    /// Of every node.
+    #[command(flatten)]
+    pub node: Node,
+    /// Of one that takes records in.
+    #[command(flatten)]
+    pub intakes: Intakes,
+}
+
+/// Where lines are taken in, and how long they may be.
+#[derive(Debug, Default, Args)]
+pub struct Intakes {
     /// Raw lines over TCP, not acknowledged [default: 127.0.0.1:7651].
     #[arg(long, value_name = "ADDR")]
     pub fast: Option<String>,
@@ -95,6 +105,24 @@ pub struct Serve {
     /// Syslog over TCP [default: 127.0.0.1:5514].
     #[arg(long, value_name = "ADDR")]
     pub syslog_tcp: Option<String>,
+    /// The longest line that is taken whole [default: 1MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub line_bytes_max: Option<String>,
+}
+
+/// Flags of every command that runs a node.
+#[derive(Debug, Default, Args)]
+#[command(after_help = SETTINGS_HELP)]
+pub struct Node {
+    /// Settings file [default: /etc/logpond/logpond.toml, then ~/.config/logpond/logpond.toml].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Data directory [default: ~/.local/share/logpond; for root: /var/lib/logpond].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<String>,
+    /// Page, API and metrics [default: 127.0.0.1:7650].
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
     /// Other nodes of the cluster [default: off; port 7659].
     #[arg(long, value_name = "ADDR")]
     pub gossip: Option<String>,
@@ -116,9 +144,6 @@ pub struct Serve {
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
-    /// The longest line that is taken whole [default: 1MiB].
-    #[arg(long, value_name = "SIZE")]
-    pub line_bytes_max: Option<String>,
     /// Write the bound addresses to this file, as JSON, once ready.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ready_file: Option<String>,
@@ -668,16 +693,36 @@ pub struct Version {
     pub json: bool,
 }
 
+/// A flag's name in the settings' table, and its text if it was given.
+type Flag = (&'static str, String);
+
+fn given<const N: usize>(texts: [(&'static str, &Option<String>); N]) -> Vec<Flag> {
+    let each = texts.into_iter();
+    each.filter_map(|(name, text)| Some((name, text.clone()?)))
+        .collect()
+}
+
 impl Serve {
     /// The flags that were given, by their names in the settings' table.
-    pub fn given(&self) -> Vec<(&'static str, String)> {
-        let texts = [
+    pub fn given(&self) -> Vec<Flag> {
+        let mut all = self.node.given();
+        all.extend(given([
+            ("fast", &self.intakes.fast),
+            ("durable", &self.intakes.durable),
+            ("syslog-udp", &self.intakes.syslog_udp),
+            ("syslog-tcp", &self.intakes.syslog_tcp),
+            ("line-bytes-max", &self.intakes.line_bytes_max),
+        ]));
+        all
+    }
+}
+
+impl Node {
+    /// The flags that were given, by their names in the settings' table.
+    pub fn given(&self) -> Vec<Flag> {
+        let mut all = given([
             ("data", &self.data),
             ("http", &self.http),
-            ("fast", &self.fast),
-            ("durable", &self.durable),
-            ("syslog-udp", &self.syslog_udp),
-            ("syslog-tcp", &self.syslog_tcp),
             ("gossip", &self.gossip),
             ("advertise", &self.advertise),
             ("join", &self.join),
@@ -685,25 +730,20 @@ impl Serve {
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),
-            ("line-bytes-max", &self.line_bytes_max),
             ("ready-file", &self.ready_file),
             ("tokens", &self.tokens),
             ("tls-certificate", &self.tls_certificate),
             ("tls-key", &self.tls_key),
             ("cluster-tls", &self.cluster_tls),
-        ];
-        let mut given: Vec<_> = texts
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, text.clone()?)))
-            .collect();
+        ]);
         let switches = [
             ("insecure", self.insecure),
             ("require-token", self.require_token),
         ];
         for (name, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
-            given.push((name, "true".to_string()));
+            all.push((name, "true".to_string()));
         }
-        given
+        all
     }
 }
 

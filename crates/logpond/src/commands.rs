@@ -21,6 +21,8 @@ mod pages;
 use std::error::Error;
 use std::process::ExitCode;
 
+use logpond_cluster::Roles;
+
 use crate::cli::{self, Cli, Command, Server};
 use crate::client::{Access, Address, Client, TOKEN_VARIABLE};
 use crate::settings::unknown_variables;
@@ -55,7 +57,10 @@ pub type Failure = Box<dyn Error>;
 pub fn run(cli: Cli) -> Exit {
     warn_of_variables(&cli.command);
     let outcome = match cli.command {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => serve::run(&args, Roles::ALL),
+        Command::Ingest(args) => serve::run(&args, Roles::INGEST),
+        Command::Store(args) => serve::run_node(&args, Roles::STORE),
+        Command::QueryNode(args) => serve::run_node(&args, Roles::QUERY),
         Command::Forward(args) => forward::run(args),
         Command::Query(args) => query::run(*args),
         Command::Top(args) => top::run(args),

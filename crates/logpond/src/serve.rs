@@ -33,7 +33,9 @@ use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
 use crate::http::App;
-use crate::ingest::{self, Changes, DiskJournal, Ingest, Journal, OneCopy, Replication, Writer};
+use crate::ingest::{
+    self, Changes, DiskJournal, Gate, Ingest, Journal, OneCopy, Replication, Writer,
+};
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
 use crate::settings::Settings;
@@ -240,7 +242,11 @@ impl Roles {
             Some(handoff) => handoff.clone(),
             None => Arc::new(OneCopy),
         };
-        let (ingest, writer) = start_ingest(journal, &changes, metrics, replication)?;
+        let gate = match settings.roles.ingests {
+            true => Gate::default(),
+            false => Gate::of_no_ingester(),
+        };
+        let (ingest, writer) = start_ingest(journal, &changes, metrics, replication, gate)?;
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
@@ -272,9 +278,11 @@ fn start_ingest(
     changes: &Changes,
     metrics: &Arc<Metrics>,
     replication: Arc<dyn Replication>,
+    gate: Gate,
 ) -> Result<(Ingest, Writer), ServeError> {
     let (changes, metrics) = (changes.clone(), metrics.clone());
-    ingest::start(journal, changes, metrics, clock::now, replication).map_err(ServeError::Thread)
+    let started = ingest::start(journal, changes, metrics, clock::now, replication, gate);
+    started.map_err(ServeError::Thread)
 }
 
 /// Opens the segments of earlier lives; what is damaged is put aside and named, what others cover

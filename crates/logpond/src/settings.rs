@@ -20,6 +20,7 @@ pub use file::read_file;
 pub use names::{UnknownVariable, unknown_variables};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 
+use logpond_cluster::Roles;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
@@ -277,6 +278,11 @@ pub enum SettingsError {
         /// The address.
         address: SocketAddr,
     },
+    /// A node that is to be one of several, and does not say where the others reach it.
+    Alone {
+        /// What it is to do.
+        roles: Roles,
+    },
     /// There is no usual place for the data: neither `HOME` nor `STATE_DIRECTORY` is set.
     NoHome,
 }
@@ -339,6 +345,12 @@ impl fmt::Display for SettingsError {
                     "; or, in a network you trust: --{name} {address} --insecure"
                 )
             }
+            SettingsError::Alone { roles } => write!(
+                f,
+                "`logpond {roles}` is one node of several: say where it talks with the others by \
+                 --gossip ADDR, and whom it asks first for them by --join ADDR; `logpond serve` \
+                 works alone"
+            ),
             SettingsError::NoHome => f.write_str(
                 "there is no place for the data: neither HOME nor STATE_DIRECTORY is set; \
                  say it by --data DIR",
@@ -359,6 +371,8 @@ impl std::error::Error for SettingsError {
 /// The settings of `logpond serve`: data only, all of it valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// What the node does beside answering questions.
+    pub roles: Roles,
     /// The data directory; it may not exist yet.
     pub data: PathBuf,
     /// Where HTTP listens. Port 0 means any free one, here and below.
@@ -402,6 +416,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Leaves out what a node of these roles has nothing to do with: one that takes no records in
+    /// listens for none.
+    ///
+    /// # Errors
+    /// When it cannot work alone and is to.
+    pub fn limited_to(mut self, roles: Roles) -> Result<Settings, SettingsError> {
+        if roles != Roles::ALL && self.gossip.is_none() {
+            return Err(SettingsError::Alone { roles });
+        }
+        self.roles = roles;
+        if !roles.ingests {
+            (self.fast, self.durable) = (None, None);
+            (self.syslog_udp, self.syslog_tcp) = (None, None);
+        }
+        Ok(self)
+    }
+
     /// Whether other machines can reach HTTP, and so must show a token.
     pub fn is_http_guarded(&self) -> bool {
         !self.http.ip().is_loopback() && !self.insecure
@@ -558,6 +589,7 @@ impl Settings {
         let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
         let cluster_tls = values.read("cluster-tls", optional_file)?;
         Ok(Settings {
+            roles: Roles::ALL,
             data,
             http,
             fast: address("fast", 7651)?,

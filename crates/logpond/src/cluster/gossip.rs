@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chitchat::transport::Transport;
 use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
-use logpond_cluster::NodeId;
+use logpond_cluster::{NodeId, Roles};
 use logpond_segment::disk::Space;
 
 use super::Identity;
@@ -35,6 +35,8 @@ const CLUSTER: &str = "logpond";
 const KEY_REGISTRY: &str = "registry";
 const KEY_HTTP: &str = "http";
 const KEY_VERSION: &str = "version";
+const KEY_ROLES: &str = "roles";
+const KEY_LEAVING: &str = "leaving";
 const KEY_FREE: &str = "free";
 const KEY_TOTAL: &str = "total";
 
@@ -54,6 +56,10 @@ pub struct Seen {
     pub http: String,
     /// The release that it runs.
     pub version: String,
+    /// What it does.
+    pub roles: Roles,
+    /// Whether it is leaving the cluster.
+    pub is_leaving: bool,
     /// Room on its disk.
     pub free_bytes: u64,
     /// Size of its disk.
@@ -73,6 +79,7 @@ pub struct Gossip {
 #[derive(Clone, Copy, Default)]
 struct Own {
     registry: u64,
+    is_leaving: bool,
     free_bytes: u64,
     total_bytes: u64,
 }
@@ -95,6 +102,11 @@ impl Gossip {
     /// Says from now on that this node's registry has this digest.
     pub fn say_registry(&self, digest: u64) {
         self.own().registry = digest;
+    }
+
+    /// Says from now on whether this node is leaving the cluster.
+    pub fn say_leaving(&self, is_leaving: bool) {
+        self.own().is_leaving = is_leaving;
     }
 
     /// Says from now on that this node's disk has so much room.
@@ -133,6 +145,7 @@ impl Gossip {
         let said = vec![
             (KEY_HTTP.to_owned(), config.http.clone()),
             (KEY_VERSION.to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            (KEY_ROLES.to_owned(), config.roles.to_string()),
         ];
         let handle = match chitchat::spawn_chitchat(chitchat_config, said, &transport).await {
             Ok(handle) => handle,
@@ -152,6 +165,7 @@ impl Gossip {
                 .with_chitchat(|chitchat| {
                     let state = chitchat.self_node_state();
                     state.set(KEY_REGISTRY, said.registry);
+                    state.set(KEY_LEAVING, u8::from(said.is_leaving));
                     state.set(KEY_FREE, said.free_bytes >> SPACE_SHIFT);
                     state.set(KEY_TOTAL, said.total_bytes >> SPACE_SHIFT);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
@@ -193,6 +207,8 @@ pub(super) struct Config {
     pub(super) join: Vec<String>,
     /// Where people reach this node.
     pub(super) http: String,
+    /// What it does.
+    pub(super) roles: Roles,
 }
 
 fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
@@ -204,6 +220,9 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
         registry: number(KEY_REGISTRY),
         http: text(KEY_HTTP),
         version: text(KEY_VERSION),
+        // Of a node that does not say so it is believed that it does nothing.
+        roles: text(KEY_ROLES).parse().unwrap_or(Roles::QUERY),
+        is_leaving: number(KEY_LEAVING) != 0,
         free_bytes: number(KEY_FREE).saturating_mul(1 << SPACE_SHIFT),
         total_bytes: number(KEY_TOTAL).saturating_mul(1 << SPACE_SHIFT),
         is_live,

@@ -13,7 +13,7 @@ use logpond_cluster::give_up::{Held as Answer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::placement::Store;
 use logpond_cluster::registry::Known;
-use logpond_cluster::{Fate, Indexed, NodeId, Registry};
+use logpond_cluster::{Fate, Indexed, NodeId, Registry, Roles};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
@@ -44,6 +44,8 @@ const GOSSIP_THREADS: usize = 2;
 pub struct Parts {
     /// Who it is.
     pub identity: Identity,
+    /// What it does.
+    pub roles: Roles,
     /// What it has heard.
     pub registry: RegistryFile,
     /// What it holds.
@@ -67,6 +69,7 @@ pub struct Parts {
 /// This node among others.
 pub struct Member {
     identity: Identity,
+    roles: Roles,
     registry: RegistryFile,
     held: Held,
     advertise: SocketAddr,
@@ -91,6 +94,7 @@ impl Member {
     pub fn new(parts: Parts) -> io::Result<Member> {
         let member = Member {
             identity: parts.identity,
+            roles: parts.roles,
             registry: parts.registry,
             held: parts.held,
             advertise: parts.advertise,
@@ -184,6 +188,11 @@ impl Member {
         self.identity
     }
 
+    /// What this node does.
+    pub fn roles(&self) -> Roles {
+        self.roles
+    }
+
     /// How many nodes are to hold each record.
     pub fn copies(&self) -> usize {
         self.copies
@@ -197,6 +206,7 @@ impl Member {
             advertise: self.advertise,
             join: self.join.iter().map(SocketAddr::to_string).collect(),
             http: self.http.to_string(),
+            roles: self.roles,
         };
         self.gossip.clone().run(config, transport, stop).await;
     }
@@ -348,13 +358,13 @@ impl Member {
     pub fn stores(&self) -> Vec<Store> {
         let others = self.live_others().into_iter();
         let store = |node| {
-            let seen = self.gossip.of(node)?;
+            let seen = self.gossip.of(node).filter(|seen| seen.roles.stores)?;
             Some(Store {
                 node,
                 zone: None,
                 free_bytes: seen.free_bytes,
                 total_bytes: seen.total_bytes,
-                is_draining: false,
+                is_draining: seen.is_leaving,
             })
         };
         others.filter_map(store).collect()

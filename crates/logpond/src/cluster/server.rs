@@ -400,6 +400,7 @@ async fn segment(
         handoff.receive(id, hash, &mut receiver).map_err(|error| {
             let kind = match error {
                 CopyError::Disk(_) => Kind::DiskFull,
+                CopyError::NoStore => Kind::WrongRole,
                 CopyError::Busy => Kind::Busy,
                 CopyError::Differs | CopyError::Damaged(_) => Kind::BadRequest,
             };

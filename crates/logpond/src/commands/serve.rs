@@ -1,20 +1,36 @@
-//! `logpond serve`: flags to settings, then the server.
+//! `logpond serve`, `ingest`, `store` and `query-node`: flags to settings, then the server.
+
+use std::path::Path;
+
+use logpond_cluster::Roles;
 
 use super::{Exit, Failure, variable};
-use crate::cli::Serve;
+use crate::cli::{Node, Serve};
 use crate::settings::{Settings, Surroundings, gather};
 
-pub(super) fn run(args: &Serve) -> Result<Exit, Failure> {
-    crate::serve::run(&settings(args)?)?;
+/// Runs a node that takes records in.
+pub(super) fn run(args: &Serve, roles: Roles) -> Result<Exit, Failure> {
+    let settings = settings(args.node.config.as_deref(), args.given())?;
+    crate::serve::run(&settings.limited_to(roles)?)?;
+    Ok(Exit::Found)
+}
+
+/// Runs a node that does not.
+pub(super) fn run_node(args: &Node, roles: Roles) -> Result<Exit, Failure> {
+    let settings = settings(args.config.as_deref(), args.given())?;
+    crate::serve::run(&settings.limited_to(roles)?)?;
     Ok(Exit::Found)
 }
 
 /// The settings that flags, environment and files give.
-pub(super) fn settings(args: &Serve) -> Result<Settings, Failure> {
+pub(super) fn settings(
+    config: Option<&Path>,
+    flags: Vec<(&'static str, String)>,
+) -> Result<Settings, Failure> {
     let surroundings = Surroundings {
         variable: &variable,
         is_root: rustix::process::geteuid().is_root(),
     };
-    let given = gather(args.config.as_deref(), args.given(), &surroundings)?;
+    let given = gather(config, flags, &surroundings)?;
     Ok(Settings::resolve(&given, &surroundings)?)
 }

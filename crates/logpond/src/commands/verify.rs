@@ -8,18 +8,14 @@ use logpond_segment::verify::{Finding, Totals, data_directory};
 use logpond_segment::{build, journal};
 
 use super::{Exit, Failure, serve};
-use crate::cli::{Serve, Verify};
+use crate::cli::Verify;
 use crate::disk::RealDisk;
 use crate::output::quantity;
 use crate::terminal::note;
 
 pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
-    let flags = Serve {
-        config: args.config.clone(),
-        data: args.data.clone(),
-        ..Serve::default()
-    };
-    let settings = serve::settings(&flags)?;
+    let data = args.data.iter().map(|data| ("data", data.clone()));
+    let settings = serve::settings(args.config.as_deref(), data.collect())?;
     let disk = RealDisk::open(&settings.data)?;
     // A server makes both when it starts; a mistyped directory must not pass for an undamaged one.
     if ![journal::DIRECTORY, build::DIRECTORY]

@@ -334,10 +334,10 @@ impl Sender {
                 },
                 Err(error) => failed(error.to_string(), None, true),
             },
-            408 | 425 | 429 | 500.. => {
+            408 | 421 | 425 | 429 | 500.. => {
                 let error = ClientError::refused(status, &read_error(response.into_body()));
-                // Too many requests is said before a batch goes anywhere.
-                failed(error.to_string(), retry_after, status != 429)
+                // Too many requests, or the wrong node, is said before a batch goes anywhere.
+                failed(error.to_string(), retry_after, !matches!(status, 421 | 429))
             }
             _ => Attempt::Refused(ClientError::refused(
                 status,

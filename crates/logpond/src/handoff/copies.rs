@@ -29,6 +29,8 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub enum CopyError {
     /// The disk fails, or is full.
     Disk(io::Error),
+    /// This node keeps no segments.
+    NoStore,
     /// The same copy is just being received from somebody else, or from an earlier attempt.
     Busy,
     /// What arrived is not what was sent.
@@ -41,6 +43,7 @@ impl fmt::Display for CopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CopyError::Disk(error) => write!(f, "the copy cannot be written: {error}"),
+            CopyError::NoStore => f.write_str("this node is no store"),
             CopyError::Busy => f.write_str("the same copy is just being received; ask later"),
             CopyError::Differs => f.write_str("what arrived is not what was sent; send it again"),
             CopyError::Damaged(error) => write!(f, "what arrived is no segment: {error}"),
@@ -142,6 +145,9 @@ impl Handoff {
         expected: u128,
         chunks: &mut Receiver<Bytes>,
     ) -> Result<(), CopyError> {
+        if !self.parts.member.roles().stores {
+            return Err(CopyError::NoStore);
+        }
         let _receiving = Receiving::begin(&self.receiving, segment).ok_or(CopyError::Busy)?;
         self.receive_alone(segment, expected, chunks)
     }

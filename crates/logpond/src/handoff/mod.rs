@@ -7,9 +7,9 @@
 //!          (ask who holds them, then remove)
 //! ```
 //!
-//! Every node does both halves: `lp-consume` makes segments of what ingesters offer, its own first;
+//! On stores `lp-consume` makes segments of what ingesters offer, their own first; on all nodes
 //! `lp-release` removes the journal files of which enough nodes say that they hold the rows (CLUSTER
-//! R6). What decides is in `crates/cluster`; here are the files, the calls and the threads.
+//! R6): one that is no ingester any more may have some left. What decides is in `crates/cluster`; here are the files, the calls and the threads.
 //!
 //! Invariants:
 //! - A journal file is removed only when so many distinct nodes as there are to be copies have
@@ -156,10 +156,11 @@ impl Handoff {
                 }
             })
         };
-        Ok(vec![
-            spawn("lp-consume", Handoff::consume_all)?,
-            spawn("lp-release", Handoff::release)?,
-        ])
+        let mut threads = vec![spawn("lp-release", Handoff::release)?];
+        if self.parts.member.roles().stores {
+            threads.push(spawn("lp-consume", Handoff::consume_all)?);
+        }
+        Ok(threads)
     }
 
     /// Whether segments of enough nodes hold everything that was closed.

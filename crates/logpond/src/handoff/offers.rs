@@ -5,6 +5,7 @@ use std::sync::Arc;
 use logpond_cluster::NodeId;
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId, Offered};
+use logpond_cluster::placement::Store;
 use logpond_record::SourceId;
 use logpond_segment::disk::ReadAt;
 use logpond_segment::journal::ClosedFile;
@@ -57,12 +58,21 @@ impl Handoff {
     }
 
     /// Gives files to a store that asks for some. This node's own store comes first: what it makes
-    /// has not to be sent to it. Others may take what has waited for long.
+    /// has not to be sent to it. Without one it is the turn of one of the others for a while; the
+    /// rest may take what has waited for long.
     pub fn claim(&self, store: NodeId) -> Option<Claim> {
         self.note_closed();
-        let (own, now_ms) = (self.own(), self.now_ms());
+        let member = &self.parts.member;
+        let takers = match member.roles().stores {
+            true => vec![self.own()],
+            false => {
+                let stores = member.stores().into_iter();
+                stores.filter(Store::can_take).map(|s| s.node).collect()
+            }
+        };
+        let now_ms = self.now_ms();
         let mut state = self.state();
-        state.offers.claim(store, &[own], new_claim(), now_ms).ok()
+        state.offers.claim(store, &takers, new_claim(), now_ms).ok()
     }
 
     /// Takes a store's word for what became of a claim; without sources it has failed.

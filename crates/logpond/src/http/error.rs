@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     JournalFailed,
     Stopping,
     Incomplete,
+    Leaving,
+    WrongRole,
     DiskFull,
 }
 
@@ -62,6 +64,8 @@ impl Kind {
             Kind::JournalFailed => (StatusCode::SERVICE_UNAVAILABLE, "journal_failed", Some(1)),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
             Kind::Incomplete => (StatusCode::SERVICE_UNAVAILABLE, "incomplete", None),
+            Kind::Leaving => (StatusCode::SERVICE_UNAVAILABLE, "leaving", Some(5)),
+            Kind::WrongRole => (StatusCode::MISDIRECTED_REQUEST, "wrong_role", None),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
         }
     }
@@ -136,6 +140,8 @@ impl From<Refused> for ApiError {
             Refused::Failed(_) => Kind::JournalFailed,
             Refused::Invalid(_) => Kind::BadRequest,
             Refused::Stopping => Kind::Stopping,
+            Refused::Leaving => Kind::Leaving,
+            Refused::NoIngester => Kind::WrongRole,
         };
         ApiError::new(kind, refused.to_string())
     }

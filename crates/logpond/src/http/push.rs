@@ -37,6 +37,8 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
+    // Before the body is sent for nothing.
+    app.ingest.gate().check()?;
     let durable = params.flag("durable", true)?;
     let labels = labels(&params)?;
     let form = form(request.headers())?;

@@ -39,7 +39,9 @@ fn kind_after(kind: Kind) -> Option<Kind> {
         Kind::Internal => Kind::JournalFailed,
         Kind::JournalFailed => Kind::Stopping,
         Kind::Stopping => Kind::Incomplete,
-        Kind::Incomplete => Kind::DiskFull,
+        Kind::Incomplete => Kind::Leaving,
+        Kind::Leaving => Kind::WrongRole,
+        Kind::WrongRole => Kind::DiskFull,
         Kind::DiskFull => return None,
     })
 }

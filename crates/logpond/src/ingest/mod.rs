@@ -16,6 +16,7 @@
 
 mod changes;
 mod durability;
+mod gate;
 mod journal;
 mod load;
 mod writer;
@@ -38,6 +39,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use crate::telemetry::Metrics;
 pub use changes::Changes;
 pub use durability::{Durability, OneCopy, Replication, States};
+pub use gate::Gate;
 pub use journal::{Births, DiskJournal};
 pub use load::{Load, LoadState};
 
@@ -130,6 +132,10 @@ pub enum Refused {
     Failed(Arc<str>),
     /// The process is stopping.
     Stopping,
+    /// The node leaves its cluster and takes nothing more.
+    Leaving,
+    /// The node never takes records: its role is another.
+    NoIngester,
 }
 
 impl fmt::Display for Refused {
@@ -148,6 +154,13 @@ impl fmt::Display for Refused {
             Refused::Invalid(what) => f.write_str(what),
             Refused::Failed(what) => write!(f, "the journal could not be written: {what}"),
             Refused::Stopping => f.write_str("the server is stopping; try again later"),
+            Refused::Leaving => f.write_str(
+                "this node leaves its cluster and takes nothing more; send to another one",
+            ),
+            Refused::NoIngester => f.write_str(
+                "this node takes no records in; send to one that was started by `logpond ingest` \
+                 or `logpond serve`",
+            ),
         }
     }
 }
@@ -209,6 +222,7 @@ pub struct Ingest {
     metrics: Arc<Metrics>,
     durability: Durability,
     busyness: Arc<Busyness>,
+    gate: Gate,
 }
 
 /// What the load is worked out from.
@@ -272,6 +286,7 @@ pub fn start(
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
     replication: Arc<dyn Replication>,
+    gate: Gate,
 ) -> io::Result<(Ingest, Writer)> {
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
@@ -283,6 +298,7 @@ pub fn start(
     });
     let mut driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
     driver.watch_disk(Arc::clone(&busyness));
+    driver.ask_first(gate.clone());
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
         .spawn(move || driver.run())?;
@@ -293,6 +309,7 @@ pub fn start(
         metrics,
         durability,
         busyness,
+        gate,
     };
     Ok((ingest, Writer(thread)))
 }
@@ -312,6 +329,11 @@ impl Ingest {
         let state = self.busyness.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.update(queue.max(disk), self.busyness.started.elapsed())
+    }
+
+    /// What says whether records are taken at all.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// What tells what has become of batches.
@@ -353,6 +375,7 @@ impl Ingest {
                 source: None,
             });
         }
+        self.gate.check()?;
         let room = self.room_for(&batch).await?;
         let (reply, answer) = oneshot::channel();
         let submission = Submission {

@@ -128,6 +128,7 @@ fn stand() -> Stand {
         metrics.clone(),
         clock,
         Arc::new(OneCopy),
+        Gate::default(),
     )
     .unwrap();
     Stand {
@@ -327,4 +328,17 @@ fn the_load_tells_of_a_queue_and_a_disk_that_fill_up() {
     s.script.free_bytes.store(1 << 34, SeqCst);
     block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
     assert_eq!(s.ingest.load(), Load::Red);
+}
+
+/// What a closing file was asked for after the gate was shut comes before nothing.
+#[test]
+fn nothing_is_appended_behind_a_shut_gate() {
+    let s = stand();
+    block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
+    s.ingest.gate().set_leaving(true);
+    s.ingest.closer().close();
+    let refused = block_on(s.ingest.submit(batch(&["b"]), true));
+    assert!(matches!(refused, Err(Refused::Leaving)), "{refused:?}");
+    s.ingest.gate().set_leaving(false);
+    block_on(s.ingest.submit(batch(&["c"]), true)).unwrap();
 }

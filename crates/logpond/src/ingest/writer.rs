@@ -4,6 +4,7 @@
 //! - One sync serves every durable batch appended before it (group commit).
 //! - A failed append or sync fails every batch that no earlier sync covered; none of them is
 //!   acknowledged, and the journal has dropped them.
+//! - Nothing is appended after a file was closed that was asked for after the gate was shut.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::load::percent;
 use super::{
-    Accepted, Busyness, Changes, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX,
+    Accepted, Busyness, Changes, Gate, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX,
 };
 use crate::telemetry::Metrics;
 
@@ -57,6 +58,7 @@ pub(super) struct Driver<J> {
     space_checked_at: Option<Instant>,
     full: Option<Arc<str>>,
     busyness: Option<Arc<Busyness>>,
+    gate: Gate,
 }
 
 enum Event {
@@ -88,12 +90,18 @@ impl<J: Journal> Driver<J> {
             space_checked_at: None,
             full: None,
             busyness: None,
+            gate: Gate::default(),
         }
     }
 
     /// Has what is seen of the disk noted there, too.
     pub(super) fn watch_disk(&mut self, busyness: Arc<Busyness>) {
         self.busyness = Some(busyness);
+    }
+
+    /// Has this gate asked before each append.
+    pub(super) fn ask_first(&mut self, gate: Gate) {
+        self.gate = gate;
     }
 
     pub(super) fn run(mut self) -> Result<(), WriteError> {
@@ -185,6 +193,10 @@ impl<J: Journal> Driver<J> {
         self.metrics
             .queue_wait_ns
             .observe_duration(queued_at.elapsed());
+        if let Err(refused) = self.gate.check() {
+            let _ = reply.send(Err(refused));
+            return;
+        }
         self.check_space();
         if let Some(what) = &self.full {
             let _ = reply.send(Err(Refused::Full(what.clone())));

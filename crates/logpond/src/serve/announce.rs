@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use logpond_cluster::Roles;
 use logpond_search::size::Size;
 use serde_json::{Value, json};
 
@@ -87,6 +88,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "data": settings.data.display().to_string(),
         "addresses": server.addresses.to_json(),
+        "role": settings.roles.as_str(),
         "encrypted": settings.tls.is_some(),
         "tokens": server.access.guard().is_required(),
         "start_ms": took.as_millis() as u64,
@@ -95,14 +97,6 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
 }
 
 fn block(settings: &Settings, server: &Server, took: Duration) -> String {
-    let Addresses {
-        http,
-        fast,
-        durable,
-        syslog_udp,
-        syslog_tcp,
-        gossip,
-    } = server.addresses;
     let new = if server.is_new { " (new)" } else { "" };
     let age = settings.retain_age.map_or("all".to_owned(), quantity::span);
     let mut text = format!(
@@ -115,37 +109,11 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         },
     );
     let mut say = |what: &str, value: String| text.push_str(&format!("  {what:<8}  {value}\n"));
-    let scheme = if settings.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    say("Page", format!("{scheme}://{http}/"));
-    let forms = "JSON lines or text";
-    say("Push", format!("{scheme}://{http}/api/v1/push ({forms})"));
-    let lines = [(fast, "fast"), (durable, "durable")];
-    let lines = lines
-        .iter()
-        .filter_map(|(a, name)| a.map(|a| format!("tcp {a} ({name})")));
-    let lines: Vec<_> = lines.collect();
-    if !lines.is_empty() {
-        say("Lines", lines.join("   "));
+    if settings.roles != Roles::ALL {
+        say("Role", settings.roles.to_string());
     }
-    if let Some(gossip) = gossip {
-        say("Cluster", format!("{gossip}"));
-    }
-    match (syslog_udp, syslog_tcp) {
-        (Some(udp), Some(tcp)) if udp == tcp => say("Syslog", format!("{udp} udp+tcp")),
-        (udp, tcp) => {
-            let sockets = [(udp, "udp"), (tcp, "tcp")];
-            let sockets = sockets
-                .iter()
-                .filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
-            let sockets: Vec<_> = sockets.collect();
-            if !sockets.is_empty() {
-                say("Syslog", sockets.join("   "));
-            }
-        }
+    for (what, value) in listening(settings, server.addresses) {
+        say(what, value);
     }
     if server.access.guard().is_required() {
         let tokens = settings.tokens.display();
@@ -155,11 +123,50 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
         );
     }
     text.push_str(reach(settings, server.addresses));
-    text.push_str(
-        "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n",
-    );
+    text.push_str(match settings.roles.ingests {
+        true => {
+            "Try:  tail -F /var/log/syslog | logpond forward -      then      logpond query error\n"
+        }
+        false => "Try:  logpond query error\n",
+    });
     text.push_str(&format!("ready in {} ms\n", took.as_millis()));
     text
+}
+
+/// What listens where.
+fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, String)> {
+    let Addresses {
+        http,
+        fast,
+        durable,
+        syslog_udp,
+        syslog_tcp,
+        gossip,
+    } = addresses;
+    let scheme = match settings.tls {
+        Some(_) => "https",
+        None => "http",
+    };
+    let mut all = vec![("Page", format!("{scheme}://{http}/"))];
+    if settings.roles.ingests {
+        let forms = "JSON lines or text";
+        all.push(("Push", format!("{scheme}://{http}/api/v1/push ({forms})")));
+    }
+    let lines = [(fast, "fast"), (durable, "durable")].into_iter();
+    let lines = lines.filter_map(|(a, name)| a.map(|a| format!("tcp {a} ({name})")));
+    all.push(("Lines", lines.collect::<Vec<_>>().join("   ")));
+    all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
+    let syslog = match (syslog_udp, syslog_tcp) {
+        (Some(udp), Some(tcp)) if udp == tcp => format!("{udp} udp+tcp"),
+        (udp, tcp) => {
+            let sockets = [(udp, "udp"), (tcp, "tcp")].into_iter();
+            let sockets = sockets.filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
+            sockets.collect::<Vec<_>>().join("   ")
+        }
+    };
+    all.push(("Syslog", syslog));
+    all.retain(|(_, value)| !value.is_empty());
+    all
 }
 
 /// Who can connect, and how safely.

@@ -43,6 +43,7 @@ pub(super) fn member(
     let registry = RegistryFile::open(disk.clone()).map_err(ServeError::Registry)?;
     let parts = cluster::Parts {
         identity,
+        roles: settings.roles,
         registry,
         held: Held::new(identity, live, visible),
         advertise: settings.advertise.unwrap_or(gossip),

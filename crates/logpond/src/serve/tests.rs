@@ -14,6 +14,7 @@ mod tokens;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use logpond_cluster::Roles;
 use logpond_search::size::Size;
 use tempfile::TempDir;
 
@@ -29,6 +30,7 @@ struct Pond {
 fn settings(data: &Path) -> Settings {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     Settings {
+        roles: Roles::ALL,
         data: data.to_owned(),
         http: any,
         fast: Some(any),

@@ -26,6 +26,10 @@ fn defaults() {
     let settings = Settings::resolve(&[], &surroundings(&home)).unwrap();
     expect![[r#"
         Settings {
+            roles: Roles {
+                ingests: true,
+                stores: true,
+            },
             data: "/home/me/.local/share/logpond",
             http: 127.0.0.1:7650,
             fast: Some(
@@ -158,4 +162,21 @@ fn open_addresses_are_taken_when_asked_for() {
 #[test]
 fn the_reference_page_is_up_to_date() {
     expect_file!["../../../../docs/reference/settings.md"].assert_eq(&reference());
+}
+
+#[test]
+fn roles_leave_out_what_they_do_not_do() {
+    let settings = |text: &str| from_file(text).unwrap();
+    let store = settings("gossip = \"127.0.0.1\"\n").limited_to(Roles::STORE);
+    let store = store.unwrap();
+    assert_eq!(
+        (store.roles, store.fast, store.syslog_tcp),
+        (Roles::STORE, None, None)
+    );
+    let ingester = settings("gossip = \"127.0.0.1\"\n").limited_to(Roles::INGEST);
+    assert!(ingester.unwrap().fast.is_some());
+    assert!(settings("").limited_to(Roles::ALL).is_ok());
+    let alone = settings("").limited_to(Roles::QUERY).unwrap_err();
+    expect!["`logpond query-node` is one node of several: say where it talks with the others by --gossip ADDR, and whom it asks first for them by --join ADDR; `logpond serve` works alone"]
+        .assert_eq(&alone.to_string());
 }

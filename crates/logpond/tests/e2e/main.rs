@@ -27,5 +27,6 @@ mod process;
 mod proxy;
 mod readers;
 mod resends;
+mod roles;
 mod spool;
 mod tracing;

@@ -82,20 +82,17 @@ impl Pushed {
 }
 
 /// Arguments of a server that listens on free ports only, and that keeps its data however full
-/// the disk of this machine is.
-fn serve_arguments(data: &Path, ready: &Path) -> Vec<String> {
-    let mut arguments = ["serve", "--keep-free", "0%"].map(String::from).to_vec();
+/// the disk of this machine is. `role` is the command that runs it.
+fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
+    let mut arguments = [role, "--keep-free", "0%"].map(String::from).to_vec();
     let paths = [("--data", data), ("--ready-file", ready)];
     for (flag, path) in paths {
         arguments.extend([flag.to_string(), path.display().to_string()]);
     }
-    for flag in [
-        "--http",
-        "--fast",
-        "--durable",
-        "--syslog-udp",
-        "--syslog-tcp",
-    ] {
+    let intakes = ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"];
+    let takes_in = matches!(role, "serve" | "ingest");
+    let intakes = intakes.into_iter().filter(|_| takes_in);
+    for flag in std::iter::once("--http").chain(intakes) {
         arguments.extend([flag.to_string(), "127.0.0.1:0".to_string()]);
     }
     arguments
@@ -107,12 +104,31 @@ impl Pond {
         Pond::start_under(Command::new(program), data, extra)
     }
 
-    /// The same by a command that runs the program, such as a tracer.
-    pub(crate) fn start_under(mut command: Command, data: &Path, extra: &[&str]) -> Outcome<Pond> {
+    /// Starts `program ROLE`: `serve`, `ingest`, `store` or `query-node`.
+    pub(crate) fn start_as(
+        program: &Path,
+        role: &str,
+        data: &Path,
+        extra: &[&str],
+    ) -> Outcome<Pond> {
+        Pond::start_command(Command::new(program), role, data, extra)
+    }
+
+    /// `serve` by a command that runs the program, such as a tracer.
+    pub(crate) fn start_under(command: Command, data: &Path, extra: &[&str]) -> Outcome<Pond> {
+        Pond::start_command(command, "serve", data, extra)
+    }
+
+    fn start_command(
+        mut command: Command,
+        role: &str,
+        data: &Path,
+        extra: &[&str],
+    ) -> Outcome<Pond> {
         let ready = data.with_extension("ready.json");
         let _ = fs::remove_file(&ready);
         command
-            .args(serve_arguments(data, &ready))
+            .args(serve_arguments(role, data, &ready))
             .args(extra)
             .env_remove("LOGPOND_ADDR")
             .stdin(Stdio::null())

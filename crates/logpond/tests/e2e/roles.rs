@@ -1,0 +1,143 @@
+//! Nodes that do one thing each: what some take in others keep, and all answer for all.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, wait_until};
+use crate::surroundings::program;
+
+/// Records pushed to each ingester.
+const RECORDS: usize = 300;
+
+fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
+    let data = scratch.path().join(format!("{role}-{number}"));
+    let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
+    let gossip = [
+        "--gossip",
+        "127.0.0.1:0",
+        "--replication",
+        "2",
+        "--join",
+        &join,
+    ];
+    Pond::start_as(program(), role, &data, &gossip)
+}
+
+fn push(pond: &Pond, name: &str) {
+    let lines: String = (0..RECORDS).map(|n| format!("{name} {n}\n")).collect();
+    let mut last = String::new();
+    // Until others know of it, an ingester takes nothing.
+    wait_until("the ingester takes records", || {
+        let answer = pond.push("text/plain", lines.as_bytes());
+        last = format!("{:?}", answer.as_ref().map(|a| (a.status, a.body.clone())));
+        answer.is_ok_and(|answer| answer.status == 200)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {last}"));
+}
+
+/// Waits until a node counts so many records, in a complete answer.
+fn counts(pond: &Pond, expected: usize) {
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    let mut last = String::new();
+    wait_until("all is counted", || {
+        last = pond.get(&target).unwrap();
+        let trailer: serde_json::Value = serde_json::from_str(last.trim()).unwrap();
+        let trailer = &trailer["_trailer"];
+        trailer["complete"] == true && trailer["rows"] == expected
+    })
+    .unwrap_or_else(|e| panic!("{e}: {last}"));
+}
+
+/// Has a node close its journal, and waits until others have copies of everything.
+fn hand_over(pond: &Pond) {
+    let mut client = pond.client().unwrap();
+    let target = "/api/v1/compact?wait=true";
+    let response = client.send("POST", target, &[], b"").unwrap();
+    assert_eq!(response.status, 200);
+    response.text().unwrap();
+    wait_until("everything has its copies", || {
+        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+}
+
+fn segment_rows(pond: &Pond) -> f64 {
+    pond.metric("logpond_segment_rows").unwrap()
+}
+
+#[test]
+fn ingesters_take_stores_keep_and_all_answer() {
+    let scratch = Scratch::new("roles").unwrap();
+    let first = start(&scratch, "ingest", 0, None).unwrap();
+    let second = start(&scratch, "ingest", 1, Some(&first)).unwrap();
+    let stores = [0, 1].map(|n| start(&scratch, "store", n, Some(&first)).unwrap());
+    let asked = start(&scratch, "query-node", 0, Some(&second)).unwrap();
+    push(&first, "first");
+    push(&second, "second");
+    let all = [&first, &second, &stores[0], &stores[1], &asked];
+    all.iter().for_each(|node| counts(node, 2 * RECORDS));
+    for ingester in [&first, &second] {
+        hand_over(ingester);
+        assert_eq!(segment_rows(ingester), 0.0, "an ingester keeps no segments");
+    }
+    for store in &stores {
+        assert_eq!(segment_rows(store), 2.0 * RECORDS as f64);
+    }
+    assert_eq!(segment_rows(&asked), 0.0);
+    all.iter().for_each(|node| counts(node, 2 * RECORDS));
+    // What a store has is not lost with the ingester; what else that had nobody knows.
+    first.kill();
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=first");
+    let answer = asked.get(&target).unwrap();
+    assert!(answer.contains(&format!("\"rows\":{RECORDS}")), "{answer}");
+    assert!(answer.contains("\"complete\":false"), "{answer}");
+    let back = start(&scratch, "ingest", 0, Some(&second)).unwrap();
+    counts(&back, 2 * RECORDS);
+}
+
+#[test]
+fn stores_and_query_nodes_take_nothing_and_say_who_does() {
+    let scratch = Scratch::new("roles-refuse").unwrap();
+    let ingester = start(&scratch, "ingest", 0, None).unwrap();
+    let store = start(&scratch, "store", 0, Some(&ingester)).unwrap();
+    let asked = start(&scratch, "query-node", 0, Some(&ingester)).unwrap();
+    for node in [&store, &asked] {
+        let refused = node.push("text/plain", b"a line\n").unwrap();
+        assert_eq!(refused.status, 421);
+        let message = refused.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains("logpond ingest"), "{message}");
+    }
+    // A forwarder that is told of several servers finds the one that takes records.
+    let file = scratch.path().join("lines");
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let addresses = format!("{},{},{}", store.url(), asked.url(), ingester.url());
+    let forwarded = Command::new(program())
+        .args(["forward", "--addr", &addresses])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(forwarded.status.success(), "{forwarded:?}");
+    counts(&asked, 2);
+}
+
+#[test]
+fn a_node_of_a_cluster_is_not_started_alone() {
+    for role in ["ingest", "store", "query-node"] {
+        let output = Command::new(program())
+            .args([role, "--data", "never-made", "--http", "127.0.0.1:0"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains("--gossip") && said.contains("--join"),
+            "{said}"
+        );
+        assert!(!Path::new("never-made").exists());
+    }
+    let refused = Command::new(program())
+        .args(["store", "--syslog-udp", "127.0.0.1:0"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
