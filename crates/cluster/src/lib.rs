@@ -34,6 +34,7 @@ pub mod replicate;
 pub mod consume;
 pub mod repair;
 pub mod drain;
+pub mod plan;
 pub mod expiry;
 
 pub use cover::{Cover, SegmentShare, Share};

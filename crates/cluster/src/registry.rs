@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use logpond_record::{Incarnation, Timestamp};
+use logpond_segment::sources::{Interval, SourceSet};
 
 use crate::NodeId;
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -122,6 +123,17 @@ impl Registry {
     /// All nodes, forgotten ones too.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Known)> {
         self.nodes.iter().map(|(name, known)| (*name, known))
+    }
+
+    /// The sources that have outlived their retention and count nowhere.
+    pub fn expired(&self) -> SourceSet {
+        let mut expired = SourceSet::new();
+        for (incarnation, fate) in &self.incarnations {
+            if let Some(to) = fate.expired_below.checked_sub(1) {
+                expired.insert_interval(*incarnation, Interval { from: 0, to });
+            }
+        }
+        expired
     }
 
     /// Adds what is known of an incarnation. True if anything of it is news.

@@ -99,6 +99,8 @@ pub struct Repair {
     settings: Settings,
     in_flight: BTreeMap<Id, NodeId>,
     failed_until_ms: BTreeMap<NodeId, u64>,
+    /// Sources that count nowhere any more: nobody is sent them.
+    expired: SourceSet,
     /// Since when this node has seen too few, or too many, copies of what a segment holds.
     few_since_ms: BTreeMap<Id, u64>,
     many_since_ms: BTreeMap<Id, u64>,
@@ -113,9 +115,16 @@ impl Repair {
             settings,
             in_flight: BTreeMap::new(),
             failed_until_ms: BTreeMap::new(),
+            expired: SourceSet::new(),
             few_since_ms: BTreeMap::new(),
             many_since_ms: BTreeMap::new(),
         }
+    }
+
+    /// Says which sources have outlived their retention, as far as this node knows. It is the one
+    /// that removes them first; the others must not send them back.
+    pub fn set_expired(&mut self, expired: SourceSet) {
+        self.expired = expired;
     }
 
     /// What this node is to do now, as all nodes hold what they say. `stores` are those that may be
@@ -126,7 +135,7 @@ impl Repair {
         };
         let counting = members.iter().filter(|member| self.counts(member));
         let enough = held_by(counting.map(|m| m.held.stored()), self.copies);
-        let few = mine.held.stored().without(&enough);
+        let few = mine.held.stored().without(&enough).without(&self.expired);
         let mut jobs = Vec::new();
         let segments = &mine.held.inventory().segments;
         self.few_since_ms

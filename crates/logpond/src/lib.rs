@@ -19,6 +19,7 @@ pub mod net;
 pub mod ingest;
 pub mod store;
 pub mod query;
+pub mod operate;
 pub mod cluster;
 pub mod handoff;
 pub mod serve;

@@ -107,8 +107,10 @@ impl Server {
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
+        let tools = roles.tools(settings, &stopper);
         let node = node::start(
             roles.node,
+            tools,
             roles.pond,
             access.cluster(),
             &metrics,
@@ -124,6 +126,7 @@ impl Server {
             limit,
             access.guard(),
         );
+        let app = app.operated_by(node.operator);
         let parts = Parts {
             listeners,
             app: Arc::new(app),
@@ -269,6 +272,19 @@ impl Roles {
             store_thread,
             pond: Arc::new(pond),
         })
+    }
+}
+
+impl Roles {
+    /// What a node moves of itself to hand on what it has, and to leave.
+    fn tools(&self, settings: &Settings, stopper: &Arc<Stopper>) -> handoff::Tools {
+        handoff::Tools {
+            store: self.store.clone(),
+            closer: self.ingest.closer(),
+            gate: self.ingest.gate().clone(),
+            stopper: stopper.clone(),
+            repair_after: settings.repair_after,
+        }
     }
 }
 

@@ -59,7 +59,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 21] = [
+pub const TABLE: [Setting; 22] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -119,6 +119,12 @@ pub const TABLE: [Setting; 21] = [
         form: "COUNT",
         default: "1",
         doc: "How many nodes of a cluster hold each record, once its journal file was handed on; from 1 to 7. All nodes should have the same.",
+    },
+    Setting {
+        name: "repair-after",
+        form: "DURATION",
+        default: "15m",
+        doc: "How long a node of a cluster may be gone until the others make new copies of what it held; most come back.",
     },
     Setting {
         name: "retain-age",
@@ -393,6 +399,8 @@ pub struct Settings {
     pub join: Vec<SocketAddr>,
     /// How many nodes are to hold each record.
     pub replication: usize,
+    /// How long a node may be gone until others make up for its copies.
+    pub repair_after: Duration,
     /// How long after their receive time records are kept; `None` is for ever.
     pub retain_age: Option<Duration>,
     /// The most bytes of all live segments; `None` is no limit.
@@ -603,6 +611,9 @@ impl Settings {
             })?,
             join: values.read("join", nodes)?,
             replication: values.read("replication", copies)?,
+            repair_after: values.read("repair-after", |text| {
+                parse_age(text).map_err(|error| error.to_string())
+            })?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
             keep_free: values.read("keep-free", |text| {

@@ -197,3 +197,18 @@ fn the_deficit_is_seen() {
     let (few, _) = deficit(&members(&nodes, &[(2, AWAY)]), 2);
     assert_eq!(few, set(&[0, 2]));
 }
+
+/// Retention removes a source here before it does there: it does not come back from there.
+#[test]
+fn what_has_expired_is_not_sent_back() {
+    let nodes = [node(1, &[(10, &[1, 2])]), node(2, &[])];
+    let members = members(&nodes, &[]);
+    let jobs = |expired: &[u64]| {
+        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        repair.set_expired(set(expired));
+        repair.plan(&members, &stores(2), 0).len()
+    };
+    assert_eq!(jobs(&[]), 1);
+    assert_eq!(jobs(&[1]), 1, "a segment goes whole");
+    assert_eq!(jobs(&[1, 2]), 0);
+}

@@ -15,9 +15,11 @@ use logpond_segment::batches::BatchSet;
 
 use super::registry_file;
 use super::server::{
-    FROM, HASH, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_ORIGINALS,
-    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, Report,
+    FROM, HASH, LEAVES, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL,
+    PATH_LEAVE, PATH_ORIGINALS, PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED,
+    Report, STAYS,
 };
+use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
 
 /// How long a node may take to accept a connection.
@@ -65,6 +67,15 @@ impl From<ureq::Error> for PeerError {
     fn from(error: ureq::Error) -> PeerError {
         PeerError(error.to_string())
     }
+}
+
+/// What of an inventory is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// All that it has.
+    All,
+    /// Its segments, which change rarely.
+    Segments,
 }
 
 /// An inventory, unless it is the one that is known.
@@ -161,10 +172,15 @@ impl Client {
     pub(super) fn inventory(
         &self,
         of: SocketAddr,
+        what: What,
         known: Option<&str>,
         timeout: Duration,
     ) -> Result<Fetched, PeerError> {
-        let request = self.quick(self.agent().get(self.url(of, PATH_INVENTORY)));
+        let path = match what {
+            What::All => PATH_INVENTORY,
+            What::Segments => PATH_STORED,
+        };
+        let request = self.quick(self.agent().get(self.url(of, path)));
         let mut request = request.config().timeout_global(Some(timeout)).build();
         if let Some(known) = known {
             request = request.header("if-none-match", known);
@@ -181,6 +197,19 @@ impl Client {
         let tag = tag.unwrap_or_default().to_owned();
         let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
         Ok(Fetched::New(Box::new(inventory), tag))
+    }
+
+    /// Asks a node how it is doing.
+    pub(super) fn status(&self, of: SocketAddr) -> Result<NodeStatus, PeerError> {
+        let request = self.quick(self.agent().get(self.url(of, PATH_STATUS)));
+        let bytes = read(check(request.call()?)?, status::BYTES_MAX)?;
+        serde_json::from_slice(&bytes).map_err(|error| PeerError(error.to_string()))
+    }
+
+    /// Has a node leave the cluster, or stay after all.
+    pub(super) fn leave(&self, node: SocketAddr, leaves: bool) -> Result<(), PeerError> {
+        let message: &[u8] = if leaves { LEAVES } else { STAYS };
+        self.send(node, PATH_LEAVE, message).map(drop)
     }
 
     /// Asks for journal files to make a segment of.

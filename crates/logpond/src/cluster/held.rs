@@ -21,6 +21,7 @@ pub struct Held {
     live: LiveSet,
     visible: Arc<Visible>,
     last: Mutex<Option<Last>>,
+    stored: Mutex<Option<(Segments, Arc<Indexed>)>>,
 }
 
 /// The last inventory, and what it was made of.
@@ -39,6 +40,7 @@ impl Held {
             live,
             visible,
             last: Mutex::new(None),
+            stored: Mutex::new(None),
         }
     }
 
@@ -47,6 +49,25 @@ impl Held {
         // The journal first: what moves between the two steps is then in both.
         let journal = self.visible.snapshot();
         query::originals(&journal, &self.live.snapshot(), wanted)
+    }
+
+    /// The inventory now, of segments alone: it changes rarely.
+    pub fn stored(&self) -> Arc<Indexed> {
+        let segments = self.live.snapshot();
+        let mut last = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, inventory)) = &*last
+            && Arc::ptr_eq(of, &segments)
+        {
+            return Arc::clone(inventory);
+        }
+        let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
+        inventory.version = last
+            .as_ref()
+            .map_or(0, |(_, last)| last.inventory().version + 1);
+        inventory.segments = segments.iter().map(|segment| describe(segment)).collect();
+        let inventory = Arc::new(Indexed::new(inventory));
+        *last = Some((segments, Arc::clone(&inventory)));
+        inventory
     }
 
     /// The inventory now.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,12 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::sources::SourceSet;
 
-use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError};
+use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, What};
 use super::gossip::{self, Gossip};
+use super::leave::{not_forgotten, was_leaving};
 use super::registry_file::RegistryFile;
 use super::server::{PATH_FOLLOW, PATH_QUESTION, Report};
+use super::status::NodeStatus;
 use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
 use crate::ingest::Births;
@@ -66,23 +69,29 @@ pub struct Parts {
     pub tls: Option<Arc<ClusterTls>>,
 }
 
+/// What nodes have said that they hold, with the tags of it.
+type Tagged = BTreeMap<NodeId, (Arc<Indexed>, String)>;
+
 /// This node among others.
 pub struct Member {
-    identity: Identity,
-    roles: Roles,
-    registry: RegistryFile,
-    held: Held,
-    advertise: SocketAddr,
-    http: SocketAddr,
-    join: Vec<SocketAddr>,
-    copies: usize,
+    pub(super) identity: Identity,
+    pub(super) roles: Roles,
+    pub(super) is_leaving: AtomicBool,
+    pub(super) registry: RegistryFile,
+    pub(super) held: Held,
+    pub(super) advertise: SocketAddr,
+    pub(super) http: SocketAddr,
+    pub(super) join: Vec<SocketAddr>,
+    pub(super) copies: usize,
     /// When the process started, in milliseconds.
-    generation: u64,
-    disk: Arc<dyn Disk>,
-    client: Client,
-    gossip: Gossip,
+    pub(super) generation: u64,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) client: Client,
+    pub(super) gossip: Gossip,
     /// The last inventory of each node, with its tag.
-    inventories: Mutex<BTreeMap<NodeId, (Arc<Indexed>, String)>>,
+    inventories: Mutex<Tagged>,
+    /// The same of their segments only.
+    stored: Mutex<Tagged>,
 }
 
 impl Member {
@@ -95,6 +104,7 @@ impl Member {
         let member = Member {
             identity: parts.identity,
             roles: parts.roles,
+            is_leaving: AtomicBool::new(was_leaving(&*parts.disk)),
             registry: parts.registry,
             held: parts.held,
             advertise: parts.advertise,
@@ -106,8 +116,10 @@ impl Member {
             client: Client::new(parts.advertise, parts.tls),
             gossip: Gossip::default(),
             inventories: Mutex::default(),
+            stored: Mutex::default(),
         };
-        member.seal_earlier_lives()?;
+        member.seal_lives()?;
+        member.gossip.say_leaving(member.is_leaving());
         let own = Known {
             address: member.advertise.to_string(),
             version: member.generation,
@@ -117,9 +129,9 @@ impl Member {
         Ok(member)
     }
 
-    /// Incarnations of this node: those that its registry says, and those in its files that nobody
-    /// else is known for.
-    fn seal_earlier_lives(&self) -> io::Result<()> {
+    /// Seals the incarnations of this node, none of which may be written to any more: those that its
+    /// registry says, and those in its files that nobody else is known for.
+    pub(super) fn seal_lives(&self) -> io::Result<()> {
         let held = self.held.inventory(Arc::default());
         let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
         for (incarnation, interval) in held.inventory().sources().intervals() {
@@ -149,7 +161,7 @@ impl Member {
     }
 
     /// Changes the registry, durably.
-    fn note(&self, change: impl FnOnce(&mut Registry) -> bool) -> io::Result<()> {
+    pub(super) fn note(&self, change: impl FnOnce(&mut Registry) -> bool) -> io::Result<()> {
         self.registry.note(change)?;
         self.gossip.say_registry(self.registry.digest());
         Ok(())
@@ -280,6 +292,7 @@ impl Member {
                 "what was heard of other nodes cannot be kept: {error}"
             ));
         }
+        self.come_back();
         let own = self.registry.digest();
         for (node, seen) in seen {
             let is_news = seen.registry != own && seen.registry != 0;
@@ -298,7 +311,7 @@ impl Member {
     }
 
     /// Where a node is reached, and whether it is thought to be alive.
-    fn reach(&self, node: NodeId) -> Result<(SocketAddr, bool), PeerError> {
+    pub(super) fn reach(&self, node: NodeId) -> Result<(SocketAddr, bool), PeerError> {
         if let Some(seen) = self.gossip.of(node) {
             return Ok((seen.address, seen.is_live));
         }
@@ -310,15 +323,16 @@ impl Member {
             .ok_or_else(|| PeerError(format!("nobody knows where node {node} is")))
     }
 
-    fn fetch(&self, node: NodeId) -> Result<Arc<Indexed>, PeerError> {
+    /// Asks a node what it holds; what has not changed since the last time is not sent again.
+    fn fetch(&self, node: NodeId, what: What) -> Result<Arc<Indexed>, PeerError> {
         let (address, is_live) = self.reach(node)?;
         let timeout = match is_live {
             true => ANSWER_TIMEOUT,
             false => GONE_TIMEOUT,
         };
-        let known = self.known_inventories().get(&node).cloned();
+        let known = self.known(what).get(&node).cloned();
         let tag = known.as_ref().map(|(_, tag)| tag.as_str());
-        match (self.client.inventory(address, tag, timeout)?, known) {
+        match (self.client.inventory(address, what, tag, timeout)?, known) {
             (Fetched::Same, Some((inventory, _))) => Ok(inventory),
             (Fetched::Same, None) => Err(PeerError("its inventory is not there".to_owned())),
             (Fetched::New(inventory, tag), _) => {
@@ -331,23 +345,69 @@ impl Member {
                     .map_err(|error| PeerError(error.to_string()))?;
                 let inventory = Arc::new(Indexed::new(*inventory));
                 let entry = (Arc::clone(&inventory), tag);
-                self.known_inventories().insert(node, entry);
+                self.known(what).insert(node, entry);
                 Ok(inventory)
             }
         }
     }
 
-    fn known_inventories(
-        &self,
-    ) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, (Arc<Indexed>, String)>> {
-        self.inventories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn known(&self, what: What) -> MutexGuard<'_, Tagged> {
+        let known = match what {
+            What::All => &self.inventories,
+            What::Segments => &self.stored,
+        };
+        known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What this node's segments are.
+    pub fn own_stored(&self) -> Arc<Indexed> {
+        self.held.stored()
+    }
+
+    /// What another node says that its segments are now.
+    ///
+    /// # Errors
+    /// When it does not say so in time.
+    pub fn stored_of(&self, node: NodeId) -> Result<Arc<Indexed>, PeerError> {
+        self.fetch(node, What::Segments)
+    }
+
+    /// What it said last, if it has said anything to this process.
+    pub fn stored_last(&self, node: NodeId) -> Option<Arc<Indexed>> {
+        let known = self.known(What::Segments);
+        known.get(&node).map(|(inventory, _)| Arc::clone(inventory))
     }
 }
 
 /// The hand-off between nodes.
 impl Member {
+    /// Has other nodes note what a registry says, on their disks: so many of them.
+    ///
+    /// # Errors
+    /// When fewer have, with what the last one said.
+    pub(super) fn publish(&self, heard: &Registry, wanted: usize) -> Result<(), String> {
+        let mut told = 0;
+        let mut last = "none of --join has answered".to_owned();
+        let is_live = |node: &NodeId| self.gossip.of(*node).is_some_and(|seen| seen.is_live);
+        let (live, others): (Vec<_>, Vec<_>) = self.others().into_iter().partition(is_live);
+        for node in live.into_iter().chain(others) {
+            if told == wanted {
+                break;
+            }
+            let tell = |(address, _)| self.client.tell(address, heard);
+            match self.reach(node).and_then(tell) {
+                Ok(()) => told += 1,
+                Err(error) => last = format!("{}: {error}", self.name(node)),
+            }
+        }
+        match told == wanted {
+            true => Ok(()),
+            false => Err(format!(
+                "{told} of {wanted} other nodes have noted it: {last}"
+            )),
+        }
+    }
+
     /// Other nodes that are thought to be alive.
     pub fn live_others(&self) -> Vec<NodeId> {
         let is_live = |node: &NodeId| self.gossip.of(*node).is_some_and(|seen| seen.is_live);
@@ -368,6 +428,24 @@ impl Member {
             })
         };
         others.filter_map(store).collect()
+    }
+
+    /// Asks a node how it is doing.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn status_of(&self, node: NodeId) -> Result<NodeStatus, PeerError> {
+        let (address, _) = self.reach(node)?;
+        self.client.status(address)
+    }
+
+    /// Has a node leave the cluster, or stay after all.
+    ///
+    /// # Errors
+    /// When it does not answer, or cannot.
+    pub fn tell_to_leave(&self, node: NodeId, leaves: bool) -> Result<(), PeerError> {
+        let (address, _) = self.reach(node)?;
+        self.client.leave(address, leaves)
     }
 
     /// Asks an ingester for journal files to make a segment of.
@@ -463,10 +541,8 @@ impl Nodes for Member {
 
     fn others(&self) -> Vec<NodeId> {
         let registry = self.registry.known();
-        let others = registry.nodes();
-        let others =
-            others.filter(|(node, known)| *node != self.identity.node && !known.is_forgotten());
-        others.map(|(node, _)| node).collect()
+        let others = not_forgotten(&registry).filter(|node| *node != self.identity.node);
+        others.collect()
     }
 
     fn unmet(&self) -> Vec<String> {
@@ -479,7 +555,7 @@ impl Nodes for Member {
     }
 
     fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
-        Ok(self.fetch(node)?)
+        Ok(self.fetch(node, What::All)?)
     }
 
     fn ask(&self, node: NodeId, question: &[u8]) -> Result<Box<dyn Read + Send>, Unreachable> {
@@ -521,24 +597,11 @@ impl Births for Member {
         if others.is_empty() && self.join.is_empty() {
             return Ok(());
         }
-        let wanted = silent_max(self.copies);
         let mut heard = Registry::default();
         heard.note(incarnation, fate);
-        let mut told = 0;
-        let mut last = "none of --join has answered".to_owned();
-        for node in others {
-            let tell = |(address, _)| self.client.tell(address, &heard);
-            match self.reach(node).and_then(tell) {
-                Ok(()) => told += 1,
-                Err(error) => last = format!("{}: {error}", self.name(node)),
-            }
-            if told == wanted {
-                return Ok(());
-            }
-        }
-        Err(format!(
-            "{told} of {wanted} other nodes know that this one takes records in, so nothing can be \
-             acknowledged yet: {last}"
-        ))
+        self.publish(&heard, silent_max(self.copies))
+            .map_err(|error| {
+                format!("nothing can be acknowledged before others know of this node: {error}")
+            })
     }
 }

@@ -17,17 +17,21 @@
 mod client;
 mod gossip;
 mod held;
+mod leave;
 mod identity;
 mod member;
 mod registry_file;
 mod server;
+mod status;
 mod transport;
 
 pub use client::PeerError;
 pub use gossip::{Gossip, Seen};
 pub use held::Held;
 pub use identity::{Identity, IdentityError};
+pub use leave::ForgetError;
 pub use member::{Member, Parts};
 pub use registry_file::{RegistryError, RegistryFile};
 pub use server::{Service, serve_connection};
+pub use status::{LeavingStatus, NodeStatus, ServiceTimes};
 pub use transport::{HttpTransport, Mail, mail};

@@ -10,10 +10,10 @@ use hyper::body::Incoming;
 use hyper::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use logpond_cluster::Registry;
 use logpond_cluster::give_up::WhoHolds;
 use logpond_cluster::offers::ClaimId;
 use logpond_cluster::wire::{DecodeError, Decoder, Encoder};
+use logpond_cluster::{Indexed, Registry};
 use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
@@ -36,6 +36,8 @@ pub(super) const PATH_GOSSIP: &str = "/cluster/v1/gossip";
 pub(super) const PATH_REGISTRY: &str = "/cluster/v1/registry";
 /// What the node holds.
 pub(super) const PATH_INVENTORY: &str = "/cluster/v1/inventory";
+/// The same of its segments only.
+pub(super) const PATH_STORED: &str = "/cluster/v1/stored";
 /// A question about a share of it.
 pub(super) const PATH_QUESTION: &str = "/cluster/v1/question";
 /// A question whose answer goes on with what the node takes in.
@@ -53,6 +55,16 @@ pub(super) const PATH_ORIGINALS: &str = "/cluster/v1/originals";
 pub(super) const PATH_JOURNAL: &str = "/cluster/v1/journal";
 /// A copy of a segment.
 pub(super) const PATH_SEGMENT: &str = "/cluster/v1/segment";
+
+/// How the node is doing.
+pub(super) const PATH_STATUS: &str = "/cluster/v1/status";
+/// The node is to leave, or to stay after all.
+pub(super) const PATH_LEAVE: &str = "/cluster/v1/leave";
+
+/// What is said to a node that is to leave.
+pub(super) const LEAVES: &[u8] = b"leave";
+/// What is said to one that is not to.
+pub(super) const STAYS: &[u8] = b"stay";
 
 /// The header with the xxh3-128 of a copy, in hexadecimal digits.
 pub(super) const HASH: &str = "logpond-xxh3";
@@ -195,7 +207,10 @@ async fn route(
             let bytes_max = registry_file::BYTES_MAX as usize;
             service.message(request, bytes_max, learn).await
         }
-        (&Method::GET, PATH_INVENTORY) => inventory(service, &request).await,
+        (&Method::GET, PATH_INVENTORY) => {
+            inventory(service, &request, |member| member.own_inventory()).await
+        }
+        (&Method::GET, PATH_STORED) => inventory(service, &request, Member::own_stored).await,
         (&Method::POST, PATH_QUESTION) => question(service, &service.threads, request).await,
         (&Method::POST, PATH_FOLLOW) => question(service, &service.followers, request).await,
         (&Method::POST, PATH_ORIGINALS) => {
@@ -204,6 +219,8 @@ async fn route(
         (&Method::POST, PATH_CLAIM) => service.message(request, MESSAGE_BYTES_MAX, claim).await,
         (&Method::POST, PATH_REPORT) => service.message(request, MESSAGE_BYTES_MAX, report).await,
         (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
+        (&Method::GET, PATH_STATUS) => status(service).await,
+        (&Method::POST, PATH_LEAVE) => service.message(request, MESSAGE_BYTES_MAX, leave).await,
         (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
         (&Method::PUT, PATH_SEGMENT) => segment(service, request).await,
         _ => {
@@ -277,11 +294,12 @@ fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
 async fn inventory(
     service: &Arc<Service>,
     request: &Request<Incoming>,
+    of: fn(&Member) -> Arc<Indexed>,
 ) -> Result<Response<Body>, ApiError> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
     let member = Arc::clone(&service.member);
     let work = move || {
-        let indexed = member.own_inventory();
+        let indexed = of(&member);
         let inventory = indexed.inventory();
         // The process is in it: what another life said is another inventory.
         let tag = format!("\"{}-{}\"", inventory.process, inventory.version);
@@ -337,6 +355,31 @@ fn report(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError>
 fn holds(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
     let question = WhoHolds::from_bytes(message).map_err(malformed)?;
     Ok(bytes(service.handoff.holds(&question).to_bytes()))
+}
+
+async fn status(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
+    let handoff = Arc::clone(&service.handoff);
+    let work = move || {
+        let status = serde_json::to_vec(&handoff.status());
+        let status = status.map_err(|error| ApiError::new(Kind::Internal, error.to_string()))?;
+        Ok(bytes(status))
+    };
+    service.blocking(work).await
+}
+
+fn leave(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let leaves = match message {
+        LEAVES => true,
+        STAYS => false,
+        _ => {
+            return Err(ApiError::bad_request(
+                "the body says neither leave nor stay",
+            ));
+        }
+    };
+    let set = service.handoff.set_leaving(leaves);
+    set.map_err(|error| ApiError::new(Kind::DiskFull, error.to_string()))?;
+    Ok(nothing())
 }
 
 /// A parameter of the query string.

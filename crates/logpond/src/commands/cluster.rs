@@ -2,14 +2,22 @@
 
 mod ca;
 mod certificate;
+mod drain;
+mod forget;
+mod plan;
+mod status;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::{Exit, Failure};
-use crate::cli::{Cluster, ClusterCa};
+use serde::de::DeserializeOwned;
+
+use super::{Exit, Failure, client};
+use crate::cli::{Cluster, ClusterCa, Server};
+use crate::client::{Answer, Client, ClientError, Parameters};
+use crate::operate::ClusterStatus;
 
 /// Keys are for their owner only.
 const KEY_MODE: u32 = 0o600;
@@ -24,7 +32,32 @@ pub(super) fn run(cluster: &Cluster) -> Result<Exit, Failure> {
     match cluster {
         Cluster::Ca(ClusterCa::Create(args)) => ca::create(args),
         Cluster::Certificate(args) => certificate::run(args),
+        Cluster::Status(args) => status::run(args),
+        Cluster::Drain(args) => drain::run(args),
+        Cluster::Forget(args) => forget::run(args),
+        Cluster::Plan(args) => plan::run(args),
     }
+}
+
+/// The longest answer: some 2 KB for each node.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// How the nodes are doing, as one of them says.
+fn ask_status(client: &Client) -> Result<ClusterStatus, ClientError> {
+    parse(client.get("/api/v1/cluster", &Parameters::new())?)
+}
+
+fn parse<T: DeserializeOwned>(answer: Answer) -> Result<T, ClientError> {
+    let text = answer.into_text(ANSWER_BYTES_MAX)?;
+    serde_json::from_slice(&text).map_err(|error| ClientError::Nonsense(Box::new(error)))
+}
+
+/// Tells a node something, with the name of another one.
+fn tell(server: &Server, path: &str, parameters: &Parameters) -> Result<(), Failure> {
+    client(server)?
+        .post(path, parameters)?
+        .into_text(ANSWER_BYTES_MAX)?;
+    Ok(())
 }
 
 /// Writes new files into a directory, which is made if it does not exist: all of them, or none if

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use logpond_cluster::NodeId;
 use logpond_cluster::consume::{Consume, Step};
@@ -15,6 +16,7 @@ use logpond_record::Id;
 use logpond_segment::build;
 use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
+use super::pace::Served;
 use super::{Handoff, new_attempt};
 use crate::store::LiveSegment;
 use crate::telemetry::warn;
@@ -26,7 +28,7 @@ pub(super) const DIRECTORY: &str = "handoff";
 impl Handoff {
     /// Consumes until nobody offers anything.
     pub(super) fn consume_all(&self) {
-        while self.consume_once() {}
+        while self.parts.member.keeps() && self.consume_once() {}
     }
 
     /// Consumes one claim, of this node or of another. False if there is none.
@@ -57,14 +59,32 @@ impl Handoff {
         let targets = cohort.rank_targets(&member.stores(), &[own]);
         let others = member.live_others();
         let id = claim.id;
+        let journal_bytes = claim.files.iter().map(|file| file.bytes).sum();
+        let began = Instant::now();
+        let mut served = Served {
+            began_ms: self.now_ms(),
+            journal_bytes,
+            ..Served::default()
+        };
         let mut work = Consume::new(own, claim, &others, targets, copies, new_attempt());
         loop {
             match work.next(&self.holdings()) {
                 Step::Ask { nodes, question } => self.ask(&mut work, &nodes, &question),
-                Step::Build(files) => self.build(&mut work, &files, ingester),
+                Step::Build(files) => {
+                    if let Some((stored_bytes, raw_bytes)) = self.build(&mut work, &files, ingester)
+                    {
+                        served.stored_bytes += stored_bytes;
+                        served.raw_bytes += raw_bytes;
+                    }
+                }
                 Step::Send { segment, to } => self.send(&mut work, segment, &to),
                 Step::Report { sources, .. } => {
                     let sources = Some(&sources).filter(|sources| !sources.is_empty());
+                    // What others had made already took no time.
+                    if sources.is_some() && served.raw_bytes > 0 {
+                        served.seconds = began.elapsed().as_secs_f64();
+                        self.state().pace.serve(served);
+                    }
                     match ingester == own {
                         true => self.reported(id, sources),
                         // A report that does not arrive is made up for by the next attempt.
@@ -90,20 +110,24 @@ impl Handoff {
         }
     }
 
-    fn build(&self, work: &mut Consume, files: &[Offered], ingester: NodeId) {
-        match self.try_build(work, files, ingester) {
-            Ok(()) => {}
+    /// Makes a segment, and gives the bytes of its file and of the lines in it, if it can.
+    fn build(&self, work: &mut Consume, files: &[Offered], ingester: NodeId) -> Option<(u64, u64)> {
+        let built = self.try_build(work, files, ingester);
+        let bytes = match built {
+            Ok(bytes) => Some(bytes),
             Err(what) => {
                 self.counters.failures.add(1);
                 warn(&format!(
                     "journal files could not be put into a segment: {what}"
                 ));
                 work.not_built();
+                None
             }
-        }
+        };
         if ingester != self.own() {
             files.iter().for_each(|file| self.discard_download(file));
         }
+        bytes
     }
 
     fn try_build(
@@ -111,7 +135,7 @@ impl Handoff {
         work: &mut Consume,
         files: &[Offered],
         ingester: NodeId,
-    ) -> Result<(), String> {
+    ) -> Result<(u64, u64), String> {
         let mut closed = Vec::new();
         for file in files {
             let found = match ingester == self.own() {
@@ -141,11 +165,12 @@ impl Handoff {
             let what = format!("{:?} do not hold what their ingester says", differs.sources);
             return Err(self.discarded(id, &io::Error::other(what)));
         }
+        let bytes = (segment.bytes(), manifest.line_bytes);
         let live = Arc::new(LiveSegment::new(segment));
         self.parts.live.replace(&[], Some(live));
         self.counters.consumed_files.add(closed.len() as u64);
         self.counters.consumed_rows.add(manifest.rows);
-        Ok(())
+        Ok(bytes)
     }
 
     /// Removes what a failed attempt has left, and says what failed.

@@ -43,7 +43,7 @@ impl fmt::Display for CopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CopyError::Disk(error) => write!(f, "the copy cannot be written: {error}"),
-            CopyError::NoStore => f.write_str("this node is no store"),
+            CopyError::NoStore => f.write_str("this node is no store, or is leaving"),
             CopyError::Busy => f.write_str("the same copy is just being received; ask later"),
             CopyError::Differs => f.write_str("what arrived is not what was sent; send it again"),
             CopyError::Damaged(error) => write!(f, "what arrived is no segment: {error}"),
@@ -145,7 +145,7 @@ impl Handoff {
         expected: u128,
         chunks: &mut Receiver<Bytes>,
     ) -> Result<(), CopyError> {
-        if !self.parts.member.roles().stores {
+        if !self.parts.member.keeps() {
             return Err(CopyError::NoStore);
         }
         let _receiving = Receiving::begin(&self.receiving, segment).ok_or(CopyError::Busy)?;

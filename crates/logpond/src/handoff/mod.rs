@@ -9,7 +9,8 @@
 //!
 //! On stores `lp-consume` makes segments of what ingesters offer, their own first; on all nodes
 //! `lp-release` removes the journal files of which enough nodes say that they hold the rows (CLUSTER
-//! R6): one that is no ingester any more may have some left. What decides is in `crates/cluster`; here are the files, the calls and the threads.
+//! R6): one that is no ingester any more may have some left. `lp-repair` sees to it that there stay
+//! as many copies, and empties a node that leaves. What decides is in `crates/cluster`; here are the files, the calls and the threads.
 //!
 //! Invariants:
 //! - A journal file is removed only when so many distinct nodes as there are to be copies have
@@ -22,7 +23,13 @@ mod copies;
 mod consume;
 mod offers;
 mod release;
+mod repair;
+mod leave;
+mod metrics;
+mod pace;
+mod status;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,13 +47,17 @@ use logpond_segment::sources::SourceSet;
 
 use crate::clock;
 use crate::cluster::Member;
-use crate::ingest::{Changes, Replication};
-use crate::shutdown::Shutdown;
-use crate::store::{Elsewhere, LiveSet};
-use crate::telemetry::{Counter, Metrics};
+use crate::ingest::{Changes, Closer, Gate, Replication};
+use crate::shutdown::{Shutdown, Stopper};
+use crate::store::{Elsewhere, LiveSet, Store};
+use crate::telemetry::Metrics;
 
 pub use copies::CopyError;
+use metrics::Counters;
 pub use offers::JournalPiece;
+use pace::Pace;
+pub use repair::CopyState;
+use repair::Repairing;
 
 /// How often the threads look for work that no event announces: files of other nodes, answers of
 /// nodes that came back.
@@ -56,8 +67,12 @@ const ROUND: Duration = Duration::from_millis(250);
 /// on one node only.
 const GATHER_MS: u64 = 500;
 
+/// How often a node looks whether there are enough copies of everything. What others say of their
+/// segments is sent only when it has changed.
+const REPAIR_ROUND: Duration = Duration::from_secs(2);
+
 /// Journal data of one claim: it is held in memory while it is sorted.
-const CLAIM_BYTES: u64 = 48 << 20;
+pub const CLAIM_BYTES: u64 = 48 << 20;
 
 /// What the hand-off works with.
 pub struct Parts {
@@ -77,23 +92,18 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
 }
 
-/// What was handed on.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Journal files that this node's store has made segments of.
-    pub consumed_files: Counter,
-    /// Rows in them.
-    pub consumed_rows: Counter,
-    /// Copies that other nodes have synced.
-    pub copies_sent: Counter,
-    /// Copies that this node has synced for others.
-    pub copies_received: Counter,
-    /// Journal files that were removed since enough nodes hold them.
-    pub released: Counter,
-    /// Steps that failed and are tried again.
-    pub failures: Counter,
-    /// Sources of which two nodes hold different rows: never right.
-    pub conflicts: Counter,
+/// What the hand-off moves of the node around it.
+pub struct Tools {
+    /// Gives segments up.
+    pub store: Store,
+    /// Closes the journal.
+    pub closer: Closer,
+    /// Refuses records.
+    pub gate: Gate,
+    /// Ends the process.
+    pub stopper: Arc<Stopper>,
+    /// How long a node may be gone until others make up for its copies.
+    pub repair_after: Duration,
 }
 
 /// The hand-off of one node.
@@ -105,9 +115,10 @@ pub struct Handoff {
     /// Copies that are being received: of each one at a time, since they share a temporary name.
     receiving: copies::Received,
     state: Mutex<State>,
+    /// Wakes `lp-repair`.
+    care: Changes,
 }
 
-/// The ingester's half.
 struct State {
     offers: Offers,
     /// The highest journal file of each incarnation.
@@ -115,6 +126,12 @@ struct State {
     /// What so many nodes as there are to be copies have said that they hold, in answer to this
     /// process. What an earlier one heard is not known: a disk may have come back as it was.
     replicated: SourceSet,
+    /// What segments are being given up for: no answer names these sources.
+    flags: BTreeMap<Attempt, SourceSet>,
+    /// Whether enough others know that all incarnations of this node are sealed.
+    is_published: bool,
+    copies: CopyState,
+    pace: Pace,
 }
 
 impl Handoff {
@@ -134,18 +151,27 @@ impl Handoff {
                 offers: Offers::new(parts.member.identity().node, settings),
                 ends: Ends::default(),
                 replicated: SourceSet::new(),
+                flags: BTreeMap::new(),
+                is_published: false,
+                copies: CopyState::default(),
+                pace: Pace::default(),
             }),
+            care: Changes::default(),
             parts,
         });
         handoff.expose();
         handoff
     }
 
-    /// Starts the threads `lp-consume` and `lp-release`. They end after the stop.
+    /// Starts the threads `lp-consume`, `lp-release` and `lp-repair`. They end after the stop.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn start(self: &Arc<Handoff>, stop: &Shutdown) -> io::Result<Vec<JoinHandle<()>>> {
+    pub fn start(
+        self: &Arc<Handoff>,
+        tools: Tools,
+        stop: &Shutdown,
+    ) -> io::Result<Vec<JoinHandle<()>>> {
         let spawn = |name: &str, work: fn(&Handoff)| {
             let (handoff, stop) = (Arc::clone(self), stop.clone());
             thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -157,10 +183,48 @@ impl Handoff {
             })
         };
         let mut threads = vec![spawn("lp-release", Handoff::release)?];
+        let (handoff, stopping) = (Arc::clone(self), stop.clone());
+        let repair = thread::Builder::new().name("lp-repair".to_owned());
+        threads.push(repair.spawn(move || handoff.take_care(&tools, &stopping))?);
         if self.parts.member.roles().stores {
             threads.push(spawn("lp-consume", Handoff::consume_all)?);
         }
         Ok(threads)
+    }
+
+    /// Sees to copies, and to leaving, until the stop.
+    fn take_care(&self, tools: &Tools, stop: &Shutdown) {
+        let copies = self.parts.member.copies();
+        let mut repairing = Repairing::new(self.own(), copies, tools.repair_after);
+        let mut seen = 0;
+        while !stop.is_stopping() {
+            let is_leaving = self.parts.member.is_leaving();
+            let has_more = self.see_to_copies(&mut repairing, &tools.store);
+            match is_leaving {
+                true => self.leave(tools),
+                false => self.stay(tools),
+            }
+            if !has_more {
+                seen = self.wait_for_round(seen, stop);
+            }
+        }
+    }
+
+    /// Waits for the next round, or until somebody asks for it.
+    fn wait_for_round(&self, seen: u64, stop: &Shutdown) -> u64 {
+        let since = Instant::now();
+        while !stop.is_stopping() && since.elapsed() < REPAIR_ROUND {
+            let now = self.care.wait(seen, ROUND);
+            if now > seen {
+                return now;
+            }
+        }
+        seen
+    }
+
+    /// Has `lp-repair` look now whether there are enough copies.
+    pub fn look_now(&self) {
+        self.care.notify();
     }
 
     /// Whether segments of enough nodes hold everything that was closed.
@@ -192,76 +256,6 @@ impl Handoff {
     fn new_id(&self) -> Id {
         let made = self.ids_made.fetch_add(1, Ordering::Relaxed);
         clock::mint_segment_id((self.parts.clock)(), made)
-    }
-
-    fn expose(self: &Arc<Handoff>) {
-        let handoff = Arc::downgrade(self);
-        self.parts.metrics.register(Box::new(move |out| {
-            let Some(handoff) = handoff.upgrade() else {
-                return;
-            };
-            let counters = &handoff.counters;
-            let table = [
-                (
-                    "logpond_handoff_consumed_files_total",
-                    "Journal files that this node has made segments of, its own and others'.",
-                    &counters.consumed_files,
-                ),
-                (
-                    "logpond_handoff_consumed_rows_total",
-                    "Rows in them.",
-                    &counters.consumed_rows,
-                ),
-                (
-                    "logpond_handoff_copies_sent_total",
-                    "Copies of segments that other nodes have synced.",
-                    &counters.copies_sent,
-                ),
-                (
-                    "logpond_handoff_copies_received_total",
-                    "Copies of segments that this node has synced for others.",
-                    &counters.copies_received,
-                ),
-                (
-                    "logpond_handoff_released_total",
-                    "Journal files removed since enough nodes hold their rows.",
-                    &counters.released,
-                ),
-                (
-                    "logpond_handoff_failures_total",
-                    "Steps of the hand-off that failed and are tried again.",
-                    &counters.failures,
-                ),
-                (
-                    "logpond_handoff_conflicts_total",
-                    "Sources of which two nodes hold different rows.",
-                    &counters.conflicts,
-                ),
-            ];
-            for (name, help, counter) in table {
-                out.family(name, "counter", help);
-                out.sample(name, &[], counter.get());
-            }
-            let state = handoff.state();
-            let bytes = i64::try_from(state.offers.bytes()).unwrap_or(i64::MAX);
-            let age = state.offers.oldest_age_ms(handoff.now_ms()).unwrap_or(0);
-            let gauges = [
-                (
-                    "logpond_unreplicated_bytes",
-                    "Bytes of closed journal files of which this node has the only copy, as far as it knows.",
-                    bytes,
-                ),
-                (
-                    "logpond_unreplicated_age_ms",
-                    "Milliseconds since the oldest of them was closed.",
-                    i64::try_from(age).unwrap_or(i64::MAX),
-                ),
-            ];
-            for (name, help, value) in gauges {
-                out.family(name, "gauge", help);
-                out.sample(name, &[], value);
-            }
-        }));
     }
 }
 

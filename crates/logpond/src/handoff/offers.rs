@@ -47,6 +47,7 @@ impl Handoff {
                     bytes: file.bytes,
                 };
                 state.offers.add(offered, now_ms);
+                state.pace.offer(file.bytes);
             }
         }
         journal
@@ -55,6 +56,8 @@ impl Handoff {
             .for_each(|open| state.ends.note(open.source));
         let gone = known.without(&there);
         state.offers.dropped(&gone);
+        let waiting_bytes = state.offers.bytes();
+        state.pace.sample(waiting_bytes, now_ms);
     }
 
     /// Gives files to a store that asks for some. This node's own store comes first: what it makes
@@ -63,7 +66,7 @@ impl Handoff {
     pub fn claim(&self, store: NodeId) -> Option<Claim> {
         self.note_closed();
         let member = &self.parts.member;
-        let takers = match member.roles().stores {
+        let takers = match member.keeps() {
             true => vec![self.own()],
             false => {
                 let stores = member.stores().into_iter();
@@ -107,9 +110,21 @@ impl Handoff {
             .cloned()
     }
 
+    /// Which of the sources that are asked for are held and not being given up, at one moment: a
+    /// segment that an attempt has given up is gone before its flag is.
+    fn unflagged(&self, question: &WhoHolds) -> SourceSet {
+        let state = self.state();
+        let mut holdings = self.holdings();
+        holdings.set_draining(self.parts.member.is_leaving());
+        for (attempt, sources) in &state.flags {
+            holdings.flag(*attempt, sources.clone());
+        }
+        holdings.answer(question)
+    }
+
     /// Which of the sources that are asked for this node's segments hold, and what is in them.
     pub fn holds(&self, question: &WhoHolds) -> Held {
-        let sources = self.holdings().answer(question);
+        let sources = self.unflagged(question);
         let mut contents = Vec::new();
         if question.with_contents {
             let live = self.parts.live.snapshot();

@@ -34,31 +34,8 @@ impl Handoff {
         let copies = Copies::on_nodes(member.copies());
         let mut attempt =
             GiveUp::new(new_attempt(), wanted.clone(), &peers, copies).expecting(contents);
-        let question = attempt.question();
-        while !attempt.is_settled() {
-            let to_ask: Vec<NodeId> = attempt.to_ask();
-            if to_ask.is_empty() {
-                break;
-            }
-            let answers = side_by_side(&to_ask, |node| match node == self.own() {
-                true => Some(self.holds(&question)),
-                false => member.who_holds(node, &question).ok(),
-            });
-            for (node, answer) in answers {
-                match answer.flatten() {
-                    Some(held) => drop(attempt.answered(&held)),
-                    None => attempt.failed(node),
-                }
-            }
-        }
-        for (node, content) in attempt.conflicts() {
-            self.counters.conflicts.add(1);
-            let source = content.source;
-            warn(&format!(
-                "{} holds other rows of {source} than the journal here; both are kept, look at them",
-                member.name(*node)
-            ));
-        }
+        self.ask_holders(&mut attempt);
+        self.warn_of_conflicts(&attempt);
         let confirmed = attempt.confirmed();
         let conflicts = attempt.conflicts().iter();
         let mut stays: SourceSet = conflicts.map(|(_, content)| content.source).collect();
@@ -77,6 +54,38 @@ impl Handoff {
         state.offers.safe(&stays);
         let kept = wanted.without(&may_go).without(&stays);
         state.offers.kept(&kept, now_ms);
+    }
+
+    /// Asks the nodes of an attempt, this one too if it is among them, until enough is heard.
+    pub(super) fn ask_holders(&self, attempt: &mut GiveUp) {
+        let question = attempt.question();
+        while !attempt.is_settled() {
+            let to_ask: Vec<NodeId> = attempt.to_ask();
+            if to_ask.is_empty() {
+                break;
+            }
+            let answers = side_by_side(&to_ask, |node| match node == self.own() {
+                true => Some(self.holds(&question)),
+                false => self.parts.member.who_holds(node, &question).ok(),
+            });
+            for (node, answer) in answers {
+                match answer.flatten() {
+                    Some(held) => drop(attempt.answered(&held)),
+                    None => attempt.failed(node),
+                }
+            }
+        }
+    }
+
+    pub(super) fn warn_of_conflicts(&self, attempt: &GiveUp) {
+        for (node, content) in attempt.conflicts() {
+            self.counters.conflicts.add(1);
+            let name = self.parts.member.name(*node);
+            let source = content.source;
+            warn(&format!(
+                "{name} holds other rows of {source} than this node; both are kept, look at them"
+            ));
+        }
     }
 
     /// Removes the files of these sources.

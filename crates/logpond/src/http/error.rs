@@ -17,6 +17,7 @@ pub(crate) enum Kind {
     RoleMissing,
     ForeignOrigin,
     NotFound,
+    Conflict,
     MethodNotAllowed,
     BodyTooSlow,
     BodyTooLarge,
@@ -30,6 +31,7 @@ pub(crate) enum Kind {
     Incomplete,
     Leaving,
     WrongRole,
+    NodeSilent,
     DiskFull,
 }
 
@@ -45,6 +47,7 @@ impl Kind {
             Kind::RoleMissing => (StatusCode::FORBIDDEN, "role_missing", None),
             Kind::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign_origin", None),
             Kind::NotFound => (StatusCode::NOT_FOUND, "not_found", None),
+            Kind::Conflict => (StatusCode::CONFLICT, "conflict", None),
             Kind::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
             Kind::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "body_too_slow", None),
             Kind::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", None),
@@ -66,6 +69,7 @@ impl Kind {
             Kind::Incomplete => (StatusCode::SERVICE_UNAVAILABLE, "incomplete", None),
             Kind::Leaving => (StatusCode::SERVICE_UNAVAILABLE, "leaving", Some(5)),
             Kind::WrongRole => (StatusCode::MISDIRECTED_REQUEST, "wrong_role", None),
+            Kind::NodeSilent => (StatusCode::BAD_GATEWAY, "node_silent", None),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
         }
     }

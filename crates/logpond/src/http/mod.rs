@@ -26,6 +26,7 @@ mod histogram;
 mod fields;
 mod segments;
 mod compact;
+mod cluster;
 mod metrics;
 mod health;
 mod page;
@@ -53,6 +54,7 @@ pub use rows::{QUERIES_MAX, QueryThreads};
 use crate::ingest::Ingest;
 use crate::net;
 use crate::net::tls::{Acceptor, Incoming};
+use crate::operate::Operator;
 use crate::query::Engine;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -92,6 +94,8 @@ pub struct App {
     pub line_bytes_max: usize,
     /// Who may ask.
     pub guard: Arc<Guard>,
+    /// What operators ask, of a cluster.
+    pub operator: Option<Arc<Operator>>,
     bodies: Arc<Semaphore>,
 }
 
@@ -115,8 +119,18 @@ impl App {
             shutdown,
             line_bytes_max,
             guard,
+            operator: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         }
+    }
+}
+
+impl App {
+    /// Also answers operators of a cluster.
+    #[must_use]
+    pub fn operated_by(mut self, operator: Option<Arc<Operator>>) -> App {
+        self.operator = operator;
+        self
     }
 }
 

@@ -11,8 +11,8 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, compact, fields, health, histogram, metrics, origin, page, push,
-    query, segments, top,
+    App, authorization, batches, cluster, compact, fields, health, histogram, metrics, origin,
+    page, push, query, segments, top,
 };
 use crate::tokens::Role;
 
@@ -29,6 +29,9 @@ pub(crate) enum Endpoint {
     Fields,
     Segments,
     Compact,
+    ClusterStatus,
+    ClusterDrain,
+    ClusterForget,
     Metrics,
     Healthy,
     Ready,
@@ -47,7 +50,7 @@ const WRITER: Option<Role> = Some(Role::Write);
 const ADMIN: Option<Role> = Some(Role::Admin);
 
 /// Every path, its methods, the role of the token that it needs, and what answers there.
-pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 15] = [
+pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 18] = [
     ("/api/v1/push", ACT, WRITER, Endpoint::Push),
     ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
@@ -56,6 +59,14 @@ pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 15] = [
     ("/api/v1/fields", ASK, READER, Endpoint::Fields),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
+    ("/api/v1/cluster", READ, READER, Endpoint::ClusterStatus),
+    ("/api/v1/cluster/drain", ACT, ADMIN, Endpoint::ClusterDrain),
+    (
+        "/api/v1/cluster/forget",
+        ACT,
+        ADMIN,
+        Endpoint::ClusterForget,
+    ),
     ("/metrics", READ, READER, Endpoint::Metrics),
     ("/-/healthy", READ, OPEN, Endpoint::Healthy),
     ("/-/ready", READ, OPEN, Endpoint::Ready),
@@ -134,6 +145,9 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::Fields => fields::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
         Endpoint::Compact => compact::answer(&app, params).await,
+        Endpoint::ClusterStatus => cluster::status(&app, &params).await,
+        Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
+        Endpoint::ClusterForget => cluster::forget(&app, &params).await,
         Endpoint::Metrics => metrics::answer(&app).await,
         Endpoint::Healthy => Ok(health::healthy()),
         Endpoint::Ready => Ok(health::ready(&app)),

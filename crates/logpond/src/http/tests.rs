@@ -28,7 +28,8 @@ fn kind_after(kind: Kind) -> Option<Kind> {
         Kind::TokenRefused => Kind::RoleMissing,
         Kind::RoleMissing => Kind::ForeignOrigin,
         Kind::ForeignOrigin => Kind::NotFound,
-        Kind::NotFound => Kind::MethodNotAllowed,
+        Kind::NotFound => Kind::Conflict,
+        Kind::Conflict => Kind::MethodNotAllowed,
         Kind::MethodNotAllowed => Kind::BodyTooSlow,
         Kind::BodyTooSlow => Kind::BodyTooLarge,
         Kind::BodyTooLarge => Kind::UnsupportedMediaType,
@@ -41,7 +42,8 @@ fn kind_after(kind: Kind) -> Option<Kind> {
         Kind::Stopping => Kind::Incomplete,
         Kind::Incomplete => Kind::Leaving,
         Kind::Leaving => Kind::WrongRole,
-        Kind::WrongRole => Kind::DiskFull,
+        Kind::WrongRole => Kind::NodeSilent,
+        Kind::NodeSilent => Kind::DiskFull,
         Kind::DiskFull => return None,
     })
 }
@@ -78,7 +80,7 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 7] = [
+    let expected: [(&str, &[&str]); 8] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Batches", &batches::PARAMS),
@@ -86,6 +88,7 @@ fn the_page_has_every_parameter() {
         ("Top", &top::PARAMS),
         ("Histogram", &histogram::PARAMS),
         ("Compact", &compact::PARAMS),
+        ("The cluster", &cluster::DRAIN_PARAMS),
     ];
     for (heading, params) in expected {
         let rows = table(heading, "parameter");

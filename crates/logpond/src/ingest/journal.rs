@@ -118,6 +118,13 @@ impl Journal for DiskJournal {
         self.writer.close()
     }
 
+    fn end_incarnation(&mut self) -> Result<(), WriteError> {
+        self.writer.end_incarnation()?;
+        // One that was announced and never written to has ended, too.
+        self.unborn = None;
+        Ok(())
+    }
+
     fn visible(&self) -> Arc<Visible> {
         self.writer.visible()
     }

@@ -97,6 +97,12 @@ pub trait Journal: Send {
     /// When a file could not be closed; what is below the durable mark is safe all the same.
     fn close(&mut self) -> Result<(), WriteError>;
 
+    /// Closes the open file and ends the incarnation; the next append begins another one.
+    ///
+    /// # Errors
+    /// As for [`Journal::close`]; the incarnation goes on then.
+    fn end_incarnation(&mut self) -> Result<(), WriteError>;
+
     /// What readers may read, kept up to date.
     fn visible(&self) -> Arc<Visible>;
 
@@ -197,6 +203,8 @@ enum Message {
     Batch(Submission),
     /// The open file is to be closed; the sender learns when it is.
     Close(mpsc::Sender<()>),
+    /// So is the incarnation; the sender learns whether it has ended.
+    End(mpsc::Sender<bool>),
 }
 
 /// Has the open journal file closed, so that all its records can go into a segment.
@@ -211,6 +219,13 @@ impl Closer {
             // The writer answers, or has ended and closed the file.
             let _ = waiting.recv();
         }
+    }
+
+    /// Closes the open file and ends the incarnation: what is taken in later belongs to another
+    /// one. False if that failed, or the writer has ended; then it may go on. Blocks for a sync.
+    pub fn end_incarnation(&self) -> bool {
+        let (done, waiting) = mpsc::channel();
+        self.0.send(Message::End(done)).is_ok() && waiting.recv() == Ok(true)
     }
 }
 

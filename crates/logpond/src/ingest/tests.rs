@@ -82,6 +82,10 @@ impl Journal for FakeJournal {
         self.sync()
     }
 
+    fn end_incarnation(&mut self) -> Result<(), WriteError> {
+        self.close()
+    }
+
     fn durable_mark(&self) -> u64 {
         self.durable_mark
     }

@@ -65,6 +65,8 @@ enum Event {
     Batch(Box<Submission>),
     /// The open file is to be closed now; whoever asked waits for the answer.
     Close(mpsc::Sender<()>),
+    /// So is the incarnation.
+    End(mpsc::Sender<bool>),
     Due,
     Ended,
 }
@@ -121,6 +123,10 @@ impl<J: Journal> Driver<J> {
                     let _ = done.send(());
                     continue;
                 }
+                Event::End(done) => {
+                    let _ = done.send(self.end_incarnation());
+                    continue;
+                }
                 Event::Due => self.sync(),
                 Event::Ended => break,
             }
@@ -148,6 +154,7 @@ impl<J: Journal> Driver<J> {
         match received {
             Ok(Message::Batch(submission)) => Event::Batch(Box::new(submission)),
             Ok(Message::Close(done)) => Event::Close(done),
+            Ok(Message::End(done)) => Event::End(done),
             Err(RecvTimeoutError::Timeout) => Event::Due,
             Err(RecvTimeoutError::Disconnected) => Event::Ended,
         }
@@ -160,6 +167,17 @@ impl<J: Journal> Driver<J> {
             crate::telemetry::warn(&format!("a journal file could not be closed: {error}"));
         }
         self.changes.notify();
+    }
+
+    /// Closes the open file and ends the incarnation; gives whether it has.
+    fn end_incarnation(&mut self) -> bool {
+        self.sync();
+        let ended = self.journal.end_incarnation();
+        if let Err(error) = &ended {
+            crate::telemetry::warn(&format!("a journal file could not be closed: {error}"));
+        }
+        self.changes.notify();
+        ended.is_ok()
     }
 
     /// Appends the batch and all that wait behind it, up to the group's size.
@@ -175,6 +193,9 @@ impl<J: Journal> Driver<J> {
                 Ok(Message::Close(done)) => {
                     self.close_file();
                     let _ = done.send(());
+                }
+                Ok(Message::End(done)) => {
+                    let _ = done.send(self.end_incarnation());
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }

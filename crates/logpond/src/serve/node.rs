@@ -10,8 +10,9 @@ use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
 use crate::clock;
 use crate::cluster::{self, Held, Identity, Member, RegistryFile, Service};
-use crate::handoff::Handoff;
+use crate::handoff::{Handoff, Tools};
 use crate::net::tls::ClusterTls;
+use crate::operate::Operator;
 use crate::query::{Cluster, Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -24,6 +25,8 @@ pub(super) struct Started {
     pub(super) engine: Arc<dyn Engine>,
     /// What the runtime runs for other nodes.
     pub(super) parts: Option<ClusterParts>,
+    /// What operators ask, of a cluster.
+    pub(super) operator: Option<Arc<Operator>>,
     /// What runs beside it.
     pub(super) threads: Vec<JoinHandle<()>>,
 }
@@ -62,6 +65,7 @@ pub(super) fn member(
 /// answers by itself.
 pub(super) fn start(
     node: Option<(Arc<Member>, Arc<Handoff>)>,
+    tools: Tools,
     pond: Arc<Pond>,
     tls: Option<Arc<ClusterTls>>,
     metrics: &Arc<Metrics>,
@@ -71,6 +75,7 @@ pub(super) fn start(
         return Ok(Started {
             engine: pond,
             parts: None,
+            operator: None,
             threads: Vec::new(),
         });
     };
@@ -78,7 +83,8 @@ pub(super) fn start(
     let mut threads = member
         .start(letters, shutdown)
         .map_err(ServeError::Thread)?;
-    threads.extend(handoff.start(shutdown).map_err(ServeError::Thread)?);
+    threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
+    let operator = Operator::new(member.clone(), handoff.clone());
     let service = Service::new(
         (member.clone(), handoff),
         pond.clone(),
@@ -89,6 +95,7 @@ pub(super) fn start(
     let engine = Cluster::new(pond, member.clone(), shutdown.clone());
     Ok(Started {
         engine: Arc::new(engine),
+        operator: Some(Arc::new(operator)),
         parts: Some(ClusterParts {
             member,
             service: Arc::new(service),

@@ -13,6 +13,7 @@ mod tokens;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use logpond_cluster::Roles;
 use logpond_search::size::Size;
@@ -41,6 +42,7 @@ fn settings(data: &Path) -> Settings {
         advertise: None,
         join: Vec::new(),
         replication: 1,
+        repair_after: Duration::from_secs(900),
         retain_age: None,
         retain_size_bytes: None,
         keep_free: Size::Bytes(0),

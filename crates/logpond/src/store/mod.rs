@@ -115,6 +115,12 @@ enum Request {
         cold: bool,
         done: mpsc::Sender<Result<(), String>>,
     },
+    /// Retire a segment, if other nodes have what only it has here.
+    GiveUp {
+        id: Id,
+        confirmed: SourceSet,
+        done: mpsc::Sender<Result<bool, String>>,
+    },
 }
 
 /// Asks the store for something. Cheap to clone.
@@ -186,15 +192,34 @@ impl Store {
     /// Gives where the result arrives.
     fn request_compaction(&self, cold: bool) -> Result<Receiver<Result<(), String>>, RequestError> {
         let (done, waiting) = mpsc::channel();
-        let request = Request::CompactAll { cold, done };
-        self.requests
-            .try_send(request)
-            .map_err(|error| match error {
-                mpsc::TrySendError::Full(_) => RequestError::Busy,
-                mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
-            })?;
-        self.changes.notify();
+        self.request(Request::CompactAll { cold, done })?;
         Ok(waiting)
+    }
+
+    /// Retires a segment if each of its sources is in another live one or was `confirmed` by other
+    /// nodes (CLUSTER R6); gives whether it has. Waits for what the store is doing.
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    pub fn give_up(&self, id: Id, confirmed: &SourceSet) -> Result<bool, RequestError> {
+        let (done, waiting) = mpsc::channel();
+        self.request(Request::GiveUp {
+            id,
+            confirmed: confirmed.clone(),
+            done,
+        })?;
+        let given_up = waiting.recv().map_err(|_| RequestError::Stopping)?;
+        given_up.map_err(RequestError::Failed)
+    }
+
+    fn request(&self, request: Request) -> Result<(), RequestError> {
+        let sent = self.requests.try_send(request);
+        sent.map_err(|error| match error {
+            mpsc::TrySendError::Full(_) => RequestError::Busy,
+            mpsc::TrySendError::Disconnected(_) => RequestError::Stopping,
+        })?;
+        self.changes.notify();
+        Ok(())
     }
 
     /// What the store has done and met.
@@ -266,6 +291,13 @@ fn run(mut worker: Worker, requests: &Receiver<Request>, is_stopping: &AtomicBoo
                 if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
                     crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
                 }
+            }
+            Ok(Request::GiveUp {
+                id,
+                confirmed,
+                done,
+            }) => {
+                let _ = done.send(worker.give_up(id, &confirmed));
             }
             Err(_) => {
                 seen = worker.wait_for_changes(seen, TICK);

@@ -443,6 +443,23 @@ impl Worker {
         }
     }
 
+    /// Retires a segment if others hold here, or were `confirmed` to hold elsewhere, what is in it.
+    pub(super) fn give_up(&mut self, id: Id, confirmed: &SourceSet) -> Result<bool, String> {
+        let segments = self.parts.live.snapshot();
+        let Some(segment) = segments.iter().find(|s| s.file().manifest().id == id) else {
+            return Ok(false);
+        };
+        let others = segments.iter().filter(|s| s.file().manifest().id != id);
+        let mut elsewhere = confirmed.clone();
+        others.for_each(|other| elsewhere.union_with(other.sources()));
+        if !elsewhere.contains_all(segment.sources()) {
+            return Ok(false);
+        }
+        self.retire(&[Arc::clone(segment)], None)?;
+        self.counters.retired.add(1);
+        Ok(true)
+    }
+
     fn merge(&mut self, inputs: &[Id], cold: bool) -> Result<(), String> {
         let segments = self.parts.live.snapshot();
         let inputs: Vec<Arc<LiveSegment>> = inputs

@@ -26,6 +26,7 @@ mod original;
 mod process;
 mod proxy;
 mod readers;
+mod members;
 mod resends;
 mod roles;
 mod spool;

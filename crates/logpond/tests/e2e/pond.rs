@@ -248,8 +248,13 @@ impl Pond {
     }
 
     /// SIGTERM, and the exit status.
-    pub(crate) fn terminate(mut self) -> Outcome<ExitStatus> {
+    pub(crate) fn terminate(self) -> Outcome<ExitStatus> {
         signal("TERM", self.pid())?;
+        self.ended()
+    }
+
+    /// Waits until it has ended by itself; gives its exit status.
+    pub(crate) fn ended(mut self) -> Outcome<ExitStatus> {
         let mut status = None;
         wait_until("the server has drained", || {
             status = self.child.try_wait().ok().flatten();

@@ -255,6 +255,18 @@ impl Writer {
         self.visible.clone()
     }
 
+    /// Closes the current file and ends the incarnation: what is appended from now on belongs to
+    /// another one, which begins at 0.
+    ///
+    /// # Errors
+    /// As for [`Writer::close`]; the incarnation goes on then.
+    pub fn end_incarnation(&mut self) -> Result<(), WriteError> {
+        self.close()?;
+        self.incarnation = None;
+        (self.sequence_next, self.number_next) = (0, 0);
+        Ok(())
+    }
+
     /// The writer's incarnation, once something was appended.
     pub fn incarnation(&self) -> Option<Incarnation> {
         self.incarnation

@@ -1,0 +1,159 @@
+//! Flags of the commands that run a node.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// Said of all commands that run a node.
+const SETTINGS_HELP: &str = "Each setting is also a key of logpond.toml and, as LOGPOND_<NAME>, an \
+                             environment variable. Flags win over the environment, the \
+                             environment over the file.\nADDR is IP:PORT, IP, PORT or :PORT; \
+                             port 0 is any free one; 'off' turns a listener off.";
+
+/// Flags of `logpond serve` and `logpond ingest`. Their meaning is in `settings`; they have the
+/// same names there.
+#[derive(Debug, Default, Args)]
+#[command(after_help = SETTINGS_HELP)]
+pub struct Serve {
+    /// Of every node.
+    #[command(flatten)]
+    pub node: Node,
+    /// Of one that takes records in.
+    #[command(flatten)]
+    pub intakes: Intakes,
+}
+
+/// Where lines are taken in, and how long they may be.
+#[derive(Debug, Default, Args)]
+pub struct Intakes {
+    /// Raw lines over TCP, not acknowledged [default: 127.0.0.1:7651].
+    #[arg(long, value_name = "ADDR")]
+    pub fast: Option<String>,
+    /// Raw lines over TCP, acknowledged once on disk [default: 127.0.0.1:7652].
+    #[arg(long, value_name = "ADDR")]
+    pub durable: Option<String>,
+    /// Syslog over UDP [default: 127.0.0.1:5514].
+    #[arg(long, value_name = "ADDR")]
+    pub syslog_udp: Option<String>,
+    /// Syslog over TCP [default: 127.0.0.1:5514].
+    #[arg(long, value_name = "ADDR")]
+    pub syslog_tcp: Option<String>,
+    /// The longest line that is taken whole [default: 1MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub line_bytes_max: Option<String>,
+}
+
+/// Flags of every command that runs a node.
+#[derive(Debug, Default, Args)]
+#[command(after_help = SETTINGS_HELP)]
+pub struct Node {
+    /// Settings file [default: /etc/logpond/logpond.toml, then ~/.config/logpond/logpond.toml].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Data directory [default: ~/.local/share/logpond; for root: /var/lib/logpond].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<String>,
+    /// Page, API and metrics [default: 127.0.0.1:7650].
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    /// Other nodes of the cluster [default: off; port 7659].
+    #[arg(long, value_name = "ADDR")]
+    pub gossip: Option<String>,
+    /// Where other nodes reach this one [default: the address of --gossip].
+    #[arg(long, value_name = "ADDR")]
+    pub advertise: Option<String>,
+    /// Nodes to ask first for the others.
+    #[arg(long, value_name = "ADDR[,ADDR...]")]
+    pub join: Option<String>,
+    /// How many nodes of a cluster hold each record [default: 1].
+    #[arg(long, value_name = "COUNT")]
+    pub replication: Option<String>,
+    /// Make up for the copies of a node that is gone this long [default: 15m].
+    #[arg(long, value_name = "DURATION")]
+    pub repair_after: Option<String>,
+    /// Keep records this long after their arrival [default: 30d].
+    #[arg(long, value_name = "DURATION")]
+    pub retain_age: Option<String>,
+    /// Keep at most this many bytes of segments [default: off].
+    #[arg(long, value_name = "SIZE")]
+    pub retain_size: Option<String>,
+    /// Leave this much of the disk free [default: 20%].
+    #[arg(long, value_name = "SIZE|PERCENT")]
+    pub keep_free: Option<String>,
+    /// Write the bound addresses to this file, as JSON, once ready.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ready_file: Option<String>,
+    /// Allow addresses that other machines can reach.
+    #[arg(long)]
+    pub insecure: bool,
+    /// The file of tokens [default: tokens.toml in the data directory].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tokens: Option<String>,
+    /// Ask for a token also where only this machine can connect.
+    #[arg(long)]
+    pub require_token: bool,
+    /// The certificate of HTTP, in PEM [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_certificate: Option<String>,
+    /// The private key of that certificate, in PEM [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_key: Option<String>,
+    /// The directory with this node's certificate for its cluster [default: off].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cluster_tls: Option<String>,
+}
+
+/// A flag's name in the settings' table, and its text if it was given.
+type Flag = (&'static str, String);
+
+fn given<const N: usize>(texts: [(&'static str, &Option<String>); N]) -> Vec<Flag> {
+    let each = texts.into_iter();
+    each.filter_map(|(name, text)| Some((name, text.clone()?)))
+        .collect()
+}
+
+impl Serve {
+    /// The flags that were given, by their names in the settings' table.
+    pub fn given(&self) -> Vec<Flag> {
+        let mut all = self.node.given();
+        all.extend(given([
+            ("fast", &self.intakes.fast),
+            ("durable", &self.intakes.durable),
+            ("syslog-udp", &self.intakes.syslog_udp),
+            ("syslog-tcp", &self.intakes.syslog_tcp),
+            ("line-bytes-max", &self.intakes.line_bytes_max),
+        ]));
+        all
+    }
+}
+
+impl Node {
+    /// The flags that were given, by their names in the settings' table.
+    pub fn given(&self) -> Vec<Flag> {
+        let mut all = given([
+            ("data", &self.data),
+            ("http", &self.http),
+            ("gossip", &self.gossip),
+            ("advertise", &self.advertise),
+            ("join", &self.join),
+            ("replication", &self.replication),
+            ("repair-after", &self.repair_after),
+            ("retain-age", &self.retain_age),
+            ("retain-size", &self.retain_size),
+            ("keep-free", &self.keep_free),
+            ("ready-file", &self.ready_file),
+            ("tokens", &self.tokens),
+            ("tls-certificate", &self.tls_certificate),
+            ("tls-key", &self.tls_key),
+            ("cluster-tls", &self.cluster_tls),
+        ]);
+        let switches = [
+            ("insecure", self.insecure),
+            ("require-token", self.require_token),
+        ];
+        for (name, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
+            all.push((name, "true".to_string()));
+        }
+        all
+    }
+}

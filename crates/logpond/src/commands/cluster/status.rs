@@ -1,0 +1,137 @@
+//! `logpond cluster status`: the nodes and how they are doing.
+
+use std::time::Duration;
+
+use super::super::listing::print;
+use super::super::{Exit, Failure, client};
+use super::ask_status;
+use crate::cli::{ClusterStatus as Args, TableFormat};
+use crate::operate::{ClusterStatus, NodeReport, State};
+use crate::output::{Table, quantity};
+
+pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+    let status = ask_status(&client(&args.server)?)?;
+    let mut out = Vec::new();
+    match args.output {
+        TableFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &status)?;
+            out.push(b'\n');
+        }
+        TableFormat::Text => write(&status, &mut out),
+    }
+    print(&out)?;
+    let is_gone = |node: &NodeReport| node.state == State::Gone;
+    match status.nodes.iter().any(is_gone) || status.copies_lacking > 0 {
+        true => Ok(Exit::Incomplete),
+        false => Ok(Exit::Found),
+    }
+}
+
+fn write(status: &ClusterStatus, out: &mut Vec<u8>) {
+    let mut table = Table::new(&[
+        ("address", false),
+        ("role", false),
+        ("state", false),
+        ("version", false),
+        ("free", true),
+        ("segments", true),
+        ("rows", true),
+        ("stored", true),
+        ("waiting", true),
+        ("oldest", true),
+        ("in/s", true),
+        ("out/s", true),
+        ("canary", true),
+        ("node", false),
+    ]);
+    for node in &status.nodes {
+        table.row(row(node));
+    }
+    table.write(out);
+    out.push(b'\n');
+    for line in summary(status) {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+}
+
+fn row(node: &NodeReport) -> Vec<String> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut cells = vec![
+        node.address.clone(),
+        text(&node.role),
+        node.state.as_str().to_owned(),
+        text(&node.version),
+    ];
+    match &node.status {
+        Some(status) => cells.extend([
+            quantity::bytes(status.free_bytes),
+            quantity::count(status.segments),
+            quantity::count(status.segment_rows),
+            quantity::bytes(status.segment_bytes),
+            quantity::bytes(status.waiting_bytes),
+            match status.waiting_ms {
+                0 => String::new(),
+                ms => quantity::span(Duration::from_millis(ms)),
+            },
+            quantity::bytes(status.offered_bytes_per_s as u64),
+            quantity::bytes(status.consumed_bytes_per_s as u64),
+            status
+                .canary_ms
+                .map_or(String::new(), |ms| format!("{ms:.1} ms")),
+        ]),
+        None => cells.extend(std::iter::repeat_n(String::new(), 9)),
+    }
+    cells.push(node.node.clone());
+    cells
+}
+
+/// What follows from all of it.
+fn summary(status: &ClusterStatus) -> Vec<String> {
+    let copies = match status.copies_lacking {
+        0 => format!("all sources have {}", copies(status.replication)),
+        lacking => format!(
+            "{} lack copies; there should be {}",
+            quantity::counted(lacking, "source"),
+            status.replication
+        ),
+    };
+    let pace = match status.consumed_per_offered {
+        Some(ratio) => format!(
+            "stores consume {ratio:.2} of what ingesters offer ({}/s of {}/s of journal); {} wait",
+            quantity::bytes(status.consumed_bytes_per_s as u64),
+            quantity::bytes(status.offered_bytes_per_s as u64),
+            quantity::bytes(status.waiting_bytes),
+        ),
+        None => format!(
+            "nothing was offered in the last minute; {} wait",
+            quantity::bytes(status.waiting_bytes)
+        ),
+    };
+    let mut lines = vec![copies, pace];
+    for node in &status.nodes {
+        if let Some(left) = node.status.as_ref().and_then(|status| status.leaving) {
+            lines.push(format!(
+                "{} is leaving: {} and {} are left, {} lack copies elsewhere",
+                node.address,
+                quantity::counted(left.journal_files, "journal file"),
+                quantity::counted(left.segments, "segment"),
+                quantity::counted(left.lacking, "source"),
+            ));
+        }
+        if node.state == State::Gone {
+            lines.push(format!(
+                "{} is gone; if it is so for good: logpond cluster forget {}",
+                node.address, node.address
+            ));
+        }
+    }
+    lines
+}
+
+fn copies(count: usize) -> String {
+    match count {
+        1 => "a copy".to_owned(),
+        count => format!("{count} copies"),
+    }
+}

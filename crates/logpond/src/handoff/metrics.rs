@@ -1,0 +1,130 @@
+//! What the hand-off has done, as metrics.
+
+use std::sync::Arc;
+
+use super::Handoff;
+use crate::telemetry::{Counter, Exposition};
+
+/// What was handed on.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    /// Journal files that this node's store has made segments of.
+    pub(super) consumed_files: Counter,
+    /// Rows in them.
+    pub(super) consumed_rows: Counter,
+    /// Copies that other nodes have synced.
+    pub(super) copies_sent: Counter,
+    /// Copies that this node has synced for others.
+    pub(super) copies_received: Counter,
+    /// Copies that this node has sent since there were too few.
+    pub(super) repairs: Counter,
+    /// Segments that this node has given up since enough others have what is in them.
+    pub(super) given_up: Counter,
+    /// Journal files that were removed since enough nodes hold them.
+    pub(super) released: Counter,
+    /// Steps that failed and are tried again.
+    pub(super) failures: Counter,
+    /// Sources of which two nodes hold different rows: never right.
+    pub(super) conflicts: Counter,
+}
+
+impl Counters {
+    fn expose(&self, out: &mut Exposition) {
+        let table = [
+            (
+                "logpond_handoff_consumed_files_total",
+                "Journal files that this node has made segments of, its own and others'.",
+                &self.consumed_files,
+            ),
+            (
+                "logpond_handoff_consumed_rows_total",
+                "Rows in them.",
+                &self.consumed_rows,
+            ),
+            (
+                "logpond_handoff_copies_sent_total",
+                "Copies of segments that other nodes have synced.",
+                &self.copies_sent,
+            ),
+            (
+                "logpond_handoff_copies_received_total",
+                "Copies of segments that this node has synced for others.",
+                &self.copies_received,
+            ),
+            (
+                "logpond_repair_copies_total",
+                "Copies of segments sent since there were too few.",
+                &self.repairs,
+            ),
+            (
+                "logpond_repair_given_up_total",
+                "Segments given up since enough other nodes have what is in them.",
+                &self.given_up,
+            ),
+            (
+                "logpond_handoff_released_total",
+                "Journal files removed since enough nodes hold their rows.",
+                &self.released,
+            ),
+            (
+                "logpond_handoff_failures_total",
+                "Steps of the hand-off that failed and are tried again.",
+                &self.failures,
+            ),
+            (
+                "logpond_handoff_conflicts_total",
+                "Sources of which two nodes hold different rows.",
+                &self.conflicts,
+            ),
+        ];
+        for (name, help, counter) in table {
+            out.family(name, "counter", help);
+            out.sample(name, &[], counter.get());
+        }
+    }
+}
+
+impl Handoff {
+    /// Shows the counters, and what waits, as long as there is somebody who has the hand-off.
+    pub(super) fn expose(self: &Arc<Handoff>) {
+        let handoff = Arc::downgrade(self);
+        self.parts.metrics.register(Box::new(move |out| {
+            if let Some(handoff) = handoff.upgrade() {
+                handoff.counters.expose(out);
+                handoff.expose_state(out);
+            }
+        }));
+    }
+
+    fn expose_state(&self, out: &mut Exposition) {
+        let state = self.state();
+        let bytes = i64::try_from(state.offers.bytes()).unwrap_or(i64::MAX);
+        let age = state.offers.oldest_age_ms(self.now_ms()).unwrap_or(0);
+        let gauges = [
+            (
+                "logpond_unreplicated_bytes",
+                "Bytes of closed journal files of which this node has the only copy, as far as it knows.",
+                bytes,
+            ),
+            (
+                "logpond_unreplicated_age_ms",
+                "Milliseconds since the oldest of them was closed.",
+                i64::try_from(age).unwrap_or(i64::MAX),
+            ),
+            (
+                "logpond_copies_lacking",
+                "Sources of which too few nodes that are there have a copy.",
+                i64::try_from(state.copies.lacking).unwrap_or(i64::MAX),
+            ),
+            (
+                "logpond_copies_superfluous",
+                "Sources of which more nodes have a copy than need to.",
+                i64::try_from(state.copies.superfluous).unwrap_or(i64::MAX),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            out.family(name, "gauge", help);
+            out.sample(name, &[], value);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Copies where there are too few, and fewer where there are too many: what each node sees to.
+//!
+//! A copy is sent whole, as after its making; one too many goes as a journal file does: flagged
+//! first, then only if enough others say that they hold what is in it (CLUSTER R6).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use logpond_cluster::drain::Progress;
+use logpond_cluster::give_up::{CONTENTS_MAX, Content, Copies, GiveUp, Peer, held_by};
+use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
+use logpond_cluster::{Indexed, NodeId};
+use logpond_record::Id;
+use logpond_segment::sources::SourceSet;
+
+use super::consume::side_by_side;
+use super::{Handoff, new_attempt};
+use crate::query::Nodes;
+use crate::store::{LiveSegment, Store};
+use crate::telemetry::warn;
+
+/// What the thread that sees to copies knows from round to round.
+pub(super) struct Repairing {
+    repair: Repair,
+    copies: usize,
+    gone_ms: u64,
+    /// Since when nodes do not answer.
+    gone_since_ms: BTreeMap<NodeId, u64>,
+}
+
+/// How many copies there are of what is stored, as far as nodes say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyState {
+    /// Sources of which too few nodes that are there have a copy.
+    pub lacking: u64,
+    /// Sources of which more have one than need to.
+    pub superfluous: u64,
+    /// Of a node that is leaving: what is left here.
+    pub leaving: Option<Progress>,
+}
+
+impl Repairing {
+    pub(super) fn new(own: NodeId, copies: usize, repair_after: Duration) -> Repairing {
+        let gone_ms = u64::try_from(repair_after.as_millis()).unwrap_or(u64::MAX);
+        let settings = repair::Settings {
+            gone_ms,
+            ..repair::Settings::default()
+        };
+        Repairing {
+            repair: Repair::new(own, copies, settings),
+            copies,
+            gone_ms,
+            gone_since_ms: BTreeMap::new(),
+        }
+    }
+
+    /// How long a node has not answered.
+    fn gone_for_ms(&mut self, node: NodeId, is_there: bool, now_ms: u64) -> Option<u64> {
+        if is_there {
+            self.gone_since_ms.remove(&node);
+            return None;
+        }
+        let since_ms = *self.gone_since_ms.entry(node).or_insert(now_ms);
+        Some(now_ms - since_ms)
+    }
+}
+
+/// A node, whether it is there, and what it says that it has or has said last.
+type Known = (NodeId, Presence, Option<Arc<Indexed>>);
+
+impl Handoff {
+    /// Looks at what all nodes have, and does what is to be done here. True if something was done,
+    /// so that there may be more.
+    pub(super) fn see_to_copies(&self, state: &mut Repairing, store: &Store) -> bool {
+        let known = self.look_at_nodes(state);
+        // What a node has that was not heard yet counts as long as one that is gone does.
+        let is_blind = known.iter().any(|(_, presence, held)| match presence {
+            Presence::Gone { for_ms } => held.is_none() && *for_ms < state.gone_ms,
+            _ => false,
+        });
+        let members: Vec<Seen<'_>> = known
+            .iter()
+            .filter_map(|(node, presence, held)| {
+                let held = held.as_deref()?;
+                Some(Seen {
+                    node: *node,
+                    presence: *presence,
+                    held,
+                })
+            })
+            .collect();
+        state
+            .repair
+            .set_expired(self.parts.member.registry().expired());
+        self.note_copies(&members, state.copies);
+        let targets = self.parts.member.stores();
+        let jobs = state.repair.plan(&members, &targets, self.now_ms());
+        let (copies, rest): (Vec<Job>, Vec<Job>) = jobs
+            .into_iter()
+            .partition(|job| matches!(job, Job::Copy { .. }));
+        let mut is_done = false;
+        if !is_blind {
+            is_done |= self.send_copies(state, &copies);
+        } else {
+            copies.iter().for_each(|job| self.put_off(state, job));
+        }
+        for job in rest {
+            if let Job::GiveUp(segment) = job {
+                is_done |= self.give_up(segment, store);
+            }
+        }
+        is_done
+    }
+
+    /// Asks all nodes what they have; this one is among them.
+    fn look_at_nodes(&self, state: &mut Repairing) -> Vec<Known> {
+        let member = &self.parts.member;
+        let others = member.others();
+        let answers = side_by_side(&others, |node| member.stored_of(node));
+        let now_ms = self.now_ms();
+        let own = match member.is_leaving() {
+            true => Presence::Draining,
+            false => Presence::Live,
+        };
+        let mut known = vec![(self.own(), own, Some(member.own_stored()))];
+        for (node, answer) in answers {
+            let answer = answer.and_then(Result::ok);
+            let is_leaving = member.gossip().of(node).is_some_and(|seen| seen.is_leaving);
+            let presence = match state.gone_for_ms(node, answer.is_some(), now_ms) {
+                Some(for_ms) => Presence::Gone { for_ms },
+                None if is_leaving => Presence::Draining,
+                None => Presence::Live,
+            };
+            let held = answer.or_else(|| member.stored_last(node));
+            known.push((node, presence, held));
+        }
+        known
+    }
+
+    fn note_copies(&self, members: &[Seen<'_>], copies: usize) {
+        let expired = self.parts.member.registry().expired();
+        let (few, many) = repair::deficit(members, copies);
+        let leaving = self.parts.member.is_leaving().then(|| {
+            let others = members.iter().filter(|m| m.presence == Presence::Live);
+            let elsewhere = held_by(others.map(|m| m.held.stored()), copies);
+            Progress::new(&self.holdings(), &elsewhere)
+        });
+        self.state().copies = CopyState {
+            lacking: few.without(&expired).len(),
+            superfluous: many.len(),
+            leaving,
+        };
+    }
+
+    /// How many copies there are of what is stored, as of the last look.
+    pub fn copy_state(&self) -> CopyState {
+        self.state().copies.clone()
+    }
+
+    fn send_copies(&self, state: &mut Repairing, jobs: &[Job]) -> bool {
+        let copies = jobs.iter().filter_map(|job| match job {
+            Job::Copy { segment, to } => Some((*segment, *to)),
+            Job::GiveUp(_) => None,
+        });
+        let sent: Vec<_> = thread::scope(|scope| {
+            let each = copies.map(|(segment, to)| {
+                let sending = scope.spawn(move || self.send_copy(segment, to));
+                (segment, to, sending)
+            });
+            let sending: Vec<_> = each.collect();
+            let ended = sending.into_iter();
+            let ended = ended.map(|(segment, to, thread)| (segment, to, thread.join().ok()));
+            ended.collect()
+        });
+        let mut is_done = false;
+        for (segment, to, outcome) in sent {
+            let is_stored = matches!(outcome, Some(Ok(())));
+            match outcome {
+                Some(Ok(())) => self.counters.repairs.add(1),
+                Some(Err(error)) => {
+                    self.counters.failures.add(1);
+                    let name = self.parts.member.name(to);
+                    warn(&format!("a copy cannot be sent to {name}: {error}"));
+                }
+                None => self.counters.failures.add(1),
+            }
+            state.repair.copied(segment, to, is_stored, self.now_ms());
+            is_done |= is_stored;
+        }
+        is_done
+    }
+
+    fn put_off(&self, state: &mut Repairing, job: &Job) {
+        if let Job::Copy { segment, to } = job {
+            state.repair.copied(*segment, *to, false, self.now_ms());
+        }
+    }
+
+    /// Gives up a segment of this node if enough others hold what is in it. True if it is gone.
+    fn give_up(&self, segment: Id, store: &Store) -> bool {
+        let live = self.parts.live.snapshot();
+        let found = live.iter().find(|s| s.file().manifest().id == segment);
+        let Some(found) = found else {
+            return false;
+        };
+        let attempt = new_attempt();
+        self.state().flags.insert(attempt, found.sources().clone());
+        let confirmed = self.ask_for(found, attempt);
+        let is_gone = match store.give_up(segment, &confirmed) {
+            Ok(is_gone) => is_gone,
+            Err(error) => {
+                warn(&format!("a segment cannot be given up: {error}"));
+                false
+            }
+        };
+        // Only now: an answer between the two would have counted on it.
+        self.state().flags.remove(&attempt);
+        self.counters.given_up.add(u64::from(is_gone));
+        is_gone
+    }
+
+    /// Which sources of a segment enough others hold, and are not giving up themselves.
+    fn ask_for(
+        &self,
+        segment: &LiveSegment,
+        attempt: logpond_cluster::give_up::Attempt,
+    ) -> SourceSet {
+        let member = &self.parts.member;
+        let others = member.others();
+        let peer = |node: &NodeId| Peer {
+            node: *node,
+            zone: None,
+        };
+        let peers: Vec<Peer> = others.iter().map(peer).collect();
+        let copies = Copies::on_nodes(member.copies());
+        let mut asking = GiveUp::new(attempt, segment.sources().clone(), &peers, copies);
+        if segment.sources().len() <= CONTENTS_MAX {
+            asking = asking.expecting(&contents(segment));
+        }
+        self.ask_holders(&mut asking);
+        self.warn_of_conflicts(&asking);
+        asking.confirmed()
+    }
+}
+
+/// What is in a segment, source by source.
+fn contents(segment: &LiveSegment) -> Vec<Content> {
+    let sources = segment.file().manifest().sources.iter();
+    sources
+        .map(|entry| Content {
+            source: entry.source,
+            rows: entry.rows,
+            hash: entry.hash,
+        })
+        .collect()
+}

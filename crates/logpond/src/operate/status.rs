@@ -1,0 +1,159 @@
+//! How the nodes of a cluster are doing.
+
+use std::thread;
+use std::time::Instant;
+
+use logpond_cluster::{NodeId, Registry};
+use serde::{Deserialize, Serialize};
+
+use super::Operator;
+use crate::cluster::{NodeStatus, Seen};
+
+/// Whether a node is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It answers.
+    Live,
+    /// It answers, and is leaving.
+    Leaving,
+    /// It does not answer.
+    Gone,
+    /// It was given up, or has left.
+    Forgotten,
+}
+
+impl State {
+    /// The name in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Live => "live",
+            State::Leaving => "leaving",
+            State::Gone => "gone",
+            State::Forgotten => "forgotten",
+        }
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// Its name for ever.
+    pub node: String,
+    /// Where nodes reach it.
+    pub address: String,
+    /// Where people reach it, if that is known.
+    pub http: Option<String>,
+    /// The command that runs it, if that is known.
+    pub role: Option<String>,
+    /// The release that it runs, if that is known.
+    pub version: Option<String>,
+    /// Whether it is there.
+    pub state: State,
+    /// Milliseconds that its answer took.
+    pub answer_ms: Option<f64>,
+    /// What it says of itself.
+    pub status: Option<NodeStatus>,
+}
+
+/// A cluster.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// How many nodes are to hold each record, as the node that was asked is told.
+    pub replication: usize,
+    /// The nodes, forgotten ones last.
+    pub nodes: Vec<NodeReport>,
+    /// Journal bytes that ingesters have offered a second, over the last minute.
+    pub offered_bytes_per_s: f64,
+    /// Those of which stores have made enough copies.
+    pub consumed_bytes_per_s: f64,
+    /// The one by the other: below 1 stores fall behind. Null where nothing was offered.
+    pub consumed_per_offered: Option<f64>,
+    /// Bytes of which an ingester has the only copy.
+    pub waiting_bytes: u64,
+    /// Sources of which too few nodes have a copy.
+    pub copies_lacking: u64,
+    /// Sources of which more have one than need to.
+    pub copies_superfluous: u64,
+}
+
+impl Operator {
+    /// Asks all nodes at once how they are doing.
+    pub fn status(&self) -> ClusterStatus {
+        let registry = self.member.registry();
+        let mut nodes = self.reports(&registry);
+        nodes.sort_by(|a, b| {
+            let is_forgotten = |node: &NodeReport| node.state == State::Forgotten;
+            (is_forgotten(a), &a.address).cmp(&(is_forgotten(b), &b.address))
+        });
+        let said = || nodes.iter().filter_map(|node| node.status.as_ref());
+        let offered: f64 = said().map(|status| status.offered_bytes_per_s).sum();
+        let consumed: f64 = said().map(|status| status.consumed_bytes_per_s).sum();
+        let copies = self.handoff.copy_state();
+        ClusterStatus {
+            replication: self.member.copies(),
+            offered_bytes_per_s: offered,
+            consumed_bytes_per_s: consumed,
+            consumed_per_offered: (offered > 0.0).then_some(consumed / offered),
+            waiting_bytes: said().map(|status| status.waiting_bytes).sum(),
+            copies_lacking: copies.lacking,
+            copies_superfluous: copies.superfluous,
+            nodes,
+        }
+    }
+
+    fn reports(&self, registry: &Registry) -> Vec<NodeReport> {
+        thread::scope(|scope| {
+            let asked: Vec<_> = registry
+                .nodes()
+                .map(|(node, known)| {
+                    let asking =
+                        (!known.is_forgotten()).then(|| scope.spawn(move || self.ask(node)));
+                    (node, known, asking)
+                })
+                .collect();
+            let reports = asked.into_iter().map(|(node, known, asking)| {
+                let answer = asking.map(|thread| thread.join().ok().flatten());
+                let seen = self.member.gossip().of(node);
+                report(node, &known.address, seen, answer)
+            });
+            reports.collect()
+        })
+    }
+
+    /// What a node says, and how long that took.
+    fn ask(&self, node: NodeId) -> Option<(NodeStatus, f64)> {
+        let since = Instant::now();
+        let status = match node == self.member.identity().node {
+            true => self.handoff.status(),
+            false => self.member.status_of(node).ok()?,
+        };
+        Some((status, since.elapsed().as_secs_f64() * 1000.0))
+    }
+}
+
+/// `answer` is none where nobody was asked.
+fn report(
+    node: NodeId,
+    address: &str,
+    seen: Option<Seen>,
+    answer: Option<Option<(NodeStatus, f64)>>,
+) -> NodeReport {
+    let state = match &answer {
+        None => State::Forgotten,
+        Some(None) => State::Gone,
+        Some(Some((status, _))) if status.leaving.is_some() => State::Leaving,
+        Some(Some(_)) => State::Live,
+    };
+    let (status, answer_ms) = answer.flatten().unzip();
+    NodeReport {
+        node: node.to_string(),
+        address: address.to_owned(),
+        http: seen.as_ref().map(|seen| seen.http.clone()),
+        role: seen.as_ref().map(|seen| seen.roles.to_string()),
+        version: seen.map(|seen| seen.version),
+        state,
+        answer_ms,
+        status,
+    }
+}

@@ -1,0 +1,257 @@
+//! Nodes that come, go, and are gone: there stay as many copies as there are to be.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::surroundings::program;
+
+/// Records of each node that takes some in.
+const RECORDS: usize = 200;
+
+/// A cluster in a directory.
+struct Cluster {
+    scratch: Scratch,
+    nodes: Vec<Pond>,
+    repair_after: &'static str,
+}
+
+impl Cluster {
+    /// So many nodes with two copies of everything.
+    fn new(name: &str, count: usize, repair_after: &'static str) -> Cluster {
+        let mut cluster = Cluster {
+            scratch: Scratch::new(name).unwrap(),
+            nodes: Vec::new(),
+            repair_after,
+        };
+        for number in 0..count {
+            let node = cluster.start(number);
+            cluster.nodes.push(node);
+        }
+        cluster
+    }
+
+    fn start(&self, number: usize) -> Pond {
+        let data = self.scratch.path().join(format!("node-{number}"));
+        let join = self.nodes.first();
+        let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
+        let flags = [
+            "--gossip",
+            "127.0.0.1:0",
+            "--replication",
+            "2",
+            "--repair-after",
+            self.repair_after,
+            "--join",
+            &join,
+        ];
+        Pond::start(program(), &data, &flags).unwrap()
+    }
+
+    /// Each node takes some records, and hands them on.
+    fn fill(&self) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            push(node, &format!("node-{number}"));
+            hand_over(node);
+        }
+        for node in &self.nodes {
+            counts(node, self.nodes.len() * RECORDS);
+        }
+    }
+}
+
+fn push(pond: &Pond, name: &str) {
+    let lines: String = (0..RECORDS).map(|n| format!("{name} {n}\n")).collect();
+    let mut last = String::new();
+    wait_until("the node takes records", || {
+        let answer = pond.push("text/plain", lines.as_bytes());
+        last = format!("{:?}", answer.as_ref().map(|a| (a.status, a.body.clone())));
+        answer.is_ok_and(|answer| answer.status == 200)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {last}"));
+}
+
+fn hand_over(pond: &Pond) {
+    let mut client = pond.client().unwrap();
+    let target = "/api/v1/compact?wait=true";
+    let response = client.send("POST", target, &[], b"").unwrap();
+    assert_eq!(response.status, 200);
+    response.text().unwrap();
+    wait_until("everything has its copies", || {
+        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+}
+
+/// Waits until a node counts so many records, in a complete answer.
+fn counts(pond: &Pond, expected: usize) {
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    let mut last = String::new();
+    wait_until("all is counted", || {
+        last = pond.get(&target).unwrap();
+        let trailer: Value = serde_json::from_str(last.trim()).unwrap();
+        let trailer = &trailer["_trailer"];
+        trailer["complete"] == true && trailer["rows"] == expected
+    })
+    .unwrap_or_else(|e| panic!("{e}: {last}"));
+}
+
+/// Rows in the segments of some nodes.
+fn stored(nodes: &[Pond]) -> usize {
+    let rows = nodes.iter().map(|node| node.metric("logpond_segment_rows"));
+    rows.map(|rows| rows.unwrap() as usize).sum()
+}
+
+fn waits_for(what: &str, nodes: &[Pond], mut is_so: impl FnMut() -> bool) {
+    wait_until(what, &mut is_so).unwrap_or_else(|e| {
+        let said: Vec<String> = nodes.iter().map(Pond::stderr).collect();
+        panic!("{e}: {} rows: {said:#?}", stored(nodes));
+    });
+}
+
+fn cluster(pond: &Pond, arguments: &[&str]) -> Output {
+    Command::new(program())
+        .arg("cluster")
+        .args(arguments)
+        .args(["--addr", &pond.url()])
+        .output()
+        .unwrap()
+}
+
+fn status(pond: &Pond) -> Value {
+    serde_json::from_str(&pond.get("/api/v1/cluster").unwrap()).unwrap()
+}
+
+#[test]
+fn copies_of_a_lost_node_are_made_anew() {
+    let mut cluster = Cluster::new("members-repair", 3, "1s");
+    cluster.fill();
+    cluster.nodes.pop().unwrap().kill();
+    std::fs::remove_dir_all(cluster.scratch.path().join("node-2")).unwrap();
+    let nodes = &cluster.nodes;
+    // Two nodes are left for two copies: each has everything in the end.
+    waits_for("there are two copies again", nodes, || {
+        nodes
+            .iter()
+            .all(|node| node.metric("logpond_segment_rows") == Ok(3.0 * RECORDS as f64))
+    });
+    waits_for("nothing lacks copies", nodes, || {
+        status(&nodes[0])["copies_lacking"] == 0
+    });
+}
+
+#[test]
+fn a_node_that_comes_back_costs_no_copies() {
+    let mut cluster = Cluster::new("members-back", 3, "1h");
+    cluster.fill();
+    let before = stored(&cluster.nodes);
+    cluster.nodes.pop().unwrap().kill();
+    let lacking = status(&cluster.nodes[0])["copies_lacking"].clone();
+    let back = cluster.start(2);
+    cluster.nodes.push(back);
+    for node in &cluster.nodes {
+        counts(node, 3 * RECORDS);
+        assert_eq!(
+            node.metric("logpond_repair_copies_total"),
+            Ok(0.0),
+            "{lacking}"
+        );
+    }
+    assert_eq!(stored(&cluster.nodes), before);
+}
+
+#[test]
+fn a_node_leaves_with_nothing_lost() {
+    let mut cluster = Cluster::new("members-drain", 3, "1h");
+    cluster.fill();
+    // What is still in its journal goes along.
+    push(&cluster.nodes[2], "late");
+    let leaving = cluster.nodes.pop().unwrap();
+    let name = leaving.address("gossip");
+    let said = self::cluster(&cluster.nodes[0], &["drain", &name, "--wait"]);
+    assert!(said.status.success(), "{said:?} {}", leaving.stderr());
+    let status_code = leaving.ended().unwrap();
+    assert!(status_code.success(), "{status_code}");
+    let nodes = &cluster.nodes;
+    for node in nodes {
+        counts(node, 4 * RECORDS);
+    }
+    assert_eq!(stored(nodes), 2 * 4 * RECORDS);
+    let left = status(&nodes[1]);
+    let states: Vec<&Value> = left["nodes"].as_array().unwrap().iter().collect();
+    assert_eq!(states.len(), 3, "{left}");
+    assert_eq!(states[2]["state"], "forgotten", "{left}");
+    // It may come again, with an empty hand.
+    let back = cluster.start(2);
+    counts(&back, 4 * RECORDS);
+    push(&back, "again");
+    counts(&cluster.nodes[0], 5 * RECORDS);
+}
+
+#[test]
+fn a_node_that_leaves_takes_nothing_and_may_stay() {
+    // The only other node is too few for two copies: it cannot get away.
+    let cluster = Cluster::new("members-stay", 2, "1h");
+    cluster.fill();
+    let leaving = &cluster.nodes[1];
+    assert!(self::cluster(leaving, &["drain"]).status.success());
+    waits_for("it refuses records", &cluster.nodes, || {
+        let refused = leaving.push("text/plain", b"more\n").unwrap();
+        refused.status == 503 && refused.body["error"]["code"] == "leaving"
+    });
+    waits_for("it is shown as leaving", &cluster.nodes, || {
+        let shown = self::cluster(&cluster.nodes[0], &["status"]);
+        String::from_utf8_lossy(&shown.stdout).contains("is leaving: ")
+    });
+    assert!(
+        self::cluster(leaving, &["drain", "--cancel"])
+            .status
+            .success()
+    );
+    waits_for("it takes records again", &cluster.nodes, || {
+        leaving.push("text/plain", b"more\n").unwrap().status == 200
+    });
+    for node in &cluster.nodes {
+        counts(node, 2 * RECORDS + 1);
+    }
+}
+
+#[test]
+fn a_node_that_is_gone_is_forgotten_and_waited_for_no_more() {
+    let mut cluster = Cluster::new("members-forget", 3, "1h");
+    cluster.fill();
+    let gone = cluster.nodes.pop().unwrap();
+    let name = gone.address("gossip");
+    let refused = self::cluster(&cluster.nodes[0], &["forget", &name]);
+    assert_eq!(refused.status.code(), Some(2), "it is there");
+    gone.kill();
+    let nodes = &cluster.nodes;
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    let answer = nodes[0].get(&target).unwrap();
+    assert!(answer.contains("\"complete\":false"), "{answer}");
+    let shown = self::cluster(&nodes[0], &["status"]);
+    assert_eq!(shown.status.code(), Some(3));
+    waits_for("it is given up", nodes, || {
+        self::cluster(&nodes[0], &["forget", &name])
+            .status
+            .success()
+    });
+    // All it had was handed on; and its copies are made up for at once.
+    for node in nodes {
+        counts(node, 3 * RECORDS);
+    }
+    waits_for("there are two copies again", nodes, || {
+        stored(nodes) == 2 * 3 * RECORDS
+    });
+    // It was not dead after all.
+    let back = cluster.start(2);
+    for node in [&back, &cluster.nodes[0]] {
+        counts(node, 3 * RECORDS);
+    }
+    // One copy too many of what it has goes again.
+    cluster.nodes.push(back);
+    let unknown = self::cluster(&cluster.nodes[0], &["forget", "nobody"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains(&cluster.nodes[1].address("gossip")));
+}
