@@ -132,6 +132,12 @@ pub struct Nothing {
     pub until_ms: Option<u64>,
 }
 
+/// Files that may be given to a store, and how much of them.
+struct Ready {
+    free: Vec<SourceId>,
+    bytes_max: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Offered {
@@ -203,6 +209,19 @@ impl Offers {
         id: ClaimId,
         now_ms: u64,
     ) -> Result<Claim, Nothing> {
+        let Ready { free, bytes_max } = self.ready(store, live, now_ms)?;
+        Ok(self.grant(store, &free, bytes_max, id, now_ms))
+    }
+
+    /// Whether there are files for a store now.
+    ///
+    /// # Errors
+    /// With how long to wait, when there is nothing for it.
+    pub fn is_ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<(), Nothing> {
+        self.ready(store, live, now_ms).map(drop)
+    }
+
+    fn ready(&mut self, store: NodeId, live: &[NodeId], now_ms: u64) -> Result<Ready, Nothing> {
         self.end_leases(now_ms);
         let own = self.claims.values().filter(|c| c.store == store).count();
         let mut free: Vec<SourceId> = Vec::new();
@@ -239,7 +258,7 @@ impl Offers {
             true => self.settings.claim_bytes,
             false => self.settings.claim_bytes.min(share),
         };
-        Ok(self.grant(store, &free, bytes_max, id, now_ms))
+        Ok(Ready { free, bytes_max })
     }
 
     /// The store whose turn it is.

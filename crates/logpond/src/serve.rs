@@ -18,7 +18,7 @@ mod tests;
 
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use logpond_record::Id;
 use logpond_segment::build;
@@ -108,9 +108,11 @@ impl Server {
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
         let tools = roles.tools(settings, &stopper);
+        let canary = roles.canary(settings);
         let node = node::start(
             roles.node,
             tools,
+            canary,
             roles.pond,
             access.cluster(),
             &metrics,
@@ -276,6 +278,12 @@ impl Roles {
 }
 
 impl Roles {
+    /// What measures how soon records are found, if it is asked for.
+    fn canary(&self, settings: &Settings) -> Option<(Ingest, Duration)> {
+        let every = settings.canary.filter(|_| settings.roles.ingests)?;
+        Some((self.ingest.clone(), every))
+    }
+
     /// What a node moves of itself to hand on what it has, and to leave.
     fn tools(&self, settings: &Settings, stopper: &Arc<Stopper>) -> handoff::Tools {
         handoff::Tools {

@@ -59,7 +59,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 22] = [
+pub const TABLE: [Setting; 23] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -125,6 +125,12 @@ pub const TABLE: [Setting; 22] = [
         form: "DURATION",
         default: "15m",
         doc: "How long a node of a cluster may be gone until the others make new copies of what it held; most come back.",
+    },
+    Setting {
+        name: "canary",
+        form: "DURATION|off",
+        default: "off",
+        doc: "How often a node of a cluster takes in a record of its own, of `app` logpond-canary, and asks another node for it: so it is measured how soon records are found.",
     },
     Setting {
         name: "retain-age",
@@ -401,6 +407,8 @@ pub struct Settings {
     pub replication: usize,
     /// How long a node may be gone until others make up for its copies.
     pub repair_after: Duration,
+    /// How often it is measured how soon records are found, if at all.
+    pub canary: Option<Duration>,
     /// How long after their receive time records are kept; `None` is for ever.
     pub retain_age: Option<Duration>,
     /// The most bytes of all live segments; `None` is no limit.
@@ -614,6 +622,7 @@ impl Settings {
             repair_after: values.read("repair-after", |text| {
                 parse_age(text).map_err(|error| error.to_string())
             })?,
+            canary: values.read("canary", |text| off_or(text, parse_age))?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
             keep_free: values.read("keep-free", |text| {

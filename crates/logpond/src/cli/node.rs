@@ -71,6 +71,9 @@ pub struct Node {
     /// Make up for the copies of a node that is gone this long [default: 15m].
     #[arg(long, value_name = "DURATION")]
     pub repair_after: Option<String>,
+    /// Measure this often how soon a record is found through another node [default: off].
+    #[arg(long, value_name = "DURATION")]
+    pub canary: Option<String>,
     /// Keep records this long after their arrival [default: 30d].
     #[arg(long, value_name = "DURATION")]
     pub retain_age: Option<String>,
@@ -138,6 +141,7 @@ impl Node {
             ("join", &self.join),
             ("replication", &self.replication),
             ("repair-after", &self.repair_after),
+            ("canary", &self.canary),
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),

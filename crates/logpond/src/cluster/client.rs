@@ -15,9 +15,9 @@ use logpond_segment::batches::BatchSet;
 
 use super::registry_file;
 use super::server::{
-    FROM, HASH, LEAVES, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL,
-    PATH_LEAVE, PATH_ORIGINALS, PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED,
-    Report, STAYS,
+    FOUND, FROM, HASH, LEAVES, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS,
+    PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS, PATH_REGISTRY,
+    PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED, Report, STAYS,
 };
 use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
@@ -206,6 +206,12 @@ impl Client {
         serde_json::from_slice(&bytes).map_err(|error| PeerError(error.to_string()))
     }
 
+    /// Asks a node whether its answers have a canary record.
+    pub(super) fn find_canary(&self, node: SocketAddr, text: &str) -> Result<bool, PeerError> {
+        let answer = self.send(node, PATH_CANARY, text.as_bytes())?;
+        Ok(read(answer, MESSAGE_BYTES_MAX)? == FOUND)
+    }
+
     /// Has a node leave the cluster, or stay after all.
     pub(super) fn leave(&self, node: SocketAddr, leaves: bool) -> Result<(), PeerError> {
         let message: &[u8] = if leaves { LEAVES } else { STAYS };
@@ -219,6 +225,15 @@ impl Client {
             return Ok(None);
         }
         decode(response, MESSAGE_BYTES_MAX, Claim::from_bytes).map(Some)
+    }
+
+    /// Waits until a node has journal files for a store, for a while; whether it has.
+    pub(super) fn wait_for_offer(&self, of: SocketAddr, store: NodeId) -> Result<bool, PeerError> {
+        let url = format!("{}?store={store}", self.url(of, PATH_OFFER));
+        let request = self.agent().get(url).config().http_status_as_error(false);
+        let timeout = OFFER_WAIT_MAX + ANSWER_TIMEOUT;
+        let request = request.timeout_global(Some(timeout)).build();
+        Ok(check(request.call()?)?.status().as_u16() != 204)
     }
 
     /// Says what became of a claim.

@@ -92,6 +92,8 @@ pub struct Member {
     inventories: Mutex<Tagged>,
     /// The same of their segments only.
     stored: Mutex<Tagged>,
+    /// How long it took until the last canary record was found.
+    canary: Mutex<Option<Duration>>,
 }
 
 impl Member {
@@ -117,6 +119,7 @@ impl Member {
             gossip: Gossip::default(),
             inventories: Mutex::default(),
             stored: Mutex::default(),
+            canary: Mutex::default(),
         };
         member.seal_lives()?;
         member.gossip.say_leaving(member.is_leaving());
@@ -439,6 +442,28 @@ impl Member {
         self.client.status(address)
     }
 
+    /// Asks a node whether its answers have a canary record.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn find_canary(&self, node: NodeId, text: &str) -> Result<bool, PeerError> {
+        let address = match node == self.identity.node {
+            true => self.advertise,
+            false => self.reach(node)?.0,
+        };
+        self.client.find_canary(address, text)
+    }
+
+    /// Notes how long it took until a canary record was found.
+    pub fn note_canary(&self, took: Duration) {
+        *self.canary.lock().unwrap_or_else(PoisonError::into_inner) = Some(took);
+    }
+
+    /// How long it took with the last one.
+    pub fn canary(&self) -> Option<Duration> {
+        *self.canary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Has a node leave the cluster, or stay after all.
     ///
     /// # Errors
@@ -455,6 +480,15 @@ impl Member {
     pub fn claim_from(&self, ingester: NodeId) -> Result<Option<Claim>, PeerError> {
         let (address, _) = self.reach(ingester)?;
         self.client.claim(address, self.identity.node)
+    }
+
+    /// Waits until a node has journal files for this one's store, for a while; whether it has.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn wait_for_offer(&self, ingester: NodeId) -> Result<bool, PeerError> {
+        let (address, _) = self.reach(ingester)?;
+        self.client.wait_for_offer(address, self.identity.node)
     }
 
     /// Tells an ingester which sources of a claim are where they should be; that none are is a

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::header::{ETAG, HeaderValue, IF_NONE_MATCH};
@@ -13,8 +14,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use logpond_cluster::give_up::WhoHolds;
 use logpond_cluster::offers::ClaimId;
 use logpond_cluster::wire::{DecodeError, Decoder, Encoder};
-use logpond_cluster::{Indexed, Registry};
-use logpond_record::{Id, SourceId};
+use logpond_cluster::{Indexed, NodeId, Registry};
+use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use tokio::net::TcpStream;
@@ -22,11 +23,12 @@ use tokio::sync::Semaphore;
 
 use super::registry_file;
 use super::{Mail, Member};
+use crate::clock;
 use crate::handoff::{CopyError, Handoff, JournalPiece};
 use crate::http::{self, ApiError, Body, Kind, QUERIES_MAX, QueryThreads};
 use crate::net;
 use crate::net::tls::ClusterTls;
-use crate::query::{Nodes, Output, Pond};
+use crate::query::{Engine, Nodes, Output, Pond, Scope, Search};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 
@@ -43,6 +45,8 @@ pub(super) const PATH_QUESTION: &str = "/cluster/v1/question";
 /// A question whose answer goes on with what the node takes in.
 pub(super) const PATH_FOLLOW: &str = "/cluster/v1/follow";
 
+/// Whether there are journal files for a store; the answer waits until there are.
+pub(super) const PATH_OFFER: &str = "/cluster/v1/offer";
 /// Journal files for a store.
 pub(super) const PATH_CLAIM: &str = "/cluster/v1/claim";
 /// What became of a claim.
@@ -58,13 +62,26 @@ pub(super) const PATH_SEGMENT: &str = "/cluster/v1/segment";
 
 /// How the node is doing.
 pub(super) const PATH_STATUS: &str = "/cluster/v1/status";
+/// Whether the node's answers have a canary record.
+pub(super) const PATH_CANARY: &str = "/cluster/v1/canary";
 /// The node is to leave, or to stay after all.
 pub(super) const PATH_LEAVE: &str = "/cluster/v1/leave";
+
+/// What is said of a canary record that is found.
+pub(super) const FOUND: &[u8] = b"found";
+/// The longest text of one.
+const CANARY_BYTES_MAX: usize = 128;
+/// How far back one is looked for.
+const CANARY_AGE_NS: i64 = 60_000_000_000;
 
 /// What is said to a node that is to leave.
 pub(super) const LEAVES: &[u8] = b"leave";
 /// What is said to one that is not to.
 pub(super) const STAYS: &[u8] = b"stay";
+
+/// How long a store's question whether there is something for it is held. Long enough that idle
+/// nodes do not talk all the time, short enough that one that has gone is noticed.
+pub(super) const OFFER_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The header with the xxh3-128 of a copy, in hexadecimal digits.
 pub(super) const HASH: &str = "logpond-xxh3";
@@ -132,17 +149,19 @@ pub struct Service {
     member: Arc<Member>,
     handoff: Arc<Handoff>,
     pond: Arc<Pond>,
+    engine: Arc<dyn Engine>,
     mail: Mail,
     threads: QueryThreads,
     followers: QueryThreads,
     bodies: Arc<Semaphore>,
+    shutdown: Shutdown,
 }
 
 impl Service {
     /// Puts the parts together.
     pub fn new(
         (member, handoff): (Arc<Member>, Arc<Handoff>),
-        pond: Arc<Pond>,
+        (pond, engine): (Arc<Pond>, Arc<dyn Engine>),
         mail: Mail,
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
@@ -151,9 +170,11 @@ impl Service {
             member,
             handoff,
             pond,
+            engine,
             mail,
             threads: QueryThreads::new("lp-peer", QUERIES_MAX, metrics.clone(), shutdown.clone()),
-            followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown),
+            followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown.clone()),
+            shutdown,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         }
     }
@@ -219,7 +240,9 @@ async fn route(
         (&Method::POST, PATH_CLAIM) => service.message(request, MESSAGE_BYTES_MAX, claim).await,
         (&Method::POST, PATH_REPORT) => service.message(request, MESSAGE_BYTES_MAX, report).await,
         (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
+        (&Method::GET, PATH_OFFER) => offer(service, &request).await,
         (&Method::GET, PATH_STATUS) => status(service).await,
+        (&Method::POST, PATH_CANARY) => canary(service, request).await,
         (&Method::POST, PATH_LEAVE) => service.message(request, MESSAGE_BYTES_MAX, leave).await,
         (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
         (&Method::PUT, PATH_SEGMENT) => segment(service, request).await,
@@ -344,6 +367,31 @@ fn claim(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
     Ok(claim.map_or_else(nothing, |claim| bytes(claim.to_bytes())))
 }
 
+/// Answers as soon as there is something for a store to claim, or after a while that there is not.
+async fn offer(
+    service: &Arc<Service>,
+    request: &Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let store: NodeId = parameter(request, "store")?;
+    let deadline = Instant::now() + OFFER_WAIT_MAX;
+    let mut stop = service.shutdown.clone();
+    loop {
+        let (is_offered, next, mut news) = service.handoff.is_offered(store);
+        if is_offered {
+            return Ok(bytes(Vec::new()));
+        }
+        let until = next.map_or(deadline, |next| (Instant::now() + next).min(deadline));
+        tokio::select! {
+            _ = news.changed() => {}
+            () = tokio::time::sleep_until(until.into()) => {}
+            () = stop.stopping() => return Ok(nothing()),
+        }
+        if Instant::now() >= deadline {
+            return Ok(nothing());
+        }
+    }
+}
+
 fn report(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
     let report = Report::from_bytes(message).map_err(malformed)?;
     service
@@ -365,6 +413,35 @@ async fn status(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
         Ok(bytes(status))
     };
     service.blocking(work).await
+}
+
+/// Looks for a record in an answer over all nodes.
+async fn canary(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let text = http::receive(request.into_body(), CANARY_BYTES_MAX, &service.bodies).await?;
+    let engine = Arc::clone(&service.engine);
+    let prepare = move || {
+        let text = String::from_utf8(text.into_bytes().to_vec()).map_err(malformed)?;
+        let from = clock::now().saturating_add(-CANARY_AGE_NS);
+        let to = Timestamp::MAX;
+        let scope = Scope::new(&format!("\"{text}\""), TimeRange { from, to });
+        let mut search = Search::new(scope.map_err(|error| malformed(error.message))?);
+        search.is_count = true;
+        Ok(search)
+    };
+    let run = move |search: Search, mut out: Output| {
+        if let Ok(trailer) = engine.search(&search, &mut out)
+            && trailer.rows > 0
+        {
+            // If the one that asked is gone, it knows.
+            let _ = out
+                .append(|chunk| chunk.extend_from_slice(FOUND))
+                .and_then(|()| out.flush());
+        }
+    };
+    service.threads.spawn(prepare, run).await
 }
 
 fn leave(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {

@@ -38,12 +38,13 @@ impl Handoff {
             self.consume(claim, own);
             return true;
         }
-        for ingester in self.parts.member.live_others() {
-            // One that cannot be asked is asked again in the next round.
+        for ingester in self.offering.nodes() {
             if let Ok(Some(claim)) = self.parts.member.claim_from(ingester) {
                 self.consume(claim, ingester);
                 return true;
             }
+            // It says so when it has something again.
+            self.offering.take_back(ingester);
         }
         false
     }

@@ -18,6 +18,8 @@ pub(super) struct Counters {
     pub(super) copies_received: Counter,
     /// Copies that this node has sent since there were too few.
     pub(super) repairs: Counter,
+    /// Damaged segments that were given up since others have what was in them.
+    pub(super) damaged: Counter,
     /// Segments that this node has given up since enough others have what is in them.
     pub(super) given_up: Counter,
     /// Journal files that were removed since enough nodes hold them.
@@ -60,6 +62,11 @@ impl Counters {
                 "logpond_repair_given_up_total",
                 "Segments given up since enough other nodes have what is in them.",
                 &self.given_up,
+            ),
+            (
+                "logpond_repair_damaged_total",
+                "Damaged segments given up since other nodes have what was in them.",
+                &self.damaged,
             ),
             (
                 "logpond_handoff_released_total",

@@ -22,6 +22,7 @@
 mod copies;
 mod consume;
 mod offers;
+mod poll;
 mod release;
 mod repair;
 mod leave;
@@ -44,6 +45,7 @@ use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 use logpond_segment::sources::SourceSet;
+use tokio::sync::watch;
 
 use crate::clock;
 use crate::cluster::Member;
@@ -115,6 +117,10 @@ pub struct Handoff {
     /// Copies that are being received: of each one at a time, since they share a temporary name.
     receiving: copies::Received,
     state: Mutex<State>,
+    /// Grows when there may be something to claim.
+    offered: watch::Sender<u64>,
+    /// Nodes that have offered something to this one's store.
+    offering: poll::Offering,
     /// Wakes `lp-repair`.
     care: Changes,
 }
@@ -156,6 +162,8 @@ impl Handoff {
                 copies: CopyState::default(),
                 pace: Pace::default(),
             }),
+            offered: watch::Sender::new(0),
+            offering: poll::Offering::default(),
             care: Changes::default(),
             parts,
         });
@@ -188,6 +196,9 @@ impl Handoff {
         threads.push(repair.spawn(move || handoff.take_care(&tools, &stopping))?);
         if self.parts.member.roles().stores {
             threads.push(spawn("lp-consume", Handoff::consume_all)?);
+            let (handoff, stopping) = (Arc::clone(self), stop.clone());
+            let polls = thread::Builder::new().name("lp-offers".to_owned());
+            threads.push(polls.spawn(move || handoff.poll_all(&stopping))?);
         }
         Ok(threads)
     }
@@ -246,10 +257,10 @@ impl Handoff {
         self.parts.member.identity().node
     }
 
-    /// What this node's segments hold.
+    /// What this node's segments hold, as far as they can be read.
     fn holdings(&self) -> Holdings {
         let live = self.parts.live.snapshot();
-        let each = live.iter();
+        let each = live.iter().filter(|segment| !segment.is_damaged());
         Holdings::new(each.map(|s| (s.file().manifest().id, s.sources().clone())))
     }
 

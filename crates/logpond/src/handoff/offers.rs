@@ -1,6 +1,7 @@
 //! The ingester's half: what is offered, who is given what, and what stores say of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use logpond_cluster::NodeId;
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
@@ -10,6 +11,7 @@ use logpond_record::SourceId;
 use logpond_segment::disk::ReadAt;
 use logpond_segment::journal::ClosedFile;
 use logpond_segment::sources::SourceSet;
+use tokio::sync::watch;
 
 use super::{Handoff, new_claim};
 
@@ -37,6 +39,7 @@ impl Handoff {
         let now_ms = self.now_ms();
         let mut state = self.state();
         let known = state.offers.sources();
+        let mut is_news = false;
         let mut there = SourceSet::new();
         for file in journal.closed.iter() {
             there.insert(file.source);
@@ -48,6 +51,7 @@ impl Handoff {
                 };
                 state.offers.add(offered, now_ms);
                 state.pace.offer(file.bytes);
+                is_news = true;
             }
         }
         journal
@@ -58,6 +62,10 @@ impl Handoff {
         state.offers.dropped(&gone);
         let waiting_bytes = state.offers.bytes();
         state.pace.sample(waiting_bytes, now_ms);
+        drop(state);
+        if is_news {
+            self.note_offers();
+        }
     }
 
     /// Gives files to a store that asks for some. This node's own store comes first: what it makes
@@ -65,17 +73,42 @@ impl Handoff {
     /// rest may take what has waited for long.
     pub fn claim(&self, store: NodeId) -> Option<Claim> {
         self.note_closed();
-        let member = &self.parts.member;
-        let takers = match member.keeps() {
-            true => vec![self.own()],
-            false => {
-                let stores = member.stores().into_iter();
-                stores.filter(Store::can_take).map(|s| s.node).collect()
-            }
-        };
+        let takers = self.takers();
         let now_ms = self.now_ms();
         let mut state = self.state();
         state.offers.claim(store, &takers, new_claim(), now_ms).ok()
+    }
+
+    /// The stores that take turns.
+    fn takers(&self) -> Vec<NodeId> {
+        let member = &self.parts.member;
+        if member.keeps() {
+            return vec![self.own()];
+        }
+        let stores = member.stores().into_iter();
+        stores.filter(Store::can_take).map(|s| s.node).collect()
+    }
+
+    /// Whether there is something for a store; else when there may be, at the latest, and what
+    /// changes when there may be sooner.
+    pub fn is_offered(&self, store: NodeId) -> (bool, Option<Duration>, watch::Receiver<u64>) {
+        // First, so that nothing is missed that comes between the two.
+        let news = self.offered.subscribe();
+        let (takers, now_ms) = (self.takers(), self.now_ms());
+        match self.state().offers.is_ready(store, &takers, now_ms) {
+            Ok(()) => (true, None, news),
+            Err(nothing) => {
+                let next = nothing
+                    .until_ms
+                    .map(|until_ms| until_ms.saturating_sub(now_ms));
+                (false, next.map(Duration::from_millis), news)
+            }
+        }
+    }
+
+    /// Says that there may be something to claim.
+    pub(super) fn note_offers(&self) {
+        self.offered.send_modify(|count| *count += 1);
     }
 
     /// Takes a store's word for what became of a claim; without sources it has failed.
@@ -87,8 +120,9 @@ impl Handoff {
             None => state.offers.failed(claim, now_ms),
         }
         drop(state);
-        // There may be something to release.
+        // There may be something to release, or to claim again.
         self.parts.changes.notify();
+        self.note_offers();
     }
 
     /// The file of a closed source, if it is there.

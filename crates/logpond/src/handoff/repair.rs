@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use logpond_cluster::drain::Progress;
-use logpond_cluster::give_up::{CONTENTS_MAX, Content, Copies, GiveUp, Peer, held_by};
+use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp, Peer, held_by};
 use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
 use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
@@ -108,10 +108,11 @@ impl Handoff {
         }
         for job in rest {
             if let Job::GiveUp(segment) = job {
-                is_done |= self.give_up(segment, store);
+                let copies = self.parts.member.copies();
+                is_done |= self.give_up(segment, copies, store);
             }
         }
-        is_done
+        is_done | self.give_up_damaged(store)
     }
 
     /// Asks all nodes what they have; this one is among them.
@@ -198,8 +199,26 @@ impl Handoff {
         }
     }
 
-    /// Gives up a segment of this node if enough others hold what is in it. True if it is gone.
-    fn give_up(&self, segment: Id, store: &Store) -> bool {
+    /// Gives up segments that cannot be read, of which another node has a copy: that one counts as
+    /// the only one then, and is copied. Without another copy it is kept for what can be read of it.
+    fn give_up_damaged(&self, store: &Store) -> bool {
+        let live = self.parts.live.snapshot();
+        let damaged = live.iter().filter(|segment| segment.is_damaged());
+        let mut is_done = false;
+        for id in damaged.map(|segment| segment.file().manifest().id) {
+            if self.give_up(id, 1, store) {
+                self.counters.damaged.add(1);
+                warn(&format!(
+                    "segments/{id}.parquet is damaged; others have what was in it, and copy it"
+                ));
+                is_done = true;
+            }
+        }
+        is_done
+    }
+
+    /// Gives up a segment of this node if so many others hold what is in it. True if it is gone.
+    fn give_up(&self, segment: Id, copies: usize, store: &Store) -> bool {
         let live = self.parts.live.snapshot();
         let found = live.iter().find(|s| s.file().manifest().id == segment);
         let Some(found) = found else {
@@ -207,7 +226,7 @@ impl Handoff {
         };
         let attempt = new_attempt();
         self.state().flags.insert(attempt, found.sources().clone());
-        let confirmed = self.ask_for(found, attempt);
+        let confirmed = self.ask_for(found, copies, attempt);
         let is_gone = match store.give_up(segment, &confirmed) {
             Ok(is_gone) => is_gone,
             Err(error) => {
@@ -221,12 +240,8 @@ impl Handoff {
         is_gone
     }
 
-    /// Which sources of a segment enough others hold, and are not giving up themselves.
-    fn ask_for(
-        &self,
-        segment: &LiveSegment,
-        attempt: logpond_cluster::give_up::Attempt,
-    ) -> SourceSet {
+    /// Which sources of a segment so many others hold, and are not giving up themselves.
+    fn ask_for(&self, segment: &LiveSegment, copies: usize, attempt: Attempt) -> SourceSet {
         let member = &self.parts.member;
         let others = member.others();
         let peer = |node: &NodeId| Peer {
@@ -234,7 +249,7 @@ impl Handoff {
             zone: None,
         };
         let peers: Vec<Peer> = others.iter().map(peer).collect();
-        let copies = Copies::on_nodes(member.copies());
+        let copies = Copies::on_nodes(copies);
         let mut asking = GiveUp::new(attempt, segment.sources().clone(), &peers, copies);
         if segment.sources().len() <= CONTENTS_MAX {
             asking = asking.expecting(&contents(segment));

@@ -41,7 +41,11 @@ impl Handoff {
                 segments: progress.segments as u64,
                 lacking: progress.lacking,
             }),
-            canary_ms: None,
+            canary_ms: self
+                .parts
+                .member
+                .canary()
+                .map(|took| took.as_secs_f64() * 1000.0),
         }
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! Everything here blocks, for a bounded time.
 
+pub mod canary;
 mod status;
 
 use std::fmt;

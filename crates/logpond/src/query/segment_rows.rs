@@ -58,7 +58,10 @@ impl<'v> Opened<'v> {
             }
             match segment.directory() {
                 Ok(directory) => segments.push((viewed, directory)),
-                Err(error) => trailer.miss(describe(segment, &error)),
+                Err(error) => {
+                    note_damage(segment, &error);
+                    trailer.miss(describe(segment, &error));
+                }
             }
         }
         Opened { segments }
@@ -146,6 +149,13 @@ fn scan_of<'s>(
     SegmentScan::new(file, directory, evaluator, &viewed.excluded)
 }
 
+/// Whoever sees to copies looks for another one. A disk that fails says nothing of the file.
+fn note_damage(segment: &LiveSegment, error: &ReadError) {
+    if matches!(error, ReadError::Damaged(_)) {
+        segment.note_damage();
+    }
+}
+
 fn describe(segment: &LiveSegment, error: &ReadError) -> String {
     let id = segment.file().manifest().id;
     match error {
@@ -159,6 +169,7 @@ fn settle(opened: &Opened<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mu
     trailer.bytes_scanned += scan.bytes_read();
     for damage in scan.damages() {
         let (viewed, _) = &opened.segments[group.segment];
+        viewed.segment.note_damage();
         trailer.miss(format_args!(
             "segments/{}.parquet: {damage}",
             viewed.segment.file().manifest().id

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
@@ -11,8 +12,9 @@ use super::{Addresses, ServeError};
 use crate::clock;
 use crate::cluster::{self, Held, Identity, Member, RegistryFile, Service};
 use crate::handoff::{Handoff, Tools};
+use crate::ingest::Ingest;
 use crate::net::tls::ClusterTls;
-use crate::operate::Operator;
+use crate::operate::{Operator, canary};
 use crate::query::{Cluster, Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -66,6 +68,7 @@ pub(super) fn member(
 pub(super) fn start(
     node: Option<(Arc<Member>, Arc<Handoff>)>,
     tools: Tools,
+    canary: Option<(Ingest, Duration)>,
     pond: Arc<Pond>,
     tls: Option<Arc<ClusterTls>>,
     metrics: &Arc<Metrics>,
@@ -84,17 +87,27 @@ pub(super) fn start(
         .start(letters, shutdown)
         .map_err(ServeError::Thread)?;
     threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
+    let engine = Cluster::new(pond.clone(), member.clone(), shutdown.clone());
+    let engine: Arc<dyn Engine> = Arc::new(engine);
+    if let Some((ingest, every)) = canary {
+        let parts = canary::Parts {
+            ingest,
+            member: member.clone(),
+            metrics: metrics.clone(),
+            every,
+        };
+        threads.push(canary::start(parts, shutdown).map_err(ServeError::Thread)?);
+    }
     let operator = Operator::new(member.clone(), handoff.clone());
     let service = Service::new(
         (member.clone(), handoff),
-        pond.clone(),
+        (pond, engine.clone()),
         mail,
         metrics.clone(),
         shutdown.clone(),
     );
-    let engine = Cluster::new(pond, member.clone(), shutdown.clone());
     Ok(Started {
-        engine: Arc::new(engine),
+        engine,
         operator: Some(Arc::new(operator)),
         parts: Some(ClusterParts {
             member,

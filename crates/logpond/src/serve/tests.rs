@@ -43,6 +43,7 @@ fn settings(data: &Path) -> Settings {
         join: Vec::new(),
         replication: 1,
         repair_after: Duration::from_secs(900),
+        canary: None,
         retain_age: None,
         retain_size_bytes: None,
         keep_free: Size::Bytes(0),

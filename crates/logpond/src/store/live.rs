@@ -6,6 +6,7 @@
 //!   neither a rename nor a removal hurts (R13).
 //! - Every source is in at most one segment of a list, or the list says which one counts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ pub struct LiveSegment {
     sources: SourceSet,
     retries: Vec<RetryCopy>,
     directory: Mutex<Option<(Arc<Directory>, Instant)>>,
+    is_damaged: AtomicBool,
 }
 
 impl LiveSegment {
@@ -46,6 +48,7 @@ impl LiveSegment {
             file,
             sources,
             directory: Mutex::new(None),
+            is_damaged: AtomicBool::new(false),
         }
     }
 
@@ -79,6 +82,17 @@ impl LiveSegment {
         };
         *known = Some((Arc::clone(&directory), Instant::now()));
         Ok(directory)
+    }
+
+    /// Notes that a part of it could not be read. It counts as a copy no more, as far as this node
+    /// is asked.
+    pub fn note_damage(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a part of it could not be read since it was opened.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
     }
 
     fn forget_if_idle(&self) {

@@ -520,6 +520,7 @@ impl Worker {
         for input in inputs {
             let damages = logpond_segment::verify::pages(input.file());
             if !matches!(damages, Ok(damages) if damages.is_empty()) {
+                input.note_damage();
                 self.unmergeable.insert(input.file().manifest().id);
             }
         }

@@ -774,3 +774,41 @@ fn source_of(sequence: u64) -> SourceId {
         sequence,
     }
 }
+
+/// Whichever of two random names is the greater.
+#[test]
+fn an_incarnation_ends_and_another_one_begins_at_0() {
+    for (first, second) in [(5, 9), (9, 5)] {
+        let disk = MemDisk::new();
+        let mut writer = writer(&disk);
+        let append = |writer: &mut Writer, name: u128| {
+            let appended = writer.append(&batch(&[b"row"]), Timestamp(1), || Incarnation(name));
+            appended.unwrap().first_id
+        };
+        append(&mut writer, first);
+        writer.sync().unwrap();
+        // It is not over before its last file has its name.
+        let next = disk.calls_count();
+        (next..next + 20).for_each(|call| disk.fail_at(call, Fault::Error(ErrorKind::Other)));
+        assert!(writer.end_incarnation().is_err());
+        assert_eq!(writer.incarnation(), Some(Incarnation(first)));
+        disk.clear_faults();
+        writer.end_incarnation().unwrap();
+        let visible = writer.visible();
+        let latest = |sequence, name| {
+            let incarnation = Incarnation(name);
+            Some(SourceId {
+                incarnation,
+                sequence,
+            })
+        };
+        assert_eq!(visible.snapshot().latest, latest(0, first));
+        append(&mut writer, second);
+        writer.sync().unwrap();
+        assert_eq!(visible.snapshot().latest, latest(0, second));
+        writer.close().unwrap();
+        append(&mut writer, second);
+        writer.sync().unwrap();
+        assert_eq!(visible.snapshot().latest, latest(1, second));
+    }
+}

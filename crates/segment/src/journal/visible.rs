@@ -183,7 +183,15 @@ impl Visible {
         let mut state = self.lock();
         let written = open.iter().map(|file| file.source);
         let written = written.chain(closed.iter().map(|file| file.source)).max();
-        state.latest = state.latest.max(written);
+        // Another incarnation begins only when the last one has ended.
+        let is_later = |written: &SourceId| {
+            state
+                .latest
+                .is_none_or(|latest| latest.incarnation != written.incarnation || latest < *written)
+        };
+        if let Some(written) = written.filter(is_later) {
+            state.latest = Some(written);
+        }
         state.open = open;
         if let Some(file) = closed {
             Arc::make_mut(&mut state.closed).push(file);

@@ -262,6 +262,11 @@ impl Writer {
     /// As for [`Writer::close`]; the incarnation goes on then.
     pub fn end_incarnation(&mut self) -> Result<(), WriteError> {
         self.close()?;
+        if !self.unclosed.is_empty() {
+            return Err(WriteError::Unclosed {
+                count: self.unclosed.len(),
+            });
+        }
         self.incarnation = None;
         (self.sequence_next, self.number_next) = (0, 0);
         Ok(())
