@@ -2,6 +2,7 @@
 //! on anything outside. `commands` gives it its meaning.
 
 mod cluster;
+mod load;
 mod node;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
 };
+pub use load::Load;
 pub use node::{Intakes, Node, Serve};
 
 use crate::tokens::Role;
@@ -52,6 +54,8 @@ pub enum Command {
     QueryNode(Box<Node>),
     /// Send lines from standard input or files to a server.
     Forward(Forward),
+    /// Send lines at a steady rate, and say how soon they are acknowledged.
+    Load(Load),
     /// Print the records that match.
     Query(Box<Query>),
     /// Count the most frequent values of a field.

@@ -12,6 +12,7 @@ mod histogram;
 mod segments;
 mod compact;
 mod forward;
+mod load;
 mod serve;
 mod verify;
 mod token;
@@ -62,6 +63,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Store(args) => serve::run_node(&args, Roles::STORE),
         Command::QueryNode(args) => serve::run_node(&args, Roles::QUERY),
         Command::Forward(args) => forward::run(args),
+        Command::Load(args) => load::run(&args),
         Command::Query(args) => query::run(*args),
         Command::Top(args) => top::run(args),
         Command::Fields(args) => fields::run(args),

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod settings;
 pub mod commands;
 pub mod forward;
+pub mod load;
 pub mod input;
 pub mod net;
 pub mod ingest;

@@ -21,6 +21,7 @@ mod disk_full;
 mod failures;
 mod facts;
 mod follow;
+mod load;
 mod forwarded;
 mod original;
 mod process;

@@ -1,0 +1,117 @@
+//! `logpond load`: flags to settings; the work is in [`crate::load`].
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::listing::print;
+use super::{Exit, Failure, access};
+use crate::cli::{Load, TableFormat};
+use crate::client::Address;
+use crate::load::{self, Report, Settings};
+use crate::output::quantity;
+use crate::settings::{parse_age, parse_bytes};
+use crate::terminal::note;
+
+/// The most connections, each with a thread.
+const CONNECTIONS_MAX: usize = 1024;
+
+pub(super) fn run(args: &Load) -> Result<Exit, Failure> {
+    let settings = settings(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // A second signal ends the process at once.
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let report = load::run(&settings, &stop, |report| note(&describe(report)))?;
+    let mut out = match args.output {
+        TableFormat::Json => serde_json::to_vec_pretty(&to_json(&report))?,
+        TableFormat::Text => format!("in all: {}", describe(&report)).into_bytes(),
+    };
+    out.push(b'\n');
+    print(&out)?;
+    match report.acknowledged == report.sent && report.sent > 0 {
+        true => Ok(Exit::Found),
+        false => Ok(Exit::Error),
+    }
+}
+
+fn settings(args: &Load) -> Result<Settings, Failure> {
+    let addresses = args.addr.iter().map(|address| Address::parse(address));
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    if !(1..=CONNECTIONS_MAX).contains(&args.connections) {
+        return Err(format!("--connections: expected a number from 1 to {CONNECTIONS_MAX}").into());
+    }
+    if !(args.rate.is_finite() && args.rate >= 0.0) {
+        return Err("--rate: expected records a second, or 0 for as fast as they are taken".into());
+    }
+    let size = parse_bytes(&args.size).map_err(|error| format!("--size: {error}"))?;
+    let age = |name: &str, text: &str| parse_age(text).map_err(|error| format!("{name}: {error}"));
+    let time = args.time.as_deref().map(|text| age("--for", text));
+    Ok(Settings {
+        access: access(&args.access, &addresses)?,
+        addresses,
+        id: args.id.clone(),
+        rate: (args.rate > 0.0).then_some(args.rate),
+        size: usize::try_from(size)?.min(logpond_record::limits::LINE_BYTES_MAX),
+        connections: args.connections,
+        time: time.transpose()?,
+        durable: !args.fast,
+        report_every: age("--report-every", &args.report_every)?,
+    })
+}
+
+fn describe(report: &Report) -> String {
+    let seconds = report.time.as_secs_f64().max(f64::MIN_POSITIVE);
+    let rate = |count: u64| (count as f64 / seconds) as u64;
+    let mut text = format!(
+        "{} records acknowledged in {} ({}/s, {}/s)",
+        quantity::count(report.acknowledged),
+        quantity::span(report.time),
+        quantity::count(rate(report.acknowledged)),
+        quantity::bytes(rate(report.bytes)),
+    );
+    if let Some([median, most, all]) = report.latency {
+        let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1000.0);
+        text.push_str(&format!(
+            ", within {} ms half of them, {} ms 99 %, {} ms all",
+            ms(median),
+            ms(most),
+            ms(all)
+        ));
+    }
+    if report.refused + report.failed > 0 {
+        text.push_str(&format!(
+            "; {} refused, {} without an answer",
+            quantity::count(report.refused),
+            quantity::count(report.failed)
+        ));
+    }
+    if let Some(error) = &report.last_error {
+        text.push_str(&format!("; last: {error}"));
+    }
+    text
+}
+
+fn to_json(report: &Report) -> serde_json::Value {
+    let ms = report
+        .latency
+        .map(|times| times.map(|time| time.as_secs_f64() * 1000.0));
+    let [median, most, all] = ms.map_or([None; 3], |times| times.map(Some));
+    json!({
+        "seconds": report.time.as_secs_f64(),
+        "sent": report.sent,
+        "acknowledged": report.acknowledged,
+        "bytes": report.bytes,
+        "refused": report.refused,
+        "failed": report.failed,
+        "latency_ms_p50": median,
+        "latency_ms_p99": most,
+        "latency_ms_max": all,
+        "last_error": report.last_error,
+    })
+}

@@ -1,0 +1,99 @@
+//! When which record is due.
+//!
+//! Invariant: record `n` is due at `n / rate`, whatever became of those before it. A server that
+//! stalls is measured with the time that the records behind the stall had to wait, too.
+
+use std::time::Duration;
+
+/// When the records of one connection are due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    /// Records a second; `None` is as fast as they are taken.
+    rate: Option<f64>,
+    /// Records that are sent together at most.
+    batch_max: u64,
+}
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Next {
+    /// Send so many records, the first of which was due then.
+    Send {
+        /// Records.
+        count: u64,
+        /// Since the start.
+        due: Duration,
+    },
+    /// Nothing is due before this, since the start.
+    Wait(Duration),
+}
+
+impl Schedule {
+    pub(super) fn new(rate: Option<f64>, batch_max: u64) -> Schedule {
+        Schedule { rate, batch_max }
+    }
+
+    /// What to do at a time since the start, after so many records.
+    pub(super) fn next(&self, sent: u64, now: Duration) -> Next {
+        let Some(rate) = self.rate else {
+            let count = self.batch_max;
+            return Next::Send { count, due: now };
+        };
+        let due = Duration::from_secs_f64(sent as f64 / rate);
+        if due > now {
+            return Next::Wait(due);
+        }
+        // The first is due; so are those whose time has come by now.
+        let so_far = (now.as_secs_f64() * rate).floor() as u64 + 1;
+        let count = so_far.saturating_sub(sent).clamp(1, self.batch_max);
+        Next::Send { count, due }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_due_one_after_the_other() {
+        let schedule = Schedule::new(Some(10.0), 100);
+        let ms = Duration::from_millis;
+        assert_eq!(
+            schedule.next(0, ms(0)),
+            Next::Send {
+                count: 1,
+                due: ms(0)
+            }
+        );
+        assert_eq!(schedule.next(1, ms(50)), Next::Wait(ms(100)));
+        assert_eq!(
+            schedule.next(1, ms(450)),
+            Next::Send {
+                count: 4,
+                due: ms(100)
+            }
+        );
+    }
+
+    /// After a stall everything is late, and counts as that.
+    #[test]
+    fn a_stall_is_made_up_for() {
+        let schedule = Schedule::new(Some(1000.0), 100);
+        let now = Duration::from_secs(5);
+        let due = Duration::from_secs(1);
+        assert_eq!(schedule.next(1000, now), Next::Send { count: 100, due });
+    }
+
+    #[test]
+    fn without_a_rate_there_is_always_more() {
+        let schedule = Schedule::new(None, 100);
+        let now = Duration::from_secs(3);
+        assert_eq!(
+            schedule.next(7, now),
+            Next::Send {
+                count: 100,
+                due: now
+            }
+        );
+    }
+}
