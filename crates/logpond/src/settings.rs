@@ -112,7 +112,7 @@ pub const TABLE: [Setting; 23] = [
         name: "join",
         form: "ADDR[,ADDR…]|off",
         default: "off",
-        doc: "Nodes of the cluster to ask first for the others. The first node of a cluster joins nobody.",
+        doc: "Nodes of the cluster to ask first for the others. The first node of a cluster joins nobody. Until each was met, answers say that something may be missing.",
     },
     Setting {
         name: "replication",

@@ -1,6 +1,6 @@
 //! This node as a member of its cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -82,6 +82,8 @@ pub struct Member {
     pub(super) advertise: SocketAddr,
     pub(super) http: SocketAddr,
     pub(super) join: Vec<SocketAddr>,
+    /// Addresses of `join` at which a node has answered.
+    met: Mutex<BTreeSet<SocketAddr>>,
     pub(super) copies: usize,
     /// When the process started, in milliseconds.
     pub(super) generation: u64,
@@ -112,6 +114,7 @@ impl Member {
             advertise: parts.advertise,
             http: parts.http,
             join: parts.join,
+            met: Mutex::default(),
             copies: parts.copies,
             generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
             disk: parts.disk,
@@ -246,7 +249,11 @@ impl Member {
         let (member, stop) = (Arc::clone(self), stop.clone());
         let spawned = thread::Builder::new().name("lp-member".to_owned());
         threads.push(spawned.spawn(move || {
-            while !stop.is_stopping() {
+            for turn in 0.. {
+                if stop.is_stopping() {
+                    break;
+                }
+                member.meet(turn);
                 member.look_around();
                 let end = Instant::now() + ROUND;
                 while !stop.is_stopping() && Instant::now() < end {
@@ -269,6 +276,48 @@ impl Member {
             };
             // A message that does not arrive is lost; gossip is made for that.
             let _ = self.client.gossip(to, &message);
+        }
+    }
+
+    /// Addresses of `join` at which no node was met. One of which somebody else has told counts as
+    /// met, also when the node moves on to another address.
+    fn unmet_addresses(&self) -> Vec<SocketAddr> {
+        let registry = self.registry.known();
+        let known: BTreeSet<&str> = registry.nodes().map(|(_, k)| k.address.as_str()).collect();
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unmet = Vec::new();
+        // One list may be given to all nodes, each of which is in it.
+        for address in self.join.iter().filter(|to| **to != self.advertise) {
+            if known.contains(&*address.to_string()) {
+                met.insert(*address);
+            }
+            if !met.contains(address) {
+                unmet.push(*address);
+            }
+        }
+        unmet
+    }
+
+    /// Tells one of those what this node knows, and asks what is known there: gossip tells of nodes
+    /// one after the other, and until all are known an answer may lack what only they have. Telling
+    /// comes first: who is known here and takes note of births must know of this node, too.
+    fn meet(&self, turn: usize) {
+        let unmet = self.unmet_addresses();
+        let Some(address) = unmet.get(turn % unmet.len().max(1)) else {
+            return;
+        };
+        let told = self.client.tell(*address, &self.registry.known());
+        let Ok(heard) = told.and_then(|()| self.client.registry(*address)) else {
+            return;
+        };
+        match self.learn(&heard) {
+            Ok(()) => {
+                let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+                met.insert(*address);
+            }
+            Err(error) => warn(&format!(
+                "what another node has heard cannot be kept: {error}"
+            )),
         }
     }
 
@@ -580,12 +629,8 @@ impl Nodes for Member {
     }
 
     fn unmet(&self) -> Vec<String> {
-        if !self.others().is_empty() {
-            return Vec::new();
-        }
-        // One list may be given to all nodes, each of which is in it.
-        let others = self.join.iter().filter(|to| **to != self.advertise);
-        others.map(SocketAddr::to_string).collect()
+        let unmet = self.unmet_addresses();
+        unmet.iter().map(SocketAddr::to_string).collect()
     }
 
     fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {

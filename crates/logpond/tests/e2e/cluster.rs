@@ -483,7 +483,7 @@ fn a_batch_that_is_sent_again_to_another_node_is_there_once() {
 }
 
 #[test]
-fn a_node_that_has_met_nobody_does_not_claim_to_know_all() {
+fn a_node_that_has_not_met_all_does_not_claim_to_know_all() {
     let scratch = Scratch::new("cluster-unmet").unwrap();
     // A node that hears nobody: its address is taken, and nobody answers there.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -500,6 +500,18 @@ fn a_node_that_has_met_nobody_does_not_claim_to_know_all() {
     // One that was told of nobody is the first of its cluster.
     let first = node(&scratch, 1, None).unwrap();
     assert_eq!(complete(&first, &all).len(), 0);
+    // Nor does it know all once it has met some: each could know what no other does.
+    let join = format!("{},{address}", first.address("gossip"));
+    let extra = ["--gossip", "127.0.0.1:0", "--join", &join];
+    let pond = Pond::start(program(), &scratch.path().join("node-2"), &extra).unwrap();
+    push(&first, &records(0..5));
+    wait_until("it has met the other", || lines(&pond, &all).0.len() == 5).unwrap();
+    let (_, trailer) = lines(&pond, &all);
+    assert_eq!(trailer["complete"], false, "{trailer}");
+    assert!(
+        trailer["missing"][0].as_str().unwrap().contains(&address),
+        "{trailer}"
+    );
 }
 
 #[test]

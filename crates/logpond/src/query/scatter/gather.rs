@@ -24,7 +24,7 @@ type Inventory = Result<Arc<Indexed>, Unreachable>;
 pub(super) struct Gathered<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) target: Target,
-    /// Where others should be, if none was ever met: what they hold is unknown.
+    /// Where others should be whom nobody has met: what they hold is unknown.
     unmet: Vec<String>,
     state: RefCell<State>,
 }
@@ -301,7 +301,7 @@ pub(super) fn judge(
     if !unmet.is_empty() {
         let addresses = unmet.join(", ");
         trailer.miss(format_args!(
-            "what other nodes hold: none was met at {addresses} yet"
+            "what nodes hold that were not met yet, at {addresses}"
         ));
     }
     for tail in &completeness.lost {

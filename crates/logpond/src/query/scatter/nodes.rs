@@ -33,7 +33,7 @@ pub trait Nodes: Send + Sync {
     /// All other nodes that anybody has heard of and nobody has given up.
     fn others(&self) -> Vec<NodeId>;
 
-    /// Addresses at which a node that knows no other was told to find some.
+    /// Addresses at which this node was told to find others, and at which it has met none yet.
     fn unmet(&self) -> Vec<String>;
 
     /// What another node says that it holds now.
