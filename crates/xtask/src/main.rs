@@ -23,7 +23,7 @@ usage: cargo xtask COMMAND
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
   bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md
-  torture [--minutes N] [--seed S] [--program PATH] [--keep]
+  torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";
 

@@ -10,17 +10,14 @@ use std::time::Duration;
 use super::checker;
 use super::history::{Client, Event, Found, Place, Question};
 use super::load::Kind;
+use super::operator::{self, TIMEOUT, call};
 use super::questions::ask;
 use super::{Run, history};
-use crate::e2e::http;
 use crate::e2e::pond::{metric, wait_within};
-use crate::run::{Outcome, output};
+use crate::run::output;
 
 /// How long after the last fault was healed until answers are complete, and all is replicated.
 const HEALING_DEADLINE: Duration = Duration::from_secs(90);
-
-/// How long a node may take for a small answer now.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// All records of a client.
 fn all(run: &Run, client: Client) -> Range<u64> {
@@ -98,31 +95,17 @@ fn settle(run: &Run, when: &str) {
     }
 }
 
-fn call(run: &Run, place: Place, method: &str, target: &str) -> Outcome<String> {
-    let address = run.processes[place].http();
-    let failed = |e: std::io::Error| format!("{address}{target}: {e}");
-    let client = http::Client::connect_within(&address, ANSWER_TIMEOUT, ANSWER_TIMEOUT);
-    let mut client = client.map_err(failed)?;
-    let answer = client.send(method, target, &[], b"").map_err(failed)?;
-    let status = answer.status;
-    let text = answer.text().map_err(failed)?;
-    match status {
-        200 => Ok(text),
-        _ => Err(format!("{address}{target}: status {status}: {text}")),
-    }
-}
-
 /// Has every node close its journal, and waits until copies of all are where they should be.
 fn replicate(run: &Run) {
     for place in run.nodes() {
-        if let Err(error) = call(run, place, "POST", "/api/v1/compact?wait=true") {
+        if let Err(error) = call(run, place, ("POST", "/api/v1/compact?wait=true"), TIMEOUT) {
             run.history.wrong("NOT HEALED", error);
         }
     }
     for place in run.nodes() {
         let mut bytes = f64::NAN;
         let replicated = wait_within(HEALING_DEADLINE, "everything has its copies", || {
-            let text = call(run, place, "GET", "/metrics");
+            let text = call(run, place, ("GET", "/metrics"), TIMEOUT);
             bytes = text.map_or(f64::NAN, |text| metric(&text, "logpond_unreplicated_bytes"));
             bytes == 0.0
         });
@@ -132,6 +115,23 @@ fn replicate(run: &Run) {
                 "NOT REPLICATED",
                 format!("{who} has {bytes} bytes: {error}"),
             );
+        }
+    }
+}
+
+/// Waits until every node says that nothing lacks copies.
+fn repair(run: &Run) {
+    for place in run.nodes() {
+        let mut lacking = Ok(0);
+        let what = "nothing lacks copies";
+        let repaired = wait_within(HEALING_DEADLINE, what, || {
+            lacking = operator::copies_lacking(run, place, TIMEOUT);
+            lacking == Ok(0)
+        });
+        if let Err(error) = repaired {
+            let who = run.processes[place].name();
+            run.history
+                .wrong("NOT REPAIRED", format!("{who}: {lacking:?}: {error}"));
         }
     }
 }
@@ -152,7 +152,9 @@ fn lose_each(run: &Run) {
         };
         run.history.note(broken);
         process.kill();
-        for place in nodes.iter().filter(|place| *place != lost) {
+        // One other answers for all others.
+        let others = nodes.iter().cycle().skip_while(|place| *place != lost);
+        for place in others.skip(1).take(1) {
             for (client, expected) in expected.iter().enumerate() {
                 let (absent, event) = absent(run, *place, client, expected);
                 run.history.note(event.clone());
@@ -194,8 +196,18 @@ fn stop(run: &Run) {
 
 /// Checks all of it, and stops everything.
 pub(super) fn end(run: &Run) {
+    let what = "lost nodes are given up";
+    let forgotten = wait_within(HEALING_DEADLINE, what, || {
+        run.nodes()
+            .iter()
+            .any(|place| operator::forget(run, *place, TIMEOUT))
+    });
+    if let Err(error) = forgotten {
+        run.history.wrong("NOT FORGOTTEN", error);
+    }
     settle(run, "after the last fault");
     replicate(run);
+    repair(run);
     settle(run, "after everything was replicated");
     lose_each(run);
     settle(run, "after each node was killed");

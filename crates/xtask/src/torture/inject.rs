@@ -6,9 +6,9 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use super::Run;
-use super::history::{Event, Place};
+use super::history::{Event, Micros, Place};
 use super::plan::{Fault, Planned, Way};
+use super::{Run, operator};
 use crate::run::Outcome;
 
 /// How often it is looked whether something is due, or dead.
@@ -16,6 +16,10 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// Bytes written at once to fill a disk: large steps first, then up to the last page.
 const FILL_BYTES: [usize; 2] = [1 << 20, 4 << 10];
+
+/// How long after a lost disk it is believed that nothing lacks copies: nodes look every other
+/// second, and have first to hear that the node is given up.
+const SETTLING: Micros = 10_000_000;
 
 /// A step of a plan.
 struct Step<'a> {
@@ -40,13 +44,13 @@ pub(super) fn inject(run: &Run, plan: &[Planned]) {
     steps.sort_by_key(|step| step.at_ms);
     let start = run.history.now();
     let mut watch = Watch::default();
-    let mut cuts = Cuts::default();
+    let mut state = State::default();
     for step in steps {
         while run.history.now() < start + step.at_ms * 1_000 {
             watch.look(run);
             thread::sleep(POLL);
         }
-        let fault = &step.planned.fault;
+        let fault = &state.instead(run, &step);
         let place = fault.place();
         let down = match fault.is_down() && run.processes[place].role.is_node() {
             true => vec![place],
@@ -65,8 +69,8 @@ pub(super) fn inject(run: &Run, plan: &[Planned]) {
             });
         }
         let done = match step.begins {
-            true => begin(run, fault, &mut cuts),
-            false => end(run, fault, &mut cuts),
+            true => begin(run, fault, &mut state),
+            false => end(run, fault, &mut state),
         };
         if let Err(error) = done {
             run.history
@@ -129,12 +133,17 @@ fn describe(run: &Run, fault: &Fault) -> String {
     }
 }
 
-fn begin(run: &Run, fault: &Fault, cuts: &mut Cuts) -> Outcome<()> {
+fn begin(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
     let process = &run.processes[fault.place()];
     match fault {
         Fault::Kill(_) => {
             process.kill();
             Ok(())
+        }
+        Fault::Wipe(_) => {
+            operator::note_lost(run, process.node_id()?);
+            process.kill();
+            process.wipe()
         }
         Fault::Restart(_) => process.signal("TERM"),
         Fault::Pause(_) => process.signal("STOP"),
@@ -143,14 +152,18 @@ fn begin(run: &Run, fault: &Fault, cuts: &mut Cuts) -> Outcome<()> {
             fill(&mut File::create(&path).map_err(|e| format!("ballast: {e}"))?);
             Ok(())
         }
-        Fault::Cut { is_silent, .. } => cuts.cut(run, &ways(fault), *is_silent),
+        Fault::Cut { is_silent, .. } => state.cuts.cut(run, &ways(fault), *is_silent),
     }
 }
 
-fn end(run: &Run, fault: &Fault, cuts: &mut Cuts) -> Outcome<()> {
+fn end(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
     let process = &run.processes[fault.place()];
     match fault {
         Fault::Kill(_) => process.start(),
+        Fault::Wipe(_) => {
+            state.lost_at = Some(run.history.now());
+            process.start()
+        }
         Fault::Restart(_) => {
             let ended = process.wait_for_end();
             if ended.is_err() {
@@ -162,7 +175,52 @@ fn end(run: &Run, fault: &Fault, cuts: &mut Cuts) -> Outcome<()> {
         Fault::Fill(_) => {
             fs::remove_file(process.disk().join("ballast")).map_err(|e| format!("ballast: {e}"))
         }
-        Fault::Cut { is_silent, .. } => cuts.mend(run, &ways(fault), *is_silent),
+        Fault::Cut { is_silent, .. } => state.cuts.mend(run, &ways(fault), *is_silent),
+    }
+}
+
+/// What is broken at the moment.
+#[derive(Default)]
+struct State {
+    cuts: Cuts,
+    /// When a disk was lost last, or its node came back without what was on it.
+    lost_at: Option<Micros>,
+    /// Who is killed only, although it was to lose its disk.
+    spared: BTreeSet<Place>,
+}
+
+impl State {
+    /// The fault of a step. A second disk is lost once everything has its copies again: until then
+    /// the process is killed only.
+    fn instead(&mut self, run: &Run, step: &Step<'_>) -> Fault {
+        let fault = step.planned.fault.clone();
+        let Fault::Wipe(place) = fault else {
+            return fault;
+        };
+        let is_spared = match step.begins {
+            true if self.may_lose_a_disk(run) => {
+                self.lost_at = Some(run.history.now());
+                false
+            }
+            true => self.spared.insert(place),
+            false => self.spared.remove(&place),
+        };
+        match is_spared {
+            true => Fault::Kill(place),
+            false => fault,
+        }
+    }
+
+    /// Whether all have answered that nothing lacks copies, a while after the last loss.
+    fn may_lose_a_disk(&self, run: &Run) -> bool {
+        let Some(at) = self.lost_at else {
+            return true;
+        };
+        let timeout = operator::TIMEOUT_BROKEN;
+        let has_all = |place: &Place| operator::copies_lacking(run, *place, timeout) == Ok(0);
+        run.history.now() > at + SETTLING
+            && operator::forget(run, run.nodes()[0], timeout)
+            && run.nodes().iter().all(has_all)
     }
 }
 

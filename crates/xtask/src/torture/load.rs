@@ -149,7 +149,7 @@ struct Connection {
 
 fn push(run: &Run, client: history::Client) -> Outcome<()> {
     let mut draw = Draw::new(run.seed, 100 + client as u64);
-    let intakes = run.nodes();
+    let intakes = run.intakes();
     let mut connection = Connection {
         to: *draw.one(&intakes),
         http: None,

@@ -19,6 +19,7 @@ mod ending;
 mod history;
 mod inject;
 mod load;
+mod operator;
 mod plan;
 mod questions;
 mod summary;
@@ -28,6 +29,7 @@ mod world;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -42,8 +44,22 @@ use summary::Summary;
 use topology::{Launch, Process, Role};
 use world::World;
 
-/// The processes of a run.
-const TOPOLOGY: [(Role, usize); 2] = [(Role::Serve, 3), (Role::Forward, 2)];
+/// A number of processes of each role.
+type Topology = &'static [(Role, usize)];
+
+/// Topologies by their names. Any node answers.
+const TOPOLOGIES: [(&str, Topology); 2] = [
+    (
+        "roles",
+        &[
+            (Role::Ingest, 3),
+            (Role::Store, 3),
+            (Role::QueryNode, 1),
+            (Role::Forward, 2),
+        ],
+    ),
+    ("serve", &[(Role::Serve, 3), (Role::Forward, 2)]),
+];
 
 /// How many ask at a time.
 const ASKING: u64 = 3;
@@ -55,6 +71,7 @@ const VIOLATIONS_SHOWN_MAX: usize = 20;
 struct Settings {
     load: Duration,
     seed: u64,
+    topology: Topology,
     /// The program to torture, if it is not one that is built for it.
     program: Option<PathBuf>,
     keeps: bool,
@@ -69,6 +86,8 @@ struct Run {
     history: History,
     processes: Vec<Process>,
     clients: Vec<Producer>,
+    /// Nodes that have lost their disk and are to be given up.
+    lost: Mutex<Vec<String>>,
     is_over: AtomicBool,
 }
 
@@ -78,13 +97,19 @@ impl Run {
         self.is_over.load(Ordering::SeqCst)
     }
 
+    fn places(&self, is_so: impl Fn(Role) -> bool) -> Vec<Place> {
+        let found = self.processes.iter().filter(|process| is_so(process.role));
+        found.map(|process| process.place).collect()
+    }
+
     /// Places of nodes.
     fn nodes(&self) -> Vec<Place> {
-        let nodes = self
-            .processes
-            .iter()
-            .filter(|process| process.role.is_node());
-        nodes.map(|process| process.place).collect()
+        self.places(Role::is_node)
+    }
+
+    /// Places of those that take records in.
+    fn intakes(&self) -> Vec<Place> {
+        self.places(Role::ingests)
     }
 
     /// What the checker has to know.
@@ -112,6 +137,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
     let mut settings = Settings {
         load: Duration::from_secs(60),
         seed: now % 1_000_000,
+        topology: TOPOLOGIES[0].1,
         program: None,
         keeps: false,
         is_inside: false,
@@ -130,6 +156,12 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
                 settings.load = Duration::from_secs_f64(minutes * 60.0);
             }
             "--seed" => settings.seed = value()?.parse().map_err(|e| format!("--seed: {e}"))?,
+            "--topology" => {
+                let name = value()?;
+                let found = TOPOLOGIES.iter().find(|(known, _)| *known == name);
+                let unknown = || format!("--topology: {name} is neither roles nor serve");
+                settings.topology = found.ok_or_else(unknown)?.1;
+            }
             "--program" => settings.program = Some(value()?.into()),
             "--keep" => settings.keeps = true,
             world::INSIDE => settings.is_inside = true,
@@ -201,7 +233,7 @@ fn prepare(
         // With and without encryption between nodes, both are there to be used.
         has_certificates: settings.seed % 2 == 1,
     };
-    let processes = topology::processes(&launch, &TOPOLOGY);
+    let processes = topology::processes(&launch, settings.topology);
     world.join(processes.len())?;
     let mut kinds = vec![Kind::Named, Kind::Named, Kind::Plain];
     let forwarders = processes.iter().filter(|process| !process.role.is_node());
@@ -217,6 +249,7 @@ fn prepare(
         history: History::create(&directory.join("history.jsonl"))?,
         processes,
         clients: clients.collect(),
+        lost: Mutex::default(),
         is_over: AtomicBool::new(false),
     };
     for process in &run.processes {
@@ -236,11 +269,10 @@ fn torture(
 ) -> Outcome<Vec<Violation>> {
     let start = Instant::now();
     let run = prepare(settings, (world, program), directory)?;
-    let nodes = run.nodes();
-    let places = 0..run.processes.len();
     let targets = Targets {
-        forwarders: places.filter(|place| !nodes.contains(place)).collect(),
-        nodes,
+        nodes: run.nodes(),
+        stores: run.places(Role::is_store_only),
+        forwarders: run.places(|role| !role.is_node()),
         is_isolated: world == World::Isolated,
     };
     let length_ms = settings.load.as_millis() as u64;
@@ -263,7 +295,7 @@ fn torture(
         for number in 0..ASKING {
             scope.spawn(move || questions::ask_on(run, number));
         }
-        scope.spawn(move || questions::compact_on(run));
+        scope.spawn(move || operator::operate(run));
         inject::inject(run, &plan);
         while start.elapsed() < settings.load {
             thread::sleep(Duration::from_millis(10));

@@ -42,6 +42,8 @@ pub(super) enum Fault {
     Restart(Place),
     /// SIGSTOP and SIGCONT.
     Pause(Place),
+    /// SIGKILL, and a new process later that finds nothing of what was on the disk.
+    Wipe(Place),
     /// The disk of a node is full.
     Fill(Place),
     /// The network between a place and others is cut. `is_silent`: packets vanish, otherwise the
@@ -59,7 +61,7 @@ impl Fault {
     pub(super) fn place(&self) -> Place {
         match self {
             Fault::Kill(place) | Fault::Restart(place) | Fault::Pause(place) => *place,
-            Fault::Fill(place) | Fault::Cut { place, .. } => *place,
+            Fault::Wipe(place) | Fault::Fill(place) | Fault::Cut { place, .. } => *place,
         }
     }
 
@@ -69,6 +71,7 @@ impl Fault {
             Fault::Kill(_) => "kill",
             Fault::Restart(_) => "restart",
             Fault::Pause(_) => "pause",
+            Fault::Wipe(_) => "lost disk",
             Fault::Fill(_) => "full disk",
             Fault::Cut { way: Way::Both, .. } => "partition",
             Fault::Cut { .. } => "one-way partition",
@@ -77,7 +80,10 @@ impl Fault {
 
     /// Whether the process does not run meanwhile.
     pub(super) fn is_down(&self) -> bool {
-        matches!(self, Fault::Kill(_) | Fault::Restart(_) | Fault::Pause(_))
+        matches!(
+            self,
+            Fault::Kill(_) | Fault::Restart(_) | Fault::Pause(_) | Fault::Wipe(_)
+        )
     }
 }
 
@@ -94,6 +100,8 @@ pub(super) struct Planned {
 pub(super) struct Targets {
     /// Places of nodes.
     pub(super) nodes: Vec<Place>,
+    /// Places of those whose disk may be lost, one at a time.
+    pub(super) stores: Vec<Place>,
     /// Places of forwarders.
     pub(super) forwarders: Vec<Place>,
     /// Whether each place has a network and a disk of its own.
@@ -107,6 +115,7 @@ enum Card {
     Restart,
     Pause,
     KillForwarder,
+    Wipe,
     Fill,
     Cut(Way),
 }
@@ -115,6 +124,9 @@ fn deck(targets: &Targets) -> Vec<Card> {
     let mut cards = vec![Card::Kill, Card::Kill, Card::Restart, Card::Pause];
     if !targets.forwarders.is_empty() {
         cards.push(Card::KillForwarder);
+    }
+    if !targets.stores.is_empty() {
+        cards.push(Card::Wipe);
     }
     if targets.is_isolated {
         cards.extend([Card::Fill, Card::Cut(Way::Both), Card::Cut(Way::Both)]);
@@ -126,6 +138,9 @@ fn deck(targets: &Targets) -> Vec<Card> {
 /// All kinds of faults that a long run has.
 pub(super) fn kinds(targets: &Targets) -> Vec<&'static str> {
     let mut kinds = vec!["kill", "restart", "pause"];
+    if !targets.stores.is_empty() {
+        kinds.push("lost disk");
+    }
     if targets.is_isolated {
         kinds.extend(["full disk", "partition", "one-way partition"]);
     }
@@ -151,12 +166,14 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
         if to_ms > length_ms {
             return planned;
         }
-        if let Some(fault) = fault(draw, targets, card, &busy(&planned, at)) {
-            planned.push(Planned {
+        match fault(draw, targets, card, &busy(&planned, at)) {
+            Some(fault) => planned.push(Planned {
                 fault,
                 from_ms: at,
                 to_ms,
-            });
+            }),
+            // Later, when there is somebody whom it may befall.
+            None => cards.insert(0, card),
         }
         at = match draw.below(100) < OVERLAPPING_PERCENT {
             true => draw.within(at + 1, to_ms),
@@ -175,6 +192,7 @@ fn busy(planned: &[Planned], at: u64) -> Vec<Place> {
 fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Option<Fault> {
     let of = match card {
         Card::KillForwarder => &targets.forwarders,
+        Card::Wipe => &targets.stores,
         // A forwarder is cut off as well.
         Card::Cut(Way::Both) => &[&targets.nodes[..], &targets.forwarders[..]].concat(),
         _ => &targets.nodes,
@@ -188,6 +206,7 @@ fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Opti
         Card::Kill | Card::KillForwarder => Fault::Kill(place),
         Card::Restart => Fault::Restart(place),
         Card::Pause => Fault::Pause(place),
+        Card::Wipe => Fault::Wipe(place),
         Card::Fill => Fault::Fill(place),
         Card::Cut(way) => {
             let mut others = targets.nodes.clone();
@@ -215,6 +234,7 @@ mod tests {
     fn targets(is_isolated: bool) -> Targets {
         Targets {
             nodes: vec![0, 1, 2],
+            stores: vec![1, 2],
             forwarders: vec![3, 4],
             is_isolated,
         }

@@ -25,13 +25,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long somebody who asks waits before the next question.
 const PACE: Duration = Duration::from_millis(50);
 
-/// The longest time between two compactions that are asked for.
-const COMPACTION_PAUSE_MS_MAX: u64 = 1_500;
-
 /// The most records that are asked for during the load.
 const ROWS_MAX: u64 = 2_000;
 
-/// Rows of a page: such that several are needed.
+/// Rows of a page: so few that several are needed.
 const PAGE_ROWS: usize = 97;
 
 /// What the trailer of an answer says.
@@ -59,30 +56,6 @@ pub(super) fn ask_on(run: &Run, purpose: u64) {
         let event = ask(run, &question, &mut || *draw.one(&nodes));
         run.history.note(event);
         thread::sleep(PACE);
-    }
-}
-
-/// Has nodes close their journals and merge their segments until the load stops, so that records
-/// move from node to node and file to file while all else happens; by themselves nodes do so twice
-/// a minute.
-pub(super) fn compact_on(run: &Run) {
-    let mut draw = Draw::new(run.seed, 300);
-    let nodes = run.nodes();
-    while !run.is_load_over() {
-        let target = match draw.below(4) {
-            0 => "/api/v1/compact?cold=true",
-            _ => "/api/v1/compact",
-        };
-        let address = run.processes[*draw.one(&nodes)].http();
-        // Who cannot do it now does not.
-        let client = http::Client::connect_within(&address, PACE, PACE);
-        let _ = client.and_then(|mut client| {
-            let answer = client.send("POST", target, &[], b"")?;
-            answer.bytes().map(drop)
-        });
-        thread::sleep(Duration::from_millis(
-            draw.within(50, COMPACTION_PAUSE_MS_MAX),
-        ));
     }
 }
 

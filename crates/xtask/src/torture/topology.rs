@@ -14,6 +14,10 @@ use crate::run::{Outcome, output};
 /// How long a process may take to start or to stop: many times what it needs on a busy machine.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(60);
 
+/// How long a node may be gone until copies of what it has are made anew: shorter than most faults,
+/// so that copies are made in vain and given up again.
+const REPAIR_AFTER: &str = "3s";
+
 /// Where nodes answer people.
 const HTTP_PORT: u16 = 7650;
 
@@ -25,6 +29,12 @@ const GOSSIP_PORT: u16 = 7659;
 pub(super) enum Role {
     /// Takes records in, keeps them and answers.
     Serve,
+    /// Takes records in for the stores.
+    Ingest,
+    /// Keeps what ingesters have taken in.
+    Store,
+    /// Answers from what the others have, as all nodes do.
+    QueryNode,
     /// Sends the lines of a file that grows, and keeps in a spool what no node has.
     Forward,
 }
@@ -33,6 +43,27 @@ impl Role {
     /// Whether it is a node of the cluster.
     pub(super) fn is_node(self) -> bool {
         self != Role::Forward
+    }
+
+    /// Whether clients send to it.
+    pub(super) fn ingests(self) -> bool {
+        matches!(self, Role::Serve | Role::Ingest)
+    }
+
+    /// Whether it has nothing but copies, so that its disk may be lost.
+    pub(super) fn is_store_only(self) -> bool {
+        self == Role::Store
+    }
+
+    /// The subcommand.
+    fn name(self) -> &'static str {
+        match self {
+            Role::Serve => "serve",
+            Role::Ingest => "ingest",
+            Role::Store => "store",
+            Role::QueryNode => "query-node",
+            Role::Forward => "forward",
+        }
     }
 }
 
@@ -54,8 +85,10 @@ pub(super) struct Process {
     pub(super) place: Place,
     pub(super) role: Role,
     launch: Launch,
-    /// Addresses of all nodes, this one's included.
+    /// All nodes, this one included.
     nodes: Vec<Place>,
+    /// Those that take records in.
+    intakes: Vec<Place>,
     child: Mutex<Option<Child>>,
 }
 
@@ -65,14 +98,18 @@ pub(super) fn processes(launch: &Launch, roles: &[(Role, usize)]) -> Vec<Process
         .iter()
         .flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
     let roles: Vec<Role> = roles.collect();
-    let nodes: Vec<Place> = (0..roles.len())
-        .filter(|place| roles[*place].is_node())
-        .collect();
+    let places = |is_so: fn(Role) -> bool| -> Vec<Place> {
+        (0..roles.len())
+            .filter(|place| is_so(roles[*place]))
+            .collect()
+    };
+    let (nodes, intakes) = (places(Role::is_node), places(Role::ingests));
     let processes = roles.iter().enumerate().map(|(place, role)| Process {
         place,
         role: *role,
         launch: launch.clone(),
         nodes: nodes.clone(),
+        intakes: intakes.clone(),
         child: Mutex::new(None),
     });
     processes.collect()
@@ -81,10 +118,7 @@ pub(super) fn processes(launch: &Launch, roles: &[(Role, usize)]) -> Vec<Process
 impl Process {
     /// Its name in logs and directories.
     pub(super) fn name(&self) -> String {
-        match self.role {
-            Role::Serve => format!("serve-{}", self.place),
-            Role::Forward => format!("forward-{}", self.place),
-        }
+        format!("{}-{}", self.role.name(), self.place)
     }
 
     fn path(&self, suffix: &str) -> PathBuf {
@@ -143,54 +177,53 @@ impl Process {
         run(&[&["certificate", "--ca", &ca][..], &whose[..]].concat())
     }
 
+    fn addresses(&self, of: &[Place], scheme: &str, port: u16) -> String {
+        let world = self.launch.world;
+        let addresses = of
+            .iter()
+            .map(|place| format!("{scheme}{}:{port}", world.address(*place)));
+        addresses.collect::<Vec<_>>().join(",")
+    }
+
     fn arguments(&self) -> Vec<String> {
-        let others = |port: u16, scheme: &str, with_own: bool| {
-            let places = self
-                .nodes
-                .iter()
-                .filter(|place| with_own || **place != self.place);
-            let world = self.launch.world;
-            let names = places.map(|place| format!("{scheme}{}:{port}", world.address(*place)));
-            names.collect::<Vec<_>>().join(",")
-        };
-        let mut arguments: Vec<String> = Vec::new();
+        let mut arguments: Vec<String> = vec![self.role.name().to_owned()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(ToString::to_string));
-        match self.role {
-            Role::Forward => {
-                let (state, spool) = (text(&self.path(".state")), text(&self.path(".spool")));
-                add(&[
-                    "forward", "--tail", "--quiet", "--spool", &spool, "--state", &state,
-                ]);
-                add(&[
-                    "--addr",
-                    &others(HTTP_PORT, "http://", true),
-                    &text(&self.input()),
-                ]);
+        if self.role == Role::Forward {
+            let (state, spool) = (text(&self.path(".state")), text(&self.path(".spool")));
+            add(&["--tail", "--quiet", "--spool", &spool, "--state", &state]);
+            let servers = self.addresses(&self.intakes, "http://", HTTP_PORT);
+            add(&["--addr", &servers, &text(&self.input())]);
+            return arguments;
+        }
+        if self.role.ingests() {
+            for listener in ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"] {
+                add(&[listener, "off"]);
             }
-            Role::Serve => {
-                add(&[
-                    "serve",
-                    "--replication",
-                    "2",
-                    "--keep-free",
-                    "0%",
-                    "--insecure",
-                ]);
-                for listener in ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"] {
-                    add(&[listener, "off"]);
-                }
-                add(&[
-                    "--data",
-                    &text(&self.data()),
-                    "--ready-file",
-                    &text(&self.path(".ready")),
-                ]);
-                add(&["--http", &self.http(), "--gossip", &self.gossip()]);
-                add(&["--join", &others(GOSSIP_PORT, "", false)]);
-                if self.launch.has_certificates {
-                    add(&["--cluster-tls", &text(&self.path(".tls"))]);
-                }
-            }
+        }
+        add(&[
+            "--replication",
+            "2",
+            "--repair-after",
+            REPAIR_AFTER,
+            "--keep-free",
+            "0%",
+        ]);
+        add(&[
+            "--data",
+            &text(&self.data()),
+            "--ready-file",
+            &text(&self.path(".ready")),
+        ]);
+        add(&[
+            "--insecure",
+            "--http",
+            &self.http(),
+            "--gossip",
+            &self.gossip(),
+        ]);
+        add(&["--join", &self.addresses(&self.nodes, "", GOSSIP_PORT)]);
+        if self.launch.has_certificates {
+            add(&["--cluster-tls", &text(&self.path(".tls"))]);
         }
         arguments
     }
@@ -244,6 +277,18 @@ impl Process {
             Some(child) => signal(name, child.id()),
             None => Err(format!("{} is not running", self.name())),
         }
+    }
+
+    /// The name that a node has given itself, which is in its data directory.
+    pub(super) fn node_id(&self) -> Outcome<String> {
+        let path = self.data().join("cluster/node");
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Loses everything that a node has on its disk.
+    pub(super) fn wipe(&self) -> Outcome<()> {
+        fs::remove_dir_all(self.data()).map_err(|e| format!("{}: {e}", self.name()))
     }
 
     /// SIGKILL, and waits until it is gone.
