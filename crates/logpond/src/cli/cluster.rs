@@ -129,6 +129,9 @@ pub struct ClusterPlan {
     /// How many nodes hold each record.
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub rf: usize,
+    /// Say what becomes of so many stores [default: as few as do].
+    #[arg(long, value_name = "COUNT")]
+    pub stores: Option<usize>,
     /// How long stores may be gone without ingesters having to refuse records.
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     pub outage: String,

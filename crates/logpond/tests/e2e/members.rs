@@ -6,11 +6,12 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::cluster::hand_over;
 use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::program;
 
 /// Records of each node that takes some in.
-const RECORDS: usize = 200;
+pub(crate) const RECORDS: usize = 200;
 
 /// A cluster in a directory.
 struct Cluster {
@@ -63,7 +64,8 @@ impl Cluster {
     }
 }
 
-fn push(pond: &Pond, name: &str) {
+/// Has a node take [`RECORDS`] records that begin so.
+pub(crate) fn push(pond: &Pond, name: &str) {
     let lines: String = (0..RECORDS).map(|n| format!("{name} {n}\n")).collect();
     let mut last = String::new();
     wait_until("the node takes records", || {
@@ -74,20 +76,8 @@ fn push(pond: &Pond, name: &str) {
     .unwrap_or_else(|e| panic!("{e}: {last}"));
 }
 
-fn hand_over(pond: &Pond) {
-    let mut client = pond.client().unwrap();
-    let target = "/api/v1/compact?wait=true";
-    let response = client.send("POST", target, &[], b"").unwrap();
-    assert_eq!(response.status, 200);
-    response.text().unwrap();
-    wait_until("everything has its copies", || {
-        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
-    })
-    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
-}
-
 /// Waits until a node counts so many records, in a complete answer.
-fn counts(pond: &Pond, expected: usize) {
+pub(crate) fn counts(pond: &Pond, expected: usize) {
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
     let mut last = String::new();
     wait_until("all is counted", || {

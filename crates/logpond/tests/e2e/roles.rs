@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, wait_until};
+use crate::cluster::hand_over;
+use crate::members::{RECORDS, counts, push};
+use crate::pond::{ALL_TIME, Outcome, Pond, Scratch};
 use crate::surroundings::program;
-
-/// Records pushed to each ingester.
-const RECORDS: usize = 300;
 
 fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
     let data = scratch.path().join(format!("{role}-{number}"));
@@ -21,44 +20,6 @@ fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> O
         &join,
     ];
     Pond::start_as(program(), role, &data, &gossip)
-}
-
-fn push(pond: &Pond, name: &str) {
-    let lines: String = (0..RECORDS).map(|n| format!("{name} {n}\n")).collect();
-    let mut last = String::new();
-    // Until others know of it, an ingester takes nothing.
-    wait_until("the ingester takes records", || {
-        let answer = pond.push("text/plain", lines.as_bytes());
-        last = format!("{:?}", answer.as_ref().map(|a| (a.status, a.body.clone())));
-        answer.is_ok_and(|answer| answer.status == 200)
-    })
-    .unwrap_or_else(|e| panic!("{e}: {last}"));
-}
-
-/// Waits until a node counts so many records, in a complete answer.
-fn counts(pond: &Pond, expected: usize) {
-    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
-    let mut last = String::new();
-    wait_until("all is counted", || {
-        last = pond.get(&target).unwrap();
-        let trailer: serde_json::Value = serde_json::from_str(last.trim()).unwrap();
-        let trailer = &trailer["_trailer"];
-        trailer["complete"] == true && trailer["rows"] == expected
-    })
-    .unwrap_or_else(|e| panic!("{e}: {last}"));
-}
-
-/// Has a node close its journal, and waits until others have copies of everything.
-fn hand_over(pond: &Pond) {
-    let mut client = pond.client().unwrap();
-    let target = "/api/v1/compact?wait=true";
-    let response = client.send("POST", target, &[], b"").unwrap();
-    assert_eq!(response.status, 200);
-    response.text().unwrap();
-    wait_until("everything has its copies", || {
-        pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
-    })
-    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
 }
 
 fn segment_rows(pond: &Pond) -> f64 {

@@ -38,8 +38,11 @@ pub(super) fn run(args: &ClusterPlan) -> Result<Exit, Failure> {
     })?;
     let wanted = wanted(args)?;
     let service = service(&measured);
-    let plan = Plan::new(&wanted, &service)
-        .ok_or("no number of stores does: the rate is beyond everything that was measured")?;
+    let plan = match args.stores {
+        Some(stores) => Plan::with(stores.max(1), &wanted, &service),
+        None => Plan::new(&wanted, &service)
+            .ok_or("no number of stores does: the rate is beyond everything that was measured")?,
+    };
     let mut out = Vec::new();
     match args.output {
         TableFormat::Json => {
@@ -163,10 +166,10 @@ fn lines(plan: &Plan, wanted: &Wanted, service: &Service, measured: &ServiceTime
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     vec![
         format!(
-            "{} stores for {}/s of lines at the busiest hour, {} of each record",
-            plan.stores,
+            "{} for {}/s of lines at the busiest hour, each record on {}",
+            quantity::counted(plan.stores as u64, "store"),
             bytes(wanted.raw_bytes_per_s),
-            quantity::counted(wanted.copies as u64, "copy"),
+            quantity::counted(wanted.copies as u64, "node"),
         ),
         format!(
             "  they work {} of their time, {} with one of them lost",
