@@ -75,7 +75,7 @@ impl Operator {
     /// See [`OperateError`].
     pub fn drain(&self, node: Option<&str>, leaves: bool) -> Result<NodeId, OperateError> {
         let own = self.member.identity().node;
-        let node = node.map_or(Ok(own), |name| self.find(name))?;
+        let node = node.map_or(Ok(own), |name| self.find(name, false))?;
         if node == own {
             let set = self.handoff.set_leaving(leaves);
             return set.map(|()| node).map_err(OperateError::Disk);
@@ -85,24 +85,35 @@ impl Operator {
             .map_err(|error| OperateError::NoAnswer(error.to_string()))
     }
 
-    /// Gives up a node that is gone for good. Gives its name.
+    /// Gives up a node that is gone for good, or was given up already: who has not heard the answer
+    /// may ask again. Gives its name.
     ///
     /// # Errors
     /// See [`OperateError`].
     pub fn forget(&self, node: &str) -> Result<NodeId, OperateError> {
-        let node = self.find(node)?;
+        let node = self.find(node, true)?;
         self.member.forget(node).map_err(OperateError::Forget)?;
         self.handoff.look_now();
         Ok(node)
     }
 
-    /// The node of this name: its address, or as much of its id as tells it from the others.
-    fn find(&self, name: &str) -> Result<NodeId, OperateError> {
+    /// The node of this name: its address, or as much of its id as tells it from the others. One
+    /// that is not forgotten wins over those that are.
+    fn find(&self, name: &str, with_forgotten: bool) -> Result<NodeId, OperateError> {
+        match self.find_among(name, false) {
+            Err(OperateError::NoSuchNode(names)) if with_forgotten => self
+                .find_among(name, true)
+                .map_err(|_| OperateError::NoSuchNode(names)),
+            found => found,
+        }
+    }
+
+    fn find_among(&self, name: &str, is_forgotten: bool) -> Result<NodeId, OperateError> {
         let nodes: Vec<(NodeId, String)> = self
             .member
             .registry()
             .nodes()
-            .filter(|(_, known)| !known.is_forgotten())
+            .filter(|(_, known)| known.is_forgotten() == is_forgotten)
             .map(|(node, known)| (node, known.address.clone()))
             .collect();
         let is_called = |(node, address): &&(NodeId, String)| {

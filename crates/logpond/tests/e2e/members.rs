@@ -231,6 +231,11 @@ fn a_node_that_is_gone_is_forgotten_and_waited_for_no_more() {
             .status
             .success()
     });
+    let again = self::cluster(&nodes[0], &["forget", &name]);
+    assert!(
+        again.status.success(),
+        "asking again is no mistake: {again:?}"
+    );
     // All it had was handed on; and its copies are made up for at once.
     for node in nodes {
         counts(node, 3 * RECORDS);
