@@ -2,7 +2,8 @@
 //! `cargo run --release -p logpond-cluster --example scale [NODES] [DAYS] [SEGMENTS_AN_HOUR]`
 //!
 //! A third of the nodes take records in, in journal files of 30 seconds; all of them store, two
-//! copies of each segment, of runs of one ingester as affinity makes them.
+//! copies of each segment, of runs of one ingester as affinity makes them. Inventories come from
+//! memory here; that nodes are asked whether theirs has changed is not part of the times.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,8 +13,11 @@ use logpond_cluster::placement::{Key, Store};
 use logpond_cluster::question::{Collection, Question};
 use logpond_cluster::registry::Known;
 use logpond_cluster::repair::{Member, Presence, Repair, Settings};
-use logpond_cluster::{Fate, HeldSegment, Indexed, Inventory, NodeId, ProcessId, Registry};
-use logpond_record::{Id, Incarnation, TimeRange, Timestamp};
+use logpond_cluster::{
+    Cover, Fate, HeldJournal, HeldSegment, Indexed, Inventory, NodeId, ProcessId, Registry,
+    StoredUnion, Target,
+};
+use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
 
 const HOUR_NS: i64 = 3_600_000_000_000;
@@ -22,6 +26,9 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 const FILES_AN_HOUR: u64 = 120;
 
 const COPIES: usize = 2;
+
+/// How often a question is planned after each kind of change.
+const REPEATS: usize = 15;
 
 struct Shape {
     nodes: u128,
@@ -62,23 +69,29 @@ fn main() {
         bytes.iter().sum::<usize>() / bytes.len(),
         registry.to_bytes().len()
     );
-    let (indexed, took) = timed(|| {
+    let (mut indexed, took) = timed(|| {
         let each = inventories.into_iter();
         each.map(|inventory| Arc::new(Indexed::new(inventory)))
             .collect::<Vec<_>>()
     });
     println!("indexing all inventories: {took:?}");
-    let end = Timestamp(shape.days as i64 * 24 * HOUR_NS);
-    for (what, hours) in [
+    let ranges = [
         ("an hour", 1),
         ("a day", 24),
         ("all", shape.days as i64 * 24),
-    ] {
+    ];
+    let end = Timestamp(shape.days as i64 * 24 * HOUR_NS);
+    let ranges = ranges.map(|(what, hours)| {
         let from = Timestamp(end.0 - hours * HOUR_NS);
-        let range = TimeRange { from, to: end };
+        (what, TimeRange { from, to: end })
+    });
+    for (what, range) in ranges {
         plan(what, &indexed, &registry, range);
     }
     look(&indexed);
+    for (what, range) in ranges {
+        plan_again(what, &shape, &mut indexed, range);
+    }
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
@@ -183,6 +196,83 @@ fn plan(what: &str, indexed: &[Arc<Indexed>], registry: &Registry, range: TimeRa
          collected in {collecting:?}, planned in {planning:?}",
         tasks.len()
     );
+}
+
+/// What becomes of an inventory between two questions.
+type Change = fn(&mut Inventory);
+
+/// Questions as a server plans them that keeps the union of what is stored from one to the next.
+fn plan_again(what: &str, shape: &Shape, indexed: &mut [Arc<Indexed>], range: TimeRange) {
+    let mut union = StoredUnion::default();
+    let (_, first) = timed(|| plan_by(&mut union, indexed, range));
+    println!("by a kept union, about {what}: the first in {first:?}");
+    let all = indexed.len();
+    let ingesters = (shape.ingesters() as usize).min(all);
+    let changes: [(&str, usize, Change); 5] = [
+        ("no node has changed", 0, |_| ()),
+        ("journals of all ingesters have changed", ingesters, take_in),
+        ("1 node has stored more", 1.min(all), store_more),
+        ("10 nodes have stored more", 10.min(all), store_more),
+        ("all nodes have stored more", all, store_more),
+    ];
+    for (change, nodes, make) in changes {
+        let mut times: Vec<Duration> = (0..REPEATS)
+            .map(|_| {
+                for held in spread(indexed, nodes) {
+                    let mut inventory = held.inventory().clone();
+                    inventory.version += 1;
+                    make(&mut inventory);
+                    *held = Arc::new(Indexed::new(inventory));
+                }
+                timed(|| plan_by(&mut union, indexed, range)).1
+            })
+            .collect();
+        times.sort_unstable();
+        // The least is what it takes where nothing else runs.
+        let (least, median) = (times[0], times[REPEATS / 2]);
+        println!("  {change}: least {least:?}, median {median:?} of {REPEATS}");
+    }
+}
+
+/// So many of the nodes, as far from each other as can be.
+fn spread(indexed: &mut [Arc<Indexed>], nodes: usize) -> impl Iterator<Item = &mut Arc<Indexed>> {
+    let step = indexed.len() / nodes.max(1);
+    indexed.iter_mut().step_by(step.max(1)).take(nodes)
+}
+
+fn plan_by(union: &mut StoredUnion, indexed: &[Arc<Indexed>], range: TimeRange) -> Cover {
+    let stored = union.of(indexed);
+    let held: Vec<&Indexed> = indexed.iter().map(|indexed| &**indexed).collect();
+    let target = Target::over(&held, &stored);
+    Cover::plan_over(&held, &stored, &target.wanted, range, None)
+}
+
+/// The sources that a node takes in are named after it here.
+fn take_in(inventory: &mut Inventory) {
+    let source = SourceId {
+        incarnation: Incarnation(inventory.node.0),
+        sequence: inventory.version,
+    };
+    inventory.journal.push(HeldJournal {
+        source,
+        bytes: 1 << 20,
+        rows: 50_000,
+        received_min: Timestamp(0),
+        received_max: Timestamp(0),
+        is_open: true,
+    });
+}
+
+/// It merges its last segment with a run that it had not.
+fn store_more(inventory: &mut Inventory) {
+    let version = inventory.version;
+    if let Some(segment) = inventory.segments.last_mut() {
+        let incarnation = Incarnation(inventory.node.0);
+        let (from, to) = (version * 10, version * 10 + 4);
+        segment
+            .sources
+            .insert_interval(incarnation, Interval { from, to });
+    }
 }
 
 fn look(indexed: &[Arc<Indexed>]) {

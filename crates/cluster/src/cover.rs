@@ -52,6 +52,18 @@ impl Cover {
         range: TimeRange,
         local: Option<NodeId>,
     ) -> Cover {
+        let stored = SourceSet::union_of(held.iter().map(|indexed| indexed.stored()));
+        Cover::plan_over(held, &stored, wanted, range, local)
+    }
+
+    /// The same, when it is known what all of them have in segments ([`crate::StoredUnion`]).
+    pub fn plan_over(
+        held: &[&Indexed],
+        stored: &SourceSet,
+        wanted: &SourceSet,
+        range: TimeRange,
+        local: Option<NodeId>,
+    ) -> Cover {
         let mut planning = Planning {
             cover: Cover::default(),
             open: wanted.clone(),
@@ -61,9 +73,6 @@ impl Cover {
         for candidate in candidates(held, range) {
             planning.take_segment(&candidate);
         }
-        let mut stored = SourceSet::new();
-        held.iter()
-            .for_each(|indexed| stored.union_with(indexed.stored()));
         for indexed in held {
             let inventory = indexed.inventory();
             for file in &inventory.journal {
@@ -72,7 +81,7 @@ impl Cover {
                 }
             }
         }
-        planning.cover.pruned = planning.open.common(&stored);
+        planning.cover.pruned = planning.open.common(stored);
         planning.cover
     }
 
@@ -141,7 +150,7 @@ impl Planning {
             return;
         };
         *self.bytes.entry(node).or_default() += candidate.segment.bytes;
-        self.open = self.open.without(&fresh);
+        self.open.subtract(&fresh);
         let share = self.cover.shares.entry(node).or_default();
         share.segments.push(SegmentShare {
             id: candidate.segment.id,
@@ -154,7 +163,7 @@ impl Planning {
         if !self.open.contains(source) {
             return;
         }
-        self.open = self.open.without(&SourceSet::from_iter([source]));
+        self.open.subtract(&SourceSet::from_iter([source]));
         let share = self.cover.shares.entry(node).or_default();
         share.journal.insert(source);
         share.sources.insert(source);

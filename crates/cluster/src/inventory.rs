@@ -3,9 +3,11 @@
 //! An inventory is made from the files that are there (CLUSTER R12); nothing else is remembered
 //! that could disagree with them.
 
+use std::sync::Arc;
+
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy};
-use logpond_segment::sources::SourceSet;
+use logpond_segment::sources::{Interval, SourceSet};
 
 use crate::wire::{DecodeError, Decoder, Encoder};
 use crate::{NodeId, ProcessId, Registry};
@@ -109,11 +111,7 @@ impl Inventory {
 
     /// The sources in its segments.
     pub fn stored(&self) -> SourceSet {
-        let mut all = SourceSet::new();
-        for segment in &self.segments {
-            all.union_with(&segment.sources);
-        }
-        all
+        SourceSet::union_of(self.segments.iter().map(|segment| &segment.sources))
     }
 
     /// The inventory as a message.
@@ -179,6 +177,9 @@ impl Inventory {
 pub struct Indexed {
     inventory: Inventory,
     stored: SourceSet,
+    /// The same in one piece of memory: a coordinator compares and merges those of all nodes.
+    runs: Arc<[(Incarnation, Interval)]>,
+    registry_digest: u128,
     /// Event times of the segments, apart from them: a plan looks at all of these.
     times: Vec<(Timestamp, Timestamp)>,
 }
@@ -187,8 +188,11 @@ impl Indexed {
     /// Indexes an inventory.
     pub fn new(inventory: Inventory) -> Indexed {
         let times = inventory.segments.iter();
+        let stored = inventory.stored();
         Indexed {
-            stored: inventory.stored(),
+            runs: stored.intervals().collect(),
+            stored,
+            registry_digest: inventory.registry.digest(),
             times: times.map(|s| (s.time_min, s.time_max)).collect(),
             inventory,
         }
@@ -202,6 +206,16 @@ impl Indexed {
     /// The sources in its segments.
     pub fn stored(&self) -> &SourceSet {
         &self.stored
+    }
+
+    /// The intervals of [`Indexed::stored`], in order.
+    pub(crate) fn runs(&self) -> &Arc<[(Incarnation, Interval)]> {
+        &self.runs
+    }
+
+    /// See [`Registry::digest`].
+    pub fn registry_digest(&self) -> u128 {
+        self.registry_digest
     }
 
     /// The segments that have rows in a range, as far as their bounds say.

@@ -32,6 +32,8 @@ pub const ROUNDS_MAX: u32 = 3;
 pub struct Collection {
     /// Everything that was heard of nodes and incarnations.
     registry: Registry,
+    /// Digests of the registries in that: nearly all nodes have heard the same.
+    digests: BTreeSet<u128>,
     nodes: BTreeMap<NodeId, Heard>,
 }
 
@@ -51,6 +53,7 @@ impl Collection {
         let others = others.into_iter().map(|node| (node, Heard::Nothing));
         let mut collection = Collection {
             registry,
+            digests: BTreeSet::new(),
             nodes: others.collect(),
         };
         collection.add_known();
@@ -75,21 +78,26 @@ impl Collection {
 
     /// Takes an inventory that was made, or found to be unchanged, after the question had begun.
     pub fn answered(&mut self, indexed: Arc<Indexed>) {
-        self.registry.merge(&indexed.inventory().registry);
+        self.learn(&indexed);
         let node = indexed.inventory().node;
         self.nodes.insert(node, Heard::Inventory(indexed));
-        self.add_known();
     }
 
     /// Notes that a node does not answer; `last` is what it said at an earlier time.
     pub fn silent(&mut self, node: NodeId, last: Option<Arc<Indexed>>) {
         if let Some(last) = &last {
-            self.registry.merge(&last.inventory().registry);
+            self.learn(last);
         }
         if !matches!(self.nodes.get(&node), Some(Heard::Inventory(_))) {
             self.nodes.insert(node, Heard::Silence(last));
         }
-        self.add_known();
+    }
+
+    fn learn(&mut self, indexed: &Indexed) {
+        if self.digests.insert(indexed.registry_digest()) {
+            self.registry.merge(&indexed.inventory().registry);
+            self.add_known();
+        }
     }
 
     /// What is known in the end; who was not heard is silent.

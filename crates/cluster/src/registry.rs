@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::NodeId;
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -190,6 +191,11 @@ impl Registry {
         nodes.fold(news, |news, (name, known)| {
             self.note_node(*name, known.clone()) | news
         })
+    }
+
+    /// Hash of all that is in it: registries that know the same have equal ones.
+    pub fn digest(&self) -> u128 {
+        xxh3_128(&self.to_bytes())
     }
 
     /// Appends the registry to a message.

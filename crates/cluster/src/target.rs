@@ -4,7 +4,7 @@
 //! was counted exactly once, as far as the nodes that answered can know; and they know all if at
 //! most as many nodes were silent as may hide a birth between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use logpond_record::{Incarnation, SourceId, Timestamp};
@@ -14,7 +14,7 @@ use crate::registry::Known;
 use crate::{Fate, Indexed, NodeId, Registry};
 
 /// What exists, as far as the nodes know that answered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Sources that exist and count.
     pub wanted: SourceSet,
@@ -83,22 +83,27 @@ impl fmt::Display for Gap {
 impl Target {
     /// What the nodes that answered know of.
     pub fn new(answered: &[&Indexed]) -> Target {
-        let mut target = Target::default();
-        let mut held = SourceSet::new();
+        let stored = SourceSet::union_of(answered.iter().map(|indexed| indexed.stored()));
+        Target::over(answered, &stored)
+    }
+
+    /// The same, when it is known what all of them have in segments ([`crate::StoredUnion`]).
+    pub fn over(answered: &[&Indexed], stored: &SourceSet) -> Target {
+        let mut target = Target {
+            registry: merged(answered),
+            ..Target::default()
+        };
+        let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
         let mut living = BTreeMap::new();
+        let mut note = |source: SourceId| {
+            let end = ends.entry(source.incarnation).or_default();
+            *end = (*end).max(source.sequence.saturating_add(1));
+        };
+        stored.last_of_each().for_each(&mut note);
         for indexed in answered {
             let inventory = indexed.inventory();
-            target.registry.merge(&inventory.registry);
-            held.union_with(indexed.stored());
-            inventory
-                .journal
-                .iter()
-                .for_each(|file| held.insert(file.source));
+            inventory.journal.iter().for_each(|file| note(file.source));
             living.extend(inventory.living.map(|l| (l.incarnation, l.end)));
-        }
-        let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
-        for (incarnation, interval) in held.intervals() {
-            ends.insert(incarnation, interval.to.saturating_add(1));
         }
         let born = target
             .registry
@@ -153,6 +158,18 @@ impl Target {
             false => self.tails.push(tail),
         }
     }
+}
+
+/// What all of these have heard. Nearly always nearly all have heard the same.
+fn merged(answered: &[&Indexed]) -> Registry {
+    let mut merged = Registry::default();
+    let mut digests = BTreeSet::new();
+    for indexed in answered {
+        if digests.insert(indexed.registry_digest()) {
+            merged.merge(&indexed.inventory().registry);
+        }
+    }
+    merged
 }
 
 /// What an answer may claim.

@@ -29,6 +29,25 @@ impl SourceSet {
         SourceSet::default()
     }
 
+    /// The sources that are in any of these sets: in about linear time where the sets are few and
+    /// large, since each is in order already.
+    pub fn union_of<'a>(sets: impl IntoIterator<Item = &'a SourceSet>) -> SourceSet {
+        let mut all: Vec<(Incarnation, Interval)> = Vec::new();
+        sets.into_iter().for_each(|set| all.extend(set.intervals()));
+        // A stable sort takes what is in order as it is and only merges it.
+        all.sort();
+        let mut incarnations: Vec<(Incarnation, Vec<Interval>)> = Vec::new();
+        for (incarnation, interval) in all {
+            match incarnations.last_mut() {
+                Some((last, list)) if *last == incarnation => append(list, interval),
+                _ => incarnations.push((incarnation, vec![interval])),
+            }
+        }
+        SourceSet {
+            incarnations: incarnations.into_iter().collect(),
+        }
+    }
+
     /// Adds one source.
     pub fn insert(&mut self, source: SourceId) {
         let interval = Interval {
@@ -57,6 +76,19 @@ impl SourceSet {
     pub fn union_with(&mut self, other: &SourceSet) {
         for (incarnation, interval) in other.intervals() {
             self.insert_interval(incarnation, interval);
+        }
+    }
+
+    /// Takes away all sources of another set: in time that grows with the other one.
+    pub fn subtract(&mut self, other: &SourceSet) {
+        for (incarnation, hole) in other.intervals() {
+            let Some(own) = self.incarnations.get_mut(&incarnation) else {
+                continue;
+            };
+            cut(own, hole);
+            if own.is_empty() {
+                self.incarnations.remove(&incarnation);
+            }
         }
     }
 
@@ -122,6 +154,17 @@ impl SourceSet {
         common
     }
 
+    /// The last source of each incarnation.
+    pub fn last_of_each(&self) -> impl Iterator<Item = SourceId> {
+        let each = self.incarnations.iter();
+        each.filter_map(|(incarnation, list)| {
+            list.last().map(|interval| SourceId {
+                incarnation: *incarnation,
+                sequence: interval.to,
+            })
+        })
+    }
+
     /// Number of sources, at most [`u64::MAX`].
     pub fn len(&self) -> u64 {
         let lengths = self
@@ -163,6 +206,35 @@ impl SourceSet {
         own.get(at)
             .is_some_and(|i| i.from <= interval.from && interval.to <= i.to)
     }
+}
+
+/// Adds an interval to those of an incarnation of which none begins after it.
+fn append(list: &mut Vec<Interval>, interval: Interval) {
+    match list.last_mut() {
+        Some(last) if interval.from <= last.to.saturating_add(1) => {
+            last.to = last.to.max(interval.to);
+        }
+        _ => list.push(interval),
+    }
+}
+
+/// Takes an interval off those of an incarnation.
+fn cut(list: &mut Vec<Interval>, hole: Interval) {
+    let start = list.partition_point(|i| i.to < hole.from);
+    let end = list.partition_point(|i| i.from <= hole.to).max(start);
+    let touched = &list[start..end];
+    let (Some(first), Some(last)) = (touched.first(), touched.last()) else {
+        return;
+    };
+    let before = (first.from < hole.from).then(|| Interval {
+        from: first.from,
+        to: hole.from - 1,
+    });
+    let after = (last.to > hole.to).then(|| Interval {
+        from: hole.to + 1,
+        to: last.to,
+    });
+    list.splice(start..end, before.into_iter().chain(after));
 }
 
 impl FromIterator<SourceId> for SourceSet {
@@ -248,7 +320,17 @@ mod tests {
             let mut union = set_a.clone();
             union.union_with(&set_b);
             prop_assert!(union.iter().eq(model_a.union(&model_b).copied()));
+            prop_assert_eq!(&SourceSet::union_of([&set_a, &set_b]), &union);
+            let lasts: Vec<SourceId> = set_a.last_of_each().collect();
+            let is_last = |source: &SourceId| {
+                let mut own = model_a.iter().filter(|s| s.incarnation == source.incarnation);
+                own.next_back() == Some(source)
+            };
+            prop_assert!(model_a.iter().filter(|s| is_last(s)).eq(&lasts));
             let rest = set_a.without(&set_b);
+            let mut left = set_a.clone();
+            left.subtract(&set_b);
+            prop_assert_eq!(&left, &rest);
             prop_assert!(rest.iter().eq(model_a.difference(&model_b).copied()));
             let common = set_a.common(&set_b);
             prop_assert!(common.iter().eq(model_a.intersection(&model_b).copied()));

@@ -137,7 +137,8 @@ impl<'a> Gathered<'a> {
         let unmet = nodes.unmet();
         let (answered, silent) = look_around(nodes);
         let held: Vec<&Indexed> = answered.values().map(|indexed| &**indexed).collect();
-        let mut target = Target::new(&held);
+        let stored = cluster.stored(answered.values());
+        let mut target = Target::over(&held, &stored);
         let (repeated, unsaid) = repeated(nodes, &held);
         target.wanted = target.wanted.without(&repeated);
         Gathered {
@@ -162,8 +163,11 @@ impl<'a> Gathered<'a> {
             let node = indexed.inventory().node;
             !state.failed.contains(&node)
         });
-        let held: Vec<&Indexed> = able.map(|indexed| &**indexed).collect();
-        Cover::plan(&held, wanted, range, Some(self.cluster.nodes.own()))
+        let able: Vec<&Arc<Indexed>> = able.collect();
+        let stored = self.cluster.stored(able.iter().copied());
+        let held: Vec<&Indexed> = able.into_iter().map(|indexed| &**indexed).collect();
+        let own = Some(self.cluster.nodes.own());
+        Cover::plan_over(&held, &stored, wanted, range, own)
     }
 
     /// Whether it is known before anything was read that the answer will not be complete.

@@ -24,9 +24,11 @@ mod nodes;
 mod reads;
 mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use logpond_cluster::{Indexed, StoredUnion};
 use logpond_record::{TimeRange, Timestamp};
+use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
 use super::pond::Pond;
@@ -41,6 +43,8 @@ pub use nodes::{Nodes, Unreachable};
 pub struct Cluster {
     pond: Arc<Pond>,
     nodes: Arc<dyn Nodes>,
+    /// What the nodes of the last answer have in segments; few of them change from one to the next.
+    stored: Arc<Mutex<StoredUnion>>,
     shutdown: Shutdown,
 }
 
@@ -50,8 +54,21 @@ impl Cluster {
         Cluster {
             pond,
             nodes,
+            stored: Arc::default(),
             shutdown,
         }
+    }
+
+    /// What these nodes have in segments, all together.
+    fn stored<'a>(&self, held: impl IntoIterator<Item = &'a Arc<Indexed>>) -> Arc<SourceSet> {
+        let mut stored = self.stored.lock().unwrap_or_else(|poisoned| {
+            // A change that a panic has cut short is half done.
+            self.stored.clear_poison();
+            let mut stored = poisoned.into_inner();
+            *stored = StoredUnion::default();
+            stored
+        });
+        stored.of(held)
     }
 
     fn finish(&self, gathered: &Gathered<'_>, mut trailer: Trailer) -> Trailer {
