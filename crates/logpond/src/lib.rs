@@ -35,3 +35,4 @@ pub mod disk;
 pub mod clock;
 pub mod hostname;
 pub mod shutdown;
+pub mod side_by_side;

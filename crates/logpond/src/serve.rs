@@ -381,9 +381,6 @@ fn expose_recovery(metrics: &Metrics, recovered: &Recovered) {
         ),
     ];
     metrics.register(Box::new(move |out| {
-        for (name, help, value) in table {
-            out.family(name, "gauge", help);
-            out.sample(name, &[], value);
-        }
+        out.gauges(table);
     }));
 }

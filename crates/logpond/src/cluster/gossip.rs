@@ -99,6 +99,12 @@ impl Gossip {
         seen.get(&node).cloned()
     }
 
+    /// Whether a node is thought to be alive.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(&node).is_some_and(|seen| seen.is_live)
+    }
+
     /// Says from now on that this node's registry has this digest.
     pub fn say_registry(&self, digest: u64) {
         self.own().registry = digest;

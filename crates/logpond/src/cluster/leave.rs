@@ -112,14 +112,6 @@ impl Member {
         !own.any(|(_, fate)| fate.node == self.identity.node && fate.sealed.is_none())
     }
 
-    /// Seals all incarnations of this node; nothing may be written to any of them any more.
-    ///
-    /// # Errors
-    /// When the registry cannot be written.
-    pub fn seal(&self) -> io::Result<()> {
-        self.seal_lives()
-    }
-
     /// Has as many others as must note what this node knows: that its incarnations are sealed.
     ///
     /// # Errors
@@ -158,7 +150,7 @@ impl Member {
             return Err(ForgetError::Unknown);
         }
         let answers = || Nodes::inventory(self, node).is_ok();
-        if self.gossip.of(node).is_some_and(|seen| seen.is_live) && answers() {
+        if self.gossip.is_live(node) && answers() {
             return Err(ForgetError::Live);
         }
         self.note_forgotten(node, &self.ends())

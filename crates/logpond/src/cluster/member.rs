@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use logpond_cluster::births::silent_max;
 use logpond_cluster::give_up::{Held as Answer, WhoHolds};
@@ -36,9 +36,6 @@ use crate::telemetry::warn;
 
 /// How often a member looks whether others have news.
 const ROUND: Duration = Duration::from_millis(500);
-
-/// How long the stop may wait for a member that waits for its next round.
-const STOP_CHECK: Duration = Duration::from_millis(25);
 
 /// Threads that send membership messages: one that waits for a dead node does not hold up all.
 const GOSSIP_THREADS: usize = 2;
@@ -137,7 +134,10 @@ impl Member {
 
     /// Seals the incarnations of this node, none of which may be written to any more: those that its
     /// registry says, and those in its files that nobody else is known for.
-    pub(super) fn seal_lives(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the registry cannot be written.
+    pub fn seal_lives(&self) -> io::Result<()> {
         let held = self.held.inventory(Arc::default());
         let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
         for (incarnation, interval) in held.inventory().sources().intervals() {
@@ -255,10 +255,7 @@ impl Member {
                 }
                 member.meet(turn);
                 member.look_around();
-                let end = Instant::now() + ROUND;
-                while !stop.is_stopping() && Instant::now() < end {
-                    thread::sleep(STOP_CHECK);
-                }
+                stop.wait_at_most(ROUND);
             }
         })?);
         Ok(threads)
@@ -440,8 +437,8 @@ impl Member {
     pub(super) fn publish(&self, heard: &Registry, wanted: usize) -> Result<(), String> {
         let mut told = 0;
         let mut last = "none of --join has answered".to_owned();
-        let is_live = |node: &NodeId| self.gossip.of(*node).is_some_and(|seen| seen.is_live);
-        let (live, others): (Vec<_>, Vec<_>) = self.others().into_iter().partition(is_live);
+        let others = self.others().into_iter();
+        let (live, others): (Vec<_>, Vec<_>) = others.partition(|node| self.gossip.is_live(*node));
         for node in live.into_iter().chain(others) {
             if told == wanted {
                 break;
@@ -462,8 +459,8 @@ impl Member {
 
     /// Other nodes that are thought to be alive.
     pub fn live_others(&self) -> Vec<NodeId> {
-        let is_live = |node: &NodeId| self.gossip.of(*node).is_some_and(|seen| seen.is_live);
-        self.others().into_iter().filter(is_live).collect()
+        let others = self.others().into_iter();
+        others.filter(|node| self.gossip.is_live(*node)).collect()
     }
 
     /// Other nodes that may be given copies, as they say themselves.

@@ -1,9 +1,7 @@
 //! The store's half: claims become segments here and copies elsewhere.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use logpond_cluster::NodeId;
@@ -18,6 +16,7 @@ use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
 use super::pace::Served;
 use super::{Handoff, new_attempt};
+use crate::side_by_side::side_by_side;
 use crate::store::LiveSegment;
 use crate::telemetry::warn;
 use crate::terminal::with_causes;
@@ -102,7 +101,9 @@ impl Handoff {
     /// Asks stores side by side.
     fn ask(&self, work: &mut Consume, nodes: &[NodeId], question: &WhoHolds) {
         let member = &self.parts.member;
-        let answers = side_by_side(nodes, |node| member.who_holds(node, question));
+        let answers = side_by_side(nodes.iter().copied(), |node| {
+            member.who_holds(node, question)
+        });
         for (node, answer) in answers {
             match answer {
                 Some(Ok(held)) => work.answered(&held),
@@ -226,7 +227,7 @@ impl Handoff {
 
     /// Sends copies side by side.
     fn send(&self, work: &mut Consume, segment: Id, to: &[NodeId]) {
-        let answers = side_by_side(to, |node| self.send_copy(segment, node));
+        let answers = side_by_side(to.iter().copied(), |node| self.send_copy(segment, node));
         for (node, answer) in answers {
             match answer {
                 Some(Ok(())) => {
@@ -248,22 +249,4 @@ fn download_path(file: &Offered) -> String {
         "{DIRECTORY}/{}-{:016}{SUFFIX_CLOSED}",
         source.incarnation, source.sequence
     )
-}
-
-/// Calls several nodes at once. An answer is missing if its thread panicked.
-pub(super) fn side_by_side<T: Send>(
-    nodes: &[NodeId],
-    call: impl Fn(NodeId) -> T + Sync,
-) -> BTreeMap<NodeId, Option<T>> {
-    thread::scope(|scope| {
-        let call = &call;
-        let calls: Vec<_> = nodes
-            .iter()
-            .map(|node| (*node, scope.spawn(move || call(*node))))
-            .collect();
-        calls
-            .into_iter()
-            .map(|(node, thread)| (node, thread.join().ok()))
-            .collect()
-    })
 }

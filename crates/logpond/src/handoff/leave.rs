@@ -38,7 +38,7 @@ impl Handoff {
                     if !tools.closer.end_incarnation() {
                         return Err("its journal file cannot be closed".to_owned());
                     }
-                    let sealed = member.seal();
+                    let sealed = member.seal_lives();
                     sealed.map_err(|error| format!("the registry cannot be written: {error}"))?;
                 }
                 Step::Publish => {

@@ -36,58 +36,55 @@ impl Counters {
             (
                 "logpond_handoff_consumed_files_total",
                 "Journal files that this node has made segments of, its own and others'.",
-                &self.consumed_files,
+                self.consumed_files.get(),
             ),
             (
                 "logpond_handoff_consumed_rows_total",
                 "Rows in them.",
-                &self.consumed_rows,
+                self.consumed_rows.get(),
             ),
             (
                 "logpond_handoff_copies_sent_total",
                 "Copies of segments that other nodes have synced.",
-                &self.copies_sent,
+                self.copies_sent.get(),
             ),
             (
                 "logpond_handoff_copies_received_total",
                 "Copies of segments that this node has synced for others.",
-                &self.copies_received,
+                self.copies_received.get(),
             ),
             (
                 "logpond_repair_copies_total",
                 "Copies of segments sent since there were too few.",
-                &self.repairs,
+                self.repairs.get(),
             ),
             (
                 "logpond_repair_given_up_total",
                 "Segments given up since enough other nodes have what is in them.",
-                &self.given_up,
+                self.given_up.get(),
             ),
             (
                 "logpond_repair_damaged_total",
                 "Damaged segments given up since other nodes have what was in them.",
-                &self.damaged,
+                self.damaged.get(),
             ),
             (
                 "logpond_handoff_released_total",
                 "Journal files removed since enough nodes hold their rows.",
-                &self.released,
+                self.released.get(),
             ),
             (
                 "logpond_handoff_failures_total",
                 "Steps of the hand-off that failed and are tried again.",
-                &self.failures,
+                self.failures.get(),
             ),
             (
                 "logpond_handoff_conflicts_total",
                 "Sources of which two nodes hold different rows.",
-                &self.conflicts,
+                self.conflicts.get(),
             ),
         ];
-        for (name, help, counter) in table {
-            out.family(name, "counter", help);
-            out.sample(name, &[], counter.get());
-        }
+        out.counters(table);
     }
 }
 
@@ -129,9 +126,6 @@ impl Handoff {
                 i64::try_from(state.copies.superfluous).unwrap_or(i64::MAX),
             ),
         ];
-        for (name, help, value) in gauges {
-            out.family(name, "gauge", help);
-            out.sample(name, &[], value);
-        }
+        out.gauges(gauges);
     }
 }

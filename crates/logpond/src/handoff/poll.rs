@@ -83,7 +83,7 @@ impl Handoff {
                     }
                 }
             }
-            thread::sleep(ROUND);
+            stop.wait_at_most(ROUND);
         }
     }
 
@@ -105,7 +105,7 @@ impl Handoff {
                         handoff.offering.wait(node, AGAIN);
                     }
                     Ok(false) => {}
-                    Err(_) => thread::sleep(AGAIN),
+                    Err(_) => stop.wait_at_most(AGAIN),
                 }
             }
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);

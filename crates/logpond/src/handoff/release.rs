@@ -4,9 +4,9 @@ use logpond_cluster::NodeId;
 use logpond_cluster::give_up::{CONTENTS_MAX, Content, Copies, GiveUp, Peer};
 use logpond_segment::sources::SourceSet;
 
-use super::consume::side_by_side;
 use super::{Handoff, new_attempt};
 use crate::query::Nodes;
+use crate::side_by_side::side_by_side;
 use crate::telemetry::warn;
 
 impl Handoff {
@@ -64,7 +64,7 @@ impl Handoff {
             if to_ask.is_empty() {
                 break;
             }
-            let answers = side_by_side(&to_ask, |node| match node == self.own() {
+            let answers = side_by_side(to_ask, |node| match node == self.own() {
                 true => Some(self.holds(&question)),
                 false => self.parts.member.who_holds(node, &question).ok(),
             });

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use logpond_cluster::drain::Progress;
@@ -15,9 +14,9 @@ use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
 use logpond_segment::sources::SourceSet;
 
-use super::consume::side_by_side;
 use super::{Handoff, new_attempt};
 use crate::query::Nodes;
+use crate::side_by_side::side_by_side;
 use crate::store::{LiveSegment, Store};
 use crate::telemetry::warn;
 
@@ -119,7 +118,7 @@ impl Handoff {
     fn look_at_nodes(&self, state: &mut Repairing) -> Vec<Known> {
         let member = &self.parts.member;
         let others = member.others();
-        let answers = side_by_side(&others, |node| member.stored_of(node));
+        let answers = side_by_side(others, |node| member.stored_of(node));
         let now_ms = self.now_ms();
         let own = match member.is_leaving() {
             true => Presence::Draining,
@@ -165,18 +164,9 @@ impl Handoff {
             Job::Copy { segment, to } => Some((*segment, *to)),
             Job::GiveUp(_) => None,
         });
-        let sent: Vec<_> = thread::scope(|scope| {
-            let each = copies.map(|(segment, to)| {
-                let sending = scope.spawn(move || self.send_copy(segment, to));
-                (segment, to, sending)
-            });
-            let sending: Vec<_> = each.collect();
-            let ended = sending.into_iter();
-            let ended = ended.map(|(segment, to, thread)| (segment, to, thread.join().ok()));
-            ended.collect()
-        });
+        let sent = side_by_side(copies, |(segment, to)| self.send_copy(segment, to));
         let mut is_done = false;
-        for (segment, to, outcome) in sent {
+        for ((segment, to), outcome) in sent {
             let is_stored = matches!(outcome, Some(Ok(())));
             match outcome {
                 Some(Ok(())) => self.counters.repairs.add(1),

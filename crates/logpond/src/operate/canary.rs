@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use logpond_cluster::NodeId;
 use logpond_record::{Batch, EntryKind};
 
-use crate::cluster::{Member, PeerError};
+use crate::cluster::Member;
 use crate::ingest::Ingest;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Counter, Histogram, Metrics};
@@ -20,8 +19,8 @@ pub const APP: &str = "logpond-canary";
 /// A record that is not found after this will not be found.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long the stop may wait for the next record to be due.
-const STOP_CHECK: Duration = Duration::from_millis(25);
+/// A node that refuses to be asked is asked again after this.
+const AGAIN: Duration = Duration::from_millis(25);
 
 /// From microseconds to half a minute, in nanoseconds.
 const POWERS: (u32, u32) = (14, 35);
@@ -83,19 +82,17 @@ impl Canary {
                 &canary.found,
                 1e-9,
             );
-            let name = "logpond_canary_failures_total";
-            let help = "Canary records that were not taken, or not found in ten seconds.";
-            out.family(name, "counter", help);
-            out.sample(name, &[], canary.failures.get());
+            out.counters([(
+                "logpond_canary_failures_total",
+                "Canary records that were not taken, or not found in ten seconds.",
+                canary.failures.get(),
+            )]);
         }));
     }
 
     /// Waits until the next record is due; false at the stop.
     fn wait(&self, stop: &Shutdown) -> bool {
-        let due = Instant::now() + self.parts.every;
-        while !stop.is_stopping() && Instant::now() < due {
-            thread::sleep(STOP_CHECK.min(self.parts.every));
-        }
+        stop.wait_at_most(self.parts.every);
         !stop.is_stopping()
     }
 
@@ -117,20 +114,16 @@ impl Canary {
         let turn = usize::try_from(number).unwrap_or(0) % others.len().max(1);
         let asked = others.get(turn).copied().unwrap_or(own.node);
         while !stop.is_stopping() && since.elapsed() < FOUND_WITHIN {
-            if let Ok(true) = self.is_found(asked, &text) {
-                self.found.observe_duration(since.elapsed());
-                return self.parts.member.note_canary(since.elapsed());
+            match self.parts.member.find_canary(asked, &text) {
+                Ok(true) => {
+                    self.found.observe_duration(since.elapsed());
+                    return self.parts.member.note_canary(since.elapsed());
+                }
+                Ok(false) => {}
+                // A node that is just ending refuses at once.
+                Err(_) => stop.wait_at_most(AGAIN),
             }
         }
         self.failures.add(u64::from(!stop.is_stopping()));
-    }
-
-    fn is_found(&self, node: NodeId, text: &str) -> Result<bool, PeerError> {
-        let found = self.parts.member.find_canary(node, text);
-        if found.is_err() {
-            // A node that is just ending refuses at once.
-            thread::sleep(STOP_CHECK);
-        }
-        found
     }
 }

@@ -17,7 +17,6 @@ use logpond_cluster::NodeId;
 
 use crate::cluster::{ForgetError, Member};
 use crate::handoff::Handoff;
-use crate::query::Nodes;
 pub use status::{ClusterStatus, NodeReport, State};
 
 /// Speaks for a cluster to its operators.
@@ -133,10 +132,5 @@ impl Operator {
             [] => Err(OperateError::NoSuchNode(names(&mut nodes.iter()))),
             _ => Err(OperateError::Ambiguous(names(&mut found.into_iter()))),
         }
-    }
-
-    /// What people call this node.
-    pub fn name(&self) -> String {
-        self.member.name(self.member.identity().node)
     }
 }

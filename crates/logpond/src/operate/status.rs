@@ -1,6 +1,5 @@
 //! How the nodes of a cluster are doing.
 
-use std::thread;
 use std::time::Instant;
 
 use logpond_cluster::{NodeId, Registry};
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operator;
 use crate::cluster::{NodeStatus, Seen};
+use crate::side_by_side::side_by_side;
 
 /// Whether a node is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,22 +103,17 @@ impl Operator {
     }
 
     fn reports(&self, registry: &Registry) -> Vec<NodeReport> {
-        thread::scope(|scope| {
-            let asked: Vec<_> = registry
-                .nodes()
-                .map(|(node, known)| {
-                    let asking =
-                        (!known.is_forgotten()).then(|| scope.spawn(move || self.ask(node)));
-                    (node, known, asking)
-                })
-                .collect();
-            let reports = asked.into_iter().map(|(node, known, asking)| {
-                let answer = asking.map(|thread| thread.join().ok().flatten());
-                let seen = self.member.gossip().of(node);
-                report(node, &known.address, seen, answer)
-            });
-            reports.collect()
-        })
+        let (forgotten, there): (Vec<_>, Vec<_>) = registry
+            .nodes()
+            .partition(|(_, known)| known.is_forgotten());
+        let asked = side_by_side(there, |(node, _)| self.ask(node)).into_iter();
+        let asked = asked.map(|(node, answer)| (node, Some(answer.flatten())));
+        let unasked = forgotten.into_iter().map(|node| (node, None));
+        let reports = asked.chain(unasked).map(|((node, known), answer)| {
+            let seen = self.member.gossip().of(node);
+            report(node, &known.address, seen, answer)
+        });
+        reports.collect()
     }
 
     /// What a node says, and how long that took.

@@ -277,14 +277,12 @@ async fn measure_delay(metrics: Arc<Metrics>, mut shutdown: Shutdown) {
 
 fn expose_drops(metrics: &Metrics, address: SocketAddr) {
     metrics.register(Box::new(move |out| {
-        let name = "logpond_syslog_udp_kernel_drops_total";
         if let Some(drops) = kernel_drops(address) {
-            out.family(
-                name,
-                "counter",
+            out.counters([(
+                "logpond_syslog_udp_kernel_drops_total",
                 "Datagrams the kernel dropped before they were read.",
-            );
-            out.sample(name, &[], drops);
+                drops,
+            )]);
         }
     }));
 }

@@ -19,6 +19,7 @@ use super::live::{LiveSegment, LiveSet, holds};
 use super::{Parts, Policy};
 use crate::clock;
 use crate::telemetry::{Counter, Exposition, Metrics, warn};
+use crate::terminal::with_causes;
 
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted. What is
 /// waiting together is rewritten less often by merges.
@@ -110,10 +111,7 @@ impl Counters {
                     live.put_aside().list(&*disk).len() as u64,
                 ),
             ];
-            for (name, help, value) in table {
-                out.family(name, "gauge", help);
-                out.sample(name, &[], value);
-            }
+            out.gauges(table);
         }));
     }
 
@@ -122,43 +120,40 @@ impl Counters {
             (
                 "logpond_store_consumed_files_total",
                 "Journal files put into segments.",
-                &self.consumed_files,
+                self.consumed_files.get(),
             ),
             (
                 "logpond_store_consumed_rows_total",
                 "Rows put into segments.",
-                &self.consumed_rows,
+                self.consumed_rows.get(),
             ),
             (
                 "logpond_store_merges_total",
                 "Merges and rewrites of segments.",
-                &self.merges,
+                self.merges.get(),
             ),
             (
                 "logpond_store_retired_total",
                 "Segments retired because others hold their rows.",
-                &self.retired,
+                self.retired.get(),
             ),
             (
                 "logpond_store_expired_total",
                 "Files retired for age, size or free space.",
-                &self.expired,
+                self.expired.get(),
             ),
             (
                 "logpond_store_damages_total",
                 "Damaged parts of journal files; their rows are lost.",
-                &self.damages,
+                self.damages.get(),
             ),
             (
                 "logpond_store_failures_total",
                 "Steps of the store that failed.",
-                &self.failures,
+                self.failures.get(),
             ),
         ];
-        for (name, help, counter) in table {
-            out.family(name, "counter", help);
-            out.sample(name, &[], counter.get());
-        }
+        out.counters(table);
     }
 }
 
@@ -681,13 +676,7 @@ fn batch_runs(segments: &[Arc<LiveSegment>]) -> usize {
     manifests.map(|m| m.batches.runs().count()).sum()
 }
 
-/// An error with all its causes in one line.
+/// What failed, with all causes in one line.
 fn describe(what: &str, error: &dyn std::error::Error) -> String {
-    let mut text = format!("{what}: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
+    format!("{what}: {}", with_causes(error))
 }

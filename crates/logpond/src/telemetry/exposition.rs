@@ -4,6 +4,9 @@ use std::fmt::{Display, Write};
 
 use super::instrument::Histogram;
 
+/// A family with one sample: its name, what it says, and the value.
+type Row<V> = (&'static str, &'static str, V);
+
 /// A text that grows by families of samples.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
@@ -23,6 +26,23 @@ impl Exposition {
         }
         self.0.push_str(if labels.is_empty() { " " } else { "} " });
         let _ = writeln!(self.0, "{value}");
+    }
+
+    /// Whole families of one counter each: name, help and value.
+    pub fn counters<V: Display>(&mut self, table: impl IntoIterator<Item = Row<V>>) {
+        self.families("counter", table);
+    }
+
+    /// Whole families of one gauge each: name, help and value.
+    pub fn gauges<V: Display>(&mut self, table: impl IntoIterator<Item = Row<V>>) {
+        self.families("gauge", table);
+    }
+
+    fn families<V: Display>(&mut self, kind: &str, table: impl IntoIterator<Item = Row<V>>) {
+        for (name, help, value) in table {
+            self.family(name, kind, help);
+            self.sample(name, &[], value);
+        }
     }
 
     /// A whole family of one histogram; `unit` is what one counted unit is in the exposed unit.

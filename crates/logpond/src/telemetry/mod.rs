@@ -310,23 +310,20 @@ impl Metrics {
             (
                 "logpond_ingest_resends_total",
                 "Batches that were sent again by their producers.",
-                &self.resends,
+                self.resends.get(),
             ),
             (
                 "logpond_ingest_resends_known_total",
                 "Batches that were there already and not written again.",
-                &self.resends_known,
+                self.resends_known.get(),
             ),
             (
                 "logpond_ingest_unsynced_lost_total",
                 "Records acknowledged by fast intakes and lost with a failed sync.",
-                &self.unsynced_lost,
+                self.unsynced_lost.get(),
             ),
         ];
-        for (name, help, counter) in table {
-            out.family(name, "counter", help);
-            out.sample(name, &[], counter.get());
-        }
+        out.counters(table);
     }
 
     fn expose_answers(&self, out: &mut Exposition) {
@@ -338,23 +335,28 @@ impl Metrics {
         {
             out.sample(name, &[("status", class)], counter.get());
         }
-        out.family(
+        out.gauges([(
             "logpond_queries_active",
-            "gauge",
             "Queries running, followers included.",
-        );
-        out.sample("logpond_queries_active", &[], self.queries_active.get());
+            self.queries_active.get(),
+        )]);
         out.histogram(
             "logpond_query_seconds",
             "Time of a query to its last row.",
             &self.query_ns,
             1e-9,
         );
-        let name = "logpond_query_scanned_bytes_total";
-        out.family(name, "counter", "Bytes that queries read.");
-        out.sample(name, &[], self.query_bytes.get());
-        let name = "logpond_queries_cancelled_total";
-        out.family(name, "counter", "Queries whose reader went away.");
-        out.sample(name, &[], self.queries_cancelled.get());
+        out.counters([
+            (
+                "logpond_query_scanned_bytes_total",
+                "Bytes that queries read.",
+                self.query_bytes.get(),
+            ),
+            (
+                "logpond_queries_cancelled_total",
+                "Queries whose reader went away.",
+                self.queries_cancelled.get(),
+            ),
+        ]);
     }
 }

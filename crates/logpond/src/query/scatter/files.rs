@@ -1,7 +1,6 @@
 //! The files of all nodes, each with its node.
 
 use std::io::BufReader;
-use std::thread;
 
 use logpond_cluster::{NodeId, Share};
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use super::super::output::Output;
 use super::super::question::{self, Asked};
 use super::super::{QueryError, Trailer, files};
 use super::{Cluster, Nodes};
+use crate::side_by_side::side_by_side;
 
 /// What a node says that it has.
 fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
@@ -33,17 +33,10 @@ fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
 /// Emits the files of all nodes, this one's first; a node that does not answer has an object, too.
 pub(super) fn list(cluster: &Cluster, out: &mut Output) -> Result<Trailer, QueryError> {
     let nodes = &*cluster.nodes;
-    let others = nodes.others();
-    let asked: Vec<_> = thread::scope(|scope| {
-        let each = others.iter();
-        let asked: Vec<_> = each
-            .map(|node| (*node, scope.spawn(move || ask(nodes, *node))))
-            .collect();
-        let panicked = |_| Err("the thread that asked panicked".to_owned());
-        let joined = asked.into_iter();
-        joined
-            .map(|(node, thread)| (node, thread.join().unwrap_or_else(panicked)))
-            .collect()
+    let asked = side_by_side(nodes.others(), |node| ask(nodes, node));
+    let asked = asked.into_iter().map(|(node, answer)| {
+        let unasked = || Err("it could not be asked".to_owned());
+        (node, answer.unwrap_or_else(unasked))
     });
     let mut trailer = Trailer::default();
     let own = (nodes.own(), Ok(files::all(&cluster.pond)));

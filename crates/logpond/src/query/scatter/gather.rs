@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::thread;
 
 use logpond_cluster::{Completeness, Cover, Indexed, NodeId, Target};
 use logpond_record::{Id, TimeRange, Timestamp};
@@ -12,13 +11,11 @@ use logpond_segment::sources::SourceSet;
 
 use super::super::Trailer;
 use super::super::positions::{Positions, Region};
-use super::{Cluster, Nodes, Unreachable};
+use super::{Cluster, Nodes};
+use crate::side_by_side::side_by_side;
 
 /// How often nodes that were only just heard of are asked, too.
 const ROUNDS_MAX: usize = 3;
-
-/// What a node says that it holds.
-type Inventory = Result<Arc<Indexed>, Unreachable>;
 
 /// The nodes of one answer.
 pub(super) struct Gathered<'a> {
@@ -77,33 +74,14 @@ pub(super) fn originals(
     wanted: &BatchSet,
 ) -> (Vec<(NodeId, BatchSet)>, BTreeSet<NodeId>) {
     let (mut said, mut unsaid) = (Vec::new(), BTreeSet::new());
-    thread::scope(|scope| {
-        let asked: Vec<_> = names
-            .iter()
-            .map(|node| (*node, scope.spawn(move || nodes.originals(*node, wanted))))
-            .collect();
-        for (node, thread) in asked {
-            match thread.join() {
-                Ok(Ok(found)) => said.push((node, found)),
-                _ => drop(unsaid.insert(node)),
-            }
+    let asked = side_by_side(names.iter().copied(), |node| nodes.originals(node, wanted));
+    for (node, answer) in asked {
+        match answer {
+            Some(Ok(found)) => said.push((node, found)),
+            _ => drop(unsaid.insert(node)),
         }
-    });
+    }
     (said, unsaid)
-}
-
-/// Asks these nodes at once.
-fn ask_all(nodes: &dyn Nodes, wanted: &[NodeId]) -> Vec<(NodeId, Inventory)> {
-    thread::scope(|scope| {
-        let asked: Vec<_> = wanted
-            .iter()
-            .map(|node| scope.spawn(move || (*node, nodes.inventory(*node))))
-            .collect();
-        asked
-            .into_iter()
-            .filter_map(|thread| thread.join().ok())
-            .collect()
-    })
 }
 
 /// What all nodes hold, as they say at this moment, and which do not.
@@ -116,10 +94,10 @@ pub(super) fn look_around(nodes: &dyn Nodes) -> (BTreeMap<NodeId, Arc<Indexed>>,
         if others.is_empty() {
             break;
         }
-        for (node, answer) in ask_all(nodes, &others) {
+        for (node, answer) in side_by_side(others, |node| nodes.inventory(node)) {
             match answer {
-                Ok(indexed) => drop(answered.insert(node, indexed)),
-                Err(_) => silent.push(node),
+                Some(Ok(indexed)) => drop(answered.insert(node, indexed)),
+                _ => silent.push(node),
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The answers of nodes to their shares, asked for all at once and read one after the other.
 
 use std::io::{BufReader, Read};
-use std::thread;
 
 use logpond_cluster::{NodeId, Share};
 use logpond_record::{Id, SourceId, TimeRange};
@@ -13,7 +12,8 @@ use super::super::frames::{Frame, Frames, Receipt};
 use super::super::journal_rows::Row;
 use super::super::question::{self, Asked};
 use super::gather::Gathered;
-use super::{Unreachable, local};
+use super::local;
+use crate::side_by_side::side_by_side;
 
 /// How often what failed is planned anew in one reading: once for each of a few nodes that die or
 /// merge under it.
@@ -105,39 +105,20 @@ pub(super) fn open(
     asked: &Asked<'_>,
 ) -> (Vec<Stream>, SourceSet) {
     let shares: Vec<(NodeId, Share)> = shares.into_iter().collect();
-    let questions: Vec<Vec<u8>> = shares
-        .iter()
-        .map(|(_, share)| question::encode(share, asked))
-        .collect();
-    let answers: Vec<Result<Box<dyn Read + Send>, Unreachable>> = thread::scope(|scope| {
-        let each = shares.iter().zip(questions);
-        let waiting: Vec<_> = each
-            .map(|((node, _), question)| {
-                let cluster = gathered.cluster;
-                let (node, nodes) = (*node, &*cluster.nodes);
-                let is_own = node == nodes.own();
-                scope.spawn(move || match is_own {
-                    true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
-                    false => nodes.ask(node, &question),
-                })
-            })
-            .collect();
-        let panicked = |_| {
-            Err(Unreachable {
-                why: "the thread that asked panicked".to_owned(),
-            })
-        };
-        waiting
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(panicked))
-            .collect()
+    let cluster = gathered.cluster;
+    let answers = side_by_side(&shares, |(node, share)| {
+        let question = question::encode(share, asked);
+        match *node == cluster.nodes.own() {
+            true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
+            false => cluster.nodes.ask(*node, &question),
+        }
     });
     let (mut streams, mut unasked) = (Vec::new(), SourceSet::new());
-    for ((node, share), answer) in shares.into_iter().zip(answers) {
+    for ((node, share), answer) in answers {
         match answer {
-            Ok(reader) => streams.push(Stream {
-                node,
-                sources: share.sources,
+            Some(Ok(reader)) => streams.push(Stream {
+                node: *node,
+                sources: share.sources.clone(),
                 last: None,
                 head: None,
                 behind: None,
@@ -145,8 +126,8 @@ pub(super) fn open(
                 batches: BatchSet::default(),
                 frames: Frames::new(BufReader::with_capacity(READ_BYTES, reader)),
             }),
-            Err(_) => {
-                gathered.fail(node);
+            _ => {
+                gathered.fail(*node);
                 unasked.union_with(&share.sources);
             }
         }
