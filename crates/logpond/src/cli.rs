@@ -87,6 +87,9 @@ pub enum Command {
 /// Flags of `logpond forward`.
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("addr", |addr| addr.help(
+        "Servers; one takes all batches until it fails or asks to send elsewhere"
+    )),
     after_help = "Ends once everything is acknowledged as durable. A record is sent again \
                         when an answer is lost, so it may then be stored twice.\n\
                         Exit status: 0 everything was taken, 2 something was not."
@@ -95,19 +98,9 @@ pub struct Forward {
     /// Files to send; '-' or none is standard input. Files may be gzip or zstd compressed.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Servers; one takes all batches until it fails or asks to send elsewhere.
-    #[arg(
-        long,
-        value_name = "URL[,URL...]",
-        env = "LOGPOND_ADDR",
-        hide_env_values = true,
-        default_value = crate::client::ADDRESS_DEFAULT,
-        value_delimiter = ','
-    )]
-    pub addr: Vec<String>,
-    /// What is shown to the servers.
+    /// The servers.
     #[command(flatten)]
-    pub access: Access,
+    pub servers: Servers,
     /// Keep following the files across rotation and truncation. FILE may be a quoted glob.
     #[arg(long)]
     pub tail: bool,
@@ -164,8 +157,26 @@ pub struct Server {
     pub access: Access,
 }
 
-/// What is shown to servers, and which are believed. Secrets are in files or in variables, since everybody on a machine
-/// can read command lines.
+/// Which servers are sent to. What becomes of several, the commands say.
+#[derive(Clone, Debug, Args)]
+pub struct Servers {
+    /// Servers.
+    #[arg(
+        long,
+        value_name = "URL[,URL...]",
+        env = "LOGPOND_ADDR",
+        hide_env_values = true,
+        default_value = crate::client::ADDRESS_DEFAULT,
+        value_delimiter = ','
+    )]
+    pub addr: Vec<String>,
+    /// What is shown to them.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+/// What is shown to servers, and which are believed. Secrets are in files or in variables, since
+/// everybody on a machine can read command lines.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Access {
     /// A file with the token to show; without it the token is the variable LOGPOND_TOKEN.
@@ -341,6 +352,20 @@ pub enum TableFormat {
     Json,
 }
 
+/// How a command that gives a table prints it.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TableOutput {
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+}
+
 /// Flags of `logpond top`.
 #[derive(Debug, Args)]
 pub struct Top {
@@ -357,14 +382,8 @@ pub struct Top {
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
     pub limit: u64,
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// The server.
     #[command(flatten)]
     pub server: Server,
@@ -380,14 +399,8 @@ pub struct Fields {
     #[command(flatten)]
     pub selection: Selection,
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// The server.
     #[command(flatten)]
     pub server: Server,
@@ -406,14 +419,8 @@ pub struct Histogram {
     #[arg(long, value_name = "DURATION")]
     pub step: Option<String>,
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// The server.
     #[command(flatten)]
     pub server: Server,
@@ -423,14 +430,8 @@ pub struct Histogram {
 #[derive(Debug, Args)]
 pub struct Segments {
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// The server.
     #[command(flatten)]
     pub server: Server,
@@ -512,14 +513,8 @@ pub struct TokenCreate {
 #[derive(Debug, Args)]
 pub struct TokenList {
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// The file.
     #[command(flatten)]
     pub file: TokenFile,

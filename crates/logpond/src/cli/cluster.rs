@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{Server, TableFormat};
+use super::{Server, TableOutput};
 
 /// What is done for a cluster.
 #[derive(Debug, Subcommand)]
@@ -72,14 +72,8 @@ pub struct ClusterCertificate {
 )]
 pub struct ClusterStatus {
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// Any node.
     #[command(flatten)]
     pub server: Server,
@@ -136,14 +130,8 @@ pub struct ClusterPlan {
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     pub outage: String,
     /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    #[command(flatten)]
+    pub table: TableOutput,
     /// Any node.
     #[command(flatten)]
     pub server: Server,

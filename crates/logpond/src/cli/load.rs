@@ -2,29 +2,21 @@
 
 use clap::Args;
 
-use super::{Access, TableFormat};
+use super::{Servers, TableOutput};
 
 /// Flags of `logpond load`.
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("addr", |addr| addr.help("Servers; connections take turns")),
+    mut_arg("output", |output| output.help("How to print what comes of it")),
     after_help = "Times count from when a record was due, so a stall shows in all records behind \
                   it. What is refused or lost is counted and not sent again.\n\
                   Exit status: 0 everything was acknowledged, 2 something was not."
 )]
 pub struct Load {
-    /// Servers; connections take turns.
-    #[arg(
-        long,
-        value_name = "URL[,URL...]",
-        env = "LOGPOND_ADDR",
-        hide_env_values = true,
-        default_value = crate::client::ADDRESS_DEFAULT,
-        value_delimiter = ','
-    )]
-    pub addr: Vec<String>,
-    /// What is shown to the servers.
+    /// The servers.
     #[command(flatten)]
-    pub access: Access,
+    pub servers: Servers,
     /// Records a second of all connections together; 0 is as fast as they are taken.
     #[arg(long, value_name = "RATE", default_value_t = 1000.0)]
     pub rate: f64,
@@ -46,13 +38,7 @@ pub struct Load {
     /// How often to say on standard error how it goes.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub report_every: String,
-    /// How to print what comes of it.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
 }

@@ -12,10 +12,11 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Exit, Failure, client};
-use crate::cli::{Cluster, ClusterCa, Server};
+use super::{Exit, Failure};
+use crate::cli::{Cluster, ClusterCa};
 use crate::client::{Answer, Client, ClientError, Parameters};
 use crate::operate::ClusterStatus;
 
@@ -52,12 +53,16 @@ fn parse<T: DeserializeOwned>(answer: Answer) -> Result<T, ClientError> {
     serde_json::from_slice(&text).map_err(|error| ClientError::Nonsense(Box::new(error)))
 }
 
-/// Tells a node something, with the name of another one.
-fn tell(server: &Server, path: &str, parameters: &Parameters) -> Result<(), Failure> {
-    client(server)?
-        .post(path, parameters)?
-        .into_text(ANSWER_BYTES_MAX)?;
-    Ok(())
+/// The node that was meant.
+#[derive(Deserialize)]
+struct Told {
+    /// Its name for ever.
+    node: String,
+}
+
+/// Tells a node something of another one, or of itself.
+fn tell(client: &Client, path: &str, parameters: &Parameters) -> Result<Told, ClientError> {
+    parse(client.post(path, parameters)?)
 }
 
 /// Writes new files into a directory, which is made if it does not exist: all of them, or none if

@@ -11,7 +11,7 @@ pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     let none = format!("no records match{}", range_of(&args.selection));
     let client = client(&args.server)?;
     let answer = client.get("/api/v1/fields", &meaning.parameters())?;
-    if args.output == TableFormat::Json {
+    if args.table.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
         return Ok(exit(lines == 0, &trailer, &none));
     }

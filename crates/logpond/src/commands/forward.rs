@@ -50,6 +50,7 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
 
 fn settings(args: Forward) -> Result<Settings, Failure> {
     let addresses = args
+        .servers
         .addr
         .iter()
         .map(|address| Address::parse(address))
@@ -79,7 +80,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         (true, None) => Some(state_default()?),
     };
     Ok(Settings {
-        access: access(&args.access, &addresses)?,
+        access: access(&args.servers.access, &addresses)?,
         addresses,
         inputs: args.files,
         tail,

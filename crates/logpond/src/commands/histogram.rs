@@ -15,7 +15,7 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
         parameters.push(("step", step.clone()));
     }
     let answer = client(&args.server)?.get("/api/v1/histogram", &parameters)?;
-    if args.output == TableFormat::Json {
+    if args.table.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
         return Ok(exit(trailer.rows == 0, &trailer, &none));
     }

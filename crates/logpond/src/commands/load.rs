@@ -16,6 +16,9 @@ use crate::output::quantity;
 use crate::settings::{parse_age, parse_bytes};
 use crate::terminal::note;
 
+/// What is said of times: the median, what 99 of 100 are within, and the longest.
+const SHARES: [f64; 3] = [0.5, 0.99, 1.0];
+
 /// The most connections, each with a thread.
 const CONNECTIONS_MAX: usize = 1024;
 
@@ -28,20 +31,22 @@ pub(super) fn run(args: &Load) -> Result<Exit, Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let report = load::run(&settings, &stop, |report| note(&describe(report)))?;
-    let mut out = match args.output {
+    let mut out = match args.table.output {
         TableFormat::Json => serde_json::to_vec_pretty(&to_json(&report))?,
         TableFormat::Text => format!("in all: {}", describe(&report)).into_bytes(),
     };
     out.push(b'\n');
     print(&out)?;
-    match report.acknowledged == report.sent && report.sent > 0 {
+    let tally = &report.tally;
+    match tally.acknowledged == tally.sent && tally.sent > 0 {
         true => Ok(Exit::Found),
         false => Ok(Exit::Error),
     }
 }
 
 fn settings(args: &Load) -> Result<Settings, Failure> {
-    let addresses = args.addr.iter().map(|address| Address::parse(address));
+    let servers = &args.servers;
+    let addresses = servers.addr.iter().map(|address| Address::parse(address));
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     if !(1..=CONNECTIONS_MAX).contains(&args.connections) {
         return Err(format!("--connections: expected a number from 1 to {CONNECTIONS_MAX}").into());
@@ -53,7 +58,7 @@ fn settings(args: &Load) -> Result<Settings, Failure> {
     let age = |name: &str, text: &str| parse_age(text).map_err(|error| format!("{name}: {error}"));
     let time = args.time.as_deref().map(|text| age("--for", text));
     Ok(Settings {
-        access: access(&args.access, &addresses)?,
+        access: access(&servers.access, &addresses)?,
         addresses,
         id: args.id.clone(),
         rate: (args.rate > 0.0).then_some(args.rate),
@@ -66,16 +71,17 @@ fn settings(args: &Load) -> Result<Settings, Failure> {
 }
 
 fn describe(report: &Report) -> String {
+    let tally = &report.tally;
     let seconds = report.time.as_secs_f64().max(f64::MIN_POSITIVE);
     let rate = |count: u64| (count as f64 / seconds) as u64;
     let mut text = format!(
         "{} records acknowledged in {} ({}/s, {}/s)",
-        quantity::count(report.acknowledged),
+        quantity::count(tally.acknowledged),
         quantity::span(report.time),
-        quantity::count(rate(report.acknowledged)),
-        quantity::bytes(rate(report.bytes)),
+        quantity::count(rate(tally.acknowledged)),
+        quantity::bytes(rate(tally.bytes)),
     );
-    if let Some([median, most, all]) = report.latency {
+    if let Some([median, most, all]) = tally.latencies(SHARES) {
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1000.0);
         text.push_str(&format!(
             ", within {} ms half of them, {} ms 99 %, {} ms all",
@@ -84,34 +90,34 @@ fn describe(report: &Report) -> String {
             ms(all)
         ));
     }
-    if report.refused + report.failed > 0 {
+    if tally.refused + tally.failed > 0 {
         text.push_str(&format!(
             "; {} refused, {} without an answer",
-            quantity::count(report.refused),
-            quantity::count(report.failed)
+            quantity::count(tally.refused),
+            quantity::count(tally.failed)
         ));
     }
-    if let Some(error) = &report.last_error {
+    if let Some(error) = &tally.last_error {
         text.push_str(&format!("; last: {error}"));
     }
     text
 }
 
 fn to_json(report: &Report) -> serde_json::Value {
-    let ms = report
-        .latency
-        .map(|times| times.map(|time| time.as_secs_f64() * 1000.0));
+    let tally = &report.tally;
+    let ms = tally.latencies(SHARES);
+    let ms = ms.map(|times| times.map(|time| time.as_secs_f64() * 1000.0));
     let [median, most, all] = ms.map_or([None; 3], |times| times.map(Some));
     json!({
         "seconds": report.time.as_secs_f64(),
-        "sent": report.sent,
-        "acknowledged": report.acknowledged,
-        "bytes": report.bytes,
-        "refused": report.refused,
-        "failed": report.failed,
+        "sent": tally.sent,
+        "acknowledged": tally.acknowledged,
+        "bytes": tally.bytes,
+        "refused": tally.refused,
+        "failed": tally.failed,
         "latency_ms_p50": median,
         "latency_ms_p99": most,
         "latency_ms_max": all,
-        "last_error": report.last_error,
+        "last_error": tally.last_error,
     })
 }

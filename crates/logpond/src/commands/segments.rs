@@ -8,7 +8,7 @@ use crate::output::{Table, quantity};
 
 pub(super) fn run(args: &Segments) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get("/api/v1/segments", &Parameters::new())?;
-    if args.output == TableFormat::Json {
+    if args.table.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
         return Ok(exit(false, &trailer, ""));
     }

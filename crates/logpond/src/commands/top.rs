@@ -14,7 +14,7 @@ pub(super) fn run(args: Top) -> Result<Exit, Failure> {
     parameters.push(("field", args.field.clone()));
     parameters.push(("n", args.limit.to_string()));
     let answer = client(&args.server)?.get("/api/v1/top", &parameters)?;
-    if args.output == TableFormat::Json {
+    if args.table.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
         return Ok(exit(lines == 0, &trailer, &none));
     }

@@ -69,40 +69,8 @@ pub struct Settings {
 pub struct Report {
     /// The time.
     pub time: Duration,
-    /// Records that were sent.
-    pub sent: u64,
-    /// Those that were acknowledged.
-    pub acknowledged: u64,
-    /// Bytes of those.
-    pub bytes: u64,
-    /// Those that were refused.
-    pub refused: u64,
-    /// Those of which nothing was heard.
-    pub failed: u64,
-    /// Times from when a record was due to its acknowledgement: the median, what 99 of 100 are
-    /// within, and the longest.
-    pub latency: Option<[Duration; 3]>,
-    /// The last thing that went wrong.
-    pub last_error: Option<String>,
-}
-
-impl Report {
-    fn new(tally: &Tally, time: Duration) -> Report {
-        let latency = |share| tally.latency(share);
-        Report {
-            time,
-            sent: tally.sent,
-            acknowledged: tally.acknowledged,
-            bytes: tally.bytes,
-            refused: tally.refused,
-            failed: tally.failed,
-            latency: latency(0.5)
-                .zip(latency(0.99))
-                .zip(latency(1.0))
-                .map(|((median, most), all)| [median, most, all]),
-            last_error: tally.last_error.clone(),
-        }
-    }
+    /// The records.
+    pub tally: Tally,
 }
 
 /// A load that is being made.
@@ -147,16 +115,22 @@ pub fn run(
         {
             thread::sleep(STOP_CHECK);
             if reported.elapsed() >= settings.report_every {
-                let tally = std::mem::take(&mut *load.tally());
-                say(&Report::new(&tally, reported.elapsed()));
+                let report = Report {
+                    time: reported.elapsed(),
+                    tally: std::mem::take(&mut *load.tally()),
+                };
+                say(&report);
                 reported = Instant::now();
-                all.add(tally);
+                all.add(report.tally);
             }
         }
         Ok::<(), io::Error>(())
     })?;
     all.add(std::mem::take(&mut *load.tally()));
-    Ok(Report::new(&all, load.started.elapsed()))
+    Ok(Report {
+        time: load.started.elapsed(),
+        tally: all,
+    })
 }
 
 impl Load<'_> {

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 /// Counts and times of a while.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub struct Tally {
     /// Records that were sent.
-    pub(super) sent: u64,
+    pub sent: u64,
     /// Those that were acknowledged.
-    pub(super) acknowledged: u64,
+    pub acknowledged: u64,
     /// Bytes of those.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Those that were refused: the server is busy, full or stopping.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// Those of which nothing was heard.
-    pub(super) failed: u64,
+    pub failed: u64,
     /// The last thing that went wrong.
-    pub(super) last_error: Option<String>,
+    pub last_error: Option<String>,
     /// From when a batch's first record was due until it was acknowledged.
     latencies: Vec<Duration>,
 }
@@ -60,12 +60,17 @@ impl Tally {
         self.last_error = other.last_error.or(self.last_error.take());
     }
 
-    /// The time that this share of the batches were acknowledged within.
-    pub(super) fn latency(&self, share: f64) -> Option<Duration> {
+    /// Times from when a record was due to its acknowledgement: what each of these shares of the
+    /// batches were within. None where nothing was acknowledged.
+    pub fn latencies<const N: usize>(&self, shares: [f64; N]) -> Option<[Duration; N]> {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
-        let rank = (share * sorted.len() as f64).ceil() as usize;
-        sorted.get(rank.saturating_sub(1)).copied()
+        let longest = sorted.last().copied()?;
+        Some(shares.map(|share| {
+            let rank = (share * sorted.len() as f64).ceil() as usize;
+            let within = sorted.get(rank.saturating_sub(1));
+            within.copied().unwrap_or(longest)
+        }))
     }
 }
 
@@ -76,15 +81,13 @@ mod tests {
     #[test]
     fn shares_of_times() {
         let mut tally = Tally::default();
-        assert_eq!(tally.latency(0.5), None);
+        assert_eq!(tally.latencies([0.5]), None);
         for ms in (1..=100).rev() {
             tally.note(2, 20, Outcome::Acknowledged, Duration::from_millis(ms));
         }
-        let ms = |share| tally.latency(share).map(|time| time.as_millis());
-        assert_eq!(
-            (ms(0.5), ms(0.99), ms(1.0), ms(0.0)),
-            (Some(50), Some(99), Some(100), Some(1))
-        );
+        let within = tally.latencies([0.5, 0.99, 1.0, 0.0]);
+        let ms = within.map(|times| times.map(|time| time.as_millis()));
+        assert_eq!(ms, Some([50, 99, 100, 1]));
     }
 
     #[test]
@@ -97,7 +100,7 @@ mod tests {
         all.add(tally);
         all.add(Tally::default());
         assert_eq!((all.sent, all.refused, all.failed, all.bytes), (5, 3, 2, 0));
-        assert_eq!(all.latency(1.0), None);
+        assert_eq!(all.latencies([1.0]), None);
         assert_eq!(all.last_error.as_deref(), Some("gone"));
     }
 }

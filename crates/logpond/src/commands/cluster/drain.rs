@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::super::{Exit, Failure, client};
 use super::{ask_status, tell};
 use crate::cli::ClusterDrain;
-use crate::client::{ClientError, Parameters};
+use crate::client::{Client, ClientError, Parameters};
 use crate::cluster::LeavingStatus;
-use crate::operate::{ClusterStatus, State};
+use crate::operate::State;
 use crate::output::quantity;
 use crate::terminal::note;
 
@@ -17,14 +17,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: &ClusterDrain) -> Result<Exit, Failure> {
     let client = client(&args.server)?;
-    let before = ask_status(&client)?;
-    let name = args.node.as_deref();
     let mut parameters: Parameters = Parameters::new();
-    parameters.extend(name.map(|node| ("node", node.to_owned())));
+    parameters.extend(args.node.iter().map(|node| ("node", node.clone())));
     if args.cancel {
         parameters.push(("cancel", "true".to_owned()));
     }
-    tell(&args.server, "/api/v1/cluster/drain", &parameters)?;
+    let told = tell(&client, "/api/v1/cluster/drain", &parameters)?;
     if args.cancel {
         note("the node stays");
         return Ok(Exit::Found);
@@ -33,44 +31,37 @@ pub(super) fn run(args: &ClusterDrain) -> Result<Exit, Failure> {
         note("the node is leaving; `logpond cluster status` shows how far it is");
         return Ok(Exit::Found);
     }
-    let leaving = |status: &ClusterStatus| {
-        let mut nodes = status.nodes.iter();
-        let found = nodes.find(|node| match name {
-            Some(name) => is_called(&node.address, &node.node, name),
-            // The one that is asked knows of itself without asking.
-            None => node.state == State::Leaving,
-        });
-        found.map(|node| (node.state, node.status.as_ref().and_then(|s| s.leaving)))
-    };
-    let mut said = String::new();
-    loop {
-        let status = match ask_status(&client) {
-            Ok(status) => status,
-            // It was this node, and it has ended.
-            Err(ClientError::Unreachable { .. }) => break,
-            Err(error) => return Err(error.into()),
-        };
-        match leaving(&status) {
-            Some((State::Forgotten, _)) => break,
-            Some((_, progress)) => {
-                let now = progress.map_or("it prepares".to_owned(), describe);
-                if now != said {
-                    note(&now);
-                    said = now;
-                }
-            }
-            None if before.nodes.len() > 1 => {}
-            None => return Err("nobody knows the node any more".into()),
-        }
-        thread::sleep(LOOK_EVERY);
-    }
+    wait(&client, &told.node)?;
     note("the node has left");
     Ok(Exit::Found)
 }
 
-fn is_called(address: &str, node: &str, name: &str) -> bool {
-    let host = address.rsplit_once(':').map(|(host, _)| host);
-    address == name || host == Some(name) || node.starts_with(name)
+/// Waits until a node has left, and says how far it is.
+fn wait(client: &Client, node: &str) -> Result<(), ClientError> {
+    let mut said = String::new();
+    loop {
+        let status = match ask_status(client) {
+            Ok(status) => status,
+            // It was this node, and it has ended.
+            Err(ClientError::Unreachable { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut nodes = status.nodes.into_iter();
+        // Who was told of it knows it until it has left.
+        let Some(found) = nodes.find(|known| known.node == node) else {
+            return Ok(());
+        };
+        if found.state == State::Forgotten {
+            return Ok(());
+        }
+        let progress = found.status.and_then(|status| status.leaving);
+        let now = progress.map_or("it prepares".to_owned(), describe);
+        if now != said {
+            note(&now);
+            said = now;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
 }
 
 fn describe(left: LeavingStatus) -> String {

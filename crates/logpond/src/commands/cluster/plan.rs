@@ -44,7 +44,7 @@ pub(super) fn run(args: &ClusterPlan) -> Result<Exit, Failure> {
             .ok_or("no number of stores does: the rate is beyond everything that was measured")?,
     };
     let mut out = Vec::new();
-    match args.output {
+    match args.table.output {
         TableFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &to_json(&plan, &wanted, &service, &measured))?;
             out.push(b'\n');

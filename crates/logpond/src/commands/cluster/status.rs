@@ -12,7 +12,7 @@ use crate::output::{Table, quantity};
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let status = ask_status(&client(&args.server)?)?;
     let mut out = Vec::new();
-    match args.output {
+    match args.table.output {
         TableFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &status)?;
             out.push(b'\n');

@@ -15,7 +15,7 @@ use crate::tokens::{Tokens, read, time_text};
 pub(super) fn run(args: &TokenList) -> Result<Exit, Failure> {
     let paths = paths(&args.file)?;
     let tokens = read(&paths.tokens)?;
-    if args.output == TableFormat::Json {
+    if args.table.output == TableFormat::Json {
         print(json_lines(&tokens).as_bytes())?;
         return Ok(Exit::Found);
     }
