@@ -1,5 +1,6 @@
 //! Several nodes: what one answers is what all have, whoever holds it, and who is missing is named.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -45,16 +46,21 @@ pub(crate) fn push(pond: &Pond, body: &str) {
 /// Starts a node that knows `join`.
 pub(crate) fn node(scratch: &Scratch, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
     let data = scratch.path().join(format!("node-{number}"));
+    start_node(&data, "serve", join, &[])
+}
+
+/// Starts a node of this role that knows `join`, in a cluster that keeps two copies.
+pub(crate) fn start_node(
+    data: &Path,
+    role: &str,
+    join: Option<&Pond>,
+    more: &[&str],
+) -> Outcome<Pond> {
     let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
-    let extra = [
-        "--gossip",
-        "127.0.0.1:0",
-        "--replication",
-        "2",
-        "--join",
-        &join,
-    ];
-    Pond::start(program(), &data, &extra)
+    let mut flags = vec!["--gossip", "127.0.0.1:0", "--replication", "2"];
+    flags.extend(["--join", &join]);
+    flags.extend(more);
+    Pond::start_as(program(), role, data, &flags)
 }
 
 /// Three nodes, each with every third record.

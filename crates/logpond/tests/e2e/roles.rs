@@ -3,23 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cluster::hand_over;
+use crate::cluster::{hand_over, start_node};
 use crate::members::{RECORDS, counts, push};
 use crate::pond::{ALL_TIME, Outcome, Pond, Scratch};
 use crate::surroundings::program;
 
 fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
     let data = scratch.path().join(format!("{role}-{number}"));
-    let join = join.map_or("off".to_string(), |pond| pond.address("gossip"));
-    let gossip = [
-        "--gossip",
-        "127.0.0.1:0",
-        "--replication",
-        "2",
-        "--join",
-        &join,
-    ];
-    Pond::start_as(program(), role, &data, &gossip)
+    start_node(&data, role, join, &[])
 }
 
 fn segment_rows(pond: &Pond) -> f64 {

@@ -62,22 +62,15 @@ pub(super) fn operate(run: &Run) {
     }
 }
 
-/// Has a node give up all nodes whose disk is lost; true if there are none left.
+/// Has a node give up all nodes whose disk is lost; true if there are none left. Where the answer
+/// does not come in time it is asked again.
 pub(super) fn forget(run: &Run, by: Place, timeout: Duration) -> bool {
     let mut lost = run.lost.lock().unwrap_or_else(PoisonError::into_inner);
     lost.retain(|node| {
         let target = format!("/api/v1/cluster/forget?node={node}");
-        // It may have been done although the answer did not come in time.
-        call(run, by, ("POST", &target), timeout).is_err() && !is_forgotten(run, by, node, timeout)
+        call(run, by, ("POST", &target), timeout).is_err()
     });
     lost.is_empty()
-}
-
-fn is_forgotten(run: &Run, by: Place, node: &str, timeout: Duration) -> bool {
-    let text = call(run, by, ("GET", "/api/v1/cluster"), timeout).unwrap_or_default();
-    let status: Value = serde_json::from_str(&text).unwrap_or_default();
-    let mut nodes = status["nodes"].as_array().into_iter().flatten();
-    nodes.any(|known| known["node"] == node && known["state"] == "forgotten")
 }
 
 /// Takes note that a node has lost its disk, and is to be given up.
