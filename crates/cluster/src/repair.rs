@@ -104,6 +104,7 @@ pub struct Repair {
     /// Since when this node has seen too few, or too many, copies of what a segment holds.
     few_since_ms: BTreeMap<Id, u64>,
     many_since_ms: BTreeMap<Id, u64>,
+    is_settled: bool,
 }
 
 impl Repair {
@@ -118,6 +119,7 @@ impl Repair {
             expired: SourceSet::new(),
             few_since_ms: BTreeMap::new(),
             many_since_ms: BTreeMap::new(),
+            is_settled: false,
         }
     }
 
@@ -125,6 +127,13 @@ impl Repair {
     /// that removes them first; the others must not send them back.
     pub fn set_expired(&mut self, expired: SourceSet) {
         self.expired = expired;
+    }
+
+    /// Whether the last plan found everything here in as many copies as there are to be: no time
+    /// that passes makes the next one find anything, only a change of what it is made from, such as
+    /// a node that is gone for so long that it counts no more.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// What this node is to do now, as all nodes hold what they say. `stores` are those that may be
@@ -136,6 +145,7 @@ impl Repair {
         let counting = members.iter().filter(|member| self.counts(member));
         let enough = held_by(counting.map(|m| m.held.stored()), self.copies);
         let few = mine.held.stored().without(&enough).without(&self.expired);
+        self.is_settled = few.is_empty();
         let mut jobs = Vec::new();
         let segments = &mine.held.inventory().segments;
         self.few_since_ms
@@ -162,6 +172,7 @@ impl Repair {
                 jobs.push(Job::GiveUp(segment.id));
             }
         }
+        self.is_settled &= self.many_since_ms.is_empty();
         jobs
     }
 

@@ -212,3 +212,38 @@ fn what_has_expired_is_not_sent_back() {
     assert_eq!(jobs(&[1]), 1, "a segment goes whole");
     assert_eq!(jobs(&[1, 2]), 0);
 }
+
+#[test]
+fn only_what_has_its_copies_is_settled() {
+    let gone = |for_ms| Presence::Gone { for_ms };
+    let live = (1, Presence::Live);
+    type Row<'a> = (&'a str, &'a [(u128, &'a [u64])], (u128, Presence), bool);
+    let table: [Row<'_>; 6] = [
+        ("two copies", &[(1, &[1, 2])], live, true),
+        ("one copy", &[], live, false),
+        ("one copy of a part", &[(7, &[1])], live, false),
+        (
+            "its other holder is gone",
+            &[(1, &[1, 2])],
+            (2, gone(1)),
+            true,
+        ),
+        ("for too long", &[(1, &[1, 2])], (2, gone(900_000)), false),
+        ("or leaves", &[(1, &[1, 2])], (2, Presence::Draining), false),
+    ];
+    for (name, second, presence, expected) in table {
+        let nodes = [node(1, &[(1, &[1, 2])]), node(2, second), node(3, &[])];
+        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        assert!(!repair.is_settled(), "it has not looked");
+        repair.plan(&members(&nodes, &[presence]), &stores(3), 0);
+        assert_eq!(repair.is_settled(), expected, "{name}");
+    }
+    // One of three has a copy too many, and waits until it may try to give it up.
+    let nodes = [1, 2, 3].map(|number| node(number, &[(1, &[1])]));
+    let settled = [1, 2, 3].map(|number| {
+        let mut repair = Repair::new(NodeId(number), 2, Settings::default());
+        repair.plan(&members(&nodes, &[]), &stores(3), 0);
+        repair.is_settled()
+    });
+    assert_eq!(settled.iter().filter(|settled| !**settled).count(), 1);
+}

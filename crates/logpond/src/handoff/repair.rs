@@ -27,6 +27,16 @@ pub(super) struct Repairing {
     gone_ms: u64,
     /// Since when nodes do not answer.
     gone_since_ms: BTreeMap<NodeId, u64>,
+    /// What the last round has seen, if it found nothing that is to be done now or later. To compare
+    /// what a hundred nodes hold takes long, and most of the time nothing has changed.
+    settled: Option<Round>,
+}
+
+/// What a round goes by.
+struct Round {
+    known: Vec<Known>,
+    /// Sources that count nowhere any more.
+    expired: SourceSet,
 }
 
 /// How many copies there are of what is stored, as far as nodes say.
@@ -52,7 +62,30 @@ impl Repairing {
             copies,
             gone_ms,
             gone_since_ms: BTreeMap::new(),
+            settled: None,
         }
+    }
+
+    /// Whether a round would find what the last one has found: nothing to do.
+    fn is_settled(&self, round: &Round) -> bool {
+        // Of one that is gone it matters only whether it still counts.
+        let standing = |presence| match presence {
+            Presence::Gone { for_ms } => Err(for_ms < self.gone_ms),
+            presence => Ok(presence),
+        };
+        let seen = |known: &Known| {
+            let (node, presence, held) = known;
+            (*node, standing(*presence), held.as_ref().map(Arc::as_ptr))
+        };
+        self.settled.as_ref().is_some_and(|before| {
+            // What was seen is kept, so nothing else can be where it is.
+            let is_same = round
+                .known
+                .iter()
+                .map(seen)
+                .eq(before.known.iter().map(seen));
+            is_same && round.expired == before.expired
+        })
     }
 
     /// How long a node has not answered.
@@ -73,7 +106,14 @@ impl Handoff {
     /// Looks at what all nodes have, and does what is to be done here. True if something was done,
     /// so that there may be more.
     pub(super) fn see_to_copies(&self, state: &mut Repairing, store: &Store) -> bool {
-        let known = self.look_at_nodes(state);
+        let round = Round {
+            known: self.look_at_nodes(state),
+            expired: self.parts.member.registry().expired(),
+        };
+        if state.is_settled(&round) {
+            return self.give_up_damaged(store);
+        }
+        let known = &round.known;
         // What a node has that was not heard yet counts as long as one that is gone does.
         let is_blind = known.iter().any(|(_, presence, held)| match presence {
             Presence::Gone { for_ms } => held.is_none() && *for_ms < state.gone_ms,
@@ -90,10 +130,8 @@ impl Handoff {
                 })
             })
             .collect();
-        state
-            .repair
-            .set_expired(self.parts.member.registry().expired());
-        self.note_copies(&members, state.copies);
+        state.repair.set_expired(round.expired.clone());
+        self.note_copies(&members, &round.expired, state.copies);
         let targets = self.parts.member.stores();
         let jobs = state.repair.plan(&members, &targets, self.now_ms());
         let (copies, rest): (Vec<Job>, Vec<Job>) = jobs
@@ -111,6 +149,7 @@ impl Handoff {
                 is_done |= self.give_up(segment, copies, store);
             }
         }
+        state.settled = state.repair.is_settled().then_some(round);
         is_done | self.give_up_damaged(store)
     }
 
@@ -139,8 +178,7 @@ impl Handoff {
         known
     }
 
-    fn note_copies(&self, members: &[Seen<'_>], copies: usize) {
-        let expired = self.parts.member.registry().expired();
+    fn note_copies(&self, members: &[Seen<'_>], expired: &SourceSet, copies: usize) {
         let (few, many) = repair::deficit(members, copies);
         let leaving = self.parts.member.is_leaving().then(|| {
             let others = members.iter().filter(|m| m.presence == Presence::Live);
@@ -148,7 +186,7 @@ impl Handoff {
             Progress::new(&self.holdings(), &elsewhere)
         });
         self.state().copies = CopyState {
-            lacking: few.without(&expired).len(),
+            lacking: few.without(expired).len(),
             superfluous: many.len(),
             leaving,
         };
