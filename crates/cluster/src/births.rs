@@ -170,7 +170,7 @@ impl Ends {
     }
 
     /// The incarnations that this node has to seal when it starts, and with how many sources: those
-    /// of earlier lives that are not sealed. Files must have been recovered before; the name of one
+    /// of earlier lives that are not sealed, but for those that are lost ([`lost_lives`]). Files must have been recovered before; the name of one
     /// that cannot be read counts as well, since it did exist.
     pub fn to_seal(
         &self,
@@ -179,7 +179,10 @@ impl Ends {
         living: Option<Incarnation>,
     ) -> Vec<(Incarnation, u64)> {
         let own = registry.incarnations().filter(|(name, fate)| {
-            fate.node == node && fate.sealed.is_none() && Some(*name) != living
+            // A life that this disk has no file of and that was declared lost is one of which others
+            // had to tell it: nobody can say where it has ended.
+            let is_known = fate.declared_lost.is_none() || self.last.contains_key(name);
+            fate.node == node && fate.sealed.is_none() && Some(*name) != living && is_known
         });
         own.map(|(name, _)| {
             // Without a file it never had one: the last would be there.
@@ -296,6 +299,20 @@ mod tests {
         registry.declare_lost(Incarnation(2), 3);
         let lost = lost_lives(NodeId(9), &registry, Some(Incarnation(3)));
         assert_eq!(lost, [Incarnation(4)]);
+    }
+
+    #[test]
+    fn a_lost_life_is_not_sealed_unless_its_last_file_is_there() {
+        let mut registry = Registry::default();
+        for incarnation in [1, 2] {
+            let fate = Fate::born(NodeId(9), Timestamp(0));
+            registry.note(Incarnation(incarnation), fate);
+            registry.declare_lost(Incarnation(incarnation), 3);
+        }
+        // Others gave up the first while it was alive; of the second this disk never knew.
+        let ends = Ends::new([source(1, 7)]);
+        let sealed = ends.to_seal(NodeId(9), &registry, None);
+        assert_eq!(sealed, [(Incarnation(1), 8)]);
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl World {
         for gap in &completeness.gaps {
             gone.insert_interval(gap.incarnation, gap.interval);
         }
-        let lost = self.nodes.iter().filter(|node| node.is_gone);
+        let lost = self.nodes.iter().filter(|n| n.is_gone && !n.has_left);
         let lost: BTreeSet<_> = lost.map(|node| Some(node.id)).collect();
         let is_lost = |node| lost.contains(&node) || self.ledger.restores > 0;
         completeness.tails.is_empty()
@@ -183,9 +183,16 @@ impl World {
     pub(super) fn check_step(&mut self) -> Result<(), Violation> {
         let destroys = self.loses_disks || self.restores;
         if self.ledger.take_shrunk() && !destroys {
-            let held = self.held(self.copies);
-            if !held.contains_all(self.ledger.all_safe()) {
-                let lacking = self.ledger.all_safe().without(&held);
+            let lacking = self.ledger.all_safe().without(&self.held(self.copies));
+            // Of what was damaged there may be one copy less until it is repaired.
+            let lacking = match lacking.is_empty() {
+                true => lacking,
+                false => {
+                    let least = self.held(self.copies - usize::from(self.damages));
+                    lacking.without(&self.damaged.common(&least))
+                }
+            };
+            if !lacking.is_empty() {
                 let text = format!("R6: too few copies of {lacking:?}");
                 self.ledger.violate(&text);
             }
@@ -214,7 +221,8 @@ impl World {
         let is_quiet = processes.all(|process| {
             process.is_some_and(|p| p.offers.bytes() == 0 && p.consuming.is_empty())
         });
-        is_quiet && {
+        // Where disks come back as they were, files may be disputed, and stay until somebody looks.
+        is_quiet && (self.all_have_left() || self.restores) && {
             let any = self.held(1);
             self.held(self.copies).contains_all(&any)
         }
@@ -264,8 +272,9 @@ impl World {
             })
             .collect();
         let lacking = self.held(1).without(&self.held(self.copies));
+        let leaving = self.leaving_state();
         format!(
-            "{busy} forwarders are busy, {} nodes down, nodes: {waiting:?}, lacking {lacking:?}, \
+            "leaving: {leaving:?}, {busy} forwarders are busy, {} nodes down, nodes: {waiting:?}, lacking {lacking:?}, \
              last answer: {:?}",
             down.count(),
             self.ledger.last_incomplete

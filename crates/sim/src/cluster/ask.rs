@@ -262,7 +262,7 @@ impl World {
         let disk = &self.nodes[place].disk;
         let mut batches = BTreeMap::new();
         for id in live {
-            let Some(segment) = disk.readable(id) else {
+            let Some(segment) = disk.opened(id) else {
                 continue;
             };
             let frames = segment.contents.values();
@@ -292,7 +292,11 @@ impl World {
             batches.entry(source).or_insert(frames.into());
         }
         let indexed = Arc::new(Indexed::new(inventory));
-        Arc::new(Seen { indexed, batches })
+        Arc::new(Seen {
+            indexed,
+            batches,
+            is_leaving: disk.is_leaving,
+        })
     }
 
     /// Does a share of a question.
@@ -303,6 +307,10 @@ impl World {
         open: &BTreeMap<SourceId, u64>,
     ) -> Reply {
         let ignores_exclusions = self.knock == Some(Knock::IgnoredExclusions);
+        share
+            .segments
+            .iter()
+            .for_each(|wanted| self.notice_damage(place, wanted.id));
         let disk = &self.nodes[place].disk;
         let mut counted = SourceSet::new();
         let mut frames = Vec::new();

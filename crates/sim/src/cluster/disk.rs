@@ -100,6 +100,8 @@ pub(super) struct Segment {
     pub(super) contents: Contents,
     /// When they were received at the earliest.
     pub(super) received: Timestamp,
+    /// Whether its rows cannot be read any more.
+    pub(super) is_damaged: bool,
     name: Name,
 }
 
@@ -123,6 +125,10 @@ pub(super) struct Disk {
     pub(super) lives: u64,
     /// Whether enough others have recorded the node.
     pub(super) is_joined: bool,
+    /// Whether the node is leaving its cluster.
+    pub(super) is_leaving: bool,
+    /// Nothing more can be written until then.
+    pub(super) full_until_ms: u64,
 }
 
 impl Disk {
@@ -169,6 +175,7 @@ impl Disk {
         let segment = Segment {
             contents,
             received,
+            is_damaged: false,
             name: Name::Temporary,
         };
         self.segments.insert(id, segment);
@@ -231,20 +238,37 @@ impl Disk {
 
     /// The segments that the next process finds, and that are synced, name and all.
     pub(super) fn live(&self) -> impl Iterator<Item = (Id, &Segment)> {
+        self.named().filter(|(_, segment)| !segment.is_damaged)
+    }
+
+    /// The same with those that are damaged: who has opened one before knows what it lists.
+    pub(super) fn named(&self) -> impl Iterator<Item = (Id, &Segment)> {
         let live = |segment: &&Segment| segment.name == Name::Live;
         let each = self.segments.iter().map(|(id, segment)| (*id, segment));
         each.filter(move |(_, segment)| live(segment))
     }
 
-    /// A segment that can be read: live, or retired a short time ago.
-    pub(super) fn readable(&self, id: Id) -> Option<&Segment> {
-        let readable = |segment: &&Segment| {
+    /// A segment that is open: live, or retired a short time ago. It may be damaged.
+    pub(super) fn opened(&self, id: Id) -> Option<&Segment> {
+        let opened = |segment: &&Segment| {
             !matches!(
                 segment.name,
                 Name::Temporary | Name::Renamed | Name::Removed
             )
         };
-        self.segments.get(&id).filter(readable)
+        self.segments.get(&id).filter(opened)
+    }
+
+    /// A segment that can be read.
+    pub(super) fn readable(&self, id: Id) -> Option<&Segment> {
+        self.opened(id).filter(|segment| !segment.is_damaged)
+    }
+
+    /// Damages a segment.
+    pub(super) fn damage(&mut self, id: Id) {
+        if let Some(segment) = self.segments.get_mut(&id) {
+            segment.is_damaged = true;
+        }
     }
 
     /// What is left after the process or the power has ended.

@@ -7,6 +7,10 @@ use logpond_record::Incarnation;
 use super::message::{Event, Place};
 use super::world::World;
 
+/// Longer than any attempt to give something up takes, a pause in the middle of it included: who has
+/// counted on a damaged copy is done with it.
+const DAMAGE_PAUSE_MS: u64 = 12_000;
+
 const YEAR_NS: i64 = 365 * 86_400_000_000_000;
 
 impl World {
@@ -18,10 +22,13 @@ impl World {
         let after_ms = 100 + self.random.below(900);
         self.at(self.now_ms + after_ms, Event::Fault);
         let place = self.random.below(self.nodes.len() as u64) as usize;
+        if self.nodes[place].has_left {
+            return;
+        }
         if self.nodes[place].is_gone {
             return self.forget(place);
         }
-        match self.random.below(20) {
+        match self.random.below(24) {
             0..5 => self.crash(place, 200, 5_000),
             5..9 => self.pause(place),
             9..13 => self.cut(place),
@@ -29,6 +36,9 @@ impl World {
             14 => self.take_image(place),
             15..18 => self.restore(place),
             18 => self.lose_disk(place),
+            19 => self.fill(place),
+            20..22 => self.damage(place),
+            22 => self.drain(place),
             _ => {
                 let at = self.random.below(self.forwarders.len() as u64) as usize;
                 self.forwarders[at].restart();
@@ -76,6 +86,46 @@ impl World {
                 self.at(until_ms, Event::Uncut(from, to));
             }
         }
+    }
+
+    /// Fills a disk for a while.
+    fn fill(&mut self, place: Place) {
+        self.report.fulls += 1;
+        self.nodes[place].disk.full_until_ms = self.now_ms + 500 + self.random.below(6_000);
+    }
+
+    /// Damages a segment, if there are enough copies of everything and nobody is still in the middle
+    /// of something that began before the last one was noticed.
+    fn damage(&mut self, place: Place) {
+        let is_early = self.damaged_ms + DAMAGE_PAUSE_MS > self.now_ms && self.damaged_ms > 0;
+        if !self.damages || is_early || !self.is_noticed() || !self.is_repaired(place) {
+            return;
+        }
+        let all = self.held(self.copies);
+        let live: Vec<_> = self.nodes[place].disk.live().map(|(id, _)| id).collect();
+        if live.is_empty() || !all.contains_all(self.ledger.all_safe()) {
+            return;
+        }
+        let id = live[self.random.below(live.len() as u64) as usize];
+        let disk = &mut self.nodes[place].disk;
+        let sources = disk.readable(id).map(super::disk::Segment::sources);
+        self.damaged.union_with(&sources.unwrap_or_default());
+        disk.damage(id);
+        self.damaged_ms = self.now_ms;
+        self.report.damages += 1;
+        self.ledger.shrunk();
+    }
+
+    /// Whether no process holds what it cannot read.
+    fn is_noticed(&self) -> bool {
+        let mut running = self.nodes.iter().filter_map(|node| {
+            let process = node.process.as_ref()?;
+            Some((&node.disk, process))
+        });
+        !running.any(|(disk, process)| {
+            let mut live = process.holdings.live();
+            live.any(|(id, _)| disk.opened(id).is_some_and(|s| s.is_damaged))
+        })
     }
 
     /// Sets a clock wrong; only one at a time, so that the others' median is right.
@@ -176,7 +226,7 @@ impl World {
     /// Somebody sees to it that nodes that are gone are forgotten.
     pub(super) fn forget_all(&mut self) {
         for place in 0..self.nodes.len() {
-            if self.nodes[place].is_gone {
+            if self.nodes[place].is_gone && !self.nodes[place].has_left {
                 self.forget(place);
             }
         }
@@ -185,7 +235,10 @@ impl World {
     /// Somebody tells the cluster that a node will not come back.
     pub(super) fn forget(&mut self, gone: Place) {
         let node = self.nodes[gone].id;
-        let able = |n: &super::world::Node| n.process.is_some() && n.disk.is_joined;
+        let now_ms = self.now_ms;
+        let able = |n: &super::world::Node| {
+            n.process.is_some() && n.disk.is_joined && n.disk.full_until_ms <= now_ms
+        };
         let Some(place) = self.nodes.iter().position(able) else {
             return;
         };
@@ -232,6 +285,7 @@ impl World {
         for place in 0..self.nodes.len() {
             self.nodes[place].paused_until_ms = 0;
             self.nodes[place].clock_offset_ns = 0;
+            self.nodes[place].disk.full_until_ms = 0;
             self.start(place);
         }
         self.forget_all();

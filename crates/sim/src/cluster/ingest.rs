@@ -27,8 +27,12 @@ impl World {
     ) -> Option<Reply> {
         let node = &self.nodes[place];
         let is_off = is_off(self.clock(place), &self.peer_clocks(place));
-        if !node.takes_in || !node.disk.is_joined || is_off {
+        if !node.takes_in || !node.disk.is_joined || node.disk.is_leaving || is_off {
             return Some(Reply::Refused);
+        }
+        if self.is_full(place) {
+            self.report.refused_full += 1;
+            return Some(self.refuse_full(place, frame));
         }
         if self.process(place).life.is_none() {
             self.mint(place);
@@ -58,6 +62,19 @@ impl World {
         };
         self.process(place).unsynced.push(unsynced);
         None
+    }
+
+    /// What is replied where nothing can be written.
+    fn refuse_full(&mut self, place: Place, frame: Frame) -> Reply {
+        let life = self.process(place).life.as_ref();
+        let open = life.and_then(|life| life.open);
+        match (self.knock, open) {
+            (Some(Knock::AckWhenFull), Some((source, _))) => {
+                self.note_ack(place, source, frame);
+                Reply::Acked(source)
+            }
+            _ => Reply::Refused,
+        }
     }
 
     /// Begins an incarnation.
@@ -202,16 +219,24 @@ impl World {
         }
     }
 
-    /// Closes what is old, and tries to give up what stores may have.
-    pub(super) fn ingest(&mut self, place: Place) {
+    /// Closes the file that is open, if all of it is synced.
+    pub(super) fn close_open(&mut self, place: Place) {
         let life = self.process(place).life.as_ref();
-        if let Some((source, since_ms)) = life.and_then(|life| life.open)
-            && since_ms + OPEN_MS <= self.now_ms
-        {
+        if let Some((source, _)) = life.and_then(|life| life.open) {
             let file = self.nodes[place].disk.file(source);
             if file.is_some_and(|file| file.synced == file.frames.len()) {
                 self.close(place, source);
             }
+        }
+    }
+
+    /// Closes what is old, and tries to give up what stores may have.
+    pub(super) fn ingest(&mut self, place: Place) {
+        let life = self.process(place).life.as_ref();
+        if let Some((_, since_ms)) = life.and_then(|life| life.open)
+            && since_ms + OPEN_MS <= self.now_ms
+        {
+            self.close_open(place);
         }
         let process = self.process(place);
         let mut giving = process.giving.values();

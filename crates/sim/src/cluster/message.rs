@@ -23,6 +23,8 @@ pub(super) const FORWARDERS: Place = 1000;
 pub(super) struct Seen {
     pub(super) indexed: Arc<Indexed>,
     pub(super) batches: BTreeMap<SourceId, Rows>,
+    /// Whether the node is leaving, which in the product gossip says.
+    pub(super) is_leaving: bool,
 }
 
 #[derive(Clone, Debug)]

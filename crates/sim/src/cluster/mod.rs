@@ -4,8 +4,8 @@
 //! Invariants: a run follows from its seed alone. What nodes decide is decided by the machines; what
 //! is modelled here is only what carries their requests out: a network that delays, drops,
 //! duplicates and reorders, disks that lose what was not synced, processes that stop, pause and
-//! come back, clocks that jump, disks that are lost or come back as they were earlier, and nodes
-//! that are replaced. A ledger outside of the nodes knows every batch and every source, and judges
+//! come back, clocks that jump, disks that are lost, full, damaged or come back as they were earlier,
+//! and nodes that are replaced or leave. A ledger outside of the nodes knows every batch and every source, and judges
 //! each step and each answer.
 //!
 //! ```text
@@ -20,6 +20,7 @@
 mod answer;
 mod ask;
 mod disk;
+mod drain;
 mod fault;
 mod forward;
 mod ingest;

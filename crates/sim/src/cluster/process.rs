@@ -16,8 +16,8 @@ use logpond_segment::sources::SourceSet;
 
 use super::ask::Asking;
 use super::disk::{Contents, content};
-use super::message::{Place, Reply, Request, Seen, Timer, Waiting};
-use super::world::World;
+use super::message::{Event, Place, Reply, Request, Seen, Timer, Waiting};
+use super::world::{Knock, World};
 
 /// Everything goes faster here than in the product, so that short runs see all of it.
 const OFFERS: logpond_cluster::offers::Settings = logpond_cluster::offers::Settings {
@@ -106,7 +106,21 @@ pub(super) struct Process {
     pub(super) seen: BTreeMap<NodeId, (Arc<Seen>, u64)>,
     pub(super) asking: BTreeMap<u64, Asking>,
     pub(super) deletion: Deletion,
+    /// That this node has left, as others have recorded it.
+    pub(super) farewell: Option<Publication>,
     pub(super) version: u64,
+}
+
+impl Process {
+    /// Whether another registry has the seals of all earlier lives that this one has.
+    fn knows_seals(&self, me: NodeId, other: &Registry) -> bool {
+        let living = self.life.as_ref().map(|life| life.incarnation);
+        let mut own = self.registry.incarnations();
+        own.all(|(name, fate)| {
+            let is_over = fate.node == me && Some(name) != living && fate.declared_lost.is_none();
+            !is_over || other.fate(name).is_some_and(|f| f.sealed.is_some())
+        })
+    }
 }
 
 impl World {
@@ -114,6 +128,11 @@ impl World {
     pub(super) fn start(&mut self, place: Place) {
         if self.nodes[place].process.is_some() || self.nodes[place].is_gone {
             return;
+        }
+        if self.is_full(place) {
+            // It cannot note how its earlier lives have ended.
+            let until_ms = self.nodes[place].disk.full_until_ms;
+            return self.at(until_ms, Event::Restart(place));
         }
         self.nodes[place].starts += 1;
         let number = self.wide() as u64 | 1;
@@ -139,7 +158,8 @@ impl World {
             }
         }
         let live = disk.live();
-        let holdings = Holdings::new(live.map(|(id, segment)| (id, segment.sources())));
+        let mut holdings = Holdings::new(live.map(|(id, segment)| (id, segment.sources())));
+        holdings.set_draining(disk.is_leaving);
         let registry = disk.registry.clone();
         self.nodes[place].process = Some(Process {
             number,
@@ -161,6 +181,7 @@ impl World {
             seen: BTreeMap::new(),
             asking: BTreeMap::new(),
             deletion: Deletion::new(now_ms),
+            farewell: None,
             version: 0,
         });
         self.introduce(place);
@@ -228,7 +249,12 @@ impl World {
             Timer::Consume => self.claim(place),
             Timer::Merge => self.merge(place),
             Timer::Look => self.look(place),
-            Timer::Gossip => self.gossip(place),
+            Timer::Gossip => {
+                self.gossip(place);
+                if self.nodes[place].process.is_none() {
+                    return;
+                }
+            }
             Timer::Ask => self.ask(place),
             Timer::Purge => self.purge(place),
             Timer::Synced { source, count } => return self.synced(place, source, count),
@@ -261,6 +287,11 @@ impl World {
         };
         if is_sealed(&process.life) {
             process.seals.recorded_here();
+        }
+        if let Some(farewell) = &mut process.farewell
+            && registry.node(node).is_some_and(Known::is_forgotten)
+        {
+            farewell.recorded_here();
         }
         if let Some(life) = &mut process.life
             && registry.fate(life.incarnation).is_some()
@@ -304,6 +335,9 @@ impl World {
         if let Some(life) = &process.life {
             told.extend(life.birth.to_tell(&others, birth));
         }
+        if let Some(farewell) = &process.farewell {
+            told.extend(farewell.to_tell(&others, birth));
+        }
         told.sort_unstable();
         told.dedup();
         for node in told {
@@ -314,7 +348,11 @@ impl World {
     }
 
     /// Takes note of what another node knows; the reply follows once it is durable.
-    pub(super) fn record(&mut self, place: Place, registry: &Registry) -> Reply {
+    pub(super) fn record(&mut self, place: Place, registry: &Registry) -> Option<Reply> {
+        if self.is_full(place) && self.process(place).registry.clone().merge(registry) {
+            self.report.refused_full += 1;
+            return self.pretend_recorded(place, registry);
+        }
         if self.process(place).registry.merge(registry) {
             self.forget_recorders(place);
             self.write_registry(place);
@@ -324,11 +362,21 @@ impl World {
         self.nodes[place].disk.sync_registry();
         let known = Arc::new(self.nodes[place].disk.registry.clone());
         let node = &self.nodes[place];
-        Reply::Recorded {
+        Some(Reply::Recorded {
             node: node.id,
             known,
             has_joined: node.disk.is_joined,
-        }
+        })
+    }
+
+    /// What is replied where nothing can be written: nothing.
+    fn pretend_recorded(&self, place: Place, registry: &Registry) -> Option<Reply> {
+        let node = &self.nodes[place];
+        (self.knock == Some(Knock::UnwrittenRecords)).then(|| Reply::Recorded {
+            node: node.id,
+            known: Arc::new(registry.clone()),
+            has_joined: node.disk.is_joined,
+        })
     }
 
     /// Births that a forgotten node recorded are to be recorded by another.
@@ -359,14 +407,24 @@ impl World {
         if known.node(me).is_some() {
             process.join.recorded_by(node, has_joined);
         }
-        process.seals.recorded_by(node);
+        if process.knows_seals(me, known) {
+            process.seals.recorded_by(node);
+        }
+        if let Some(farewell) = &mut process.farewell
+            && known.node(me).is_some_and(Known::is_forgotten)
+        {
+            farewell.recorded_by(node);
+        }
         if let Some(life) = &mut process.life
             && known.fate(life.incarnation).is_some()
             && has_joined
         {
             life.birth.recorded_by(node);
         }
-        if process.registry.merge(known) {
+        if self.is_full(place) {
+            return;
+        }
+        if self.process(place).registry.merge(known) {
             self.forget_recorders(place);
             // It counts as joined once it knows durably what the others know.
             self.write_registry(place);
@@ -380,7 +438,7 @@ impl World {
         let node = self.nodes[place].id;
         let process = self.process(place);
         let living = process.life.as_ref().map(|life| life.incarnation);
-        if lost_lives(node, &process.registry, living).is_empty() {
+        if lost_lives(node, &process.registry, living).is_empty() || self.is_full(place) {
             return;
         }
         for (incarnation, end) in self.ends_of(place, node) {
@@ -396,6 +454,10 @@ impl World {
             self.forget_all();
         }
         self.declare_lost(place);
+        self.leave(place);
+        if self.nodes[place].process.is_none() {
+            return;
+        }
         self.publish(place);
         let me = self.nodes[place].id;
         let others = self.known(place);

@@ -26,6 +26,7 @@ impl World {
         let (me, now_ms) = (self.nodes[place].id, self.now_ms);
         self.process(place).seen.insert(me, (own, now_ms));
         let targets = self.targets(place);
+        let leaving = self.leaving_seen(place);
         // Views of two nodes that hurry differ more.
         let live_ms = if self.is_eager { LIVE_MS } else { 2 * LIVE_MS };
         let process = self.process(place);
@@ -46,6 +47,7 @@ impl World {
                 presence: match now_ms - at_ms {
                     _ if forgotten.contains(node) => Presence::Forgotten,
                     for_ms if for_ms > live_ms => Presence::Gone { for_ms },
+                    _ if leaving.contains(node) => Presence::Draining,
                     _ => Presence::Live,
                 },
                 held,
@@ -146,7 +148,7 @@ impl World {
                 self.reported(to, claim, &sources);
                 None
             }
-            Request::Record(registry) => Some(self.record(to, &registry)),
+            Request::Record(registry) => self.record(to, &registry),
             Request::Inventory => Some(Reply::Inventory(self.inventory(to))),
             Request::Scan { share, open } => Some(self.scan(to, &share, &open)),
         }
@@ -208,6 +210,9 @@ impl World {
             }
             (Waiting::Scan { query, task }, Reply::Scanned { counted, frames }) => {
                 self.scanned(place, query, task, Some((counted, frames)));
+            }
+            (waiting @ (Waiting::Put { .. } | Waiting::Repair { .. }), _) => {
+                self.failed(place, waiting);
             }
             _ => {}
         }

@@ -55,6 +55,20 @@ counts! {
     losses: "disks lost",
     /// Disks that came back as they were earlier.
     restores: "disks restored",
+    /// Segments that were damaged.
+    damages: "segments damaged",
+    /// Those of which somebody noticed.
+    damages_noticed: "damages noticed",
+    /// Disks that were full for a while.
+    fulls: "full disks",
+    /// Batches, copies and records that were refused for that.
+    refused_full: "refused for want of room",
+    /// Nodes that were to leave.
+    drains: "drains",
+    /// Those that were to stay after all.
+    stayed: "stayed",
+    /// Those that have left.
+    left: "left",
     /// Nodes that were given up.
     forgotten: "forgotten",
     /// Syncs that failed.

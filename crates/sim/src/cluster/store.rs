@@ -21,7 +21,8 @@ const RETENTION_NS: i64 = 3_600_000_000_000;
 impl World {
     /// Asks an ingester for work.
     pub(super) fn claim(&mut self, place: Place) {
-        if self.process(place).consuming.len() >= CLAIMS_MAX {
+        let is_leaving = self.nodes[place].disk.is_leaving;
+        if is_leaving || self.process(place).consuming.len() >= CLAIMS_MAX {
             return;
         }
         let known = self.known(place);
@@ -52,13 +53,14 @@ impl World {
 
     /// The stores that may be given copies.
     pub(super) fn targets(&self, place: Place) -> Vec<Store> {
+        let leaving = self.leaving_seen(place);
         let stores = self.stores_known(place).into_iter();
         let store = |node| Store {
             node,
             zone: None,
             free_bytes: 1 << 30,
             total_bytes: 1 << 30,
-            is_draining: false,
+            is_draining: leaving.contains(&node),
         };
         stores.map(store).collect()
     }
@@ -108,6 +110,7 @@ impl World {
 
     /// Sends a copy of a segment.
     pub(super) fn put(&mut self, place: Place, id: Id, to: Place, waiting: Waiting) {
+        self.notice_damage(place, id);
         let Some(segment) = self.nodes[place].disk.readable(id) else {
             return self.failed(place, waiting);
         };
@@ -121,11 +124,16 @@ impl World {
 
     /// What an ingester's files hold has come.
     pub(super) fn fetched(&mut self, place: Place, number: u64, contents: Contents, at: Timestamp) {
-        let id = Id(self.wide());
+        let (id, is_full) = (Id(self.wide()), self.is_full(place));
         let process = self.process(place);
         let Some(consuming) = process.consuming.get_mut(&number) else {
             return;
         };
+        if is_full {
+            consuming.consume.not_built();
+            self.report.refused_full += 1;
+            return self.consume(place, number);
+        }
         let each = contents.iter();
         let listed: Vec<Content> = each.map(|(source, rows)| content(*source, rows)).collect();
         match consuming.consume.built(id, &listed) {
@@ -189,6 +197,9 @@ impl World {
         received: Timestamp,
     ) -> Option<Reply> {
         let attempt = self.attempt();
+        if self.nodes[place].disk.is_leaving {
+            return Some(Reply::Refused);
+        }
         let process = self.process(place);
         let sources: logpond_segment::sources::SourceSet = contents.keys().copied().collect();
         let held = process
@@ -197,6 +208,11 @@ impl World {
         if held == sources {
             return Some(Reply::Stored);
         }
+        if self.is_full(place) {
+            self.report.refused_full += 1;
+            return Some(Reply::Refused);
+        }
+        let process = self.process(place);
         if !process.writing.contains_key(&id) && process.holdings.live().all(|(live, _)| live != id)
         {
             let then = Then::Reply { to, number };
@@ -212,7 +228,7 @@ impl World {
         let mut contents = Vec::new();
         if question.with_contents {
             for source in sources.iter() {
-                let mut live = self.nodes[place].disk.live();
+                let mut live = self.nodes[place].disk.named();
                 let rows = live.find_map(|(_, segment)| segment.contents.get(&source));
                 contents.extend(rows.map(|rows| content(source, rows)));
             }
@@ -238,7 +254,15 @@ impl World {
             return;
         }
         let first = self.random.below(live.len() as u64 - 1) as usize;
-        let inputs: Vec<Id> = live[first..].iter().take(3).copied().collect();
+        let mut inputs: Vec<Id> = live[first..].iter().take(3).copied().collect();
+        for id in &inputs {
+            self.notice_damage(place, *id);
+        }
+        let disk = &self.nodes[place].disk;
+        inputs.retain(|id| disk.readable(*id).is_some());
+        if inputs.len() < 2 || self.is_full(place) {
+            return;
+        }
         let mut contents = Contents::new();
         let mut received = Timestamp::MIN;
         for id in &inputs {
@@ -282,9 +306,31 @@ impl World {
         self.timer(place, 2, Timer::Named(None));
     }
 
-    /// Removes what is retired, and what has outlived its retention.
+    /// Takes note that a segment is damaged, if it is, as whoever reads it does: it holds nothing from
+    /// then on, and stays where it is.
+    pub(super) fn notice_damage(&mut self, place: Place, id: Id) {
+        let disk = &self.nodes[place].disk;
+        let is_damaged = disk.opened(id).is_some_and(|segment| segment.is_damaged);
+        let process = self.process(place);
+        if !is_damaged || process.holdings.live().all(|(live, _)| live != id) {
+            return;
+        }
+        self.report.damages_noticed += 1;
+        if self.knock != Some(Knock::AnsweredDamage) {
+            let process = self.process(place);
+            process.holdings.lose(&[id]);
+            process.version += 1;
+        }
+    }
+
+    /// Removes what is retired, and what has outlived its retention; reads something.
     pub(super) fn purge(&mut self, place: Place) {
         self.nodes[place].disk.purge();
+        let live: Vec<Id> = self.process(place).holdings.live().map(|l| l.0).collect();
+        if !live.is_empty() {
+            let at = self.random.below(live.len() as u64) as usize;
+            self.notice_damage(place, live[at]);
+        }
         let (now, now_ms) = (self.clock(place), self.now_ms);
         let peers = self.peer_clocks(place);
         let oldest = self.nodes[place].disk.live().map(|(_, s)| s.received).min();

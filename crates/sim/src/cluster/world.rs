@@ -8,6 +8,7 @@ use logpond_cluster::give_up::{Attempt, Copies};
 use logpond_cluster::{NodeId, Registry};
 use logpond_record::Timestamp;
 use logpond_segment::mem_disk::Seeded;
+use logpond_segment::sources::SourceSet;
 
 use super::disk::Disk;
 use super::forward::Forwarder;
@@ -50,11 +51,19 @@ pub enum Knock {
     BlindCompleteness,
     /// R10: batches that were sent again are counted as if they were new.
     CountedRetries,
+    /// R1: what cannot be written is acknowledged.
+    AckWhenFull,
+    /// R3: a node says that it has recorded what it cannot write.
+    UnwrittenRecords,
+    /// R5: a node goes on to answer for what it knows to be damaged.
+    AnsweredDamage,
+    /// R6: a node leaves without waiting until others hold what it has.
+    EarlyLeaving,
 }
 
 impl Knock {
     /// All of them.
-    pub const ALL: [Knock; 11] = [
+    pub const ALL: [Knock; 15] = [
         Knock::AckBeforeSync,
         Knock::CountedIncarnations,
         Knock::UnknownBirths,
@@ -66,6 +75,10 @@ impl Knock {
         Knock::UnlimitedDeletion,
         Knock::BlindCompleteness,
         Knock::CountedRetries,
+        Knock::AckWhenFull,
+        Knock::UnwrittenRecords,
+        Knock::AnsweredDamage,
+        Knock::EarlyLeaving,
     ];
 }
 
@@ -91,8 +104,10 @@ pub(super) struct Node {
     pub(super) starts: u64,
     pub(super) paused_until_ms: u64,
     pub(super) clock_offset_ns: i64,
-    /// Its disk is lost; it never comes back.
+    /// Its disk is lost, or it has left; it never comes back.
     pub(super) is_gone: bool,
+    /// It has left, and nothing with it.
+    pub(super) has_left: bool,
 }
 
 /// Everything.
@@ -107,6 +122,13 @@ pub(super) struct World {
     pub(super) cuts: BTreeSet<(Place, Place)>,
     pub(super) loses_disks: bool,
     pub(super) restores: bool,
+    /// Whether segments are damaged; not where disks go, too: one copy is lost at a time.
+    pub(super) damages: bool,
+    /// Whether nodes leave.
+    pub(super) drains: bool,
+    /// What was ever damaged, and when that was last.
+    pub(super) damaged: SourceSet,
+    pub(super) damaged_ms: u64,
     /// Whether nodes hurry to copy, so that there are many copies to give up.
     pub(super) is_eager: bool,
     pub(super) ledger: Ledger,
@@ -130,6 +152,10 @@ impl World {
             cuts: BTreeSet::new(),
             loses_disks: random.one_in(2),
             restores: random.one_in(4),
+            damages: random.one_in(2),
+            drains: random.one_in(2),
+            damaged: SourceSet::new(),
+            damaged_ms: 0,
             is_eager: random.one_in(2),
             ledger: Ledger::default(),
             report: Report::default(),
@@ -140,6 +166,7 @@ impl World {
         };
         world.loses_disks &= copies > 1;
         world.restores &= copies > 1;
+        world.damages &= copies > 1 && !world.loses_disks && !world.restores;
         let ingesters = 1 + world.random.below(2);
         let both = world.random.one_in(2);
         for number in 0..stores {
@@ -172,6 +199,7 @@ impl World {
             paused_until_ms: 0,
             clock_offset_ns: 0,
             is_gone: false,
+            has_left: false,
         });
         self.start(place);
     }
@@ -370,6 +398,11 @@ impl World {
     pub(super) fn process(&mut self, place: Place) -> &mut Process {
         let process = self.nodes[place].process.as_mut();
         process.expect("events of ended processes are not delivered")
+    }
+
+    /// Whether nothing can be written at a place.
+    pub(super) fn is_full(&self, place: Place) -> bool {
+        self.nodes[place].disk.full_until_ms > self.now_ms
     }
 
     /// The clock of a node.
