@@ -1,0 +1,164 @@
+//! The table of settings.
+
+use super::PREFIX;
+
+/// One setting: the only place that knows its names, default and meaning.
+pub struct Setting {
+    /// The key in `logpond.toml` and, with `--` before it, the flag.
+    pub name: &'static str,
+    /// What a value looks like.
+    pub form: &'static str,
+    /// The default as it would be written; of the data directory, in words.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// The environment variable: [`PREFIX`] and the name in capitals.
+    pub fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.to_uppercase().replace('-', "_"))
+    }
+}
+
+/// All settings of `logpond serve`, in the order of their reference page.
+pub const TABLE: [Setting; 23] = [
+    Setting {
+        name: "data",
+        form: "DIR",
+        default: "$STATE_DIRECTORY; else /var/lib/logpond for root; else ~/.local/share/logpond",
+        doc: "Where the journal and the segments are kept.",
+    },
+    Setting {
+        name: "http",
+        form: "ADDR",
+        default: "127.0.0.1:7650",
+        doc: "Address of the HTTP interface: the page, the API and the metrics. It cannot be off. Where other machines can reach it, it needs a certificate and tokens, or `insecure`.",
+    },
+    Setting {
+        name: "fast",
+        form: "ADDR|off",
+        default: "127.0.0.1:7651",
+        doc: "Address for raw lines over TCP without acknowledgement.",
+    },
+    Setting {
+        name: "durable",
+        form: "ADDR|off",
+        default: "127.0.0.1:7652",
+        doc: "Address for raw lines over TCP, answered by `OK <count>` once they are on the disk.",
+    },
+    Setting {
+        name: "syslog-udp",
+        form: "ADDR|off",
+        default: "127.0.0.1:5514",
+        doc: "Address for syslog over UDP.",
+    },
+    Setting {
+        name: "syslog-tcp",
+        form: "ADDR|off",
+        default: "127.0.0.1:5514",
+        doc: "Address for syslog over TCP.",
+    },
+    Setting {
+        name: "gossip",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Address for other nodes of a cluster; without a port 7659. Off is a node alone.",
+    },
+    Setting {
+        name: "advertise",
+        form: "ADDR|off",
+        default: "off",
+        doc: "The address at which other nodes reach `gossip`; off is the address that it is bound to.",
+    },
+    Setting {
+        name: "join",
+        form: "ADDR[,ADDR…]|off",
+        default: "off",
+        doc: "Nodes of the cluster to ask first for the others. The first node of a cluster joins nobody. Until each was met, answers say that something may be missing.",
+    },
+    Setting {
+        name: "replication",
+        form: "COUNT",
+        default: "1",
+        doc: "How many nodes of a cluster hold each record, once its journal file was handed on; from 1 to 7. All nodes should have the same.",
+    },
+    Setting {
+        name: "repair-after",
+        form: "DURATION",
+        default: "15m",
+        doc: "How long a node of a cluster may be gone until the others make new copies of what it held; most come back.",
+    },
+    Setting {
+        name: "canary",
+        form: "DURATION|off",
+        default: "off",
+        doc: "How often a node of a cluster takes in a record of its own, of `app` logpond-canary, and asks another node for it: so it is measured how soon records are found.",
+    },
+    Setting {
+        name: "retain-age",
+        form: "DURATION|off",
+        default: "30d",
+        doc: "How long records are kept, counted from when they were received.",
+    },
+    Setting {
+        name: "retain-size",
+        form: "SIZE|off",
+        default: "off",
+        doc: "The most bytes that segments may take; the oldest go first.",
+    },
+    Setting {
+        name: "keep-free",
+        form: "SIZE|PERCENT",
+        default: "20%",
+        doc: "How much of the disk is left free: the oldest segments go first, then new records are refused. The newest GiB (or tenth of the disk) stays until the disk is all but full.",
+    },
+    Setting {
+        name: "line-bytes-max",
+        form: "SIZE",
+        default: "1MiB",
+        doc: "The longest line that is taken whole; from 1KiB to 32MiB.",
+    },
+    Setting {
+        name: "ready-file",
+        form: "FILE|off",
+        default: "off",
+        doc: "A file that is written once the server is ready, with the bound addresses as JSON.",
+    },
+    Setting {
+        name: "insecure",
+        form: "true|false",
+        default: "false",
+        doc: "Allows addresses that other machines can reach although nothing there is encrypted or authenticated.",
+    },
+    Setting {
+        name: "tokens",
+        form: "FILE",
+        default: "tokens.toml in the data directory",
+        doc: "The file of tokens, which `logpond token` writes; several servers may read one.",
+    },
+    Setting {
+        name: "require-token",
+        form: "true|false",
+        default: "false",
+        doc: "Asks for a token also where only this machine can connect, and with `insecure`. HTTP only: raw TCP and syslog know no tokens.",
+    },
+    Setting {
+        name: "tls-certificate",
+        form: "FILE|off",
+        default: "off",
+        doc: "The certificate of HTTP in PEM, followed by those between it and an authority; HTTP is then encrypted. Changed files are taken in while the server runs.",
+    },
+    Setting {
+        name: "tls-key",
+        form: "FILE|off",
+        default: "off",
+        doc: "The private key of that certificate in PEM.",
+    },
+    Setting {
+        name: "cluster-tls",
+        form: "DIR|off",
+        default: "off",
+        doc: "The directory with this node's certificate, as `logpond cluster certificate` makes it: ca.pem, node.pem and node.key. Nodes of a cluster encrypt what they say to each other, and believe only each other.",
+    },
+];
