@@ -123,6 +123,10 @@ pub struct Forward {
     /// What the end of the input waits for: one server that has it on disk, or all copies.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Wait::Durable)]
     pub wait: Wait,
+    /// Hand over whole segments of 16 MiB, each acknowledged once there are as many copies as
+    /// configured. Servers are HOST:PORT of listeners for it [default: 127.0.0.1:7653].
+    #[arg(long, conflicts_with_all = ["tail", "spool"])]
+    pub bulk: bool,
     /// Drop new records while the spool is full, count them, and say so in the log.
     #[arg(long, requires = "spool")]
     pub drop_when_full: bool,

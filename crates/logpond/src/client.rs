@@ -13,7 +13,7 @@ mod trust;
 use std::time::Duration;
 
 pub use access::{Access, TOKEN_VARIABLE};
-pub use address::{Address, encode};
+pub use address::{Address, HostPort, encode};
 pub use answer::{Answer, Item, Progress, Trailer};
 pub use error::{ClientError, describe};
 

@@ -13,8 +13,11 @@
 //!
 //! With a spool both lead into that, and the sender empties it on a thread of its own.
 
+mod answer;
+mod bulk;
 mod cutter;
 mod producer;
+mod attempts;
 mod sender;
 mod replication;
 mod servers;
@@ -30,13 +33,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::client::{Access, Address, ClientError};
+use crate::client::{Access, Address, ClientError, HostPort};
 use crate::output::quantity;
 use crate::terminal::note;
 
+pub use answer::Taken;
+use bulk::Bulk;
 use producer::Producer;
 use sender::Outlet;
-pub use sender::{Backoff, SendError, Sender, Taken};
+pub use sender::{Backoff, SendError, Sender};
 use spool::Spool;
 
 /// Most rejected lines that are named one by one; all are counted.
@@ -47,6 +52,8 @@ const REJECTIONS_NAMED: u64 = 20;
 pub struct Settings {
     /// Servers; the first that answers takes a batch.
     pub addresses: Vec<Address>,
+    /// Where whole segments are handed over instead, if they are.
+    pub bulk: Option<Vec<HostPort>>,
     /// What is shown to them.
     pub access: Access,
     /// Files; empty is standard input.
@@ -192,13 +199,13 @@ impl Totals {
     }
 
     /// What was done, in words.
-    fn text(&self, address: &str, time: Duration) -> String {
+    fn text(&self, where_to: &str, time: Duration) -> String {
         let more = |count, what| match count {
             0 => String::new(),
             count => format!(", {} {what}", quantity::count(count)),
         };
         format!(
-            "{} ({}) durable at {address} after {}{}{}",
+            "{} ({}) {where_to} after {}{}{}",
             quantity::counted(self.accepted, "record"),
             quantity::bytes(self.bytes),
             quantity::span(time),
@@ -224,8 +231,13 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
     let started = Instant::now();
     let producer = Producer::new().map_err(ForwardError::Random)?;
     let mut totals = Totals::default();
-    let (address, outcome) = match &settings.spool {
-        None => {
+    let (address, outcome) = match (&settings.bulk, &settings.spool) {
+        (Some(addresses), _) => {
+            let mut bulk = Bulk::new(addresses, settings, Pause(Arc::clone(stop)), producer);
+            let outcome = hand_over(&mut bulk, settings, &mut totals);
+            (bulk.name().to_owned(), outcome)
+        }
+        (None, None) => {
             let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
             let mut outcome = read_into(&mut sender, settings, &mut totals);
             if outcome.is_ok() && settings.waits_for_replication {
@@ -233,7 +245,7 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
             }
             (sender.address().to_string(), outcome)
         }
-        Some(spool) => {
+        (None, Some(spool)) => {
             let own = Producer::new().map_err(ForwardError::Random)?;
             let sender = Sender::new(settings, Pause(Arc::clone(stop)), own);
             let address = sender.address().to_string();
@@ -246,7 +258,11 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
     };
     // Nothing is durable anywhere if it failed before its first batch.
     if !settings.quiet && (outcome.is_ok() || totals != Totals::default()) {
-        note(&totals.text(&address, started.elapsed()));
+        let what = match settings.bulk {
+            Some(_) => "replicated by",
+            None => "durable at",
+        };
+        note(&totals.text(&format!("{what} {address}"), started.elapsed()));
     }
     outcome.map(|()| totals)
 }
@@ -261,6 +277,26 @@ fn read_into(
         Some(state) => tail::run(settings, state, outlet, totals),
         None => stream::run(settings, outlet, totals),
     }
+}
+
+/// Reads all inputs into uploads, and waits until all are answered.
+fn hand_over(
+    bulk: &mut Bulk,
+    settings: &Settings,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let read = read_into(bulk, settings, totals);
+    // What was read before an input failed is handed over all the same.
+    let finished = match &read {
+        Err(ForwardError::Send(_)) => Ok(()),
+        _ => bulk.finish().map_err(ForwardError::Send),
+    };
+    let answered = bulk.totals();
+    // Lines that the reading side refused stand as they are.
+    totals.accepted = answered.accepted;
+    totals.bytes = answered.bytes;
+    totals.rejected += answered.rejected;
+    read.and(finished)
 }
 
 /// Reads all inputs into a spool, and waits until it is empty or cannot be emptied.

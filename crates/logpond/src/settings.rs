@@ -34,6 +34,9 @@ use crate::tokens::Token;
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
 const LINE_BYTES_MIN: u64 = 1 << 10;
 
+/// The port for uploads, where none is named.
+pub const BULK_PORT: u16 = 7653;
+
 /// The port for other nodes, where none is named.
 const GOSSIP_PORT: u16 = 7659;
 
@@ -100,6 +103,8 @@ pub struct Settings {
     pub fast: Option<SocketAddr>,
     /// Where raw lines with acknowledgement are taken, if at all.
     pub durable: Option<SocketAddr>,
+    /// Where whole journal files are taken, if at all.
+    pub bulk: Option<SocketAddr>,
     /// Where syslog is taken over UDP, if at all.
     pub syslog_udp: Option<SocketAddr>,
     /// Where syslog is taken over TCP, if at all.
@@ -150,7 +155,7 @@ impl Settings {
         }
         self.roles = roles;
         if !roles.ingests {
-            (self.fast, self.durable) = (None, None);
+            (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp) = (None, None);
         }
         Ok(self)
@@ -317,6 +322,7 @@ impl Settings {
             http,
             fast: address("fast", 7651)?,
             durable: address("durable", 7652)?,
+            bulk: address("bulk", BULK_PORT)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
             // Nodes know each other by their certificates.
@@ -472,7 +478,7 @@ impl Values<'_> {
 pub fn reference() -> String {
     let mut page = String::from(
         "# Settings of `logpond serve`\n\n\
-         Made from the table in `crates/logpond/src/settings.rs`; a test compares.\n\n\
+         Made from the table in `crates/logpond/src/settings/table.rs`; a test compares.\n\n\
          A setting is a key of `logpond.toml`, an environment variable and a flag. Flags win over \
          the environment, the environment over the file. The file is the one of `--config` (or \
          `LOGPOND_CONFIG`); without it `/etc/logpond/logpond.toml`, then \

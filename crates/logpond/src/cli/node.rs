@@ -32,6 +32,9 @@ pub struct Intakes {
     /// Raw lines over TCP, acknowledged once on disk [default: 127.0.0.1:7652].
     #[arg(long, value_name = "ADDR")]
     pub durable: Option<String>,
+    /// Whole journal files over TCP, acknowledged once there are copies [default: 127.0.0.1:7653].
+    #[arg(long, value_name = "ADDR")]
+    pub bulk: Option<String>,
     /// Syslog over UDP [default: 127.0.0.1:5514].
     #[arg(long, value_name = "ADDR")]
     pub syslog_udp: Option<String>,
@@ -122,6 +125,7 @@ impl Serve {
         all.extend(given([
             ("fast", &self.intakes.fast),
             ("durable", &self.intakes.durable),
+            ("bulk", &self.intakes.bulk),
             ("syslog-udp", &self.intakes.syslog_udp),
             ("syslog-tcp", &self.intakes.syslog_tcp),
             ("line-bytes-max", &self.intakes.line_bytes_max),

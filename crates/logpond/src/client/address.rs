@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{ClientError, Parameters};
 
+/// What an address without a port ends with.
+const PORT_DEFAULT: &str = ":7650";
+
 /// The base URL of a server, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -37,7 +40,7 @@ impl Address {
             authority.insert_str(0, "127.0.0.1");
         }
         if !has_port {
-            authority.push_str(":7650");
+            authority.push_str(PORT_DEFAULT);
         }
         let base = format!("{scheme}://{authority}{prefix}");
         match base.parse::<ureq::http::Uri>() {
@@ -63,6 +66,46 @@ impl Address {
             encode(value.as_bytes(), &mut url);
         }
         url
+    }
+}
+
+/// A host and a port of a listener that does not speak HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPort(String);
+
+impl HostPort {
+    /// Reads `HOST:PORT`, `HOST` or `:PORT`; without a host it is this machine.
+    pub fn parse(text: &str, port: u16) -> Result<HostPort, ClientError> {
+        let refuse = |reason| ClientError::Address {
+            text: text.to_string(),
+            reason,
+        };
+        if text.contains("://") {
+            return Err(refuse(
+                "expected HOST:PORT of a listener for uploads, which does not speak HTTP",
+            ));
+        }
+        let Address { base } = Address::parse(text)?;
+        let authority = base.strip_prefix("http://").unwrap_or(&base);
+        if authority.contains('/') {
+            return Err(refuse("expected HOST:PORT"));
+        }
+        let is_default = !text.trim().ends_with(PORT_DEFAULT);
+        Ok(HostPort(match authority.strip_suffix(PORT_DEFAULT) {
+            Some(host) if is_default => format!("{host}:{port}"),
+            _ => authority.to_string(),
+        }))
+    }
+
+    /// As a resolver takes it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

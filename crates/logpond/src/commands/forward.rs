@@ -10,9 +10,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Wait};
-use crate::client::Address;
+use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
 use crate::forward::{self, Backoff, ForwardError, Settings, SpoolSettings};
-use crate::settings::Surroundings;
+use crate::settings::{BULK_PORT, Surroundings};
 
 /// The first wait after no server took a batch.
 const WAIT_FIRST: Duration = Duration::from_millis(100);
@@ -49,9 +49,13 @@ pub(super) fn run(args: Forward) -> Result<Exit, Failure> {
 }
 
 fn settings(args: Forward) -> Result<Settings, Failure> {
-    let addresses = args
-        .servers
-        .addr
+    let given = &args.servers.addr;
+    let bulk = match args.bulk {
+        true => Some(listeners(given).map_err(ForwardError::Address)?),
+        false => None,
+    };
+    let http = if args.bulk { &[][..] } else { given };
+    let addresses = http
         .iter()
         .map(|address| Address::parse(address))
         .collect::<Result<Vec<_>, _>>()
@@ -82,6 +86,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
     Ok(Settings {
         access: access(&args.servers.access, &addresses)?,
         addresses,
+        bulk,
         inputs: args.files,
         tail,
         labels,
@@ -97,6 +102,16 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
+}
+
+/// Where uploads go.
+fn listeners(addresses: &[String]) -> Result<Vec<HostPort>, ClientError> {
+    let each = addresses.iter().map(|address| match address.as_str() {
+        // Nobody has named one.
+        ADDRESS_DEFAULT => HostPort::parse("127.0.0.1", BULK_PORT),
+        address => HostPort::parse(address, BULK_PORT),
+    });
+    each.collect()
 }
 
 fn spool(path: PathBuf, size: &str, drops_when_full: bool) -> Result<SpoolSettings, Failure> {

@@ -62,9 +62,9 @@ impl Cutter {
         })
     }
 
-    /// Whether there is a batch worth sending at once.
-    pub(super) fn is_full(&self) -> bool {
-        self.whole >= BATCH_BYTES
+    /// Whether there are so many bytes of whole lines.
+    pub(super) fn is_full(&self, bytes: usize) -> bool {
+        self.whole >= bytes
     }
 
     /// Whether there are whole lines.
@@ -119,7 +119,7 @@ mod tests {
     fn lines_stay_whole() {
         let mut cutter = Cutter::default();
         assert_eq!(cutter.push(b"a\nb"), None);
-        assert!(cutter.has_lines() && !cutter.is_full());
+        assert!(cutter.has_lines() && !cutter.is_full(BATCH_BYTES));
         assert_eq!(cutter.take(), b"a\n");
         assert!(!cutter.has_lines());
         cutter.push(b"c\n\0\xff");

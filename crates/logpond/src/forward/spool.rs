@@ -31,9 +31,10 @@ use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, ClosedFile, Snapshot, Visible, WriteError, Writer};
 
+use super::answer::Taken;
 use super::position::Position;
 use super::producer::Producer;
-use super::sender::{Origin, Outlet, SendError, Sender, Taken};
+use super::sender::{Origin, Outlet, SendError, Sender, labels_of};
 use super::{ForwardError, Pause, Settings, SpoolSettings, Totals};
 use crate::clock;
 use crate::disk::{DataLock, RealDisk};
@@ -350,11 +351,7 @@ fn bytes(snapshot: &Snapshot) -> u64 {
 }
 
 fn labels(own: &[(String, String)], origin: &Origin<'_>) -> Labels {
-    let own = own.iter().map(|(name, value)| (&**name, &**value));
-    let all = own.chain(origin.file.map(|file| ("file", file)));
-    let mut labels: Labels = all
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+    let mut labels = labels_of(own, origin);
     // A position that cannot be written is one that is read again.
     if let Some(Ok(text)) = origin.position.map(serde_json::to_string) {
         labels.push((POSITION_LABEL.into(), text.into()));

@@ -17,9 +17,6 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// they are all memory there is.
 const CHUNKS_QUEUED: usize = 4;
 
-/// How long a line waits for others to share its batch.
-const BATCH_WAIT: Duration = Duration::from_millis(200);
-
 /// How long to wait for a chunk when no line waits; nothing happens when it is over.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
@@ -133,7 +130,7 @@ impl Batches<'_> {
     ) -> Result<Option<std::io::Error>, ForwardError> {
         loop {
             let wait = match self.waiting_since {
-                Some(since) => BATCH_WAIT.saturating_sub(since.elapsed()),
+                Some(since) => self.sender.linger().saturating_sub(since.elapsed()),
                 None => IDLE_WAIT,
             };
             let failure = match chunks.recv_timeout(wait) {
@@ -167,7 +164,7 @@ impl Batches<'_> {
             self.send(&batch)?;
             self.lines += 1;
         }
-        if self.cutter.is_full() {
+        if self.cutter.is_full(self.sender.batch_bytes()) {
             let batch = self.cutter.take();
             self.send(&batch)?;
         } else if self.cutter.has_lines() {
@@ -183,12 +180,13 @@ impl Batches<'_> {
             self.send_batch(batch)?;
             lines = rest;
         }
-        Ok(())
+        self.sender.flush().map_err(ForwardError::Send)
     }
 
     fn send_batch(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
         let origin = Origin {
             file: self.file,
+            first_line: self.lines + 1,
             position: None,
         };
         let taken = self

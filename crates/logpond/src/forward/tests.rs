@@ -224,6 +224,7 @@ pub(super) fn settings(servers: &[&Server]) -> Settings {
             .iter()
             .map(|s| Address::parse(&s.url()).unwrap())
             .collect(),
+        bulk: None,
         inputs: Vec::new(),
         tail: None,
         labels: vec![("hostname".into(), "web 1".into())],

@@ -200,6 +200,7 @@ impl Watched {
                 .position_behind(batch)
                 .map_err(|e| self.unreadable(e))?;
             let origin = Origin {
+                first_line: 0,
                 file: Some(&name),
                 position: Some(&position),
             };

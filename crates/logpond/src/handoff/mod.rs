@@ -119,6 +119,8 @@ pub struct Handoff {
     state: Mutex<State>,
     /// Grows when there may be something to claim.
     offered: watch::Sender<u64>,
+    /// Grows when more is known to be replicated.
+    confirmed: watch::Sender<u64>,
     /// Nodes that have offered something to this one's store.
     offering: poll::Offering,
     /// Wakes `lp-repair`.
@@ -163,6 +165,7 @@ impl Handoff {
                 pace: Pace::default(),
             }),
             offered: watch::Sender::new(0),
+            confirmed: watch::Sender::new(0),
             offering: poll::Offering::default(),
             care: Changes::default(),
             parts,
@@ -273,6 +276,10 @@ impl Handoff {
 impl Replication for Handoff {
     fn is_replicated(&self, source: SourceId) -> bool {
         self.parts.member.copies() == 1 || self.state().replicated.contains(source)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.confirmed.subscribe()
     }
 }
 

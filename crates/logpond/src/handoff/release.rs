@@ -46,6 +46,9 @@ impl Handoff {
             state.replicated.union_with(&confirmed);
             state.ends.may_go(&confirmed, &registry)
         };
+        if !confirmed.is_empty() {
+            self.confirmed.send_modify(|count| *count += 1);
+        }
         stays.union_with(&confirmed.without(&may_go));
         self.remove(&may_go);
         let now_ms = self.now_ms();

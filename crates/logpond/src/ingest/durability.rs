@@ -9,11 +9,16 @@ use std::sync::Arc;
 use logpond_record::SourceId;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::journal::Visible;
+use logpond_segment::sources::SourceSet;
+use tokio::sync::watch;
 
 /// Knows which sources have as many copies as configured.
 pub trait Replication: Send + Sync + 'static {
     /// Whether a source, which is durable here, is durable on as many nodes as configured.
     fn is_replicated(&self, source: SourceId) -> bool;
+
+    /// Changes whenever further sources may be replicated.
+    fn changes(&self) -> watch::Receiver<u64>;
 }
 
 /// With one copy configured, what is durable is replicated.
@@ -23,6 +28,10 @@ pub struct OneCopy;
 impl Replication for OneCopy {
     fn is_replicated(&self, _source: SourceId) -> bool {
         true
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        watch::Sender::new(0).subscribe()
     }
 }
 
@@ -53,6 +62,18 @@ impl Durability {
     /// Whether the durable records of a source are replicated.
     pub fn is_replicated(&self, source: SourceId) -> bool {
         self.replication.is_replicated(source)
+    }
+
+    /// Waits until the durable records of these sources are replicated: for ever, if the node has
+    /// stopped seeing to it.
+    pub async fn replicated(&self, sources: &SourceSet) {
+        // Before the first look, so that no change is missed.
+        let mut changes = self.replication.changes();
+        while !sources.iter().all(|source| self.is_replicated(source)) {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// What has become of these batches. What left the journal was replicated by then, or has

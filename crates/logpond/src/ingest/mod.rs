@@ -202,7 +202,7 @@ enum Message {
     /// A batch to append.
     Batch(Submission),
     /// The open file is to be closed; the sender learns when it is.
-    Close(mpsc::Sender<()>),
+    Close(oneshot::Sender<()>),
     /// So is the incarnation; the sender learns whether it has ended.
     End(mpsc::Sender<bool>),
 }
@@ -214,10 +214,10 @@ pub struct Closer(mpsc::Sender<Message>);
 impl Closer {
     /// Waits until the file that is open now is closed. Blocks for a sync.
     pub fn close(&self) {
-        let (done, waiting) = mpsc::channel();
+        let (done, waiting) = oneshot::channel();
         if self.0.send(Message::Close(done)).is_ok() {
             // The writer answers, or has ended and closed the file.
-            let _ = waiting.recv();
+            let _ = waiting.blocking_recv();
         }
     }
 
@@ -333,6 +333,14 @@ impl Ingest {
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
     pub fn closer(&self) -> Closer {
         Closer(self.queue.clone())
+    }
+
+    /// Waits until the file that is open now is closed, so that it can be handed on.
+    pub async fn close_file(&self) {
+        let (done, waiting) = oneshot::channel();
+        if self.queue.send(Message::Close(done)).is_ok() {
+            let _ = waiting.await;
+        }
     }
 
     /// How busy this server is: by what waits for the disk, and by the room on the disk.

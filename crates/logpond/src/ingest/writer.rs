@@ -64,7 +64,7 @@ pub(super) struct Driver<J> {
 enum Event {
     Batch(Box<Submission>),
     /// The open file is to be closed now; whoever asked waits for the answer.
-    Close(mpsc::Sender<()>),
+    Close(oneshot::Sender<()>),
     /// So is the incarnation.
     End(mpsc::Sender<bool>),
     Due,

@@ -1,13 +1,15 @@
-//! Listeners for raw lines and syslog.
+//! Listeners for raw lines, uploads and syslog.
 //!
 //! Invariants:
 //! - Memory per connection is bounded: one read buffer, one partial record up to the line limit,
 //!   one batch of [`BATCH_BYTES`].
 //! - While the journal has no room, a connection is not read: the sender feels it through TCP.
 //!   What cannot be kept (a datagram, a batch that a failed sync took away) is counted.
-//! - A durable connection gets `OK <count>` only after the sync of these records.
+//! - A durable connection gets `OK <count>` only after the sync of these records, a bulk connection
+//!   its answer only once as many nodes as configured have copies.
 
 mod bind;
+mod bulk;
 mod framing;
 mod gather;
 mod stream;
@@ -27,6 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use bind::{BindError, bind_tcp, bind_udp};
+pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
 pub use stream::serve_stream;
 pub use udp::serve_udp;
 

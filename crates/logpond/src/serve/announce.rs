@@ -23,6 +23,8 @@ pub struct Addresses {
     pub fast: Option<SocketAddr>,
     /// Raw lines with acknowledgement.
     pub durable: Option<SocketAddr>,
+    /// Journal files, acknowledged once there are copies.
+    pub bulk: Option<SocketAddr>,
     /// Syslog datagrams.
     pub syslog_udp: Option<SocketAddr>,
     /// Syslog over TCP.
@@ -39,6 +41,7 @@ impl Addresses {
             "http": self.http.to_string(),
             "fast": text(self.fast),
             "durable": text(self.durable),
+            "bulk": text(self.bulk),
             "syslog_udp": text(self.syslog_udp),
             "syslog_tcp": text(self.syslog_tcp),
             "gossip": text(self.gossip),
@@ -139,6 +142,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         http,
         fast,
         durable,
+        bulk,
         syslog_udp,
         syslog_tcp,
         gossip,
@@ -155,6 +159,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     let lines = [(fast, "fast"), (durable, "durable")].into_iter();
     let lines = lines.filter_map(|(a, name)| a.map(|a| format!("tcp {a} ({name})")));
     all.push(("Lines", lines.collect::<Vec<_>>().join("   ")));
+    all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
     all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
     let syslog = match (syslog_udp, syslog_tcp) {
         (Some(udp), Some(tcp)) if udp == tcp => format!("{udp} udp+tcp"),
@@ -175,12 +180,13 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         http,
         fast,
         durable,
+        bulk,
         syslog_udp,
         syslog_tcp,
         gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
-    let raw = [fast, durable, syslog_udp, syslog_tcp, gossip];
+    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, gossip];
     let is_raw_open = raw.into_iter().flatten().any(is_open);
     match (is_raw_open, is_open(http)) {
         (false, false) => "  Only this machine can connect (loopback).\n",

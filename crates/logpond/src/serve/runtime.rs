@@ -73,6 +73,7 @@ impl Listeners {
         let wanted = [
             (Intake::Fast, "--fast", settings.fast),
             (Intake::Durable, "--durable", settings.durable),
+            (Intake::Bulk, "--bulk", settings.bulk),
             (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
         ];
         let mut streams = Vec::new();
@@ -106,6 +107,7 @@ impl Listeners {
             http: self.http.1,
             fast: stream(Intake::Fast),
             durable: stream(Intake::Durable),
+            bulk: stream(Intake::Bulk),
             syslog_udp: self.syslog_udp.as_ref().map(|(_, address)| *address),
             syslog_tcp: stream(Intake::SyslogTcp),
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
@@ -172,8 +174,7 @@ impl Running {
         let mut tasks = JoinSet::new();
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (context, most) = (context_of(intake), net::CONNECTIONS_MAX);
-            tasks.spawn(net::accept(listener, context, most, net::serve_stream));
+            accept_stream(&mut tasks, listener, context_of(intake));
         }
         if let Some((socket, address)) = listeners.syslog_udp {
             expose_drops(&metrics, address);
@@ -228,6 +229,22 @@ impl Running {
             () = self.signals.next() => {}
         }
     }
+}
+
+/// Serves a listener of records or of uploads.
+fn accept_stream(
+    tasks: &mut JoinSet<()>,
+    listener: tokio::net::TcpListener,
+    context: net::Context,
+) {
+    if context.intake != Intake::Bulk {
+        let most = net::CONNECTIONS_MAX;
+        tasks.spawn(net::accept(listener, context, most, net::serve_stream));
+        return;
+    }
+    let (most, room) = (net::BULK_CONNECTIONS_MAX, net::Room::default());
+    let serve = move |stream, _peer, context| net::serve_bulk(stream, context, room.clone());
+    tasks.spawn(net::accept(listener, context, most, serve));
 }
 
 /// SIGTERM and SIGINT, if they are this server's business.

@@ -1,5 +1,6 @@
 //! The whole server in this process, over real sockets on free ports.
 
+mod bulk;
 mod client;
 mod damage;
 mod encrypted;
@@ -36,6 +37,7 @@ fn settings(data: &Path) -> Settings {
         http: any,
         fast: Some(any),
         durable: Some(any),
+        bulk: Some(any),
         syslog_udp: Some(any),
         syslog_tcp: Some(any),
         gossip: None,

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 23] = [
+pub const TABLE: [Setting; 24] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -46,6 +46,12 @@ pub const TABLE: [Setting; 23] = [
         form: "ADDR|off",
         default: "127.0.0.1:7652",
         doc: "Address for raw lines over TCP, answered by `OK <count>` once they are on the disk.",
+    },
+    Setting {
+        name: "bulk",
+        form: "ADDR|off",
+        default: "127.0.0.1:7653",
+        doc: "Address for whole journal files over TCP, as `logpond forward --bulk` sends them, answered once as many nodes as configured have copies.",
     },
     Setting {
         name: "syslog-udp",

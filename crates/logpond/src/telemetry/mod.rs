@@ -28,6 +28,8 @@ pub enum Intake {
     Fast,
     /// Raw lines over TCP, acknowledged after the sync.
     Durable,
+    /// Uploads over TCP, answered once they are replicated.
+    Bulk,
     /// Syslog datagrams.
     SyslogUdp,
     /// Syslog over TCP.
@@ -39,9 +41,10 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 6] = [
+pub const INTAKES: [Intake; 7] = [
     Intake::Fast,
     Intake::Durable,
+    Intake::Bulk,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
     Intake::Http,
@@ -54,6 +57,7 @@ impl Intake {
         match self {
             Intake::Fast => "fast",
             Intake::Durable => "durable",
+            Intake::Bulk => "bulk",
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
             Intake::Http => "http",

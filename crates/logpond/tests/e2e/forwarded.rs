@@ -1,5 +1,5 @@
 //! What forwarders of other systems have lost or changed on the way: the bytes of lines, long lines
-//! and what follows them, last lines. Each with and without a spool. What is lost with a connection
+//! and what follows them, last lines. Each as it is, with a spool and in whole segments. What is lost with a connection
 //! or with a forwarder that is killed is in `resends` and `spool`.
 
 use std::io::Write;
@@ -8,15 +8,28 @@ use std::process::{Command, Stdio};
 use crate::pond::{Pond, Scratch};
 use crate::surroundings::program;
 
+/// How lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Batches,
+    Spool,
+    Bulk,
+}
+
 /// Forwards an input and gives the lines that are stored, in their order in time.
-fn forwarded(name: &str, input: &[u8], with_spool: bool) -> Vec<String> {
+fn forwarded(name: &str, input: &[u8], way: Way) -> Vec<String> {
     let scratch = Scratch::new(name).unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut command = Command::new(program());
-    command.args(["forward", "--quiet", "--addr", &pond.url()]);
-    if with_spool {
-        command.arg("--spool").arg(scratch.path().join("spool"));
-    }
+    command.args(["forward", "--quiet"]);
+    match way {
+        Way::Batches => command.args(["--addr", &pond.url()]),
+        Way::Spool => {
+            command.args(["--addr", &pond.url(), "--spool"]);
+            command.arg(scratch.path().join("spool"))
+        }
+        Way::Bulk => command.args(["--bulk", "--addr", &pond.address("bulk")]),
+    };
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
@@ -45,13 +58,9 @@ fn forwarded(name: &str, input: &[u8], with_spool: bool) -> Vec<String> {
 }
 
 fn assert_arrives(name: &str, lines: &[&str], input: &str) {
-    for with_spool in [false, true] {
-        let found = forwarded(name, input.as_bytes(), with_spool);
-        assert!(
-            found == lines,
-            "{} lines, with a spool: {with_spool}",
-            found.len()
-        );
+    for way in [Way::Batches, Way::Spool, Way::Bulk] {
+        let found = forwarded(name, input.as_bytes(), way);
+        assert!(found == lines, "{} lines by {way:?}", found.len());
     }
 }
 

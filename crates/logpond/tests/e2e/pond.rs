@@ -89,7 +89,13 @@ fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
     for (flag, path) in paths {
         arguments.extend([flag.to_string(), path.display().to_string()]);
     }
-    let intakes = ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"];
+    let intakes = [
+        "--fast",
+        "--durable",
+        "--bulk",
+        "--syslog-udp",
+        "--syslog-tcp",
+    ];
     let takes_in = matches!(role, "serve" | "ingest");
     let intakes = intakes.into_iter().filter(|_| takes_in);
     for flag in std::iter::once("--http").chain(intakes) {

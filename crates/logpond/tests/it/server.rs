@@ -33,7 +33,14 @@ fn command(directory: &Path) -> Command {
     command
         .arg("--ready-file")
         .arg(directory.join("ready.json"));
-    for name in ["HTTP", "FAST", "DURABLE", "SYSLOG_UDP", "SYSLOG_TCP"] {
+    for name in [
+        "HTTP",
+        "FAST",
+        "DURABLE",
+        "BULK",
+        "SYSLOG_UDP",
+        "SYSLOG_TCP",
+    ] {
         command.env(format!("LOGPOND_{name}"), ":0");
     }
     command
@@ -107,6 +114,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
     assert_eq!(
         names,
         [
+            "bulk",
             "durable",
             "fast",
             "gossip",

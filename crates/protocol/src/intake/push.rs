@@ -98,6 +98,20 @@ pub struct Pushed {
     pub rejected_total: usize,
 }
 
+impl Pushed {
+    /// Takes a line in, or notes why not.
+    fn add(&mut self, number: usize, line: &[u8], checked: Result<(), RejectReason>) {
+        let Err(reason) = checked else {
+            return self.batch.push(line);
+        };
+        self.rejected_total += 1;
+        if self.rejected.len() < REJECTIONS_MAX {
+            let line = number;
+            self.rejected.push(Rejection { line, reason });
+        }
+    }
+}
+
 /// Decodes a body, which is as long as the caller allows. Lines longer than `line_bytes_max`, at
 /// most [`LINE_BYTES_MAX`], are rejected.
 pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
@@ -132,16 +146,31 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
         if form == PushForm::NdJson && line.trim_ascii().is_empty() {
             continue;
         }
-        match check(form, line, line_bytes_max) {
-            Ok(()) => pushed.batch.push(line),
-            Err(reason) => {
-                pushed.rejected_total += 1;
-                if pushed.rejected.len() < REJECTIONS_MAX {
-                    pushed.rejected.push(Rejection {
-                        line: number,
-                        reason,
-                    });
-                }
+        pushed.add(number, line, check(kind, line, line_bytes_max));
+    }
+    pushed.accepted = pushed.batch.len();
+    pushed
+}
+
+/// Leaves out of a batch that came whole what [`decode`] would reject: JSON entries that are no
+/// objects, and entries longer than `line_bytes_max`, which is at most [`LINE_BYTES_MAX`].
+pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
+    let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
+    let kind = batch.kind;
+    let is_sound = batch
+        .iter()
+        .all(|line| check(kind, line, line_bytes_max).is_ok());
+    let mut pushed = Pushed {
+        batch: Batch::new(kind, batch.labels.clone()),
+        accepted: 0,
+        rejected: Vec::new(),
+        rejected_total: 0,
+    };
+    match is_sound {
+        true => pushed.batch = batch,
+        false => {
+            for (index, line) in batch.iter().enumerate() {
+                pushed.add(index + 1, line, check(kind, line, line_bytes_max));
             }
         }
     }
@@ -154,16 +183,16 @@ pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Pushed {
     decode(form, body, labels, LINE_BYTES_DEFAULT)
 }
 
-fn check(form: PushForm, line: &[u8], bytes_max: usize) -> Result<(), RejectReason> {
+fn check(kind: EntryKind, line: &[u8], bytes_max: usize) -> Result<(), RejectReason> {
     if line.len() > bytes_max {
         return Err(RejectReason::TooLong {
             bytes: line.len(),
             bytes_max,
         });
     }
-    match form {
-        PushForm::NdJson => json::validate(line).map_err(RejectReason::NotAnObject),
-        PushForm::Text => Ok(()),
+    match kind {
+        EntryKind::Json => json::validate(line).map_err(RejectReason::NotAnObject),
+        EntryKind::Line | EntryKind::Syslog => Ok(()),
     }
 }
 

@@ -378,6 +378,11 @@ impl FrameHeader {
         Ok(header)
     }
 
+    /// Length of the payload, decompressed, within the bound that decoding keeps.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.payload_bytes.min(FRAME_PAYLOAD_BYTES_MAX)
+    }
+
     /// Reads the fields without any check.
     pub(crate) fn unchecked(bytes: &[u8; FRAME_HEADER_BYTES], offset: u64) -> FrameHeader {
         FrameHeader {

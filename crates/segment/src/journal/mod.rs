@@ -30,12 +30,15 @@ mod salvage;
 mod write_error;
 mod writer;
 mod recover;
+mod upload;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 mod named_tests;
+#[cfg(test)]
+mod upload_tests;
 
 pub use damage::{DAMAGES_LISTED_MAX, Damage, Damages};
 pub use frame::{
@@ -46,6 +49,7 @@ pub use frame::{
 };
 pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
+pub use upload::{UploadError, UploadPart, UploadReader, UploadWriter, fuzz_uploads};
 pub use visible::{ClosedFile, OpenState, Released, Snapshot, Summary, Visible};
 pub use write_error::WriteError;
 pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer};

@@ -757,7 +757,7 @@ fn open_state(
 }
 
 /// Refuses what no frame may hold.
-fn check_bounds(batch: &Batch, batch_id: Option<BatchId>) -> Result<(), WriteError> {
+pub(super) fn check_bounds(batch: &Batch, batch_id: Option<BatchId>) -> Result<(), WriteError> {
     let bytes = labels_bytes(&batch.labels);
     let count = batch.labels.len();
     if bytes > LABELS_BYTES_MAX || count > LABELS_MAX {

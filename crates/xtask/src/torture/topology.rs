@@ -196,7 +196,13 @@ impl Process {
             return arguments;
         }
         if self.role.ingests() {
-            for listener in ["--fast", "--durable", "--syslog-udp", "--syslog-tcp"] {
+            for listener in [
+                "--fast",
+                "--durable",
+                "--bulk",
+                "--syslog-udp",
+                "--syslog-tcp",
+            ] {
                 add(&[listener, "off"]);
             }
         }
