@@ -33,9 +33,7 @@ use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
 use crate::http::App;
-use crate::ingest::{
-    self, Changes, DiskJournal, Gate, Ingest, Journal, OneCopy, Replication, Writer,
-};
+use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
 use crate::settings::Settings;
@@ -231,14 +229,14 @@ impl Roles {
         if let Some(member) = &member {
             journal.announce_to(member.clone());
         }
-        let changes = Changes::default();
+        let news = News::default();
         let handoff = member.clone().map(|member| {
             Handoff::new(handoff::Parts {
                 member,
                 disk: disk.clone(),
                 visible: visible.clone(),
                 live: live.clone(),
-                changes: changes.clone(),
+                changes: news.closed.clone(),
                 clock: clock::now,
                 metrics: metrics.clone(),
             })
@@ -251,11 +249,11 @@ impl Roles {
             true => Gate::default(),
             false => Gate::of_no_ingester(),
         };
-        let (ingest, writer) = start_ingest(journal, &changes, metrics, replication, gate)?;
+        let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate)?;
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),
-            changes: changes.clone(),
+            changes: news.closed.clone(),
             live: live.clone(),
             trash,
             closer: ingest.closer(),
@@ -265,7 +263,7 @@ impl Roles {
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
-        let pond = Pond::new(disk, visible, live, changes, store.clone());
+        let pond = Pond::new(disk, visible, live, news.grown, store.clone());
         Ok(Roles {
             node: member.zip(handoff),
             ingest,
@@ -299,13 +297,13 @@ impl Roles {
 /// Starts the writer of a journal.
 fn start_ingest(
     journal: DiskJournal,
-    changes: &Changes,
+    news: &News,
     metrics: &Arc<Metrics>,
     replication: Arc<dyn Replication>,
     gate: Gate,
 ) -> Result<(Ingest, Writer), ServeError> {
-    let (changes, metrics) = (changes.clone(), metrics.clone());
-    let started = ingest::start(journal, changes, metrics, clock::now, replication, gate);
+    let (news, metrics) = (news.clone(), metrics.clone());
+    let started = ingest::start(journal, news, metrics, clock::now, replication, gate);
     started.map_err(ServeError::Thread)
 }
 

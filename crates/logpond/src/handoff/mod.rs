@@ -86,7 +86,7 @@ pub struct Parts {
     pub visible: Arc<Visible>,
     /// The segments as readers see them.
     pub live: LiveSet,
-    /// Says when the journal has changed.
+    /// Says when a journal file was closed, or a node has something to hand over.
     pub changes: Changes,
     /// The time.
     pub clock: fn() -> Timestamp,

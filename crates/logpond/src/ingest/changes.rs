@@ -3,6 +3,19 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What the journal's writer tells others. Cheap to clone.
+///
+/// Apart, since more can be read a thousand times a second, and a file is closed now and then: who
+/// waits for files would be woken for nothing.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    /// There is more to read.
+    pub grown: Changes,
+    /// A file was closed; whoever else has something to do for those that wait for it tells here,
+    /// too.
+    pub closed: Changes,
+}
+
 /// Counts changes of what is visible. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Changes(Arc<(Mutex<u64>, Condvar)>);

@@ -111,7 +111,7 @@ impl Journal for DiskJournal {
     }
 
     fn needs_attention(&self) -> bool {
-        !self.writer.visible().snapshot().open.is_empty()
+        self.writer.visible().has_open()
     }
 
     fn close(&mut self) -> Result<(), WriteError> {

@@ -37,7 +37,7 @@ use logpond_segment::journal::{Appended, Visible, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::telemetry::Metrics;
-pub use changes::Changes;
+pub use changes::{Changes, News};
 pub use durability::{Durability, OneCopy, Replication, States};
 pub use gate::Gate;
 pub use journal::{Births, DiskJournal};
@@ -297,7 +297,7 @@ impl Writer {
 /// When the system gives no thread.
 pub fn start(
     journal: impl Journal + 'static,
-    changes: Changes,
+    news: News,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
     replication: Arc<dyn Replication>,
@@ -311,7 +311,7 @@ pub fn start(
         disk_percent: AtomicU8::new(0),
         state: Mutex::default(),
     });
-    let mut driver = writer::Driver::new(journal, receiver, changes, metrics.clone(), clock);
+    let mut driver = writer::Driver::new(journal, receiver, news, metrics.clone(), clock);
     driver.watch_disk(Arc::clone(&busyness));
     driver.ask_first(gate.clone());
     let thread = thread::Builder::new()

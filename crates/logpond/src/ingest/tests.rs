@@ -2,6 +2,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use logpond_record::{EntryKind, Incarnation, Labels};
+use logpond_segment::disk::Disk;
+use logpond_segment::journal;
+use logpond_segment::mem_disk::MemDisk;
 
 use super::*;
 
@@ -123,12 +126,12 @@ fn stand() -> Stand {
         count: 0,
         durable_mark: 0,
     };
-    let changes = Changes::default();
+    let news = News::default();
     let metrics = Arc::new(Metrics::default());
     let clock = || Timestamp(1_772_409_600_000_000_000);
     let (ingest, writer) = start(
         journal,
-        changes.clone(),
+        news.clone(),
         metrics.clone(),
         clock,
         Arc::new(OneCopy),
@@ -139,7 +142,7 @@ fn stand() -> Stand {
         script,
         ingest,
         writer,
-        changes,
+        changes: news.grown,
         metrics,
     }
 }
@@ -168,6 +171,35 @@ fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
     drop(s.ingest);
     s.writer.join().unwrap();
     assert_eq!(s.script.calls.lock().unwrap()[2..], ["close", "sync"]);
+}
+
+/// A reader hears of each sync; who waits for files hears of those only.
+#[test]
+fn what_waits_for_files_is_not_woken_by_records() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let journal = DiskJournal::new(disk, journal::Settings::default());
+    let news = News::default();
+    let clock = || Timestamp(1_772_409_600_000_000_000);
+    let metrics = Arc::new(Metrics::default());
+    let copies = Arc::new(OneCopy);
+    let started = start(
+        journal,
+        news.clone(),
+        metrics,
+        clock,
+        copies,
+        Gate::default(),
+    );
+    let (ingest, writer) = started.unwrap();
+    for syncs in 1..=3 {
+        block_on(ingest.submit(batch(&["a"]), true)).unwrap();
+        assert_eq!((news.grown.count(), news.closed.count()), (syncs, 0));
+    }
+    ingest.closer().close();
+    assert_eq!(news.closed.count(), 1);
+    drop(ingest);
+    writer.join().unwrap();
+    assert_eq!(news.closed.count(), 1, "there was nothing more to close");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::load::percent;
 use super::{
-    Accepted, Busyness, Changes, Gate, Journal, Message, Refused, Submission, UNSYNCED_TIME_MAX,
+    Accepted, Busyness, Gate, Journal, Message, News, Refused, Submission, UNSYNCED_TIME_MAX,
 };
 use crate::telemetry::Metrics;
 
@@ -47,7 +47,9 @@ struct Waiting {
 pub(super) struct Driver<J> {
     journal: J,
     receiver: Receiver<Message>,
-    changes: Changes,
+    news: News,
+    /// What was told of files.
+    files_told: u64,
     metrics: Arc<Metrics>,
     clock: fn() -> Timestamp,
     waiting: Vec<Waiting>,
@@ -75,14 +77,16 @@ impl<J: Journal> Driver<J> {
     pub(super) fn new(
         journal: J,
         receiver: Receiver<Message>,
-        changes: Changes,
+        news: News,
         metrics: Arc<Metrics>,
         clock: fn() -> Timestamp,
     ) -> Driver<J> {
+        let files_told = journal.visible().files_version();
         Driver {
             journal,
             receiver,
-            changes,
+            news,
+            files_told,
             metrics,
             clock,
             waiting: Vec::new(),
@@ -134,7 +138,7 @@ impl<J: Journal> Driver<J> {
         }
         self.sync();
         let closed = self.journal.close();
-        self.changes.notify();
+        self.tell();
         closed
     }
 
@@ -166,7 +170,7 @@ impl<J: Journal> Driver<J> {
         if let Err(error) = self.journal.close() {
             crate::telemetry::warn(&format!("a journal file could not be closed: {error}"));
         }
-        self.changes.notify();
+        self.tell();
     }
 
     /// Closes the open file and ends the incarnation; gives whether it has.
@@ -176,7 +180,7 @@ impl<J: Journal> Driver<J> {
         if let Err(error) = &ended {
             crate::telemetry::warn(&format!("a journal file could not be closed: {error}"));
         }
-        self.changes.notify();
+        self.tell();
         ended.is_ok()
     }
 
@@ -294,7 +298,7 @@ impl<J: Journal> Driver<J> {
         match self.journal.rotate_if_due((self.clock)()) {
             // A rotation syncs; then whoever waits has waited long enough.
             Ok(()) if !self.is_settled() => self.settle(),
-            Ok(()) => {}
+            Ok(()) => self.tell_of_files(),
             Err(error) => self.fail_unsynced(&error),
         }
     }
@@ -305,11 +309,26 @@ impl<J: Journal> Driver<J> {
         self.waiting.iter().all(|w| w.mark > durable)
     }
 
+    /// Tells those who read the journal, and those who wait for files.
+    fn tell(&mut self) {
+        self.news.grown.notify();
+        self.tell_of_files();
+    }
+
+    /// Tells those who wait for files, if some were closed.
+    fn tell_of_files(&mut self) {
+        let files = self.journal.visible().files_version();
+        if files != self.files_told {
+            self.files_told = files;
+            self.news.closed.notify();
+        }
+    }
+
     /// Tells everybody whose batch is durable.
     fn settle(&mut self) {
         let durable = self.journal.durable_mark();
         self.metrics.group_batches.observe(self.unsynced_batches);
-        self.changes.notify();
+        self.tell();
         for Waiting {
             reply, accepted, ..
         } in self.waiting.extract_if(.., |w| w.mark <= durable)

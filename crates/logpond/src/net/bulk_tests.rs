@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::clock;
-use crate::ingest::{self, Changes, DiskJournal, Gate, Replication};
+use crate::ingest::{self, DiskJournal, Gate, News, Replication};
 use crate::shutdown;
 use crate::telemetry::{Intake, Metrics};
 
@@ -33,7 +33,7 @@ fn without_copies_there_is_no_success() {
     let metrics = Arc::new(Metrics::default());
     let (ingest, writer) = ingest::start(
         DiskJournal::new(disk, journal::Settings::default()),
-        Changes::default(),
+        News::default(),
         metrics.clone(),
         clock::now,
         Arc::new(Nowhere(watch::Sender::new(0))),

@@ -50,7 +50,7 @@ pub struct Parts {
     pub disk: Arc<dyn Disk>,
     /// The journal as readers see it.
     pub visible: Arc<Visible>,
-    /// Says when the journal has changed.
+    /// Says when a journal file was closed.
     pub changes: Changes,
     /// Where the segments are shown.
     pub live: LiveSet,

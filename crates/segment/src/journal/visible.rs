@@ -98,6 +98,8 @@ pub struct ClosedFile {
 pub struct Snapshot {
     /// Grows with every change.
     pub version: u64,
+    /// Grows when a file is closed or removed.
+    pub files_version: u64,
     /// Files whose end is not final, oldest first.
     pub open: Vec<OpenState>,
     /// Closed files that nobody has removed, oldest first.
@@ -156,11 +158,22 @@ impl Visible {
         self.lock().version
     }
 
+    /// The current [`Snapshot::files_version`].
+    pub fn files_version(&self) -> u64 {
+        self.lock().files_version
+    }
+
+    /// Whether there is a file whose end is not final.
+    pub fn has_open(&self) -> bool {
+        !self.lock().open.is_empty()
+    }
+
     /// Adds closed files, as [`super::recover`] found them.
     pub fn add_closed(&self, files: Vec<ClosedFile>) {
         let mut state = self.lock();
         Arc::make_mut(&mut state.closed).extend(files);
         state.version += 1;
+        state.files_version += 1;
     }
 
     /// Takes a closed file off the list: a segment holds its rows now, so the file may be removed.
@@ -171,6 +184,7 @@ impl Visible {
         let mut state = self.lock();
         let at = state.closed.iter().position(|file| file.source == source)?;
         state.version += 1;
+        state.files_version += 1;
         let file = Arc::make_mut(&mut state.closed).remove(at);
         if *file.batches != HeldBatches::default() {
             Arc::make_mut(&mut state.released).add(&file.batches);
@@ -195,6 +209,7 @@ impl Visible {
         state.open = open;
         if let Some(file) = closed {
             Arc::make_mut(&mut state.closed).push(file);
+            state.files_version += 1;
         }
         state.version += 1;
     }
