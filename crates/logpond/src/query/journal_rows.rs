@@ -75,8 +75,13 @@ impl Start {
 /// that the work goes on: a frame may have thousands, and a slow machine takes a while for each.
 pub(super) const CHECK_ROWS: usize = 64;
 
+/// Bytes of frames between two such looks: a millisecond of work at most.
+const STEP_BYTES: u64 = 64 << 10;
+
 /// One reading of the journal.
 pub(super) struct Pass<'a> {
+    /// What arrived up to here is not wanted.
+    pub(super) arrived_after: Option<Id>,
     pub(super) view: &'a View,
     pub(super) newest: &'a Newest,
     pub(super) out: &'a mut Output,
@@ -123,25 +128,29 @@ impl Pass<'_> {
         let prefilter = scope.matcher.raw_prefilter();
         let may_match = |raw: &[u8]| prefilter.is_none_or(|p| p.may_match(raw));
         let mut frames = file.frames();
+        frames.pass_over(self.arrived_after);
+        let mut step_at = self.trailer.bytes_scanned + STEP_BYTES;
+        // Where the last frame is, if its last record was not read.
+        let mut unread = None;
         loop {
             match frames.next() {
                 Ok(None) => break,
                 Ok(Some(frame)) => {
                     self.trailer.bytes_scanned += frame.payload().len() as u64;
-                    let skips = !may_match(frame.payload());
-                    let last = frame.count().saturating_sub(1);
-                    for (index, entry) in frame.entries().enumerate() {
-                        if index % CHECK_ROWS == CHECK_ROWS - 1 {
-                            let (bytes, rows) = (self.trailer.bytes_scanned, self.trailer.rows);
-                            self.progress.step(bytes, rows, self.out)?;
+                    unread = Some(frame.offset());
+                    if may_match(frame.payload()) {
+                        for (index, entry) in frame.entries().enumerate() {
+                            if index % CHECK_ROWS == CHECK_ROWS - 1 {
+                                step_at = 0;
+                                let (bytes, rows) = (self.trailer.bytes_scanned, self.trailer.rows);
+                                self.progress.step(bytes, rows, self.out)?;
+                            }
+                            if may_match(entry.raw) {
+                                let record = parser.parse(&entry);
+                                self.newest.note(record.time);
+                                each(&record);
+                            }
                         }
-                        // The last record of a skipped frame still tells how new the data is.
-                        if index < last && (skips || !may_match(entry.raw)) {
-                            continue;
-                        }
-                        let record = parser.parse(&entry);
-                        self.newest.note(record.time);
-                        each(&record);
                     }
                 }
                 Err(error) => {
@@ -149,11 +158,28 @@ impl Pass<'_> {
                     break;
                 }
             }
-            self.progress
-                .step(self.trailer.bytes_scanned, self.trailer.rows, self.out)?;
+            if self.trailer.bytes_scanned >= step_at {
+                step_at = self.trailer.bytes_scanned + STEP_BYTES;
+                self.progress
+                    .step(self.trailer.bytes_scanned, self.trailer.rows, self.out)?;
+            }
         }
         self.trailer.miss_damages(&frames.into_damages());
+        if let Some(at) = unread {
+            self.note_last(file, at, parser);
+        }
         Ok(())
+    }
+
+    /// The last record of a file tells how new the data is, whatever is looked for.
+    fn note_last(&self, file: &JournalFile, frame_at: u64, parser: &mut Parser) {
+        let mut frames = file.frames_from(frame_at);
+        // What cannot be read was named when it was read first.
+        if let Ok(Some(frame)) = frames.next()
+            && let Some(entry) = frame.entry(frame.count() - 1)
+        {
+            self.newest.note(parser.parse(&entry).time);
+        }
     }
 }
 

@@ -142,6 +142,7 @@ impl Reads for Look<'_> {
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
             let mut pass = Pass {
+                arrived_after: search.arrived_after(),
                 view,
                 newest: &pond.newest,
                 out,
@@ -204,6 +205,7 @@ impl Reads for Look<'_> {
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let mut in_journal = 0;
         let mut pass = Pass {
+            arrived_after: search.arrived_after(),
             view,
             newest: &pond.newest,
             out,
@@ -248,6 +250,7 @@ impl Reads for Look<'_> {
         let mut progress = Progress::new(false, view.bytes());
         let (mut table, mut rows) = (empty.clone(), 0);
         let mut pass = Pass {
+            arrived_after: None,
             view,
             newest: &pond.newest,
             out,

@@ -112,6 +112,21 @@ impl Search {
         }
     }
 
+    /// Leaves out what arrived before a record; its journal frames are not even read.
+    pub fn begin_at(&mut self, first: Id) {
+        if let Some(before) = first.0.checked_sub(1) {
+            self.shown.push(Region::arrived(Id(before)));
+        }
+    }
+
+    /// Nothing that arrived up to here is wanted, whatever it is.
+    pub(super) fn arrived_after(&self) -> Option<Id> {
+        let whole = self.shown.iter().filter(|region| region.is_whole());
+        let shown = whole.map(|region| region.up_to).max();
+        let behind = self.behind.filter(|_| self.is_followed);
+        shown.max(behind.map(|cursor| cursor.id))
+    }
+
     /// The same search for matches alone.
     pub(super) fn without_context(&self) -> Search {
         Search {

@@ -1,7 +1,8 @@
 //! Reading journal files, damaged or not.
 //!
 //! Invariants:
-//! - Every frame that checks out before the end mark is yielded, in file order, once.
+//! - Every frame that checks out before the end mark is yielded, in file order, once; but for those
+//!   that the reader passes over by their ids.
 //! - Every other range up to the limit is in the damages, and so is the absence of the end mark
 //!   of a closed file. Of a file that was left open by its process, a scan tells from the damages
 //!   what is unsynced: the ranges behind all that any sound frame or mark states to have been
@@ -236,6 +237,7 @@ impl JournalFile {
             end_mark_at: None,
             is_whole: false,
             is_over: false,
+            passed_over: None,
         }
     }
 
@@ -344,9 +346,25 @@ pub struct Frames {
     is_whole: bool,
     /// Whether the end was reached.
     is_over: bool,
+    /// Frames of which all entries have ids up to this are not looked into.
+    passed_over: Option<Id>,
 }
 
 impl Frames {
+    /// Passes over frames of which all entries have ids up to `up_to`: their headers are checked,
+    /// and nothing else of them.
+    pub fn pass_over(&mut self, up_to: Option<Id>) {
+        self.passed_over = up_to;
+    }
+
+    fn is_passed_over(&self, header: &FrameHeader) -> bool {
+        let Some(up_to) = self.passed_over else {
+            return false;
+        };
+        let last = header.first_number + (header.count as u64 - 1);
+        entry_id(header.received, self.journal.source.incarnation, last) <= up_to
+    }
+
     /// The next frame that checks out; `None` at the limit. Fails only if the disk fails.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
@@ -422,6 +440,12 @@ impl Frames {
             if total as u64 > left {
                 self.skip(limit, Reason::Torn, rows);
                 break;
+            }
+            if self.is_passed_over(&header) {
+                self.offset += total as u64;
+                self.good_end = self.offset;
+                self.counts.add(header.count as u64);
+                continue;
             }
             let file = &*self.journal.file;
             let bytes = self.window.fill(file, self.offset, total, limit)?;

@@ -812,3 +812,44 @@ fn an_incarnation_ends_and_another_one_begins_at_0() {
         assert_eq!(visible.snapshot().latest, latest(1, second));
     }
 }
+
+#[test]
+fn frames_of_what_came_before_are_passed_over() {
+    let disk = MemDisk::new();
+    let settings = Settings {
+        rotate_bytes: 1 << 20,
+        ..SETTINGS
+    };
+    let mut writer = Writer::new(Arc::new(disk.clone()), settings);
+    let first_ids: Vec<Id> = (0..4)
+        .map(|second| {
+            let mut batch = Batch::new(EntryKind::Line, Labels::new());
+            ["a", "b"]
+                .iter()
+                .for_each(|line| batch.push(line.as_bytes()));
+            let now = Timestamp(second * SECOND_NS);
+            let appended = writer.append_identified(&batch, None, now, || Incarnation(7));
+            appended.unwrap().first_id
+        })
+        .collect();
+    writer.close().unwrap();
+    let closed = writer.visible().snapshot().closed[0].clone();
+    let file = JournalFile::from_closed(&disk, &closed).unwrap();
+    let read = |up_to: Option<Id>| {
+        let mut frames = file.frames();
+        frames.pass_over(up_to);
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next().unwrap() {
+            found.push(frame.id(0));
+        }
+        // The end mark counts all of them.
+        assert_eq!(frames.into_damages().count, 0);
+        found
+    };
+    assert_eq!(read(None), first_ids);
+    assert_eq!(read(Some(Id::MIN)), first_ids);
+    // A frame with a wanted row is read whole.
+    assert_eq!(read(Some(first_ids[1])), first_ids[1..]);
+    assert_eq!(read(Some(Id(first_ids[2].0 - 1))), first_ids[2..]);
+    assert_eq!(read(Some(Id::MAX)), []);
+}

@@ -14,7 +14,9 @@ const BUFFER_BYTES_KEPT: usize = 4 << 20;
 /// Part of a file in memory.
 #[derive(Default)]
 pub(super) struct Window {
+    /// Longer than what is in memory, so that it is not cleared for each read.
     buffer: Vec<u8>,
+    filled: usize,
     at: u64,
 }
 
@@ -26,7 +28,7 @@ impl Window {
 
     /// The bytes in memory.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer
+        &self.buffer[..self.filled]
     }
 
     /// How many bytes from `offset` on are in memory.
@@ -34,7 +36,7 @@ impl Window {
         let from = offset
             .checked_sub(self.at)
             .map_or(usize::MAX, |from| from as usize);
-        self.buffer.len().saturating_sub(from)
+        self.filled.saturating_sub(from)
     }
 
     /// Makes `wanted` bytes from `offset` available, which must lie before `limit`.
@@ -46,26 +48,29 @@ impl Window {
         limit: u64,
     ) -> io::Result<&[u8]> {
         debug_assert!(offset + wanted as u64 <= limit);
-        let end = self.at + self.buffer.len() as u64;
+        let end = self.at + self.filled as u64;
         if offset < self.at || offset + wanted as u64 > end {
             let kept = if (self.at..end).contains(&offset) {
-                self.buffer.drain(..(offset - self.at) as usize);
-                self.buffer.len()
+                let from = (offset - self.at) as usize;
+                self.buffer.copy_within(from..self.filled, 0);
+                self.filled - from
             } else {
-                self.buffer.clear();
                 0
             };
-            if wanted <= READ_BYTES && self.buffer.capacity() > BUFFER_BYTES_KEPT {
-                self.buffer.shrink_to(BUFFER_BYTES_KEPT);
-            }
+            // Nothing is in memory if the disk fails.
+            self.filled = 0;
             self.at = offset;
             let length = (limit - offset).min(wanted.max(READ_BYTES) as u64) as usize;
-            self.buffer.resize(length.max(kept), 0);
-            let read = file.read_at(offset + kept as u64, &mut self.buffer[kept..]);
-            if let Err(error) = read {
-                self.buffer.clear();
-                return Err(error);
+            let length = length.max(kept);
+            if wanted <= READ_BYTES && self.buffer.len() > BUFFER_BYTES_KEPT.max(length) {
+                self.buffer.truncate(BUFFER_BYTES_KEPT.max(length));
+                self.buffer.shrink_to_fit();
             }
+            if self.buffer.len() < length {
+                self.buffer.resize(length, 0);
+            }
+            file.read_at(offset + kept as u64, &mut self.buffer[kept..length])?;
+            self.filled = length;
         }
         let from = (offset - self.at) as usize;
         Ok(&self.buffer[from..from + wanted])

@@ -1,6 +1,8 @@
 //! A follower among nodes that take records in, hand them over, go away and come back, while
 //! producers send batches again: in the end each record was shown once.
 
+use std::sync::Arc;
+
 use logpond_cluster::{
     Cover, Fate, HeldJournal, HeldSegment, Inventory, Living, ProcessId, Registry,
 };
@@ -174,7 +176,7 @@ impl World {
     /// What a node holds.
     fn inventory(&self, node: usize) -> Indexed {
         let mut inventory = Inventory::empty(NodeId(node as u128), ProcessId(0));
-        inventory.registry = self.registry.clone();
+        inventory.registry = self.registry.clone().into();
         for (name, source) in &self.sources {
             let is_own = name.incarnation.0 >> 64 == node as u128 + 1;
             let is_stored = source.holders.contains(&node);
@@ -189,7 +191,7 @@ impl World {
                 });
             }
             if is_stored {
-                inventory.segments.push(HeldSegment {
+                Arc::make_mut(&mut inventory.segments).push(HeldSegment {
                     id: Id(name.incarnation.0 << 8 | u128::from(name.sequence)),
                     digest: 0,
                     bytes: 1,
