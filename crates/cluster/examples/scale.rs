@@ -55,7 +55,7 @@ fn main() {
     let segments: usize = inventories.iter().map(|i| i.segments.len()).sum();
     let intervals: usize = inventories
         .iter()
-        .flat_map(|i| &i.segments)
+        .flat_map(|i| i.segments.iter())
         .map(|segment| segment.sources.intervals().count())
         .sum();
     let bytes: Vec<usize> = inventories.iter().map(|i| i.to_bytes().len()).collect();
@@ -132,8 +132,9 @@ fn inventories(shape: &Shape, registry: &Registry) -> Vec<Inventory> {
         .iter()
         .map(|node| Inventory::empty(*node, ProcessId(node.0)))
         .collect();
+    let shared = Arc::new(registry.clone());
     all.iter_mut()
-        .for_each(|inventory| inventory.registry = registry.clone());
+        .for_each(|inventory| inventory.registry = shared.clone());
     let parts = shape
         .segments_an_hour
         .div_ceil(shape.ingesters() as u64)
@@ -153,7 +154,8 @@ fn inventories(shape: &Shape, registry: &Registry) -> Vec<Inventory> {
                 slot: hour * parts + part,
             };
             for holder in key.rank(nodes.iter().copied()).iter().take(COPIES) {
-                all[holder.0 as usize - 1].segments.push(segment.clone());
+                let inventory = &mut all[holder.0 as usize - 1];
+                Arc::make_mut(&mut inventory.segments).push(segment.clone());
             }
         }
     }
@@ -266,7 +268,7 @@ fn take_in(inventory: &mut Inventory) {
 /// It merges its last segment with a run that it had not.
 fn store_more(inventory: &mut Inventory) {
     let version = inventory.version;
-    if let Some(segment) = inventory.segments.last_mut() {
+    if let Some(segment) = Arc::make_mut(&mut inventory.segments).last_mut() {
         let incarnation = Incarnation(inventory.node.0);
         let (from, to) = (version * 10, version * 10 + 4);
         segment

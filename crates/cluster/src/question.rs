@@ -158,7 +158,7 @@ impl Collected {
     /// What exists, as far as anybody knows that was heard.
     pub fn target(&self) -> Target {
         let mut inventory = Inventory::empty(NodeId(0), ProcessId(0));
-        inventory.registry = self.registry.clone();
+        inventory.registry = Arc::new(self.registry.clone());
         let heard = Indexed::new(inventory);
         let mut answered: Vec<&Indexed> = self.answered.iter().map(|i| &**i).collect();
         answered.push(&heard);

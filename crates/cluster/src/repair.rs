@@ -152,7 +152,7 @@ impl Repair {
             .retain(|id, _| segments.iter().any(|s| s.id == *id));
         self.many_since_ms
             .retain(|id, _| segments.iter().any(|s| s.id == *id));
-        for segment in segments {
+        for segment in segments.iter() {
             let lacking = segment.sources.common(&few);
             if let Some(first) = lacking.iter().next() {
                 self.many_since_ms.remove(&segment.id);

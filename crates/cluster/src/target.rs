@@ -250,7 +250,7 @@ fn bounds(
     };
     for indexed in answered {
         let inventory = indexed.inventory();
-        for segment in &inventory.segments {
+        for segment in inventory.segments.iter() {
             let mut sources = own(&segment.sources).into_iter();
             note(&mut sources, segment.received_min, segment.received_max);
         }
@@ -272,6 +272,8 @@ fn bounds(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use crate::{HeldJournal, Inventory, Living, ProcessId};
 
     const INGESTER: Incarnation = Incarnation(5);
@@ -300,10 +302,8 @@ mod tests {
     }
 
     fn born(mut inventory: Inventory, change: impl FnOnce(&mut Registry)) -> Indexed {
-        inventory
-            .registry
-            .note(INGESTER, Fate::born(NodeId(1), Timestamp(3)));
-        change(&mut inventory.registry);
+        Arc::make_mut(&mut inventory.registry).note(INGESTER, Fate::born(NodeId(1), Timestamp(3)));
+        change(Arc::make_mut(&mut inventory.registry));
         Indexed::new(inventory)
     }
 

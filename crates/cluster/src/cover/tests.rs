@@ -48,7 +48,7 @@ fn journal(sequence: u64) -> HeldJournal {
 
 fn node(number: u128, segments: Vec<HeldSegment>, journal: Vec<HeldJournal>) -> Indexed {
     let mut inventory = Inventory::empty(NodeId(number), ProcessId(number));
-    inventory.segments = segments;
+    inventory.segments = segments.into();
     inventory.journal = journal;
     Indexed::new(inventory)
 }

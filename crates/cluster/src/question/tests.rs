@@ -54,8 +54,9 @@ fn node(number: u128, segments: &[(u128, &[u64])], registry: Registry) -> Arc<In
             received_max: Timestamp(9),
             sources: set(numbers),
         })
-        .collect();
-    inventory.registry = registry;
+        .collect::<Vec<_>>()
+        .into();
+    inventory.registry = registry.into();
     Arc::new(Indexed::new(inventory))
 }
 
@@ -245,9 +246,7 @@ fn what_is_out_of_range_needs_no_reading() {
 fn a_living_writer_is_exact_and_a_dead_one_is_not() {
     let with_journal = |living: bool| {
         let mut inventory = Inventory::empty(NodeId(1), ProcessId(1));
-        inventory
-            .registry
-            .note(INGESTER, Fate::born(NodeId(1), Timestamp(0)));
+        Arc::make_mut(&mut inventory.registry).note(INGESTER, Fate::born(NodeId(1), Timestamp(0)));
         inventory.journal.push(HeldJournal {
             source: source(0),
             bytes: 1,

@@ -29,7 +29,7 @@ fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
         received_max: Timestamp(0),
         sources: set(numbers),
     });
-    inventory.segments = each.collect();
+    inventory.segments = each.collect::<Vec<_>>().into();
     Indexed::new(inventory)
 }
 

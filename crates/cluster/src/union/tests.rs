@@ -82,7 +82,7 @@ impl World {
         inventory.version += 1;
         match event {
             Event::Holds(stored, files) => {
-                inventory.segments = segments(stored);
+                inventory.segments = segments(stored).into();
                 inventory.journal = journal(files);
                 let last = inventory.journal.last().map(|file| file.source);
                 inventory.living = last.map(|last| Living {
@@ -100,7 +100,7 @@ impl World {
             Event::Hears(name, end) => {
                 let mut fate = Fate::born(node, Timestamp(1));
                 fate.sealed = *end;
-                inventory.registry.note(Incarnation(*name), fate);
+                Arc::make_mut(&mut inventory.registry).note(Incarnation(*name), fate);
             }
             Event::Goes => {
                 self.nodes.remove(&node);
@@ -138,7 +138,7 @@ fn events() -> impl Strategy<Value = Event> {
 fn union_by_hand(held: &[&Arc<Indexed>]) -> SourceSet {
     let segments = held
         .iter()
-        .flat_map(|indexed| &indexed.inventory().segments);
+        .flat_map(|indexed| indexed.inventory().segments.iter());
     segments
         .flat_map(|segment| segment.sources.iter())
         .collect()
@@ -173,7 +173,7 @@ proptest! {
 
 fn store(node: u128, sources: &[(u128, u64)]) -> Arc<Indexed> {
     let mut inventory = Inventory::empty(NodeId(node), ProcessId(1));
-    inventory.segments = segments(sources);
+    inventory.segments = segments(sources).into();
     Arc::new(Indexed::new(inventory))
 }
 

@@ -9,15 +9,16 @@ use std::time::Duration;
 use logpond_cluster::give_up::{Held, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::wire::DecodeError;
-use logpond_cluster::{Inventory, NodeId, Registry};
+use logpond_cluster::{Inventory, NodeId, Recent, Registry};
 use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
 
+use super::canary::Canary;
 use super::registry_file;
 use super::server::{
-    FOUND, FROM, HASH, LEAVES, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS,
-    PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS, PATH_REGISTRY,
-    PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED, Report, STAYS,
+    A_IM, FOUND, FROM, HASH, LEAVES, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP,
+    PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
+    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED, RECENT, Report, STAYS,
 };
 use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
@@ -43,6 +44,9 @@ const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 
 /// The longest text of an error.
 const ERROR_BYTES_MAX: u64 = 4 << 10;
+
+/// The status of an answer that says what has changed (RFC 3229, section 10.4.1).
+const IM_USED: u16 = 226;
 
 /// A call failed; why, in words.
 #[derive(Clone, Debug)]
@@ -82,6 +86,8 @@ pub(super) enum What {
 pub(super) enum Fetched {
     /// It has not changed.
     Same,
+    /// What of it has changed, and its tag.
+    Recent(Recent, String),
     /// It and its tag.
     New(Box<Inventory>, String),
 }
@@ -184,6 +190,7 @@ impl Client {
         let mut request = request.config().timeout_global(Some(timeout)).build();
         if let Some(known) = known {
             request = request.header("if-none-match", known);
+            request = request.header(A_IM, RECENT);
         }
         let response = request.call()?;
         if response.status().as_u16() == 304 {
@@ -195,6 +202,10 @@ impl Client {
             .get("etag")
             .and_then(|tag| tag.to_str().ok());
         let tag = tag.unwrap_or_default().to_owned();
+        if response.status().as_u16() == IM_USED {
+            let recent = decode(response, INVENTORY_BYTES_MAX, Recent::from_bytes)?;
+            return Ok(Fetched::Recent(recent, tag));
+        }
         let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
         Ok(Fetched::New(Box::new(inventory), tag))
     }
@@ -207,8 +218,8 @@ impl Client {
     }
 
     /// Asks a node whether its answers have a canary record.
-    pub(super) fn find_canary(&self, node: SocketAddr, text: &str) -> Result<bool, PeerError> {
-        let answer = self.send(node, PATH_CANARY, text.as_bytes())?;
+    pub(super) fn find_canary(&self, node: SocketAddr, canary: &Canary) -> Result<bool, PeerError> {
+        let answer = self.send(node, PATH_CANARY, &canary.to_bytes())?;
         Ok(read(answer, MESSAGE_BYTES_MAX)? == FOUND)
     }
 

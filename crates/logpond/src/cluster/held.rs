@@ -1,11 +1,11 @@
 //! What this node holds, as an inventory.
 //!
-//! An inventory is made anew only when something has changed; the part of the segments, which are
-//! many and change rarely, only when these have.
+//! An inventory is made anew only when something has changed; the part of the segments and of what
+//! was heard, which is large and changes rarely, only when these have.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use logpond_cluster::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Registry};
+use logpond_cluster::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent, Registry};
 use logpond_record::SourceId;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::journal::{Snapshot, Summary, Visible};
@@ -60,11 +60,12 @@ impl Held {
         {
             return Arc::clone(inventory);
         }
-        let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
-        inventory.version = last
+        let version = last
             .as_ref()
             .map_or(0, |(_, last)| last.inventory().version + 1);
-        inventory.segments = segments.iter().map(|segment| describe(segment)).collect();
+        let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
+        (inventory.version, inventory.base) = (version, version);
+        inventory.segments = Arc::new(describe_all(&segments));
         let inventory = Arc::new(Indexed::new(inventory));
         *last = Some((segments, Arc::clone(&inventory)));
         inventory
@@ -84,25 +85,40 @@ impl Held {
             return Arc::clone(&last.inventory);
         }
         let before = last.take();
-        let version = before
-            .as_ref()
-            .map_or(0, |last| last.inventory.inventory().version + 1);
-        let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
-        inventory.version = version;
-        inventory.segments = match before {
-            Some(last) if Arc::ptr_eq(&last.segments, &segments) => {
-                last.inventory.inventory().segments.clone()
-            }
-            _ => segments.iter().map(|segment| describe(segment)).collect(),
+        let known = before.as_ref().map(|last| last.inventory.inventory());
+        let recent = Recent {
+            node: self.identity.node,
+            process: self.identity.process,
+            version: known.map_or(0, |known| known.version + 1),
+            base: known.map_or(0, |known| known.base),
+            journal: journal_files(&journal),
+            retries: query::copies(&journal, &segments),
+            living: journal.latest.map(|source| Living {
+                incarnation: source.incarnation,
+                end: source.sequence + 1,
+            }),
         };
-        inventory.journal = journal_files(&journal);
-        inventory.retries = query::copies(&journal, &segments);
-        inventory.living = journal.latest.map(|source| Living {
-            incarnation: source.incarnation,
-            end: source.sequence + 1,
+        let same = before.as_ref().filter(|last| {
+            Arc::ptr_eq(&last.segments, &segments) && Arc::ptr_eq(&last.registry, &registry)
         });
-        inventory.registry = Registry::clone(&registry);
-        let inventory = Arc::new(Indexed::new(inventory));
+        let inventory = same.and_then(|last| last.inventory.with_recent(recent.clone()));
+        let inventory = inventory.unwrap_or_else(|| {
+            let listed = match &before {
+                Some(last) if Arc::ptr_eq(&last.segments, &segments) => {
+                    Arc::clone(&last.inventory.inventory().segments)
+                }
+                _ => Arc::new(describe_all(&segments)),
+            };
+            Indexed::new(Inventory::of_parts(
+                Recent {
+                    base: recent.base + 1,
+                    ..recent
+                },
+                listed,
+                Arc::clone(&registry),
+            ))
+        });
+        let inventory = Arc::new(inventory);
         *last = Some(Last {
             segments,
             journal: journal.version,
@@ -111,6 +127,10 @@ impl Held {
         });
         inventory
     }
+}
+
+fn describe_all(segments: &Segments) -> Vec<HeldSegment> {
+    segments.iter().map(|segment| describe(segment)).collect()
 }
 
 fn describe(segment: &LiveSegment) -> HeldSegment {

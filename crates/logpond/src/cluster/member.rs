@@ -20,6 +20,7 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::sources::SourceSet;
 
+use super::canary::Canary;
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, What};
 use super::gossip::{self, Gossip};
 use super::leave::{not_forgotten, was_leaving};
@@ -383,7 +384,18 @@ impl Member {
         let tag = known.as_ref().map(|(_, tag)| tag.as_str());
         match (self.client.inventory(address, what, tag, timeout)?, known) {
             (Fetched::Same, Some((inventory, _))) => Ok(inventory),
-            (Fetched::Same, None) => Err(PeerError("its inventory is not there".to_owned())),
+            (Fetched::Recent(recent, tag), Some((inventory, _))) => {
+                let Some(inventory) = inventory.with_recent(recent) else {
+                    let text = format!("{address} has told of changes of something else");
+                    return Err(PeerError(text));
+                };
+                let inventory = Arc::new(inventory);
+                self.known(what).insert(node, (Arc::clone(&inventory), tag));
+                Ok(inventory)
+            }
+            (Fetched::Same | Fetched::Recent(..), None) => {
+                Err(PeerError("its inventory is not there".to_owned()))
+            }
             (Fetched::New(inventory, tag), _) => {
                 if inventory.node != node {
                     let text = format!("another node, {}, is at {address}", inventory.node);
@@ -492,12 +504,12 @@ impl Member {
     ///
     /// # Errors
     /// When it does not answer.
-    pub fn find_canary(&self, node: NodeId, text: &str) -> Result<bool, PeerError> {
+    pub fn find_canary(&self, node: NodeId, canary: &Canary) -> Result<bool, PeerError> {
         let address = match node == self.identity.node {
             true => self.advertise,
             false => self.reach(node)?.0,
         };
-        self.client.find_canary(address, text)
+        self.client.find_canary(address, canary)
     }
 
     /// Notes how long it took until a canary record was found.

@@ -14,6 +14,7 @@
 //! - Who is thought to be alive decides how long is waited for it, and nothing else.
 //! - Calls have bounded times and bounded answers; they are made from threads that may block.
 
+mod canary;
 mod client;
 mod gossip;
 mod held;
@@ -25,6 +26,7 @@ mod server;
 mod status;
 mod transport;
 
+pub use canary::Canary;
 pub use client::PeerError;
 pub use gossip::{Gossip, Seen};
 pub use held::Held;

@@ -14,21 +14,21 @@ use hyper::{Method, Request, Response, StatusCode};
 use logpond_cluster::give_up::WhoHolds;
 use logpond_cluster::offers::ClaimId;
 use logpond_cluster::wire::{DecodeError, Decoder, Encoder};
-use logpond_cluster::{Indexed, NodeId, Registry};
-use logpond_record::{Id, SourceId, TimeRange, Timestamp};
+use logpond_cluster::{Indexed, NodeId, Recent, Registry};
+use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
+use super::canary::{self, Canary};
 use super::registry_file;
 use super::{Mail, Member};
-use crate::clock;
 use crate::handoff::{CopyError, Handoff, JournalPiece};
 use crate::http::{self, ApiError, Body, Kind, QUERIES_MAX, QueryThreads};
 use crate::net;
 use crate::net::tls::ClusterTls;
-use crate::query::{Engine, Nodes, Output, Pond, Scope, Search};
+use crate::query::{Engine, Nodes, Output, Pond, Search};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 
@@ -69,10 +69,13 @@ pub(super) const PATH_LEAVE: &str = "/cluster/v1/leave";
 
 /// What is said of a canary record that is found.
 pub(super) const FOUND: &[u8] = b"found";
-/// The longest text of one.
-const CANARY_BYTES_MAX: usize = 128;
-/// How far back one is looked for.
-const CANARY_AGE_NS: i64 = 60_000_000_000;
+
+/// The header by which an asker says that it takes an inventory's changes for it (RFC 3229).
+pub(super) const A_IM: &str = "a-im";
+/// What it says there, and what is said of an answer that has only these.
+pub(super) const RECENT: &str = "recent";
+/// The header that says so.
+const IM: &str = "im";
 
 /// What is said to a node that is to leave.
 pub(super) const LEAVES: &[u8] = b"leave";
@@ -242,7 +245,7 @@ async fn route(
         (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
         (&Method::GET, PATH_OFFER) => offer(service, &request).await,
         (&Method::GET, PATH_STATUS) => status(service).await,
-        (&Method::POST, PATH_CANARY) => canary(service, request).await,
+        (&Method::POST, PATH_CANARY) => find_canary(service, request).await,
         (&Method::POST, PATH_LEAVE) => service.message(request, MESSAGE_BYTES_MAX, leave).await,
         (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
         (&Method::PUT, PATH_SEGMENT) => segment(service, request).await,
@@ -320,22 +323,36 @@ async fn inventory(
     of: fn(&Member) -> Arc<Indexed>,
 ) -> Result<Response<Body>, ApiError> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
+    let takes_recent = request.headers().get(A_IM).is_some_and(|im| im == RECENT);
     let member = Arc::clone(&service.member);
     let work = move || {
         let indexed = of(&member);
         let inventory = indexed.inventory();
         // The process is in it: what another life said is another inventory.
-        let tag = format!("\"{}-{}\"", inventory.process, inventory.version);
-        if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        let base = format!("\"{}-{}-", inventory.process, inventory.base);
+        let tag = format!("{base}{}\"", inventory.version);
+        let known = known.as_ref().map_or(&[][..], HeaderValue::as_bytes);
+        if known == tag.as_bytes() {
             return Ok(Body::whole(StatusCode::NOT_MODIFIED, BYTES, Vec::new()));
         }
-        let mut response = bytes(inventory.to_bytes());
+        let mut response = match takes_recent && known.starts_with(base.as_bytes()) {
+            true => recent(&inventory.recent()),
+            false => bytes(inventory.to_bytes()),
+        };
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             response.headers_mut().insert(ETAG, tag);
         }
         Ok(response)
     };
     service.blocking(work).await
+}
+
+/// What of an inventory has changed, for a node that knows the rest.
+fn recent(recent: &Recent) -> Response<Body> {
+    let mut response = Body::whole(StatusCode::IM_USED, BYTES, recent.to_bytes());
+    let im = HeaderValue::from_static(RECENT);
+    response.headers_mut().insert(IM, im);
+    response
 }
 
 async fn question(
@@ -416,20 +433,15 @@ async fn status(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
 }
 
 /// Looks for a record in an answer over all nodes.
-async fn canary(
+async fn find_canary(
     service: &Arc<Service>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
-    let text = http::receive(request.into_body(), CANARY_BYTES_MAX, &service.bodies).await?;
+    let message = http::receive(request.into_body(), canary::BYTES_MAX, &service.bodies).await?;
     let engine = Arc::clone(&service.engine);
     let prepare = move || {
-        let text = String::from_utf8(text.into_bytes().to_vec()).map_err(malformed)?;
-        let from = clock::now().saturating_add(-CANARY_AGE_NS);
-        let to = Timestamp::MAX;
-        let scope = Scope::new(&format!("\"{text}\""), TimeRange { from, to });
-        let mut search = Search::new(scope.map_err(|error| malformed(error.message))?);
-        search.is_count = true;
-        Ok(search)
+        let canary = Canary::from_bytes(&message.into_bytes());
+        canary.map_err(malformed)?.search().map_err(malformed)
     };
     let run = move |search: Search, mut out: Output| {
         if let Ok(trailer) = engine.search(&search, &mut out)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use logpond_record::{Batch, EntryKind};
 
-use crate::cluster::Member;
+use crate::cluster::{Canary as Record, Member};
 use crate::ingest::Ingest;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Counter, Histogram, Metrics};
@@ -102,19 +102,21 @@ impl Canary {
         let text = format!("canary {} {number}", own.process);
         let mut batch = Batch::new(EntryKind::Line, vec![("app".into(), APP.into())]);
         batch.push(text.as_bytes());
-        if runtime
-            .block_on(self.parts.ingest.submit(batch, true))
-            .is_err()
-        {
-            return self.failures.add(1);
-        }
+        let accepted = runtime.block_on(self.parts.ingest.submit(batch, true));
         let since = Instant::now();
+        let Ok(accepted) = accepted else {
+            return self.failures.add(1);
+        };
+        let canary = Record {
+            id: accepted.first_id,
+            text,
+        };
         let others = self.parts.member.live_others();
         // One after the other; alone, itself.
         let turn = usize::try_from(number).unwrap_or(0) % others.len().max(1);
         let asked = others.get(turn).copied().unwrap_or(own.node);
         while !stop.is_stopping() && since.elapsed() < FOUND_WITHIN {
-            match self.parts.member.find_canary(asked, &text) {
+            match self.parts.member.find_canary(asked, &canary) {
                 Ok(true) => {
                     self.found.observe_duration(since.elapsed());
                     return self.parts.member.note_canary(since.elapsed());

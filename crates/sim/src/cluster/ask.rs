@@ -253,7 +253,7 @@ impl World {
         let process = self.process(place);
         let mut inventory = Inventory::empty(node, ProcessId(u128::from(process.number)));
         inventory.version = process.version;
-        inventory.registry = process.registry.clone();
+        inventory.registry = Arc::new(process.registry.clone());
         inventory.living = process.life.as_ref().map(|life| Living {
             incarnation: life.incarnation,
             end: life.next,
@@ -266,7 +266,7 @@ impl World {
                 continue;
             };
             let frames = segment.contents.values();
-            inventory.segments.push(HeldSegment {
+            Arc::make_mut(&mut inventory.segments).push(HeldSegment {
                 id,
                 digest: id.0,
                 bytes: 1,
