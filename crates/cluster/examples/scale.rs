@@ -261,6 +261,7 @@ fn take_in(inventory: &mut Inventory) {
         rows: 50_000,
         received_min: Timestamp(0),
         received_max: Timestamp(0),
+        last: Id(1),
         is_open: true,
     });
 }

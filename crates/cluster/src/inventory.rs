@@ -54,6 +54,8 @@ pub struct HeldJournal {
     pub received_min: Timestamp,
     /// Latest receive time.
     pub received_max: Timestamp,
+    /// Its last row in that; [`Id::MIN`] without rows.
+    pub last: Id,
     /// Whether it still grows.
     pub is_open: bool,
 }
@@ -94,7 +96,7 @@ pub struct Inventory {
 
 /// What changes of an inventory with every record that comes in.
 ///
-/// Shape: about 45 bytes for each journal file that no segment holds yet, so it says nothing of how
+/// Shape: about 60 bytes for each journal file that no segment holds yet, so it says nothing of how
 /// much a node has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
@@ -171,7 +173,7 @@ impl Recent {
     }
 
     fn decode_rest(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        for _ in 0..from.count(36, "the journal files")? {
+        for _ in 0..from.count(52, "the journal files")? {
             self.journal.push(decode_journal(from)?);
         }
         for _ in 0..from.count(43, "the copies of batches")? {
@@ -418,6 +420,7 @@ fn encode_journal(file: &HeldJournal, out: &mut Encoder) {
     out.number(file.rows);
     out.time(file.received_min);
     out.time(file.received_max);
+    out.wide(file.last.0);
     out.flag(file.is_open);
 }
 
@@ -431,6 +434,7 @@ fn decode_journal(from: &mut Decoder<'_>) -> Result<HeldJournal, DecodeError> {
         rows: from.number("a journal file's rows")?,
         received_min: from.time("a journal file's times")?,
         received_max: from.time("a journal file's times")?,
+        last: Id(from.wide("a journal file's last row")?),
         is_open: from.flag("a journal file's state")?,
     })
 }
@@ -473,6 +477,7 @@ mod tests {
                     rows: index as u64,
                     received_min: min,
                     received_max: max,
+                    last: Id(u128::from(*number)),
                     is_open: number % 2 == 0,
                 });
                 let id = BatchId {

@@ -29,6 +29,7 @@ pub mod question;
 pub mod births;
 pub mod holdings;
 pub mod give_up;
+pub mod hedge;
 pub mod placement;
 pub mod offers;
 pub mod replicate;

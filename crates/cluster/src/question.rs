@@ -17,15 +17,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use logpond_record::{SourceId, TimeRange};
+use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
 use crate::registry::Known;
-use crate::{Completeness, Cover, Indexed, Inventory, NodeId, ProcessId, Registry, Share, Target};
+use crate::{
+    Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry, Share,
+    Target,
+};
 
-/// How often a question plans again what is missing. Each time is answered by what compaction or a
-/// hand-off moved meanwhile; what is missing after so many is reported.
-pub const ROUNDS_MAX: u32 = 3;
+/// How often a question plans again what is missing: once for each of a few nodes that die, merge or
+/// hand over under it. What is missing after so many is reported.
+pub const ROUNDS_MAX: u32 = 8;
 
 /// Gathers what all nodes hold that anybody knows of.
 #[derive(Clone, Debug)]
@@ -105,7 +108,7 @@ impl Collection {
         let mut collected = Collected {
             answered: Vec::new(),
             silent: Vec::new(),
-            registry: self.registry,
+            registry: Arc::new(self.registry),
         };
         let mut unsure = Vec::new();
         for (node, heard) in self.nodes {
@@ -151,18 +154,29 @@ pub struct Collected {
     /// may have trusted.
     pub silent: Vec<NodeId>,
     /// Everything that was heard; the coordinator should merge it into its own.
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
 }
 
 impl Collected {
     /// What exists, as far as anybody knows that was heard.
     pub fn target(&self) -> Target {
+        self.target_over(&self.stored())
+    }
+
+    /// What the nodes that answered have in segments.
+    fn stored(&self) -> SourceSet {
+        SourceSet::union_of(self.answered.iter().map(|indexed| indexed.stored()))
+    }
+
+    /// The same as [`Collected::target`], when it is known what all have in segments
+    /// ([`crate::StoredUnion`]).
+    pub fn target_over(&self, stored: &SourceSet) -> Target {
         let mut inventory = Inventory::empty(NodeId(0), ProcessId(0));
-        inventory.registry = Arc::new(self.registry.clone());
+        inventory.registry = Arc::clone(&self.registry);
         let heard = Indexed::new(inventory);
         let mut answered: Vec<&Indexed> = self.answered.iter().map(|i| &**i).collect();
         answered.push(&heard);
-        Target::new(&answered)
+        Target::over(&answered, stored)
     }
 }
 
@@ -180,16 +194,42 @@ pub struct Task {
     /// What to read, and the receipt that is expected.
     pub share: Share,
     /// How far to read the journal files of the share that still grow: as far as the inventory
-    /// showed them, in bytes. What comes after may be the original of a batch of which another
-    /// source is counted.
-    pub open_bytes: BTreeMap<SourceId, u64>,
+    /// showed them. What comes after may be the original of a batch of which another source is
+    /// counted.
+    pub open: BTreeMap<SourceId, Reach>,
+}
+
+/// How far a journal file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// In bytes.
+    pub bytes: u64,
+    /// The last row.
+    pub last: Id,
+}
+
+/// What a question is planned over.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// The inventories of the nodes that answered.
+    pub answered: Vec<Arc<Indexed>>,
+    /// The nodes that may hide something, see [`Collected::silent`].
+    pub silent: Vec<NodeId>,
+    /// What is to be counted.
+    pub target: Arc<Target>,
+    /// What the nodes that answered have in segments.
+    pub stored: Arc<SourceSet>,
+    /// Nodes that are asked for nothing, whatever they hold.
+    pub failed: BTreeSet<NodeId>,
 }
 
 /// One question to all nodes, from the first plan to the last receipt.
 #[derive(Clone, Debug)]
 pub struct Question {
     held: BTreeMap<NodeId, Arc<Indexed>>,
-    target: Target,
+    target: Arc<Target>,
+    /// What all of `held` have in segments.
+    stored: Arc<SourceSet>,
     silent: Vec<NodeId>,
     silent_max: usize,
     range: TimeRange,
@@ -200,6 +240,8 @@ pub struct Question {
     barred: SourceSet,
     /// Sources of accepted receipts, and those without a row in the range.
     counted: SourceSet,
+    /// Those of them without a row in the range.
+    pruned: SourceSet,
     tasks: BTreeMap<TaskId, Task>,
     /// Nodes that failed to do a task.
     failed: BTreeSet<NodeId>,
@@ -217,25 +259,44 @@ impl Question {
         local: Option<NodeId>,
         silent_max: usize,
     ) -> (Question, Vec<Task>) {
-        let target = collected.target();
-        let held = collected.answered.into_iter();
+        let stored = collected.stored();
+        let scene = Scene {
+            target: Arc::new(collected.target_over(&stored)),
+            stored: Arc::new(stored),
+            answered: collected.answered,
+            silent: collected.silent,
+            failed: BTreeSet::new(),
+        };
+        Question::over(scene, shadowed, range, local, silent_max)
+    }
+
+    /// The same over a scene that serves several questions.
+    pub fn over(
+        scene: Scene,
+        shadowed: SourceSet,
+        range: TimeRange,
+        local: Option<NodeId>,
+        silent_max: usize,
+    ) -> (Question, Vec<Task>) {
+        let held = scene.answered.into_iter();
         let mut question = Question {
             held: held.map(|i| (i.inventory().node, i)).collect(),
-            target,
-            silent: collected.silent,
+            target: scene.target,
+            stored: scene.stored,
+            silent: scene.silent,
             silent_max,
             range,
             local,
             shadowed,
             barred: SourceSet::new(),
             counted: SourceSet::new(),
+            pruned: SourceSet::new(),
             tasks: BTreeMap::new(),
-            failed: BTreeSet::new(),
+            failed: scene.failed,
             next: 0,
             rounds: 0,
         };
-        let held: Vec<&Indexed> = question.held.values().map(|i| &**i).collect();
-        let cover = Cover::plan(&held, &question.missing(), range, local);
+        let cover = question.cover(&question.missing(), None);
         let tasks = question.take(cover);
         (question, tasks)
     }
@@ -249,6 +310,18 @@ impl Question {
     pub fn missing(&self) -> SourceSet {
         let wanted = self.target.wanted.without(&self.shadowed);
         wanted.without(&self.counted)
+    }
+
+    /// The sources without a row in the range, as far as that was planned.
+    pub fn pruned(&self) -> &SourceSet {
+        &self.pruned
+    }
+
+    /// The sources that were counted, or need not be.
+    pub fn accounted(&self) -> SourceSet {
+        let mut accounted = self.counted.clone();
+        accounted.union_with(&self.shadowed);
+        accounted
     }
 
     /// The sources that were counted, or have no row in the range.
@@ -315,6 +388,21 @@ impl Question {
         }
     }
 
+    /// Notes that nobody waits for a task any more: others do what it was to do.
+    pub fn give_over(&mut self, id: TaskId) {
+        self.tasks.remove(&id);
+    }
+
+    /// The nodes that failed to do a task.
+    pub fn failed_nodes(&self) -> &BTreeSet<NodeId> {
+        &self.failed
+    }
+
+    /// Asks a node for nothing more.
+    pub fn avoid(&mut self, node: NodeId) {
+        self.failed.insert(node);
+    }
+
     /// Tasks for other nodes that do together what a slow one was asked for, if they can. The task
     /// goes on; whichever is done first counts, and the receipts of the rest are refused.
     pub fn hedge(&mut self, id: TaskId) -> Vec<Task> {
@@ -333,10 +421,21 @@ impl Question {
     /// last receipt, of as many nodes as answer. No tasks are given when nothing is missing, when
     /// nobody has it, or after [`ROUNDS_MAX`] rounds.
     pub fn replan(&mut self, fresh: Vec<Arc<Indexed>>) -> Vec<Task> {
-        for indexed in fresh {
-            self.held.insert(indexed.inventory().node, indexed);
+        let missing = self.missing();
+        self.replan_of(&missing, fresh)
+    }
+
+    /// The same for some of what is missing, which no task is waiting for: a part of an answer that
+    /// goes on behind the last row that was read of it.
+    pub fn replan_of(&mut self, wanted: &SourceSet, fresh: Vec<Arc<Indexed>>) -> Vec<Task> {
+        if !fresh.is_empty() {
+            for indexed in fresh {
+                self.held.insert(indexed.inventory().node, indexed);
+            }
+            let stored = self.held.values().map(|indexed| indexed.stored());
+            self.stored = Arc::new(SourceSet::union_of(stored));
         }
-        let missing = self.missing().without(&self.barred);
+        let missing = self.missing().without(&self.barred).common(wanted);
         if missing.is_empty() || self.rounds == ROUNDS_MAX {
             return Vec::new();
         }
@@ -346,13 +445,11 @@ impl Question {
     }
 
     /// What may be claimed of what was counted.
-    pub fn finish(self) -> Completeness {
-        let mut accounted = self.counted.clone();
-        accounted.union_with(&self.shadowed);
+    pub fn finish(&self) -> Completeness {
         let answered: Vec<&Indexed> = self.held.values().map(|i| &**i).collect();
         Completeness::judge(
             &self.target,
-            &accounted,
+            &self.accounted(),
             &answered,
             &self.silent,
             self.silent_max,
@@ -363,16 +460,21 @@ impl Question {
         // What another cover has counted already is not missing, and so not in this one.
         let pruned = cover.pruned.common(&self.missing());
         self.counted.union_with(&pruned);
+        self.pruned.union_with(&pruned);
         self.add(cover)
     }
 
-    fn open_bytes(&self, node: NodeId, share: &Share) -> BTreeMap<SourceId, u64> {
+    fn open(&self, node: NodeId, share: &Share) -> BTreeMap<SourceId, Reach> {
         let held = self.held.get(&node);
         let journal = held.map_or(&[][..], |held| &held.inventory().journal);
         let open = journal
             .iter()
             .filter(|file| file.is_open && share.journal.contains(file.source));
-        open.map(|file| (file.source, file.bytes)).collect()
+        let reach = |file: &HeldJournal| Reach {
+            bytes: file.bytes,
+            last: file.last,
+        };
+        open.map(|file| (file.source, reach(file))).collect()
     }
 
     /// Who reads these sources, of the nodes that have not failed.
@@ -380,7 +482,10 @@ impl Question {
         let able = self.held.iter();
         let able = able.filter(|(node, _)| !self.failed.contains(node) && Some(**node) != but);
         let able: Vec<&Indexed> = able.map(|(_, indexed)| &**indexed).collect();
-        Cover::plan(&able, wanted, self.range, self.local)
+        match able.len() == self.held.len() {
+            true => Cover::plan_over(&able, &self.stored, wanted, self.range, self.local),
+            false => Cover::plan(&able, wanted, self.range, self.local),
+        }
     }
 
     fn add(&mut self, cover: Cover) -> Vec<Task> {
@@ -391,7 +496,7 @@ impl Question {
             let task = Task {
                 id,
                 node,
-                open_bytes: self.open_bytes(node, &share),
+                open: self.open(node, &share),
                 share,
             };
             self.tasks.insert(id, task.clone());

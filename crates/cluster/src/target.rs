@@ -274,6 +274,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    use logpond_record::Id;
+
     use crate::{HeldJournal, Inventory, Living, ProcessId};
 
     const INGESTER: Incarnation = Incarnation(5);
@@ -295,6 +297,7 @@ mod tests {
                 rows: 1,
                 received_min: Timestamp(*sequence as i64 * 10),
                 received_max: Timestamp(*sequence as i64 * 10 + 9),
+                last: Id(0),
                 is_open: false,
             })
             .collect();

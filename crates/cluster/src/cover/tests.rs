@@ -42,6 +42,7 @@ fn journal(sequence: u64) -> HeldJournal {
         rows: 1,
         received_min: Timestamp(0),
         received_max: Timestamp(0),
+        last: Id(0),
         is_open: false,
     }
 }

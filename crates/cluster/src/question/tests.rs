@@ -196,6 +196,48 @@ fn receipts_that_overlap_or_were_not_asked_for_are_refused() {
 }
 
 #[test]
+fn others_take_the_place_of_a_late_node() {
+    let nodes = [
+        node(1, &[(1, &[0, 1, 2, 3])], registry(&[1, 2, 3])),
+        node(2, &[(2, &[0, 1])], registry(&[1, 2, 3])),
+        node(3, &[(3, &[2, 3])], registry(&[1, 2, 3])),
+    ];
+    let (mut question, tasks) = ask(&nodes, &[]);
+    assert_eq!(tasks.len(), 1);
+    let others = question.hedge(tasks[0].id);
+    assert_eq!(others.len(), 2);
+    // They were sooner: the late one is not waited for, and what it says later is refused.
+    question.give_over(tasks[0].id);
+    question.avoid(tasks[0].node);
+    assert!(question.receipt(others[0].id, &others[0].share.sources));
+    assert!(!question.receipt(tasks[0].id, &tasks[0].share.sources));
+    // One of them was not done; the late one is asked for nothing in its place.
+    question.failed(others[1].id);
+    assert!(
+        question
+            .replan_of(&others[1].share.sources, Vec::new())
+            .is_empty()
+    );
+    assert_eq!(question.missing(), others[1].share.sources);
+}
+
+#[test]
+fn what_goes_on_somewhere_else_is_that_and_no_more() {
+    let nodes = [
+        node(1, &[(1, &[0]), (2, &[1])], registry(&[1, 2])),
+        node(2, &[(3, &[2, 3])], registry(&[1, 2])),
+    ];
+    let (mut question, tasks) = ask(&nodes, &[]);
+    for task in &tasks {
+        assert!(question.receipt(task.id, &SourceSet::new()), "all gone");
+    }
+    let moved = vec![node(2, &[(4, &[0, 1, 2, 3])], registry(&[1, 2]))];
+    let again = question.replan_of(&set(&[1]), moved);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0].share.sources, set(&[1]));
+}
+
+#[test]
 fn nothing_is_hedged_that_nobody_else_has() {
     let (mut question, tasks) = ask(&[node(1, &[(1, &[0])], registry(&[1]))], &[]);
     assert!(question.hedge(tasks[0].id).is_empty());
@@ -253,6 +295,7 @@ fn a_living_writer_is_exact_and_a_dead_one_is_not() {
             rows: 1,
             received_min: Timestamp(0),
             received_max: Timestamp(0),
+            last: Id(9),
             is_open: true,
         });
         inventory.living = living.then_some(Living {
@@ -263,7 +306,11 @@ fn a_living_writer_is_exact_and_a_dead_one_is_not() {
     };
     for living in [true, false] {
         let (mut question, tasks) = ask(&[with_journal(living)], &[]);
-        assert_eq!(tasks[0].open_bytes, BTreeMap::from([(source(0), 1)]));
+        let reach = Reach {
+            bytes: 1,
+            last: Id(9),
+        };
+        assert_eq!(tasks[0].open, BTreeMap::from([(source(0), reach)]));
         assert!(question.receipt(tasks[0].id, &set(&[0])));
         assert_eq!(question.finish().is_complete(), living);
     }

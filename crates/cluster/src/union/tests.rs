@@ -61,6 +61,7 @@ fn journal(sources: &[(u128, u64)]) -> Vec<HeldJournal> {
         rows: 1,
         received_min: Timestamp(0),
         received_max: Timestamp(0),
+        last: Id(0),
         is_open: false,
     });
     each.collect()

@@ -155,6 +155,7 @@ fn journal_files(journal: &Snapshot) -> Vec<HeldJournal> {
         rows: summary.rows(),
         received_min: summary.received_min,
         received_max: summary.received_max,
+        last: summary.last,
         is_open,
     };
     let closed = journal.closed.iter();

@@ -631,6 +631,15 @@ impl Nodes for Member {
         self.held.inventory(self.registry.known())
     }
 
+    fn registry(&self) -> Arc<Registry> {
+        self.registry.known()
+    }
+
+    fn last_inventory(&self, node: NodeId) -> Option<Arc<Indexed>> {
+        let known = self.known(What::All);
+        known.get(&node).map(|(inventory, _)| Arc::clone(inventory))
+    }
+
     fn others(&self) -> Vec<NodeId> {
         let registry = self.registry.known();
         let others = not_forgotten(&registry).filter(|node| *node != self.identity.node);

@@ -1,10 +1,11 @@
 //! Answers another node's question about a share of what this node holds.
 
-use logpond_record::{Id, Timestamp};
+use std::collections::BTreeMap;
+
+use logpond_record::{Id, SourceId, Timestamp};
 use logpond_search::aggregate::{FieldStats, Histogram, Top};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
-use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::Encoder;
 
 use super::frames::{self, Passed, Receipt};
@@ -38,7 +39,12 @@ impl Pond {
             let positions = positions.clone();
             return NodeFollower::new(self, search, positions).run(out);
         }
-        let view = View::of_share(&*self.disk, &self.visible, &self.live, &question.share);
+        let view = View::of_share(
+            &*self.disk,
+            &self.visible,
+            &self.live,
+            (&question.share, &question.open),
+        );
         let view = match view {
             Ok(Some(view)) => view,
             Ok(None) => return frames::write_gone(out),
@@ -47,8 +53,7 @@ impl Pond {
         // All files are open: from here on nobody can take them away.
         frames::write_alive(out)?;
         if let Kind::Rows(search) = &question.kind {
-            let journal = &question.share.journal;
-            frames::write_passed(&growing(&view, journal, search.wants_positions), out)?;
+            frames::write_passed(&growing(&view, question, search.wants_positions), out)?;
         }
         let look = Look {
             pond: self,
@@ -85,7 +90,7 @@ fn answer(
             Ok(())
         }
         Kind::Surroundings(search, matches) => {
-            let ranges = look.surroundings(search, matches, trailer)?;
+            let ranges = look.surroundings(search, matches, out, trailer)?;
             Ok(frames::write_ranges(ranges.as_deref(), out)?)
         }
         Kind::Table(scope, TableKind::Top(field)) => {
@@ -120,11 +125,20 @@ fn files(look: &Look<'_>, out: &mut Output, trailer: &mut Trailer) -> Result<(),
 }
 
 /// How far files that grow are read: whoever follows goes on there.
-fn growing(view: &View, sources: &SourceSet, is_followed: bool) -> Passed {
+fn growing(view: &View, question: &Question, is_followed: bool) -> Passed {
+    let sources = &question.share.journal;
     let open = view.snapshot.open.iter();
     let read = open.filter(|file| sources.contains(file.source));
+    let read = read.map(|file| (file.source, file.summary.last));
+    // Of these only so much is read, whatever has become of them.
+    let mut growing: BTreeMap<SourceId, Id> = read.collect();
+    let planned = question
+        .open
+        .iter()
+        .filter(|(source, _)| sources.contains(**source));
+    growing.extend(planned.map(|(source, reach)| (*source, reach.last)));
     Passed {
-        growing: read.map(|file| (file.source, file.summary.last)).collect(),
+        growing: growing.into_iter().collect(),
         batches: match is_followed {
             true => retries::originals_in(view, sources),
             false => BatchSet::default(),

@@ -174,6 +174,7 @@ impl Reads for Look<'_> {
         &self,
         search: &Search,
         matches: &[Timestamp],
+        _: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError> {
         // What cannot be opened is named by the rows.

@@ -2,10 +2,12 @@
 //!
 //! `docs/format/cluster.md` is normative for the bytes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
-use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -42,6 +44,8 @@ pub(super) enum Kind {
 /// A question to a node: what to read, and how.
 pub struct Question {
     pub(super) share: Share,
+    /// How far the journal files of the share are read that grew when it was planned.
+    pub(super) open: Open,
     pub(super) kind: Kind,
 }
 
@@ -71,6 +75,9 @@ impl From<DecodeError> for QuestionError {
     }
 }
 
+/// How far journal files are read.
+pub(super) type Open = BTreeMap<SourceId, Reach>;
+
 /// What is asked, as the asker has it.
 pub(super) enum Asked<'a> {
     Rows(&'a Search),
@@ -82,9 +89,10 @@ pub(super) enum Asked<'a> {
 }
 
 /// The question as a message.
-pub(super) fn encode(share: &Share, asked: &Asked<'_>) -> Vec<u8> {
+pub(super) fn encode(share: &Share, open: &Open, asked: &Asked<'_>) -> Vec<u8> {
     let mut out = Encoder::new(VERSION);
     encode_share(share, &mut out);
+    encode_open(open, &mut out);
     match asked {
         Asked::Rows(search) => {
             out.number(0);
@@ -119,6 +127,7 @@ pub(super) fn encode(share: &Share, asked: &Asked<'_>) -> Vec<u8> {
 pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
     let mut from = Decoder::new(bytes, VERSION)?;
     let share = decode_share(&mut from)?;
+    let open = decode_open(&mut from)?;
     let kind = match from.number("the kind of question")? {
         0 => Kind::Rows(Box::new(decode_search(&mut from)?)),
         1 => Kind::Count(Box::new(decode_search(&mut from)?)),
@@ -140,7 +149,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Question, QuestionError> {
         _ => return Err(DecodeError::Malformed("the kind of question").into()),
     };
     from.finish()?;
-    Ok(Question { share, kind })
+    Ok(Question { share, open, kind })
 }
 
 fn encode_share(share: &Share, out: &mut Encoder) {
@@ -164,6 +173,32 @@ fn decode_share(from: &mut Decoder<'_>) -> Result<Share, DecodeError> {
     share.journal = from.sources("the journal's sources")?;
     share.sources = from.sources("the sources")?;
     Ok(share)
+}
+
+fn encode_open(open: &Open, out: &mut Encoder) {
+    out.count(open.len());
+    for (source, reach) in open {
+        out.wide(source.incarnation.0);
+        out.number(source.sequence);
+        out.number(reach.bytes);
+        out.wide(reach.last.0);
+    }
+}
+
+fn decode_open(from: &mut Decoder<'_>) -> Result<Open, DecodeError> {
+    let mut open = Open::new();
+    for _ in 0..from.count(34, "the files that grow")? {
+        let source = SourceId {
+            incarnation: Incarnation(from.wide("a file that grows")?),
+            sequence: from.number("a file that grows")?,
+        };
+        let reach = Reach {
+            bytes: from.number("a file that grows")?,
+            last: Id(from.wide("a file that grows")?),
+        };
+        open.insert(source, reach);
+    }
+    Ok(open)
 }
 
 fn encode_range(range: TimeRange, out: &mut Encoder) {
@@ -275,7 +310,6 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
 mod tests {
     use super::super::positions::Region;
     use super::*;
-    use logpond_record::{Incarnation, SourceId};
     use logpond_segment::sources::SourceSet;
 
     fn share() -> Share {
@@ -314,9 +348,16 @@ mod tests {
     #[test]
     fn a_question_comes_back() {
         let search = search();
-        let bytes = encode(&share(), &Asked::Surroundings(&search, &[Timestamp(7)]));
+        let reach = Reach {
+            bytes: 300,
+            last: Id(8),
+        };
+        let source = share().journal.iter().next().unwrap();
+        let open = Open::from([(source, reach)]);
+        let asked = Asked::Surroundings(&search, &[Timestamp(7)]);
+        let bytes = encode(&share(), &open, &asked);
         let question = decode(&bytes).unwrap();
-        assert_eq!(question.share, share());
+        assert_eq!((question.share, question.open), (share(), open));
         let Kind::Surroundings(found, matches) = question.kind else {
             panic!("another kind");
         };
@@ -337,7 +378,7 @@ mod tests {
         ];
         for kind in kinds {
             let scope = Scope::all(range);
-            let bytes = encode(&share(), &Asked::Table(&scope, kind.clone()));
+            let bytes = encode(&share(), &Open::new(), &Asked::Table(&scope, kind.clone()));
             let Kind::Table(_, found) = decode(&bytes).unwrap().kind else {
                 panic!("another kind");
             };
@@ -349,7 +390,11 @@ mod tests {
     fn a_follower_comes_back() {
         let mut positions = Positions::default();
         positions.finish(&share().sources);
-        let bytes = encode(&Share::default(), &Asked::Follow(&search(), &positions));
+        let bytes = encode(
+            &Share::default(),
+            &Open::new(),
+            &Asked::Follow(&search(), &positions),
+        );
         let Kind::Follow(_, found) = decode(&bytes).unwrap().kind else {
             panic!("another kind");
         };
@@ -360,7 +405,11 @@ mod tests {
     fn a_filter_that_is_none_is_named() {
         let mut scope = Scope::all(TimeRange::ALL);
         scope.text = "(".into();
-        let bytes = encode(&share(), &Asked::Table(&scope, TableKind::Fields));
+        let bytes = encode(
+            &share(),
+            &Open::new(),
+            &Asked::Table(&scope, TableKind::Fields),
+        );
         assert!(matches!(decode(&bytes), Err(QuestionError::Filter(_))));
     }
 }

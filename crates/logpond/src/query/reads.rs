@@ -34,6 +34,7 @@ pub(super) trait Reads {
         &self,
         search: &Search,
         matches: &[Timestamp],
+        out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError>;
 

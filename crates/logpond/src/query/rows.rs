@@ -36,7 +36,7 @@ pub(super) fn emit(
             Ok(matches.len() < wanted)
         },
     )?;
-    let within = reads.surroundings(search, &matches, &mut seen)?;
+    let within = reads.surroundings(search, &matches, out, &mut seen)?;
     trailer.bytes_scanned += seen.bytes_scanned;
     match within {
         None => reads.each_row(search, out, trailer, &mut push)?,

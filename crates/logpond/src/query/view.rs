@@ -12,6 +12,7 @@ use logpond_segment::disk::Disk;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
+use super::question::Open;
 use super::{QueryError, Trailer, retries};
 use crate::store::{LiveSegment, LiveSet, Segments, holds};
 
@@ -59,12 +60,13 @@ impl View {
         ))
     }
 
-    /// The files of a share; `None` if one of them is not there, or no longer.
+    /// The files of a share, those that grow only so far; `None` if one of them is not there, or no
+    /// longer.
     pub(super) fn of_share(
         disk: &dyn Disk,
         visible: &Visible,
         live: &LiveSet,
-        share: &Share,
+        (share, open): (&Share, &Open),
     ) -> Result<Option<View>, QueryError> {
         let mut view = View {
             journal: Vec::new(),
@@ -84,9 +86,9 @@ impl View {
             });
         }
         for source in share.journal.iter() {
-            let mut open = view.snapshot.open.iter();
+            let mut growing = view.snapshot.open.iter();
             let mut closed = view.snapshot.closed.iter();
-            let file = if let Some(state) = open.find(|o| o.source == source) {
+            let file = if let Some(state) = growing.find(|o| o.source == source) {
                 JournalFile::from_open(state)
             } else if let Some(file) = closed.find(|c| c.source == source) {
                 JournalFile::from_closed(disk, file)
@@ -94,7 +96,10 @@ impl View {
                 return Ok(None);
             };
             match file {
-                Ok(file) => view.journal.push(file),
+                Ok(file) => view.journal.push(match open.get(&source) {
+                    Some(reach) => file.synced_to(reach.bytes.min(file.limit())),
+                    None => file,
+                }),
                 Err(OpenError::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(None);
                 }

@@ -87,7 +87,7 @@ pub(super) fn start(
         .start(letters, shutdown)
         .map_err(ServeError::Thread)?;
     threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
-    let engine = Cluster::new(pond.clone(), member.clone(), shutdown.clone());
+    let engine = Cluster::new(pond.clone(), member.clone(), metrics, shutdown.clone());
     let engine: Arc<dyn Engine> = Arc::new(engine);
     if let Some((ingest, every)) = canary {
         let parts = canary::Parts {

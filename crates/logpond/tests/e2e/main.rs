@@ -24,6 +24,7 @@ mod facts;
 mod follow;
 mod load;
 mod forwarded;
+mod late;
 mod original;
 mod process;
 mod proxy;

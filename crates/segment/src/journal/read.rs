@@ -162,8 +162,8 @@ impl JournalFile {
         })
     }
 
-    /// The same file as if it were synced up to `limit` and no more.
-    pub(super) fn synced_to(&self, limit: u64) -> JournalFile {
+    /// The same file as if it were synced up to `limit`, which must be the end of a frame, and no more.
+    pub fn synced_to(&self, limit: u64) -> JournalFile {
         JournalFile {
             limit,
             stage: Stage::Synced,

@@ -8,7 +8,7 @@ use logpond_cluster::question::{Collection, Question, Task, TaskId};
 use logpond_cluster::{
     HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
 };
-use logpond_record::{SourceId, TimeRange, Timestamp};
+use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
 
@@ -174,7 +174,11 @@ impl World {
             };
             let request = Request::Scan {
                 share: task.share,
-                open: task.open_bytes,
+                open: task
+                    .open
+                    .into_iter()
+                    .map(|(source, reach)| (source, reach.bytes))
+                    .collect(),
             };
             self.request(place, self.place_of(task.node), request, waiting);
         }
@@ -286,6 +290,7 @@ impl World {
                 rows: file.synced as u64,
                 received_min: file.received,
                 received_max: file.received,
+                last: Id(0),
                 is_open: !file.is_closed,
             });
             let frames = file.frames[..file.synced].to_vec();

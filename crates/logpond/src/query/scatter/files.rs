@@ -1,5 +1,6 @@
 //! The files of all nodes, each with its node.
 
+use std::collections::BTreeMap;
 use std::io::BufReader;
 
 use logpond_cluster::{NodeId, Share};
@@ -14,7 +15,7 @@ use crate::side_by_side::side_by_side;
 
 /// What a node says that it has.
 fn ask(nodes: &dyn Nodes, node: NodeId) -> Result<Vec<Value>, String> {
-    let question = question::encode(&Share::default(), &Asked::Files);
+    let question = question::encode(&Share::default(), &BTreeMap::new(), &Asked::Files);
     let reader = nodes.ask(node, &question).map_err(|e| e.to_string())?;
     let mut frames = Frames::new(BufReader::new(reader));
     let mut found = Vec::new();

@@ -11,12 +11,13 @@
 //! have something to say after it has ended, and nobody waits for them.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use logpond_cluster::question::Collected;
 use logpond_cluster::{Cover, Indexed, NodeId, Share, Target};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
@@ -33,7 +34,7 @@ use super::super::question::{self, Asked};
 use super::super::{QueryError, Search, Trailer, rows};
 use super::followed::{Errand, Followed};
 use super::gather::{self, Gathered};
-use super::{Cluster, Unreachable, local};
+use super::{Cluster, Reader, Unreachable, local};
 
 /// Events that wait for the follower, a row each at most: enough that nodes and the client need not
 /// take turns.
@@ -65,7 +66,7 @@ enum Event {
     /// A stream has ended, or none could be had.
     Ended(NodeId, String),
     /// What all nodes hold.
-    Looked(BTreeMap<NodeId, Arc<Indexed>>, Vec<NodeId>),
+    Looked(Collected),
     /// Which nodes have which originals.
     Originals(Vec<(NodeId, BatchSet)>),
     /// An errand's row.
@@ -80,7 +81,7 @@ enum Event {
     Returned,
 }
 
-type Reader = Frames<BufReader<Box<dyn Read + Send>>>;
+type Rows = Frames<BufReader<Reader>>;
 
 /// Emits what there is, if the client has not had it, and then what comes.
 pub(super) fn run(
@@ -100,7 +101,7 @@ pub(super) fn run(
         asked: Arc::new(asked(search)),
         followed: Followed::new(positions, seen),
         streams: BTreeMap::new(),
-        held: BTreeMap::new(),
+        held: Vec::new(),
         silent: Vec::new(),
         is_looking: false,
         looked_at: None,
@@ -172,7 +173,7 @@ struct Follower<'a> {
     followed: Followed,
     /// Nodes with a thread that streams, and whether it has begun.
     streams: BTreeMap<NodeId, bool>,
-    held: BTreeMap<NodeId, Arc<Indexed>>,
+    held: Vec<Arc<Indexed>>,
     silent: Vec<NodeId>,
     is_looking: bool,
     looked_at: Option<Instant>,
@@ -247,9 +248,10 @@ impl Follower<'_> {
                     _ => self.tell_silent(node, &why, out)?,
                 }
             }
-            Event::Looked(held, silent) => {
+            Event::Looked(collected) => {
                 self.is_looking = false;
-                self.held = held;
+                self.held = collected.answered;
+                let silent = collected.silent;
                 for node in &silent {
                     self.tell_silent(*node, "it does not say what it holds", out)?;
                 }
@@ -258,7 +260,7 @@ impl Follower<'_> {
                 self.send_errand();
             }
             Event::Originals(found) => {
-                let held: Vec<&Indexed> = self.held.values().map(|indexed| &**indexed).collect();
+                let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
                 self.followed.note_originals(&held, &found);
             }
             Event::Read(sources, row) => {
@@ -347,10 +349,10 @@ impl Follower<'_> {
             return;
         }
         self.looked_at = Some(Instant::now());
-        let (nodes, sender) = (self.cluster.nodes.clone(), self.sender.clone());
+        let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         self.is_looking = spawn(move || {
-            let (held, silent) = gather::look_around(&*nodes);
-            let _ = sender.send(Event::Looked(held, silent));
+            let collected = gather::collect(&cluster, true);
+            let _ = sender.send(Event::Looked(collected));
         });
     }
 
@@ -368,7 +370,7 @@ impl Follower<'_> {
 
     fn stream(&mut self, node: NodeId) {
         let asked = Asked::Follow(&self.asked, self.followed.positions());
-        let question = question::encode(&Share::default(), &asked);
+        let question = question::encode(&Share::default(), &BTreeMap::new(), &asked);
         let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         // Without a thread the next look tries again.
         if spawn(move || stream(&cluster, node, question, &sender)) {
@@ -381,14 +383,15 @@ impl Follower<'_> {
         if self.is_away {
             return;
         }
-        let held: Vec<&Indexed> = self.held.values().map(|indexed| &**indexed).collect();
-        let Some(errand) = self.followed.plan(&held) else {
+        let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+        let stored = self.cluster.stored(&self.held);
+        let Some(errand) = self.followed.plan(&held, &stored) else {
             return;
         };
         let runner = Runner {
             cluster: self.cluster.clone(),
             asked: self.asked.clone(),
-            held: self.held.values().cloned().collect(),
+            held: self.held.clone(),
             sender: self.sender.clone(),
         };
         self.is_away = spawn(move || {
@@ -399,8 +402,8 @@ impl Follower<'_> {
     /// What the answer does not have.
     fn finish(mut self) -> Trailer {
         let nodes = &*self.cluster.nodes;
-        let held: Vec<&Indexed> = self.held.values().map(|indexed| &**indexed).collect();
-        let target = Target::new(&held);
+        let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+        let target = Target::over(&held, &self.cluster.stored(&self.held));
         let shown = self.followed.positions().begun(&target.wanted);
         gather::judge(
             nodes,
@@ -435,7 +438,7 @@ fn open(
     node: NodeId,
     question: Vec<u8>,
     is_followed: bool,
-) -> Result<Reader, Unreachable> {
+) -> Result<Rows, Unreachable> {
     let reader = match node == cluster.nodes.own() {
         true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
         false if is_followed => cluster.nodes.follow(node, &question),
@@ -458,7 +461,7 @@ fn stream(cluster: &Cluster, node: NodeId, question: Vec<u8>, events: &SyncSende
 }
 
 /// Passes on frames; gives why they end, or nothing if nobody listens.
-fn pass_on(node: NodeId, frames: &mut Reader, events: &SyncSender<Event>) -> Option<String> {
+fn pass_on(node: NodeId, frames: &mut Rows, events: &SyncSender<Event>) -> Option<String> {
     let mut block: Option<Block> = None;
     let mut has_begun = false;
     loop {
@@ -499,7 +502,7 @@ impl Runner {
 
     fn run(&self, errand: &Errand) -> Result<(), Gone> {
         let nodes = &*self.cluster.nodes;
-        let mut held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
+        let mut held = self.held.clone();
         if !errand.batches.is_empty() {
             let names: Vec<NodeId> = held.iter().map(|i| i.inventory().node).collect();
             let (found, unsaid) = gather::originals(nodes, &names, &errand.batches);
@@ -507,16 +510,24 @@ impl Runner {
             held.retain(|indexed| !unsaid.contains(&indexed.inventory().node));
             self.say(Event::Originals(found))?;
         }
+        let stored = self.cluster.stored(&held);
         for (sources, regions) in &errand.groups {
-            self.read(&held, sources, regions)?;
+            self.read((&held, &stored), sources, regions)?;
         }
         self.say(Event::Returned)
     }
 
     /// Reads sources that have the same regions, each where it is held.
-    fn read(&self, held: &[&Indexed], sources: &SourceSet, regions: &[Region]) -> Result<(), Gone> {
+    fn read(
+        &self,
+        (held, stored): (&[Arc<Indexed>], &SourceSet),
+        sources: &SourceSet,
+        regions: &[Region],
+    ) -> Result<(), Gone> {
         let range = self.asked.scope.range;
-        let cover = Cover::plan(held, sources, range, Some(self.cluster.nodes.own()));
+        let own = Some(self.cluster.nodes.own());
+        let held: Vec<&Indexed> = held.iter().map(|indexed| &**indexed).collect();
+        let cover = Cover::plan_over(&held, stored, sources, range, own);
         self.say(Event::Finished(cover.pruned, BatchSet::default()))?;
         let mut search = self.asked.narrowed(Vec::new());
         search.shown = regions.to_vec();
@@ -527,7 +538,7 @@ impl Runner {
     }
 
     fn read_share(&self, node: NodeId, share: &Share, search: &Search) -> Result<(), Gone> {
-        let question = question::encode(share, &Asked::Rows(search));
+        let question = question::encode(share, &BTreeMap::new(), &Asked::Rows(search));
         // The next look finds out what became of a node that does not answer.
         let Ok(mut frames) = open(&self.cluster, node, question, false) else {
             return Ok(());

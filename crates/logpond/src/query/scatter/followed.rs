@@ -163,16 +163,14 @@ impl Followed {
         self.marks.remove(&node);
     }
 
-    /// What is to be read or asked now, if anything: by what nodes hold. The sources of it are the
-    /// errand's from here on.
-    pub(super) fn plan(&mut self, held: &[&Indexed]) -> Option<Errand> {
-        let wanted = Target::new(held).wanted;
-        let mut stored = SourceSet::new();
+    /// What is to be read or asked now, if anything: by what nodes hold, and have in segments all
+    /// together. The sources of it are the errand's from here on.
+    pub(super) fn plan(&mut self, held: &[&Indexed], stored: &SourceSet) -> Option<Errand> {
+        let wanted = Target::over(held, stored).wanted;
         let mut streamed = SourceSet::new();
         let mut there = SourceSet::new();
         for indexed in held {
             let inventory = indexed.inventory();
-            stored.union_with(indexed.stored());
             for file in inventory.journal.iter().filter(|file| file.rows > 0) {
                 there.insert(file.source);
                 if self.marks.contains_key(&inventory.node) {
@@ -180,10 +178,10 @@ impl Followed {
                 }
             }
         }
-        there.union_with(&stored);
+        there.union_with(stored);
         let copies = self.open_copies(held);
         let copied = SourceSet::from_iter(copies.iter().map(|copy| copy.source));
-        let open = self.positions.open(&wanted.common(&stored));
+        let open = self.positions.open(&wanted.common(stored));
         let others = open.without(&streamed).without(&copied);
         let are_originals_shown = open.without(&copied).is_empty();
         self.settle(&copies, &there, are_originals_shown);

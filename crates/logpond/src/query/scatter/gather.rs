@@ -1,36 +1,47 @@
 //! What all nodes hold at the beginning of an answer, and what of it the answer has counted.
+//!
+//! What is asked of whom, and what may be claimed, is decided by [`Question`]; here are the calls.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use logpond_cluster::{Completeness, Cover, Indexed, NodeId, Target};
+use logpond_cluster::question::{Collected, Collection, Question, Scene, Task};
+use logpond_cluster::{Completeness, Indexed, NodeId, Registry, Target};
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchSet, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
 
 use super::super::Trailer;
 use super::super::positions::{Positions, Region};
-use super::{Cluster, Nodes};
+use super::calls::Report;
+use super::{Cluster, Nodes, Unreachable};
 use crate::side_by_side::side_by_side;
 
-/// How often nodes that were only just heard of are asked, too.
-const ROUNDS_MAX: usize = 3;
+/// While more nodes than this are being asked what they hold, all are waited for: each is a thread for
+/// as long as such a call may take, also when nobody waits for it any more.
+const IN_FLIGHT_MAX: usize = 256;
+
+/// What a node says that it holds.
+type Inventory = Result<Arc<Indexed>, Unreachable>;
 
 /// The nodes of one answer.
 pub(super) struct Gathered<'a> {
     pub(super) cluster: &'a Cluster,
-    pub(super) target: Target,
+    /// What is to be counted: without copies of batches that others hold.
+    pub(super) target: Arc<Target>,
+    collected: Collected,
+    stored: Arc<SourceSet>,
     /// Where others should be whom nobody has met: what they hold is unknown.
     unmet: Vec<String>,
     state: RefCell<State>,
 }
 
 struct State {
-    answered: BTreeMap<NodeId, Arc<Indexed>>,
-    /// Nodes that gave no inventory.
-    silent: Vec<NodeId>,
-    /// Nodes that failed at a share; they are asked for no other.
+    /// Nodes that failed at their part; they are asked for no other.
     failed: BTreeSet<NodeId>,
     /// What every reading so far has counted.
     counted: Option<SourceSet>,
@@ -43,7 +54,7 @@ struct State {
 /// The sources that repeat batches which others hold, wherever (CLUSTER R10). Asks nobody where
 /// there are no copies at all, as is usual. Also gives the nodes that did not say: they may have the
 /// originals, so nothing of theirs may be counted beside the copies.
-fn repeated(nodes: &dyn Nodes, held: &[&Indexed]) -> (SourceSet, BTreeSet<NodeId>) {
+fn repeated(nodes: &dyn Nodes, held: &[Arc<Indexed>]) -> (SourceSet, BTreeSet<NodeId>) {
     let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
     let copies: Vec<RetryCopy> = retries.copied().collect();
     if copies.is_empty() {
@@ -84,27 +95,122 @@ pub(super) fn originals(
     (said, unsaid)
 }
 
-/// What all nodes hold, as they say at this moment, and which do not.
-pub(super) fn look_around(nodes: &dyn Nodes) -> (BTreeMap<NodeId, Arc<Indexed>>, Vec<NodeId>) {
-    let mut answered = BTreeMap::new();
-    let mut silent = Vec::new();
-    for _ in 0..ROUNDS_MAX {
-        let mut others = nodes.others();
-        others.retain(|node| !answered.contains_key(node) && !silent.contains(node));
-        if others.is_empty() {
+/// Asks nodes what they hold.
+struct Asking<'a> {
+    cluster: &'a Cluster,
+    collection: Collection,
+    /// Nodes that have not answered, and since when they are asked.
+    waiting: BTreeMap<NodeId, Instant>,
+    sender: Sender<(NodeId, Inventory)>,
+}
+
+/// What all nodes hold, as they say at this moment. A late one is not waited for if what the others
+/// hold is complete without it, which follows from their registries (CLUSTER R9); `waits` is whether
+/// it is waited for nevertheless.
+pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
+    let nodes = &*cluster.nodes;
+    let (sender, answers) = channel();
+    let mut asking = Asking {
+        cluster,
+        collection: Collection::new(Registry::clone(&nodes.registry()), nodes.others()),
+        waiting: BTreeMap::new(),
+        sender,
+    };
+    let patience = cluster.hedging.inventory_patience();
+    let mut is_patient = !waits;
+    loop {
+        asking.ask();
+        let Some(since) = asking.waiting.values().min() else {
+            break;
+        };
+        let left = match is_patient {
+            true => patience.saturating_sub(since.elapsed()),
+            // Calls end by themselves.
+            false => Duration::MAX,
+        };
+        match answers.recv_timeout(left) {
+            Ok((node, answer)) => asking.take(node, answer),
+            Err(RecvTimeoutError::Timeout) => is_patient = false,
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !waits && !is_patient && asking.may_pass_over() {
+            cluster.hedging.pass_over(asking.waiting.len());
             break;
         }
-        for (node, answer) in side_by_side(others, |node| nodes.inventory(node)) {
-            match answer {
-                Some(Ok(indexed)) => drop(answered.insert(node, indexed)),
-                _ => silent.push(node),
-            }
+    }
+    let mut collection = asking.silenced();
+    // Taken last: what this node has handed over meanwhile is in one of them at least.
+    collection.answered(nodes.own_inventory());
+    collection.finish()
+}
+
+impl Asking<'_> {
+    /// Asks those that were not asked yet.
+    fn ask(&mut self) {
+        let own = self.cluster.nodes.own();
+        let new = self.collection.to_ask().into_iter();
+        let new = new.filter(|node| *node != own && !self.waiting.contains_key(node));
+        for node in new.collect::<Vec<_>>() {
+            let (nodes, sender) = (Arc::clone(&self.cluster.nodes), self.sender.clone());
+            self.waiting.insert(node, Instant::now());
+            let in_flight = self.cluster.hedging.begin_inventory();
+            let panicked = Err(Unreachable {
+                why: "nothing was heard of the thread that asked".to_owned(),
+            });
+            let mut report = Report::new(sender, (node, panicked));
+            let spawned = thread::Builder::new()
+                .name("lp-ask".to_owned())
+                .spawn(move || {
+                    let _in_flight = in_flight;
+                    report.say((node, nodes.inventory(node)));
+                });
+            // Without a thread its report is that it is silent.
+            drop(spawned);
         }
     }
-    // Taken last: what this node has handed over meanwhile is in one of them at least.
-    let own = nodes.own_inventory();
-    answered.insert(own.inventory().node, own);
-    (answered, silent)
+
+    fn take(&mut self, node: NodeId, answer: Inventory) {
+        if let Some(since) = self.waiting.remove(&node) {
+            self.cluster.hedging.note_inventory(since.elapsed());
+        }
+        match answer {
+            Ok(indexed) => self.collection.answered(indexed),
+            Err(_) => self.note_silent(node),
+        }
+    }
+
+    fn note_silent(&mut self, node: NodeId) {
+        let last = self.cluster.nodes.last_inventory(node);
+        self.collection.silent(node, last);
+    }
+
+    /// Whether those that have answered hold everything that there is, and know that they do.
+    fn may_pass_over(&self) -> bool {
+        let nodes = &*self.cluster.nodes;
+        if self.waiting.is_empty() || self.cluster.hedging.inventories() > IN_FLIGHT_MAX {
+            return false;
+        }
+        let mut without = self.silenced();
+        without.answered(nodes.own_inventory());
+        let collected = without.finish();
+        let held = collected.answered.iter();
+        let held = held.fold(SourceSet::new(), |mut held, indexed| {
+            held.union_with(&indexed.inventory().sources());
+            held
+        });
+        let target = collected.target();
+        let (silent, max) = (&collected.silent, nodes.silent_max());
+        Completeness::judge(&target, &held, &[], silent, max).is_complete()
+    }
+
+    /// What is known if nobody else answers.
+    fn silenced(&self) -> Collection {
+        let mut collection = self.collection.clone();
+        for node in self.waiting.keys() {
+            collection.silent(*node, self.cluster.nodes.last_inventory(*node));
+        }
+        collection
+    }
 }
 
 impl<'a> Gathered<'a> {
@@ -113,19 +219,18 @@ impl<'a> Gathered<'a> {
         let nodes = &*cluster.nodes;
         // Asked first: who is met meanwhile may not be asked any more.
         let unmet = nodes.unmet();
-        let (answered, silent) = look_around(nodes);
-        let held: Vec<&Indexed> = answered.values().map(|indexed| &**indexed).collect();
-        let stored = cluster.stored(answered.values());
-        let mut target = Target::over(&held, &stored);
-        let (repeated, unsaid) = repeated(nodes, &held);
+        let collected = collect(cluster, false);
+        let stored = cluster.stored(&collected.answered);
+        let mut target = collected.target_over(&stored);
+        let (repeated, unsaid) = repeated(nodes, &collected.answered);
         target.wanted = target.wanted.without(&repeated);
         Gathered {
             cluster,
-            target,
+            target: Arc::new(target),
+            collected,
+            stored,
             unmet,
             state: RefCell::new(State {
-                answered,
-                silent,
                 failed: unsaid,
                 counted: None,
                 positions: Positions::default(),
@@ -134,74 +239,83 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Who is to read what of these sources.
-    pub(super) fn cover(&self, wanted: &SourceSet, range: TimeRange) -> Cover {
-        let state = self.state.borrow();
-        let able = state.answered.values().filter(|indexed| {
-            let node = indexed.inventory().node;
-            !state.failed.contains(&node)
-        });
-        let able: Vec<&Arc<Indexed>> = able.collect();
-        let stored = self.cluster.stored(able.iter().copied());
-        let held: Vec<&Indexed> = able.into_iter().map(|indexed| &**indexed).collect();
-        let own = Some(self.cluster.nodes.own());
-        Cover::plan_over(&held, &stored, wanted, range, own)
+    /// A reading of everything in a range, and who is to do what of it.
+    pub(super) fn question(&self, range: TimeRange) -> (Question, Vec<Task>) {
+        let nodes = &*self.cluster.nodes;
+        let scene = Scene {
+            answered: self.collected.answered.clone(),
+            silent: self.collected.silent.clone(),
+            target: Arc::clone(&self.target),
+            stored: Arc::clone(&self.stored),
+            failed: self.state.borrow().failed.clone(),
+        };
+        let shadowed = SourceSet::new();
+        Question::over(
+            scene,
+            shadowed,
+            range,
+            Some(nodes.own()),
+            nodes.silent_max(),
+        )
     }
 
     /// Whether it is known before anything was read that the answer will not be complete.
     pub(super) fn lacks_something(&self, range: TimeRange) -> bool {
-        let counted = self.cover(&self.target.wanted, range).counted();
+        let (question, tasks) = self.question(range);
+        let mut counted = question.counted().clone();
+        for task in tasks {
+            counted.union_with(&task.share.sources);
+        }
         let mut trailer = Trailer::default();
-        let state = self.state.borrow();
-        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
-        let nodes = &*self.cluster.nodes;
-        judge(
-            nodes,
-            (&self.target, &counted),
-            &held,
-            (&state.silent, &self.unmet),
-            &mut trailer,
-        );
+        self.judge_counted(&counted, &mut trailer);
         trailer.missing_count > 0
     }
 
-    /// Takes note that a node failed at its share.
-    pub(super) fn fail(&self, node: NodeId) {
-        self.state.borrow_mut().failed.insert(node);
-    }
-
-    /// Asks a node anew: what it said that it holds has changed.
-    pub(super) fn refresh(&self, node: NodeId) {
-        let nodes = &*self.cluster.nodes;
-        let fresh = match node == nodes.own() {
-            true => Ok(nodes.own_inventory()),
-            false => nodes.inventory(node),
-        };
-        let mut state = self.state.borrow_mut();
-        match fresh {
-            Ok(indexed) => drop(state.answered.insert(node, indexed)),
-            Err(_) => drop(state.failed.insert(node)),
+    /// Plans again for what was not done, by what nodes hold now.
+    pub(super) fn plan_again(&self, question: &mut Question, undone: &SourceSet) -> Vec<Task> {
+        let fresh = self.renew(question);
+        let new = question.newly_visible(&fresh);
+        if !new.is_empty() {
+            let (repeated, unsaid) = repeated(&*self.cluster.nodes, &fresh);
+            unsaid.into_iter().for_each(|node| question.avoid(node));
+            match repeated.is_disjoint(question.counted()) {
+                true => question.shadow(&repeated.common(&new)),
+                // A copy was counted whose original is in something of this.
+                false => question.bar(&new),
+            }
         }
+        question.replan_of(undone, fresh)
     }
 
-    /// Asks all nodes anew that have not failed: something went from one to another.
-    pub(super) fn refresh_all(&self) {
-        let nodes: Vec<NodeId> = {
-            let state = self.state.borrow();
-            let known = state.answered.keys().copied();
-            known.filter(|node| !state.failed.contains(node)).collect()
-        };
-        nodes.into_iter().for_each(|node| self.refresh(node));
+    /// What the nodes hold now that have not failed; those that do not say have.
+    fn renew(&self, question: &mut Question) -> Vec<Arc<Indexed>> {
+        let nodes = &*self.cluster.nodes;
+        let own = nodes.own();
+        let known = self.collected.answered.iter();
+        let known = known.map(|indexed| indexed.inventory().node);
+        let able = known.filter(|node| *node != own && !question.failed_nodes().contains(node));
+        let asked: Vec<NodeId> = able.collect();
+        let mut fresh = Vec::new();
+        for (node, answer) in side_by_side(asked, |node| nodes.inventory(node)) {
+            match answer {
+                Some(Ok(indexed)) => fresh.push(indexed),
+                _ => question.avoid(node),
+            }
+        }
+        fresh.push(nodes.own_inventory());
+        fresh
     }
 
-    /// Takes note of what a reading has counted: the answer has counted what all of its readings
-    /// have.
-    pub(super) fn note_counted(&self, counted: SourceSet) {
+    /// Takes note of what a reading has counted, and of who failed at it: the answer has counted what
+    /// all of its readings have.
+    pub(super) fn note(&self, question: &Question) {
         let mut state = self.state.borrow_mut();
+        let accounted = question.accounted();
         state.counted = Some(match state.counted.take() {
-            Some(before) => before.common(&counted),
-            None => counted,
+            Some(before) => before.common(&accounted),
+            None => accounted,
         });
+        state.failed.extend(question.failed_nodes());
     }
 
     /// Takes note of what a reading has shown; what earlier ones have shown was for it only.
@@ -243,17 +357,21 @@ impl<'a> Gathered<'a> {
         let state = self.state.borrow();
         let nothing = SourceSet::new();
         let counted = state.counted.as_ref().unwrap_or(&nothing);
+        self.judge_counted(counted, trailer);
         let nodes = &*self.cluster.nodes;
-        let held: Vec<&Indexed> = state.answered.values().map(|indexed| &**indexed).collect();
+        let silent = self.collected.silent.iter().chain(&state.failed);
+        trailer.silent = silent.map(|node| nodes.name(*node)).collect();
+    }
+
+    fn judge_counted(&self, counted: &SourceSet, trailer: &mut Trailer) {
+        let held: Vec<&Indexed> = self.collected.answered.iter().map(|i| &**i).collect();
         judge(
-            nodes,
+            &*self.cluster.nodes,
             (&self.target, counted),
             &held,
-            (&state.silent, &self.unmet),
+            (&self.collected.silent, &self.unmet),
             trailer,
         );
-        let silent = state.silent.iter().chain(&state.failed);
-        trailer.silent = silent.map(|node| nodes.name(*node)).collect();
     }
 }
 

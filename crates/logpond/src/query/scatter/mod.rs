@@ -1,10 +1,11 @@
 //! Answers over all nodes of the cluster, put together by the one that is asked.
 //!
 //! ```text
-//! gather: what does each node hold? ─▶ target, cover ─▶ ask each node for its share
-//!            ▲                                                  │ rows in order, tables
-//!            └── what a node could not do is planned anew ◀─────┤
-//!                                                               ▼ receipts ─▶ what may be claimed
+//! gather: what does each node hold? ─▶ Question ─▶ tasks ─▶ calls: one for each node, and others
+//!            ▲                            ▲                    │     for what is late
+//!            │                            └──── receipts ◀─────┤
+//!            └── what a node could not do is planned anew ◀────┤
+//!                                                              ▼ rows in order, tables
 //! ```
 //!
 //! Invariants:
@@ -12,18 +13,23 @@
 //!   there are; a share that failed is thrown away (tables) or continued behind its last row.
 //! - What is claimed follows from receipts, not from what was planned.
 //! - This node's own share takes the same way, without a socket.
+//! - Who is asked for what, and what may be claimed, is decided by the machine that the simulation
+//!   runs, too.
 //!
 //! Who follows gets what nodes take in as it comes; see `follow`.
 
+mod calls;
 mod files;
 mod follow;
 mod followed;
 mod gather;
+mod hedging;
 mod local;
 mod nodes;
 mod reads;
 mod streams;
 
+use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use logpond_cluster::{Indexed, StoredUnion};
@@ -35,7 +41,9 @@ use super::pond::Pond;
 use super::{Engine, QueryError, Scope, Search, Trailer, rows, tables};
 use crate::clock;
 use crate::shutdown::Shutdown;
+use crate::telemetry::Metrics;
 use gather::Gathered;
+use hedging::Hedging;
 pub use nodes::{Nodes, Unreachable};
 
 /// Answers from all nodes.
@@ -45,16 +53,28 @@ pub struct Cluster {
     nodes: Arc<dyn Nodes>,
     /// What the nodes of the last answer have in segments; few of them change from one to the next.
     stored: Arc<Mutex<StoredUnion>>,
+    hedging: Arc<Hedging>,
     shutdown: Shutdown,
 }
 
+/// What a node says.
+type Reader = Box<dyn Read + Send>;
+
 impl Cluster {
     /// An engine over what this node holds and the others.
-    pub fn new(pond: Arc<Pond>, nodes: Arc<dyn Nodes>, shutdown: Shutdown) -> Cluster {
+    pub fn new(
+        pond: Arc<Pond>,
+        nodes: Arc<dyn Nodes>,
+        metrics: &Metrics,
+        shutdown: Shutdown,
+    ) -> Cluster {
+        let hedging: Arc<Hedging> = Arc::default();
+        hedging.expose(metrics);
         Cluster {
             pond,
             nodes,
             stored: Arc::default(),
+            hedging,
             shutdown,
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use logpond_cluster::{Indexed, NodeId};
+use logpond_cluster::{Indexed, NodeId, Registry};
 use logpond_segment::batches::BatchSet;
 
 /// A node gave no answer.
@@ -29,6 +29,12 @@ pub trait Nodes: Send + Sync {
 
     /// What this node holds now.
     fn own_inventory(&self) -> Arc<Indexed>;
+
+    /// Everything that was heard of nodes and incarnations.
+    fn registry(&self) -> Arc<Registry>;
+
+    /// What another node said last that it holds, if it has said anything to this process.
+    fn last_inventory(&self, node: NodeId) -> Option<Arc<Indexed>>;
 
     /// All other nodes that anybody has heard of and nobody has given up.
     fn others(&self) -> Vec<NodeId>;

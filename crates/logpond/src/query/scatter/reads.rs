@@ -1,5 +1,7 @@
 //! Readings over all nodes: rows merged in order, tables added up.
 
+use logpond_cluster::NodeId;
+use logpond_cluster::question::{Question, Task};
 use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_segment::sources::SourceSet;
@@ -12,8 +14,9 @@ use super::super::question::Asked;
 use super::super::reads::{Reads, Table, Visit};
 use super::super::window::is_before;
 use super::super::{QueryError, Scope, Search, Trailer};
+use super::calls::{Calls, Done};
 use super::gather::Gathered;
-use super::streams::{self, Next, REPLANS_MAX, Stream, Undone};
+use super::streams::{Next, Stream, Undone};
 
 impl Reads for Gathered<'_> {
     fn each_row(
@@ -23,17 +26,17 @@ impl Reads for Gathered<'_> {
         trailer: &mut Trailer,
         visit: Visit<'_>,
     ) -> Result<(), QueryError> {
+        let (question, tasks) = self.question(search.scope.range);
         let mut merge = Merge {
             all: self,
             search,
+            question,
             streams: Vec::new(),
-            counted: SourceSet::new(),
-            replans_left: REPLANS_MAX,
             positions: Positions::default(),
             broken: Vec::new(),
         };
-        merge.plan(&self.target.wanted, search.behind);
-        while let Some(row) = merge.pop(trailer) {
+        merge.begin(tasks, search.behind, out)?;
+        while let Some(row) = merge.pop(out, trailer)? {
             if !visit(row, out, trailer)? {
                 break;
             }
@@ -44,7 +47,7 @@ impl Reads for Gathered<'_> {
         }
         merge.note_broken();
         self.note_positions(merge.positions);
-        self.note_counted(merge.counted);
+        self.note(&merge.question);
         Ok(())
     }
 
@@ -52,32 +55,27 @@ impl Reads for Gathered<'_> {
         &self,
         search: &Search,
         matches: &[Timestamp],
+        out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<Option<Vec<TimeRange>>, QueryError> {
-        let cover = self.cover(&self.target.wanted, search.scope.range);
+        let (mut question, tasks) = self.question(search.scope.range);
         let asked = Asked::Surroundings(search, matches);
-        let (streams, _) = streams::open(self, cover.shares, &asked);
         let mut within: Option<Vec<TimeRange>> = None;
-        for mut stream in streams {
-            loop {
-                match stream.next(self) {
-                    // Each node's ranges hold enough rows of its own; so what is in all of them
-                    // does of all.
-                    Next::Ranges(Some(ranges)) => {
-                        within = Some(match within {
-                            Some(before) => common(&before, &ranges),
-                            None => ranges,
-                        });
-                    }
-                    Next::Done(receipt) => {
-                        trailer.bytes_scanned += receipt.trailer.bytes_scanned;
-                        break;
-                    }
-                    // The bounds of the others do.
-                    Next::Undone => break,
-                    _ => {}
-                }
+        let mut calls = Calls::start(self, &asked, tasks);
+        while let Some(done) = calls.next(&mut question, out)? {
+            // Without one the bounds of the others do.
+            let Done::Opened(_, opening) = done else {
+                continue;
+            };
+            // Each node's ranges hold enough rows of its own; so what is in all of them does of all.
+            if let Some(ranges) = opening.ranges {
+                within = Some(match within {
+                    Some(before) => common(&before, &ranges),
+                    None => ranges,
+                });
             }
+            let read = opening.receipt.map(|receipt| receipt.trailer.bytes_scanned);
+            trailer.bytes_scanned += read.unwrap_or(0);
         }
         Ok(within)
     }
@@ -127,47 +125,44 @@ impl Gathered<'_> {
         trailer: &mut Trailer,
         mut add: impl FnMut(&[u8]) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        let mut counted = SourceSet::new();
-        let mut open = self.target.wanted.clone();
-        for _ in 0..=REPLANS_MAX {
-            let cover = self.cover(&open, range);
-            counted.union_with(&cover.pruned);
-            let (streams, mut undone) = streams::open(self, cover.shares, asked);
-            for mut stream in streams {
-                out.check()?;
-                // Nothing of a share counts before its receipt.
-                let mut table = None;
-                let receipt = loop {
-                    match stream.next(self) {
-                        Next::Table(bytes) => table = Some(bytes),
-                        Next::Done(receipt) => break Some(receipt),
-                        Next::Undone => break None,
-                        Next::Row(_) | Next::Ranges(_) => {}
+        let (mut question, mut tasks) = self.question(range);
+        while !tasks.is_empty() {
+            let mut undone = SourceSet::new();
+            let mut calls = Calls::start(self, asked, tasks);
+            while let Some(done) = calls.next(&mut question, out)? {
+                let (task, opening) = match done {
+                    Done::Opened(task, opening) => (task, opening),
+                    Done::Undone(task) => {
+                        undone.union_with(&task.share.sources);
+                        continue;
                     }
                 };
-                let Some(receipt) = receipt else {
-                    undone.union_with(&stream.sources);
+                // Nothing of a task counts before its receipt.
+                let receipt = opening.receipt;
+                let Some(receipt) = receipt.filter(|r| question.receipt(task.id, &r.sources))
+                else {
+                    question.failed(task.id);
+                    undone.union_with(&task.share.sources);
                     continue;
                 };
-                if let Some(table) = table {
+                if let Some(table) = opening.table {
                     add(&table)?;
                 }
-                counted.union_with(&receipt.sources);
-                self.add_trailer(&stream, receipt.trailer, trailer);
+                self.add_trailer(task.node, receipt.trailer, trailer);
             }
-            open = undone;
-            if open.is_empty() {
-                break;
-            }
+            tasks = match undone.is_empty() {
+                true => Vec::new(),
+                false => self.plan_again(&mut question, &undone),
+            };
         }
-        self.note_counted(counted);
+        self.note(&question);
         Ok(())
     }
 
     /// Adds what a node has counted and could not read.
-    fn add_trailer(&self, stream: &Stream, mut part: Trailer, trailer: &mut Trailer) {
-        if stream.node != self.cluster.nodes.own() {
-            let name = self.cluster.nodes.name(stream.node);
+    fn add_trailer(&self, node: NodeId, mut part: Trailer, trailer: &mut Trailer) {
+        if node != self.cluster.nodes.own() {
+            let name = self.cluster.nodes.name(node);
             part.missing
                 .iter_mut()
                 .for_each(|what| *what = format!("{name}: {what}"));
@@ -181,44 +176,49 @@ impl Gathered<'_> {
 struct Merge<'a> {
     all: &'a Gathered<'a>,
     search: &'a Search,
+    question: Question,
     streams: Vec<Stream>,
-    counted: SourceSet,
-    replans_left: usize,
     /// What a follower need not show any more.
     positions: Positions,
-    /// Shares that broke.
+    /// Streams that broke.
     broken: Vec<Undone>,
 }
 
 impl Merge<'_> {
-    /// Asks for these sources, from behind a row on. What nobody can be asked for is asked of
-    /// others, as long as there are some.
-    fn plan(&mut self, wanted: &SourceSet, behind: Option<Key>) {
-        let mut open = wanted.clone();
-        while !open.is_empty() {
-            let cover = self.all.cover(&open, self.search.scope.range);
-            self.counted.union_with(&cover.pruned);
-            self.positions.finish(&cover.pruned);
-            let mut search = self.search.narrowed(self.search.within.clone());
-            search.behind = behind;
-            search.wants_progress = false;
-            let (streams, unasked) = streams::open(self.all, cover.shares, &Asked::Rows(&search));
-            self.streams.extend(streams.into_iter().map(|mut stream| {
-                stream.last = behind;
-                stream.behind = behind;
-                stream
-            }));
-            open = unasked;
-            if self.replans_left == 0 {
-                return;
+    /// Has these tasks done, from behind a row on; what is not is planned again, as long as there are
+    /// nodes for it.
+    fn begin(
+        &mut self,
+        mut tasks: Vec<Task>,
+        behind: Option<Key>,
+        out: &mut Output,
+    ) -> Result<(), QueryError> {
+        let mut search = self.search.narrowed(self.search.within.clone());
+        search.behind = behind;
+        search.wants_progress = false;
+        let asked = Asked::Rows(&search);
+        loop {
+            self.positions.finish(self.question.pruned());
+            let mut undone = SourceSet::new();
+            let mut calls = Calls::start(self.all, &asked, tasks);
+            while let Some(done) = calls.next(&mut self.question, out)? {
+                match done {
+                    Done::Opened(task, opening) => {
+                        self.streams.push(Stream::new(task, *opening, behind));
+                    }
+                    Done::Undone(task) => undone.union_with(&task.share.sources),
+                }
             }
-            self.replans_left -= usize::from(!open.is_empty());
+            if undone.is_empty() {
+                return Ok(());
+            }
+            tasks = self.all.plan_again(&mut self.question, &undone);
         }
     }
 
     /// The next row of all.
-    fn pop(&mut self, trailer: &mut Trailer) -> Option<Row> {
-        self.fill(trailer);
+    fn pop(&mut self, out: &mut Output, trailer: &mut Trailer) -> Result<Option<Row>, QueryError> {
+        self.fill(out, trailer)?;
         let mut first: Option<(Key, usize)> = None;
         for (at, stream) in self.streams.iter().enumerate() {
             if let Some((key, ..)) = &stream.head
@@ -227,14 +227,16 @@ impl Merge<'_> {
                 first = Some((*key, at));
             }
         }
-        let (key, at) = first?;
+        let Some((key, at)) = first else {
+            return Ok(None);
+        };
         self.streams[at].last = Some(key);
-        self.streams[at].head.take()
+        Ok(self.streams[at].head.take())
     }
 
     /// Takes note that a share was read, to its end or as far as was wanted.
     fn count(&mut self, stream: Stream) {
-        self.counted.union_with(&stream.sources);
+        self.question.receipt(stream.task, &stream.sources);
         self.all.note_batches(&stream.batches);
         let mut whole = stream.sources;
         // What grew while it was read may have got rows before those behind which it went on.
@@ -279,14 +281,14 @@ impl Merge<'_> {
     }
 
     /// Reads on until each stream has a row or has ended; goes on elsewhere with those that broke.
-    fn fill(&mut self, trailer: &mut Trailer) {
+    fn fill(&mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
         let mut at = 0;
         while at < self.streams.len() {
             if self.streams[at].head.is_some() {
                 at += 1;
                 continue;
             }
-            match self.streams[at].next(self.all) {
+            match self.streams[at].next() {
                 Next::Row(row) => self.streams[at].head = Some(row),
                 Next::Done(receipt) => {
                     let stream = self.streams.swap_remove(at);
@@ -295,20 +297,21 @@ impl Merge<'_> {
                         rows: 0,
                         ..receipt.trailer
                     };
-                    self.all.add_trailer(&stream, part, trailer);
+                    self.all.add_trailer(stream.node, part, trailer);
                     self.count(stream);
                 }
                 Next::Undone => {
-                    let undone = self.streams.swap_remove(at).undone();
-                    if self.replans_left > 0 {
-                        self.replans_left -= 1;
-                        self.plan(&undone.sources, undone.last);
-                    }
+                    let stream = self.streams.swap_remove(at);
+                    self.question.failed(stream.task);
+                    let undone = stream.undone();
+                    let tasks = self.all.plan_again(&mut self.question, &undone.sources);
+                    let behind = undone.last;
                     self.broken.push(undone);
+                    self.begin(tasks, behind, out)?;
                 }
-                Next::Table(_) | Next::Ranges(_) => {}
             }
         }
+        Ok(())
     }
 }
 

@@ -1,29 +1,22 @@
-//! The answers of nodes to their shares, asked for all at once and read one after the other.
+//! The answers of nodes to their tasks, row by row once they have begun.
 
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 
-use logpond_cluster::{NodeId, Share};
-use logpond_record::{Id, SourceId, TimeRange};
+use logpond_cluster::NodeId;
+use logpond_cluster::question::{Task, TaskId};
+use logpond_record::{Id, SourceId};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 
 use super::super::frames::{Frame, Frames, Receipt};
 use super::super::journal_rows::Row;
-use super::super::question::{self, Asked};
-use super::gather::Gathered;
-use super::local;
-use crate::side_by_side::side_by_side;
+use super::Reader;
+use super::calls::Opening;
 
-/// How often what failed is planned anew in one reading: once for each of a few nodes that die or
-/// merge under it.
-pub(super) const REPLANS_MAX: usize = 8;
-
-/// Read at a time from a node.
-const READ_BYTES: usize = 64 << 10;
-
-/// What a node says to its share.
+/// What a node says to its task.
 pub(super) struct Stream {
+    pub(super) task: TaskId,
     pub(super) node: NodeId,
     /// What it is to count.
     pub(super) sources: SourceSet,
@@ -37,10 +30,12 @@ pub(super) struct Stream {
     pub(super) growing: Vec<(SourceId, Id)>,
     /// What of it were batches as they were first sent.
     pub(super) batches: BatchSet,
-    frames: Frames<BufReader<Box<dyn Read + Send>>>,
+    /// Its end, if that came with the beginning.
+    receipt: Option<Box<Receipt>>,
+    frames: Frames<BufReader<Reader>>,
 }
 
-/// A share that was not done.
+/// A part of an answer that was not done.
 pub(super) struct Undone {
     pub(super) sources: SourceSet,
     /// The last row of it that has left.
@@ -52,39 +47,39 @@ pub(super) struct Undone {
 /// How a stream goes on.
 pub(super) enum Next {
     Row(Row),
-    Table(Vec<u8>),
-    Ranges(Option<Vec<TimeRange>>),
     Done(Box<Receipt>),
     Undone,
 }
 
 impl Stream {
-    /// The next part of the answer. If there is none, the node is taken note of, or asked anew
-    /// what it holds.
-    pub(super) fn next(&mut self, gathered: &Gathered<'_>) -> Next {
-        let frame = loop {
-            match self.frames.next() {
-                Ok(Frame::Passed(passed)) => {
-                    self.growing = passed.growing;
-                    self.batches = passed.batches;
-                }
-                Ok(Frame::Block(_)) => {}
-                frame => break frame,
-            }
-        };
-        match frame {
-            Ok(Frame::Row(row)) => Next::Row(row),
-            Ok(Frame::Table(table)) => Next::Table(table),
-            Ok(Frame::Ranges(ranges)) => Next::Ranges(ranges),
-            Ok(Frame::Receipt(receipt)) => Next::Done(receipt),
-            Ok(Frame::Gone) => {
-                gathered.refresh_all();
-                Next::Undone
-            }
-            Ok(Frame::Failed(_) | Frame::Passed(_) | Frame::Block(_)) | Err(_) => {
-                gathered.fail(self.node);
-                Next::Undone
-            }
+    /// The stream of an answer that begins behind a row.
+    pub(super) fn new(task: Task, opening: Opening, behind: Option<Key>) -> Stream {
+        Stream {
+            task: task.id,
+            node: task.node,
+            sources: task.share.sources,
+            last: behind,
+            head: opening.head,
+            behind,
+            growing: opening.growing,
+            batches: opening.batches,
+            receipt: opening.receipt,
+            frames: opening.frames,
+        }
+    }
+
+    /// The next part of the answer, behind its head.
+    pub(super) fn next(&mut self) -> Next {
+        if let Some(receipt) = self.receipt.take() {
+            return Next::Done(receipt);
+        }
+        loop {
+            return match self.frames.next() {
+                Ok(Frame::Row(row)) => Next::Row(row),
+                Ok(Frame::Receipt(receipt)) => Next::Done(receipt),
+                Ok(Frame::Block(_)) => continue,
+                Ok(_) | Err(_) => Next::Undone,
+            };
         }
     }
 
@@ -95,42 +90,4 @@ impl Stream {
             growing: self.growing,
         }
     }
-}
-
-/// Asks every node of a cover for its share; gives the answers that begin, and the shares of those
-/// that do not.
-pub(super) fn open(
-    gathered: &Gathered<'_>,
-    shares: impl IntoIterator<Item = (NodeId, Share)>,
-    asked: &Asked<'_>,
-) -> (Vec<Stream>, SourceSet) {
-    let shares: Vec<(NodeId, Share)> = shares.into_iter().collect();
-    let cluster = gathered.cluster;
-    let answers = side_by_side(&shares, |(node, share)| {
-        let question = question::encode(share, asked);
-        match *node == cluster.nodes.own() {
-            true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
-            false => cluster.nodes.ask(*node, &question),
-        }
-    });
-    let (mut streams, mut unasked) = (Vec::new(), SourceSet::new());
-    for ((node, share), answer) in answers {
-        match answer {
-            Some(Ok(reader)) => streams.push(Stream {
-                node: *node,
-                sources: share.sources.clone(),
-                last: None,
-                head: None,
-                behind: None,
-                growing: Vec::new(),
-                batches: BatchSet::default(),
-                frames: Frames::new(BufReader::with_capacity(READ_BYTES, reader)),
-            }),
-            _ => {
-                gathered.fail(*node);
-                unasked.union_with(&share.sources);
-            }
-        }
-    }
-    (streams, unasked)
 }

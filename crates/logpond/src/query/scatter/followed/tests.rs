@@ -187,6 +187,7 @@ impl World {
                     rows: source.rows.len() as u64,
                     received_min: Timestamp(0),
                     received_max: Timestamp(0),
+                    last: Id(0),
                     is_open: source.is_open,
                 });
             }
@@ -303,7 +304,8 @@ impl World {
         let up: Vec<usize> = up.collect();
         let held: Vec<Indexed> = up.iter().map(|node| self.inventory(*node)).collect();
         let held: Vec<&Indexed> = held.iter().collect();
-        let Some(errand) = self.followed.plan(&held) else {
+        let stored = SourceSet::union_of(held.iter().map(|indexed| indexed.stored()));
+        let Some(errand) = self.followed.plan(&held, &stored) else {
             return;
         };
         if !errand.batches.is_empty() {
