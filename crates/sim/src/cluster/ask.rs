@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use logpond_cluster::births::silent_max;
+use logpond_cluster::hedge::{Ended, Outcome, Races};
 use logpond_cluster::question::{Collection, Question, Task, TaskId};
 use logpond_cluster::{
     HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
@@ -29,9 +30,13 @@ pub(super) struct Asking {
     /// The batches of every source that is visible, as it was when it was first seen.
     visible: BTreeMap<SourceId, Rows>,
     shadowed: SourceSet,
+    races: Races<Scanned>,
     got: Vec<(SourceId, Frame)>,
     open: SourceSet,
 }
+
+/// The sources that a node has counted, and what it has read of them.
+type Scanned = (SourceSet, Vec<(SourceId, Frame)>);
 
 impl World {
     /// Begins a question.
@@ -49,6 +54,7 @@ impl World {
             fresh: Vec::new(),
             visible: BTreeMap::new(),
             shadowed: SourceSet::new(),
+            races: Races::default(),
             got: Vec::new(),
             open: SourceSet::new(),
         };
@@ -159,10 +165,16 @@ impl World {
     fn read(&mut self, place: Place, query: u64, tasks: Vec<Task>) {
         let is_hedged = self.random.one_in(6);
         let mut all = tasks;
-        if let (true, Some(first)) = (is_hedged, all.first().map(|task| task.id)) {
-            let asking = self.process(place).asking.get_mut(&query);
-            let question = asking.and_then(|asking| asking.question.as_mut());
-            all.extend(question.map(|q| q.hedge(first)).unwrap_or_default());
+        if let Some(asking) = self.process(place).asking.get_mut(&query) {
+            all.iter().for_each(|task| asking.races.begin(task.clone()));
+            let late = all.first().filter(|_| is_hedged).map(|task| task.id);
+            if let (Some(late), Some(question)) = (late, &mut asking.question) {
+                let others = question.hedge(late);
+                if !others.is_empty() {
+                    asking.races.hedge(late, others.clone());
+                    all.extend(others);
+                }
+            }
         }
         if all.is_empty() {
             return self.finish(place, query);
@@ -190,7 +202,7 @@ impl World {
         place: Place,
         query: u64,
         task: TaskId,
-        done: Option<(SourceSet, Vec<(SourceId, Frame)>)>,
+        done: Option<Scanned>,
     ) {
         let Some(asking) = self.process(place).asking.get_mut(&query) else {
             return;
@@ -198,13 +210,13 @@ impl World {
         let Some(question) = &mut asking.question else {
             return;
         };
-        match done {
-            Some((counted, frames)) => {
-                if question.receipt(task, &counted) {
-                    asking.got.extend(frames);
-                }
+        let outcome = done.map_or(Outcome::Failed, Outcome::Done);
+        for ended in asking.races.ended(question, task, outcome) {
+            if let Ended::Done(task, (counted, frames)) = ended
+                && question.receipt(task.id, &counted)
+            {
+                asking.got.extend(frames);
             }
-            None => question.failed(task),
         }
         if question.waiting().next().is_some() {
             return;

@@ -2,22 +2,20 @@
 //! answer counts.
 //!
 //! Each call has a thread of its own, which ends by itself if nobody waits for it any more: a node that
-//! is stuck holds up a thread for as long as calls may take, and no answer.
-//!
-//! Invariant: what a late node was asked for is given either by it or by the others that were asked
-//! instead, all of them; never by both.
+//! is stuck holds up a thread for as long as calls may take, and no answer. Which answers count is
+//! decided by [`Races`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::BufReader;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use logpond_cluster::NodeId;
+use logpond_cluster::hedge::{Ended, Outcome, Races};
 use logpond_cluster::question::{Question, Task, TaskId};
 use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::batches::BatchSet;
-use logpond_segment::sources::SourceSet;
 
 use super::super::QueryError;
 use super::super::frames::{Frame, Frames, Receipt};
@@ -48,12 +46,7 @@ pub(super) struct Opening {
 }
 
 /// How a call ended.
-enum Outcome {
-    Opened(Box<Opening>),
-    /// Something of the share is not there, or no longer.
-    Gone,
-    Failed,
-}
+type Opened = Outcome<Box<Opening>>;
 
 /// What became of a task; the question knows of it if it was not done.
 pub(super) enum Done {
@@ -61,31 +54,23 @@ pub(super) enum Done {
     Undone(Task),
 }
 
+/// When a call was made, and whether others may be asked when it is late.
 struct Call {
-    task: Task,
     since: Instant,
-    /// Whether others may be asked when it is late.
     may_hedge: bool,
-}
-
-/// A late call and those that do the same together.
-struct Race {
-    late: TaskId,
-    others: Vec<TaskId>,
-    /// Those of the others that are done.
-    done: Vec<(Task, Box<Opening>)>,
 }
 
 /// Calls that are under way.
 pub(super) struct Calls<'a> {
     cluster: &'a Cluster,
     asked: &'a Asked<'a>,
-    waiting: BTreeMap<TaskId, Call>,
-    races: Vec<Race>,
-    ready: VecDeque<Done>,
+    races: Races<Box<Opening>>,
+    /// Those that are waited for.
+    made: BTreeMap<TaskId, Call>,
+    ready: VecDeque<Ended<Box<Opening>>>,
     patience: Duration,
-    sender: Sender<(TaskId, Outcome)>,
-    receiver: Receiver<(TaskId, Outcome)>,
+    sender: Sender<(TaskId, Opened)>,
+    receiver: Receiver<(TaskId, Opened)>,
 }
 
 impl<'a> Calls<'a> {
@@ -101,8 +86,8 @@ impl<'a> Calls<'a> {
             patience: cluster.hedging.patience(),
             cluster,
             asked,
-            waiting: BTreeMap::new(),
-            races: Vec::new(),
+            races: Races::default(),
+            made: BTreeMap::new(),
             ready: VecDeque::new(),
             sender,
             receiver,
@@ -113,21 +98,21 @@ impl<'a> Calls<'a> {
             if is_other {
                 cluster.hedging.earn();
             }
-            calls.call(task, is_other);
+            calls.call(&task, is_other);
+            calls.races.begin(task);
         }
         calls
     }
 
-    fn call(&mut self, task: Task, may_hedge: bool) {
+    fn call(&mut self, task: &Task, may_hedge: bool) {
         let question = question::encode(&task.share, &task.open, self.asked);
         let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         let (id, node) = (task.id, task.node);
         let call = Call {
-            task,
             since: Instant::now(),
             may_hedge,
         };
-        self.waiting.insert(id, call);
+        self.made.insert(id, call);
         let mut report = Report::new(sender, (id, Outcome::Failed));
         let spawned = thread::Builder::new()
             .name("lp-ask".to_owned())
@@ -143,14 +128,20 @@ impl<'a> Calls<'a> {
         out: &mut Output,
     ) -> Result<Option<Done>, QueryError> {
         loop {
-            if let Some(done) = self.ready.pop_front() {
-                return Ok(Some(done));
+            match self.ready.pop_front() {
+                Some(Ended::Done(task, opening)) => return Ok(Some(Done::Opened(task, opening))),
+                Some(Ended::Undone(task)) => return Ok(Some(Done::Undone(task))),
+                Some(Ended::Overtaken(_)) => {
+                    self.cluster.hedging.won();
+                    continue;
+                }
+                None => {}
             }
-            if self.waiting.is_empty() {
+            if self.made.is_empty() {
                 return Ok(None);
             }
             match self.receiver.recv_timeout(self.until_due()) {
-                Ok((id, outcome)) => self.take(question, id, outcome),
+                Ok((id, opened)) => self.take(question, id, opened),
                 Err(RecvTimeoutError::Timeout) => {
                     out.check()?;
                     self.hedge(question);
@@ -162,104 +153,50 @@ impl<'a> Calls<'a> {
 
     /// Until a call is late, or it is to be looked whether anybody waits.
     fn until_due(&self) -> Duration {
-        let hedged = self.waiting.values().filter(|call| call.may_hedge);
+        let hedged = self.made.values().filter(|call| call.may_hedge);
         let left = hedged.map(|call| self.patience.saturating_sub(call.since.elapsed()));
         left.min().unwrap_or(CHECK_INTERVAL).min(CHECK_INTERVAL)
     }
 
-    fn take(&mut self, question: &mut Question, id: TaskId, outcome: Outcome) {
-        // One that lost its race is not waited for.
-        let Some(call) = self.waiting.remove(&id) else {
-            return;
-        };
-        if call.task.node != self.cluster.nodes.own() {
+    fn take(&mut self, question: &mut Question, id: TaskId, opened: Opened) {
+        let own = self.cluster.nodes.own();
+        let is_other = |task: &Task| task.id == id && task.node != own;
+        let is_other = self.races.waiting().any(is_other);
+        if let Some(call) = self.made.get(&id).filter(|_| is_other) {
             self.cluster.hedging.note(call.since.elapsed());
         }
-        let raced = self
-            .races
-            .iter()
-            .position(|race| race.late == id || race.others.contains(&id));
-        let race = raced.map(|at| self.races.swap_remove(at));
-        match (outcome, race) {
-            (Outcome::Opened(opening), None) => {
-                self.ready.push_back(Done::Opened(call.task, opening));
-            }
-            (Outcome::Opened(opening), Some(race)) => self.run(question, race, call, opening),
-            (outcome, race) => {
-                match outcome {
-                    Outcome::Gone => drop(question.receipt(id, &SourceSet::new())),
-                    _ => question.failed(id),
-                }
-                match race {
-                    None => self.ready.push_back(Done::Undone(call.task)),
-                    Some(race) if race.late == id => self.go_on_without(race),
-                    Some(race) => self.call_off(question, &race),
-                }
+        let ended = self.races.ended(question, id, opened);
+        for ended in &ended {
+            if let Ended::Overtaken(task) = ended
+                && let Some(call) = self.made.get(&task.id)
+            {
+                self.cluster.hedging.note(call.since.elapsed());
             }
         }
-    }
-
-    /// One of a race is done.
-    fn run(&mut self, question: &mut Question, mut race: Race, call: Call, opening: Box<Opening>) {
-        if call.task.id == race.late {
-            self.call_off(question, &race);
-            self.ready.push_back(Done::Opened(call.task, opening));
-            return;
-        }
-        race.done.push((call.task, opening));
-        if race.done.len() < race.others.len() {
-            self.races.push(race);
-            return;
-        }
-        self.cluster.hedging.won();
-        if let Some(late) = self.waiting.remove(&race.late) {
-            self.cluster.hedging.note(late.since.elapsed());
-            question.give_over(race.late);
-            // For the rest of this answer it would be late again.
-            question.avoid(late.task.node);
-        }
-        self.go_on_without(race);
-    }
-
-    /// The late one is out of it: the others are calls like any.
-    fn go_on_without(&mut self, race: Race) {
-        let done = race.done.into_iter();
-        self.ready
-            .extend(done.map(|(task, opening)| Done::Opened(task, opening)));
-    }
-
-    /// The others are not needed, or cannot do it all.
-    fn call_off(&mut self, question: &mut Question, race: &Race) {
-        for other in &race.others {
-            self.waiting.remove(other);
-            question.give_over(*other);
-        }
+        self.ready.extend(ended);
+        let waiting: BTreeSet<TaskId> = self.races.waiting().map(|task| task.id).collect();
+        self.made.retain(|id, _| waiting.contains(id));
     }
 
     /// Asks others for what late ones were asked for, where they have it.
     fn hedge(&mut self, question: &mut Question) {
         let is_late = |call: &Call| call.may_hedge && call.since.elapsed() >= self.patience;
-        let late = self.waiting.iter().filter(|(_, call)| is_late(call));
+        let late = self.made.iter().filter(|(_, call)| is_late(call));
         let late: Vec<TaskId> = late.map(|(id, _)| *id).collect();
         for id in late {
-            if let Some(call) = self.waiting.get_mut(&id) {
+            if let Some(call) = self.made.get_mut(&id) {
                 call.may_hedge = false;
             }
             let tasks = question.hedge(id);
             if tasks.is_empty() {
                 continue;
             }
-            let others: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
             if !self.cluster.hedging.spend(tasks.len()) {
-                others.into_iter().for_each(|id| question.give_over(id));
+                tasks.iter().for_each(|task| question.give_over(task.id));
                 continue;
             }
-            self.races.push(Race {
-                late: id,
-                others,
-                done: Vec::new(),
-            });
-            tasks.into_iter().for_each(|task| self.call(task, false));
+            tasks.iter().for_each(|task| self.call(task, false));
+            self.races.hedge(id, tasks);
         }
     }
 }
@@ -295,7 +232,7 @@ impl<T> Drop for Report<T> {
 }
 
 /// Asks a node, and reads its answer up to the first row, or to its end.
-fn open(cluster: &Cluster, node: NodeId, question: Vec<u8>) -> Outcome {
+fn open(cluster: &Cluster, node: NodeId, question: Vec<u8>) -> Opened {
     let reader = match node == cluster.nodes.own() {
         true => local::ask(&cluster.pond, question, cluster.shutdown.clone()),
         false => cluster.nodes.ask(node, &question),
@@ -323,11 +260,11 @@ fn open(cluster: &Cluster, node: NodeId, question: Vec<u8>) -> Outcome {
             Ok(Frame::Ranges(ranges)) => opening.ranges = ranges,
             Ok(Frame::Row(row)) => {
                 opening.head = Some(row);
-                return Outcome::Opened(Box::new(opening));
+                return Outcome::Done(Box::new(opening));
             }
             Ok(Frame::Receipt(receipt)) => {
                 opening.receipt = Some(receipt);
-                return Outcome::Opened(Box::new(opening));
+                return Outcome::Done(Box::new(opening));
             }
             Ok(Frame::Gone) => return Outcome::Gone,
             Ok(Frame::Failed(_)) | Err(_) => return Outcome::Failed,
