@@ -1,36 +1,25 @@
-//! What counts no more for its age, and when it may be deleted (CLUSTER R8).
+//! By which clock a node deletes and receives (CLUSTER R8).
 //!
-//! Invariants: whether a source has expired follows from when it was received, its retention and
-//! one cutoff for each question, whatever node is asked. Deletion lags behind: it never removes
-//! what has not been expired for [`LAG_NS`], it goes on only as fast as the monotonic clock does,
-//! and it stops while this node's clock is ahead of the others'. So a clock that jumps by a year
-//! deletes nothing but what was due.
+//! What has expired counts nowhere from the moment when the first node that removes it has noted so
+//! in its registry ([`crate::Registry::expire`]), which only grows: so all nodes answer alike,
+//! whatever their clocks say, and nothing comes back. When that is, is for clocks to say, and they
+//! may be wrong.
+//!
+//! Invariants: what a node deletes by is never later than its clock, nor than the clock that it
+//! began with and the time that has passed since ([`Deletion`]); and it deletes nothing while its
+//! clock is ahead of the others'. So a clock that jumps by a year deletes nothing but what was due.
 
 use logpond_record::Timestamp;
 
-/// Deletion lags behind expiry by an hour: answers of other nodes, whose clocks and cutoffs differ,
-/// still find what they count.
-pub const LAG_NS: i64 = 3_600_000_000_000;
+/// Clocks of nodes that are kept right differ by milliseconds; one that is off by more than 5
+/// minutes is wrong.
+pub const OFF_NS_MAX: i64 = 300_000_000_000;
 
-/// While the clock is further ahead of the peers' median than 5 minutes, nothing is deleted.
-pub const AHEAD_NS_MAX: i64 = 300_000_000_000;
-
-/// What was received before this has expired at a moment. Nothing has if there is no retention.
-pub fn cutoff(now: Timestamp, retention_ns: Option<i64>) -> Timestamp {
-    retention_ns.map_or(Timestamp::MIN, |ns| now.saturating_add(ns.saturating_neg()))
-}
-
-/// Whether a source expires as a whole: all of it was received before the cutoff.
-pub fn is_expired(received_max: Timestamp, cutoff: Timestamp) -> bool {
-    received_max < cutoff
-}
-
-/// How far a node has come with deleting.
+/// What a process has deleted by since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// What was received before this may be gone; unknown until there is something.
-    horizon: Option<Timestamp>,
-    ran_ms: u64,
+    began: Timestamp,
+    began_ms: u64,
 }
 
 /// The clocks as a node sees them at one moment.
@@ -44,58 +33,64 @@ pub struct Clocks<'a> {
     pub peers: &'a [Timestamp],
 }
 
+/// By what a node may delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// By this time.
+    By(Timestamp),
+    /// By nothing, while its clock is ahead of the others' by so many nanoseconds.
+    Ahead(i64),
+}
+
 impl Deletion {
-    /// A process that begins at a monotonic time.
-    pub fn new(now_ms: u64) -> Deletion {
+    /// A process that begins at a time. That its clock is right, others can tell; alone, it is
+    /// believed: after a long rest a node has much to delete, and nobody else can tell how long
+    /// that was.
+    pub fn new(now: Timestamp, now_ms: u64) -> Deletion {
         Deletion {
-            horizon: None,
-            ran_ms: now_ms,
+            began: now,
+            began_ms: now_ms,
         }
     }
 
-    /// Moves on as far as it may: what was received before the time given may be deleted. `oldest`
-    /// is when the oldest of what the node holds was received; a process goes on from what it finds.
-    pub fn advance(
-        &mut self,
-        clocks: Clocks<'_>,
-        retention_ns: Option<i64>,
-        oldest: Option<Timestamp>,
-    ) -> Timestamp {
-        let passed_ms = clocks.now_ms.saturating_sub(self.ran_ms);
-        self.ran_ms = self.ran_ms.max(clocks.now_ms);
-        let Some(before) = self.horizon.or(oldest) else {
-            return Timestamp::MIN;
-        };
-        let horizon = self.horizon.insert(before);
-        if is_ahead(clocks.now, clocks.peers) {
-            return Timestamp::MIN;
+    /// What may be deleted by now.
+    pub fn permit(&self, clocks: Clocks<'_>) -> Permit {
+        let ahead_ns = ahead_ns(clocks.now, clocks.peers).unwrap_or(0);
+        match ahead_ns > OFF_NS_MAX {
+            true => Permit::Ahead(ahead_ns),
+            false => Permit::By(clocks.now.min(self.reached(clocks.now_ms))),
         }
-        let due = cutoff(clocks.now, retention_ns).saturating_add(-LAG_NS);
+    }
+
+    /// How far the clock has gone ahead of the time that has passed, in nanoseconds: what is deleted
+    /// by is so far behind it.
+    pub fn lag_ns(&self, now: Timestamp, now_ms: u64) -> i64 {
+        now.0.saturating_sub(self.reached(now_ms).0).max(0)
+    }
+
+    /// What the clock would say if nobody had set it since the process began.
+    fn reached(&self, now_ms: u64) -> Timestamp {
+        let passed_ms = now_ms.saturating_sub(self.began_ms);
         let passed_ns = i64::try_from(passed_ms).unwrap_or(i64::MAX);
-        let reachable = before.saturating_add(passed_ns.saturating_mul(1_000_000));
-        *horizon = before.max(due.min(reachable));
-        // What comes late may be older than what was found first, and is not due for that.
-        due.min(*horizon)
+        let passed_ns = passed_ns.saturating_mul(1_000_000);
+        self.began.saturating_add(passed_ns)
     }
 }
 
-/// How far a clock is ahead of the median of others, in nanoseconds; 0 if there are none.
-fn ahead_ns(now: Timestamp, peers: &[Timestamp]) -> i64 {
+/// How far a clock is ahead of the median of others, in nanoseconds; negative if it is behind. Of
+/// two in the middle the earlier one counts: a single clock that is ahead does not move it.
+pub fn ahead_ns(now: Timestamp, peers: &[Timestamp]) -> Option<i64> {
     let mut peers = peers.to_vec();
     peers.sort_unstable();
-    let median = peers.get(peers.len() / 2);
-    median.map_or(0, |median| now.0.saturating_sub(median.0))
+    let median = peers.get(peers.len().checked_sub(1)? / 2)?;
+    Some(now.0.saturating_sub(median.0))
 }
 
-/// Whether a clock is further ahead of the median of others than is believed.
-pub fn is_ahead(now: Timestamp, peers: &[Timestamp]) -> bool {
-    ahead_ns(now, peers) > AHEAD_NS_MAX
-}
-
-/// Whether a clock is so far from the median of others that an ingester must not stamp anything
-/// with it: what seems old would be deleted, and what seems new be kept for too long.
-pub fn is_off(now: Timestamp, peers: &[Timestamp]) -> bool {
-    ahead_ns(now, peers).unsigned_abs() > AHEAD_NS_MAX.unsigned_abs()
+/// Whether a clock is so far behind the others' that an ingester must not stamp anything with it:
+/// what it takes in would expire early. Of two nodes it is always the one that is behind, whoever
+/// is right: stamps that are too late cost room, those that are too early records.
+pub fn is_behind(now: Timestamp, peers: &[Timestamp]) -> bool {
+    ahead_ns(now, peers).is_some_and(|ahead_ns| ahead_ns < -OFF_NS_MAX)
 }
 
 #[cfg(test)]
@@ -104,97 +99,80 @@ mod tests {
 
     const DAY_NS: i64 = 86_400_000_000_000;
     const DAY_MS: u64 = 86_400_000;
+    const START: Timestamp = Timestamp(100 * DAY_NS);
 
-    #[test]
-    fn without_retention_nothing_expires() {
-        assert!(!is_expired(Timestamp(i64::MIN), cutoff(Timestamp(9), None)));
-        let cutoff = cutoff(Timestamp(100), Some(10));
-        assert!(is_expired(Timestamp(89), cutoff) && !is_expired(Timestamp(90), cutoff));
-    }
-
-    const KEEP: Option<i64> = Some(10 * DAY_NS);
-    const OLDEST: Timestamp = Timestamp(90 * DAY_NS);
-
-    fn advance(deletion: &mut Deletion, now: Timestamp, now_ms: u64, peers: &[Timestamp]) -> i64 {
-        let clocks = Clocks { now, now_ms, peers };
-        deletion.advance(clocks, KEEP, Some(OLDEST)).0
-    }
-
-    #[test]
-    fn deletion_follows_the_clock_with_a_lag() {
-        let start = Timestamp(100 * DAY_NS);
-        let mut deletion = Deletion::new(0);
-        let due = OLDEST.0 - LAG_NS;
-        assert_eq!(advance(&mut deletion, start, 0, &[]), due);
-        let later = start.saturating_add(DAY_NS);
-        let expected = due + DAY_NS;
-        assert_eq!(advance(&mut deletion, later, DAY_MS, &[later]), expected);
-        // With less time gone than the clock says, it goes on no faster than time does.
-        let next = later.saturating_add(DAY_NS);
-        let second = expected + 1_000_000_000;
-        assert_eq!(advance(&mut deletion, next, DAY_MS + 1000, &[]), second);
-        // A clock that goes back deletes less.
-        assert_eq!(advance(&mut deletion, start, DAY_MS + 1000, &[]), due);
-    }
-
-    #[test]
-    fn a_clock_that_jumps_deletes_nothing() {
-        let year = Timestamp(500 * DAY_NS);
-        let mut alone = Deletion::new(0);
-        assert_eq!(advance(&mut alone, year, 0, &[]), OLDEST.0);
-        // Without others to compare with it goes on no faster than time does.
-        let second = OLDEST.0 + 1_000_000_000;
-        assert_eq!(advance(&mut alone, year, 1000, &[]), second);
-        let mut member = Deletion::new(0);
-        let peers = [100, 100, 500].map(|day| Timestamp(day * DAY_NS));
-        assert_eq!(advance(&mut member, year, DAY_MS, &peers), i64::MIN);
-        // What passed while it was not believed is not made up for at once.
-        let back = Timestamp(102 * DAY_NS);
-        let expected = OLDEST.0 + 1_000_000;
-        assert_eq!(advance(&mut member, back, DAY_MS + 1, &[back]), expected);
-    }
-
-    #[test]
-    fn what_comes_late_is_not_due_for_that() {
-        let now = Timestamp(100 * DAY_NS);
-        let clocks = |now_ms| Clocks {
+    fn permit(now: i64, now_ms: u64, peers: &[Timestamp]) -> Permit {
+        let deletion = Deletion::new(START, 7);
+        let now = Timestamp(now);
+        deletion.permit(Clocks {
             now,
-            now_ms,
-            peers: &[],
-        };
-        let mut deletion = Deletion::new(0);
-        let recent = Some(Timestamp(99 * DAY_NS));
-        assert!(deletion.advance(clocks(0), KEEP, recent) < OLDEST);
-        assert!(deletion.advance(clocks(1), KEEP, Some(OLDEST)) < OLDEST);
+            now_ms: now_ms + 7,
+            peers,
+        })
     }
 
     #[test]
-    fn clocks_are_compared_with_the_median() {
-        let peers = [1, 100, 101].map(|day| Timestamp(day * DAY_NS));
+    fn deletion_follows_the_clock_as_fast_as_time_passes() {
         let table = [
-            (100 * DAY_NS, false, false),
-            (100 * DAY_NS + AHEAD_NS_MAX, false, false),
-            (100 * DAY_NS + AHEAD_NS_MAX + 1, true, true),
-            (100 * DAY_NS - AHEAD_NS_MAX - 1, false, true),
+            // The clock, milliseconds that have passed, what may be deleted by.
+            (START.0, 0, START.0),
+            (START.0 + DAY_NS, DAY_MS, START.0 + DAY_NS),
+            // It was set ahead, back, and back behind where it began.
+            (START.0 + 365 * DAY_NS, 1_000, START.0 + 1_000_000_000),
+            (START.0 + DAY_NS, 2 * DAY_MS, START.0 + DAY_NS),
+            (START.0 - DAY_NS, DAY_MS, START.0 - DAY_NS),
+            (i64::MAX, u64::MAX - 7, i64::MAX),
         ];
-        for (now, ahead, off) in table {
-            let now = Timestamp(now);
-            assert_eq!((is_ahead(now, &peers), is_off(now, &peers)), (ahead, off));
+        for (now, passed_ms, expected) in table {
+            let expected = Permit::By(Timestamp(expected));
+            assert_eq!(permit(now, passed_ms, &[]), expected, "{now} {passed_ms}");
         }
-        assert!(!is_off(Timestamp(i64::MAX), &[]));
     }
 
     #[test]
-    fn an_empty_node_begins_when_there_is_something() {
-        let mut deletion = Deletion::new(0);
-        let clocks = |now_ms| Clocks {
-            now: Timestamp(500 * DAY_NS),
-            now_ms,
-            peers: &[],
+    fn a_clock_that_is_ahead_of_the_others_deletes_nothing() {
+        let year = START.0 + 365 * DAY_NS;
+        let ahead = Permit::Ahead(365 * DAY_NS);
+        assert_eq!(permit(year, 365 * DAY_MS, &[START]), ahead);
+        assert_eq!(permit(year, 365 * DAY_MS, &[START, Timestamp(year)]), ahead);
+        let most = [START, Timestamp(year), Timestamp(year)];
+        assert_eq!(
+            permit(year, 365 * DAY_MS, &most),
+            Permit::By(Timestamp(year))
+        );
+        let near = Timestamp(START.0 - OFF_NS_MAX);
+        assert_eq!(permit(START.0, 0, &[near]), Permit::By(START));
+    }
+
+    #[test]
+    fn how_far_deletion_is_behind_is_known() {
+        let deletion = Deletion::new(START, 0);
+        assert_eq!(deletion.lag_ns(START, 0), 0);
+        assert_eq!(deletion.lag_ns(Timestamp(START.0 + 5), 0), 5);
+        assert_eq!(deletion.lag_ns(Timestamp(START.0 - 5), 1), 0);
+    }
+
+    #[test]
+    fn one_wrong_clock_does_not_make_others_wrong() {
+        let off = OFF_NS_MAX + 1;
+        let peers = |offsets: &[i64]| -> Vec<Timestamp> {
+            let each = offsets.iter();
+            each.map(|offset| START.saturating_add(*offset)).collect()
         };
-        assert_eq!(deletion.advance(clocks(DAY_MS), KEEP, None), Timestamp::MIN);
-        let later = clocks(DAY_MS + 1);
-        let expected = OLDEST.saturating_add(1_000_000);
-        assert_eq!(deletion.advance(later, KEEP, Some(OLDEST)), expected);
+        // Offsets of the others, how far this one is ahead, and whether it is behind.
+        let table: [(&[i64], Option<i64>, bool); 7] = [
+            (&[], None, false),
+            (&[off], Some(-off), true),
+            (&[0, off], Some(0), false),
+            (&[0, -off], Some(off), false),
+            (&[off, off], Some(-off), true),
+            (&[OFF_NS_MAX, OFF_NS_MAX], Some(-OFF_NS_MAX), false),
+            (&[off, 0, off], Some(-off), true),
+        ];
+        for (offsets, ahead, behind) in table {
+            let peers = peers(offsets);
+            assert_eq!(ahead_ns(START, &peers), ahead, "{offsets:?}");
+            assert_eq!(is_behind(START, &peers), behind, "{offsets:?}");
+        }
     }
 }

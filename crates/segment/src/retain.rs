@@ -67,10 +67,11 @@ pub struct Room {
     pub trash_bytes: u64,
 }
 
-/// Which files to retire, oldest first, and why.
+/// Which files to retire, oldest first, and why. Ages are those at `now`, which is nothing where no
+/// clock can be believed.
 pub fn plan<K: Clone>(
     held: &[Held<K>],
-    now: Timestamp,
+    now: Option<Timestamp>,
     settings: &Settings,
     room: &Room,
 ) -> Vec<(K, Reason)> {
@@ -83,7 +84,8 @@ pub fn plan<K: Clone>(
     for (index, file) in oldest_first.into_iter().enumerate() {
         let newest = index + 1 == count;
         let expires = |age| file.received_max.saturating_add(age);
-        let reason = if settings.age_ns.is_some_and(|age| expires(age) < now) {
+        let is_old = |(age, now)| expires(age) < now;
+        let reason = if settings.age_ns.zip(now).is_some_and(is_old) {
             Reason::Age
         } else if !newest && settings.size_bytes.is_some_and(|limit| size > limit) {
             Reason::Size
@@ -134,7 +136,7 @@ mod tests {
             ..Settings::default()
         };
         let gone = |free| {
-            let plan = plan(&files, Timestamp(40), &settings, &room(free));
+            let plan = plan(&files, Some(Timestamp(40)), &settings, &room(free));
             plan.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
         };
         assert!(gone(200).is_empty());
@@ -145,7 +147,7 @@ mod tests {
             reserve_bytes: 70,
             ..settings
         };
-        let plan = plan(&files, Timestamp(40), &tight, &room(0));
+        let plan = plan(&files, Some(Timestamp(40)), &tight, &room(0));
         assert_eq!(plan.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 2]);
     }
 
@@ -155,7 +157,7 @@ mod tests {
         let none = Settings::default();
         let check = |settings: Settings, free: u64, now: i64, expected: &[(u32, Reason)]| {
             assert_eq!(
-                plan(&files, Timestamp(now), &settings, &room(free)),
+                plan(&files, Some(Timestamp(now)), &settings, &room(free)),
                 expected
             );
         };
@@ -194,6 +196,8 @@ mod tests {
             ..none
         };
         check(both, 0, 30, &[(1, Reason::Age), (2, Reason::Size)]);
+        let unsure = plan(&files, None, &both, &room(0));
+        assert_eq!(unsure, [(1, Reason::Size), (2, Reason::Size)]);
     }
 
     #[test]
@@ -207,7 +211,7 @@ mod tests {
             ..room(40)
         };
         let files = [file(1, 1, 5), file(2, 2, 5)];
-        assert_eq!(plan(&files, Timestamp(9), &settings, &room), []);
+        assert_eq!(plan(&files, Some(Timestamp(9)), &settings, &room), []);
     }
 
     proptest! {
@@ -226,7 +230,7 @@ mod tests {
                 .map(|(key, (received, bytes))| file(key as u32, *received, *bytes))
                 .collect();
             let settings = Settings { age_ns: age, size_bytes: size, keep_free_bytes: keep, ..Settings::default() };
-            let plan = plan(&files, Timestamp(now), &settings, &room(free));
+            let plan = plan(&files, Some(Timestamp(now)), &settings, &room(free));
             let goes = |key: u32| plan.iter().any(|(k, _)| *k == key);
             let (gone, left): (Vec<&Held<u32>>, Vec<&Held<u32>>) = files.iter().partition(|f| goes(f.key));
             let gone_max = gone.iter().map(|f| f.received_max).max();

@@ -120,7 +120,7 @@ fn expected(knock: Knock) -> &'static [&'static str] {
         Knock::AnsweredDamage => &["R6", "nothing settles"],
         Knock::EarlyLeaving => &["R6", "Batch"],
         Knock::IgnoredExclusions => &["R7", "R10"],
-        Knock::UnlimitedDeletion => &["R6", "R7", "Batch"],
+        Knock::UnlimitedDeletion | Knock::EarlyStamps => &["R6", "R7", "Batch", "nothing settles"],
         Knock::BlindCompleteness => &["R9"],
         Knock::CountedRetries => &["R10"],
     }

@@ -10,10 +10,11 @@ use logpond_cluster::give_up::{Held, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::wire::DecodeError;
 use logpond_cluster::{Inventory, NodeId, Recent, Registry};
-use logpond_record::{Id, SourceId};
+use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::batches::BatchSet;
 
 use super::canary::Canary;
+use super::clocks;
 use super::registry_file;
 use super::server::{
     A_IM, FOUND, FROM, HASH, LEAVES, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP,
@@ -80,6 +81,12 @@ pub(super) enum What {
     All,
     /// Its segments, which change rarely.
     Segments,
+}
+
+/// What a node has answered, and what time it was there.
+pub(super) struct Answered {
+    pub(super) fetched: Fetched,
+    pub(super) at: Option<Timestamp>,
 }
 
 /// An inventory, unless it is the one that is known.
@@ -181,7 +188,7 @@ impl Client {
         what: What,
         known: Option<&str>,
         timeout: Duration,
-    ) -> Result<Fetched, PeerError> {
+    ) -> Result<Answered, PeerError> {
         let path = match what {
             What::All => PATH_INVENTORY,
             What::Segments => PATH_STORED,
@@ -193,21 +200,30 @@ impl Client {
             request = request.header(A_IM, RECENT);
         }
         let response = request.call()?;
+        let header = |response: &Response, name| {
+            let header = response.headers().get(name);
+            header
+                .and_then(|text| text.to_str().ok())
+                .map(str::to_owned)
+        };
+        let at = header(&response, "date").and_then(|date| clocks::read(&date));
         if response.status().as_u16() == 304 {
-            return Ok(Fetched::Same);
+            let fetched = Fetched::Same;
+            return Ok(Answered { fetched, at });
         }
         let response = check(response)?;
-        let tag = response
-            .headers()
-            .get("etag")
-            .and_then(|tag| tag.to_str().ok());
-        let tag = tag.unwrap_or_default().to_owned();
-        if response.status().as_u16() == IM_USED {
-            let recent = decode(response, INVENTORY_BYTES_MAX, Recent::from_bytes)?;
-            return Ok(Fetched::Recent(recent, tag));
-        }
-        let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
-        Ok(Fetched::New(Box::new(inventory), tag))
+        let tag = header(&response, "etag").unwrap_or_default();
+        let fetched = match response.status().as_u16() {
+            IM_USED => {
+                let recent = decode(response, INVENTORY_BYTES_MAX, Recent::from_bytes)?;
+                Fetched::Recent(recent, tag)
+            }
+            _ => {
+                let inventory = decode(response, INVENTORY_BYTES_MAX, Inventory::from_bytes)?;
+                Fetched::New(Box::new(inventory), tag)
+            }
+        };
+        Ok(Answered { fetched, at })
     }
 
     /// Asks a node how it is doing.

@@ -22,6 +22,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::canary::Canary;
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, What};
+use super::clocks::Clocks;
 use super::gossip::{self, Gossip};
 use super::leave::{not_forgotten, was_leaving};
 use super::registry_file::RegistryFile;
@@ -92,6 +93,7 @@ pub struct Member {
     inventories: Mutex<Tagged>,
     /// The same of their segments only.
     stored: Mutex<Tagged>,
+    clocks: Clocks,
     /// How long it took until the last canary record was found.
     canary: Mutex<Option<Duration>>,
 }
@@ -120,6 +122,7 @@ impl Member {
             gossip: Gossip::default(),
             inventories: Mutex::default(),
             stored: Mutex::default(),
+            clocks: Clocks::default(),
             canary: Mutex::default(),
         };
         member.seal_lives()?;
@@ -382,7 +385,11 @@ impl Member {
         };
         let known = self.known(what).get(&node).cloned();
         let tag = known.as_ref().map(|(_, tag)| tag.as_str());
-        match (self.client.inventory(address, what, tag, timeout)?, known) {
+        let answered = self.client.inventory(address, what, tag, timeout)?;
+        if let Some(at) = answered.at {
+            self.clocks.note(node, at);
+        }
+        match (answered.fetched, known) {
             (Fetched::Same, Some((inventory, _))) => Ok(inventory),
             (Fetched::Recent(recent, tag), Some((inventory, _))) => {
                 let Some(inventory) = inventory.with_recent(recent) else {
@@ -410,6 +417,14 @@ impl Member {
                 Ok(inventory)
             }
         }
+    }
+
+    /// The clocks of other nodes, as they have said within a minute; `None` if there are some and
+    /// none has said anything.
+    pub fn peer_clocks(&self) -> Option<Vec<Timestamp>> {
+        let clocks = self.clocks.now();
+        let is_alone = || self.others().is_empty() && self.unmet_addresses().is_empty();
+        (!clocks.is_empty() || is_alone()).then_some(clocks)
     }
 
     fn known(&self, what: What) -> MutexGuard<'_, Tagged> {

@@ -16,6 +16,7 @@
 
 mod canary;
 mod client;
+mod clocks;
 mod gossip;
 mod held;
 mod leave;

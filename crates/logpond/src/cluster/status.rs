@@ -44,6 +44,9 @@ pub struct NodeStatus {
     /// Milliseconds from the acknowledgement of a canary record of this node until another node's
     /// answer had it: of the last one, if there are any.
     pub canary_ms: Option<f64>,
+    /// Milliseconds that this node's clock is ahead of the median of the others', to about a second;
+    /// negative if it is behind. Nothing if none was heard of lately.
+    pub clock_ahead_ms: Option<i64>,
 }
 
 /// What it took to make segments of the last claims.

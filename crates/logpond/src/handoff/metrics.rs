@@ -127,5 +127,13 @@ impl Handoff {
             ),
         ];
         out.gauges(gauges);
+        drop(state);
+        let name = "logpond_clock_ahead_ms";
+        let help =
+            "Milliseconds that the clock is ahead of the median of other nodes', if they say.";
+        out.family(name, "gauge", help);
+        if let Some(ahead_ms) = self.clock_ahead_ms() {
+            out.sample(name, &[], ahead_ms);
+        }
     }
 }

@@ -38,6 +38,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use logpond_cluster::births::Ends;
+use logpond_cluster::expiry::is_behind;
 use logpond_cluster::give_up::Attempt;
 use logpond_cluster::offers::{ClaimId, Offers, Settings};
 use logpond_cluster::{Holdings, NodeId};
@@ -213,6 +214,9 @@ impl Handoff {
         let mut seen = 0;
         while !stop.is_stopping() {
             let is_leaving = self.parts.member.is_leaving();
+            let peers = self.parts.member.peer_clocks().unwrap_or_default();
+            let is_behind = is_behind((self.parts.clock)(), &peers);
+            tools.gate.set_behind(is_behind);
             let has_more = self.see_to_copies(&mut repairing, &tools.store);
             match is_leaving {
                 true => self.leave(tools),
@@ -290,6 +294,10 @@ impl Elsewhere for Handoff {
 
     fn expire(&self, sources: &SourceSet) -> io::Result<()> {
         self.parts.member.expire(sources)
+    }
+
+    fn peer_clocks(&self) -> Option<Vec<Timestamp>> {
+        self.parts.member.peer_clocks()
     }
 }
 

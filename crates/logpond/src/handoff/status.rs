@@ -1,11 +1,19 @@
 //! How this node is doing.
 
+use logpond_cluster::expiry::ahead_ns;
 use logpond_segment::disk::Space;
 
 use super::Handoff;
 use crate::cluster::{LeavingStatus, NodeStatus};
 
 impl Handoff {
+    /// How far this node's clock is ahead of the median of the others'.
+    pub(super) fn clock_ahead_ms(&self) -> Option<i64> {
+        let peers = self.parts.member.peer_clocks()?;
+        let ahead_ns = ahead_ns((self.parts.clock)(), &peers)?;
+        Some(ahead_ns / 1_000_000)
+    }
+
     /// How this node is doing now.
     pub fn status(&self) -> NodeStatus {
         let live = self.parts.live.snapshot();
@@ -46,6 +54,7 @@ impl Handoff {
                 .member
                 .canary()
                 .map(|took| took.as_secs_f64() * 1000.0),
+            clock_ahead_ms: self.clock_ahead_ms(),
         }
     }
 }

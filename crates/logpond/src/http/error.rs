@@ -30,6 +30,7 @@ pub(crate) enum Kind {
     Stopping,
     Incomplete,
     Leaving,
+    ClockBehind,
     WrongRole,
     NodeSilent,
     DiskFull,
@@ -68,6 +69,7 @@ impl Kind {
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(5)),
             Kind::Incomplete => (StatusCode::SERVICE_UNAVAILABLE, "incomplete", None),
             Kind::Leaving => (StatusCode::SERVICE_UNAVAILABLE, "leaving", Some(5)),
+            Kind::ClockBehind => (StatusCode::SERVICE_UNAVAILABLE, "clock_behind", Some(5)),
             Kind::WrongRole => (StatusCode::MISDIRECTED_REQUEST, "wrong_role", None),
             Kind::NodeSilent => (StatusCode::BAD_GATEWAY, "node_silent", None),
             Kind::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(5)),
@@ -145,6 +147,7 @@ impl From<Refused> for ApiError {
             Refused::Invalid(_) => Kind::BadRequest,
             Refused::Stopping => Kind::Stopping,
             Refused::Leaving => Kind::Leaving,
+            Refused::ClockBehind => Kind::ClockBehind,
             Refused::NoIngester => Kind::WrongRole,
         };
         ApiError::new(kind, refused.to_string())

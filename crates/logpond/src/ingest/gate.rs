@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::Refused;
 
-const OPEN: u8 = 0;
+/// Why nothing is taken: any of these.
 const NO_INGESTER: u8 = 1;
 const LEAVING: u8 = 2;
+const CLOCK_BEHIND: u8 = 4;
 
 /// What all ways in ask first. Cheap to clone; all clones are the same gate.
 #[derive(Clone, Debug, Default)]
@@ -21,14 +22,19 @@ impl Gate {
 
     /// Takes nothing from now on, since the node leaves its cluster; or takes records again.
     pub fn set_leaving(&self, is_leaving: bool) {
-        let (from, to) = match is_leaving {
-            true => (OPEN, LEAVING),
-            false => (LEAVING, OPEN),
+        self.set(LEAVING, is_leaving);
+    }
+
+    /// Takes nothing while the clock is behind the other nodes', or takes records again.
+    pub fn set_behind(&self, is_behind: bool) {
+        self.set(CLOCK_BEHIND, is_behind);
+    }
+
+    fn set(&self, reason: u8, is_so: bool) {
+        match is_so {
+            true => self.0.fetch_or(reason, Ordering::Relaxed),
+            false => self.0.fetch_and(!reason, Ordering::Relaxed),
         };
-        // A gate that never opens stays as it is.
-        let _ = self
-            .0
-            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether records are taken.
@@ -37,9 +43,10 @@ impl Gate {
     /// Why they are not.
     pub fn check(&self) -> Result<(), Refused> {
         match self.0.load(Ordering::Relaxed) {
-            OPEN => Ok(()),
-            LEAVING => Err(Refused::Leaving),
-            _ => Err(Refused::NoIngester),
+            0 => Ok(()),
+            reasons if reasons & NO_INGESTER != 0 => Err(Refused::NoIngester),
+            reasons if reasons & LEAVING != 0 => Err(Refused::Leaving),
+            _ => Err(Refused::ClockBehind),
         }
     }
 }
@@ -56,6 +63,11 @@ mod tests {
         assert!(matches!(gate.check(), Err(Refused::Leaving)));
         gate.set_leaving(false);
         assert!(gate.check().is_ok());
+        gate.set_behind(true);
+        assert!(matches!(gate.check(), Err(Refused::ClockBehind)));
+        gate.set_leaving(true);
+        gate.set_behind(false);
+        assert!(matches!(gate.check(), Err(Refused::Leaving)));
         let never = Gate::of_no_ingester();
         never.set_leaving(true);
         never.set_leaving(false);

@@ -140,6 +140,8 @@ pub enum Refused {
     Stopping,
     /// The node leaves its cluster and takes nothing more.
     Leaving,
+    /// The node's clock is behind those of the others: what it took in would expire early.
+    ClockBehind,
     /// The node never takes records: its role is another.
     NoIngester,
 }
@@ -162,6 +164,10 @@ impl fmt::Display for Refused {
             Refused::Stopping => f.write_str("the server is stopping; try again later"),
             Refused::Leaving => f.write_str(
                 "this node leaves its cluster and takes nothing more; send to another one",
+            ),
+            Refused::ClockBehind => f.write_str(
+                "this node's clock is more than 5 minutes behind the other nodes', so that records \
+                 would be removed early: set it right, or send to another node",
             ),
             Refused::NoIngester => f.write_str(
                 "this node takes no records in; send to one that was started by `logpond ingest` \

@@ -150,7 +150,7 @@ impl Connection {
             self.answer(acknowledged, failed.as_ref()).await?;
         }
         match failed {
-            Some(Refused::Stopping | Refused::Leaving) => Err(()),
+            Some(Refused::Stopping | Refused::Leaving | Refused::ClockBehind) => Err(()),
             Some(_) if self.is_durable => Err(()),
             _ => Ok(()),
         }

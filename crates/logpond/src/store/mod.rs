@@ -9,6 +9,7 @@
 //! - Whatever fails is tried again later; nothing is removed because it failed.
 //! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
+mod expiry;
 mod live;
 mod put_aside;
 mod steps;
@@ -77,6 +78,9 @@ pub trait Elsewhere: Send + Sync {
     /// # Errors
     /// When that cannot be kept; then nothing may be removed.
     fn expire(&self, sources: &SourceSet) -> io::Result<()>;
+
+    /// The clocks of other nodes; `None` if there are some and none has said what time it is.
+    fn peer_clocks(&self) -> Option<Vec<Timestamp>>;
 }
 
 /// How long to keep what.

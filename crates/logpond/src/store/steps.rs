@@ -15,10 +15,11 @@ use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
 use logpond_segment::retain::{self, Held, Reason, Room};
 use logpond_segment::sources::SourceSet;
 
+use super::expiry::Expiry;
 use super::live::{LiveSegment, LiveSet, holds};
 use super::{Parts, Policy};
 use crate::clock;
-use crate::telemetry::{Counter, Exposition, Metrics, warn};
+use crate::telemetry::{Counter, Exposition, Gauge, Metrics, warn};
 use crate::terminal::with_causes;
 
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted. What is
@@ -74,6 +75,10 @@ pub struct Counters {
     pub damages: Counter,
     /// Steps that failed.
     pub failures: Counter,
+    /// Milliseconds that the clock went ahead of the time that has passed: expiry is so far behind.
+    pub expiry_lag_ms: Gauge,
+    /// 1 while nothing expires for its age.
+    pub expiry_stopped: Gauge,
 }
 
 impl Counters {
@@ -154,6 +159,18 @@ impl Counters {
             ),
         ];
         out.counters(table);
+        out.gauges([
+            (
+                "logpond_expiry_lag_ms",
+                "Milliseconds that removal by age is behind the clock, since that was set ahead.",
+                self.expiry_lag_ms.get(),
+            ),
+            (
+                "logpond_expiry_stopped",
+                "1 while nothing is removed by age: the clock is ahead of other nodes', or unchecked.",
+                self.expiry_stopped.get(),
+            ),
+        ]);
     }
 }
 
@@ -179,6 +196,7 @@ pub(super) struct Worker {
     unmergeable: HashSet<Id>,
     retained_at: Option<Instant>,
     failed_at: Option<Instant>,
+    expiry: Expiry,
 }
 
 impl Worker {
@@ -193,6 +211,7 @@ impl Worker {
         Worker {
             trash: trash.map(|(id, bytes)| (*id, *bytes, since)).collect(),
             failed: Vec::new(),
+            expiry: Expiry::new((parts.clock)(), Arc::clone(&counters)),
             ids_made: 0,
             parts,
             policy,
@@ -567,7 +586,7 @@ impl Worker {
             trash_bytes: self.trash.iter().map(|(_, bytes, _)| bytes).sum(),
         };
         let held = self.held();
-        let now: Timestamp = (self.parts.clock)();
+        let now = self.expires_by(settings.age_ns);
         let plan = retain::plan(&held, now, &settings, &room);
         let (mut journals, mut segments) = (Vec::new(), Vec::new());
         let needs_room = plan.iter().any(|(_, reason)| *reason == Reason::Free);
@@ -602,6 +621,16 @@ impl Worker {
             self.retire(&segments, None)?;
         }
         self.purge(needs_room)
+    }
+
+    /// The time by which files expire, if they do at all and clocks can be believed.
+    fn expires_by(&mut self, age_ns: Option<i64>) -> Option<Timestamp> {
+        age_ns?;
+        let peers = match &self.parts.cluster {
+            Some(cluster) => cluster.peer_clocks(),
+            None => Some(Vec::new()),
+        };
+        self.expiry.now((self.parts.clock)(), peers.as_deref())
     }
 
     fn held(&self) -> Vec<Held<Kept>> {

@@ -315,6 +315,15 @@ fn a_canary_shows_how_soon_records_are_found() {
         measured.count() == 2
     });
     assert!(nodes[0].metric("logpond_canary_seconds_count").unwrap() > 0.0);
+    waits_for("both have compared their clocks", &nodes, || {
+        let status = status(&nodes[1]);
+        let mut nodes = status["nodes"].as_array().unwrap().iter();
+        // They are the same clock; answers have it to the second, and take a moment.
+        nodes.all(|n| {
+            let ahead_ms = n["status"]["clock_ahead_ms"].as_i64();
+            ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() < 60_000)
+        })
+    });
     let (rows, _) = nodes[0].query("app=logpond-canary").unwrap();
     assert!(rows.len() >= 2);
 }

@@ -138,6 +138,7 @@ impl World {
         let number = self.wide() as u64 | 1;
         let now_ms = self.now_ms;
         let (node, copies) = (self.nodes[place].id, self.copies);
+        let now = self.clock(place);
         let repair = match self.is_eager {
             true => EAGER_REPAIR,
             false => REPAIR,
@@ -180,7 +181,7 @@ impl World {
             repair: Repair::new(node, copies, repair),
             seen: BTreeMap::new(),
             asking: BTreeMap::new(),
-            deletion: Deletion::new(now_ms),
+            deletion: Deletion::new(now, now_ms),
             farewell: None,
             version: 0,
         });

@@ -1,7 +1,7 @@
 //! The store of a node: claims into segments, copies to others, merges, and deletion by age.
 
 use logpond_cluster::consume::{Consume, Step};
-use logpond_cluster::expiry::{Clocks, cutoff};
+use logpond_cluster::expiry::{Clocks, Permit};
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::placement::{Key, Store};
@@ -333,18 +333,18 @@ impl World {
         }
         let (now, now_ms) = (self.clock(place), self.now_ms);
         let peers = self.peer_clocks(place);
-        let oldest = self.nodes[place].disk.live().map(|(_, s)| s.received).min();
         let process = self.process(place);
         let clocks = Clocks {
             now,
             now_ms,
             peers: &peers,
         };
-        let horizon = process.deletion.advance(clocks, Some(RETENTION_NS), oldest);
-        let horizon = match self.knock {
-            Some(Knock::UnlimitedDeletion) => cutoff(now, Some(RETENTION_NS)),
-            _ => horizon,
+        let by = match (process.deletion.permit(clocks), self.knock) {
+            (_, Some(Knock::UnlimitedDeletion)) => now,
+            (Permit::By(by), _) => by,
+            (Permit::Ahead(_), _) => return,
         };
+        let horizon = by.saturating_add(-RETENTION_NS);
         let live = self.nodes[place].disk.live();
         let old = live.filter(|(_, segment)| segment.received < horizon);
         let old: Vec<Id> = old.map(|(id, _)| id).collect();

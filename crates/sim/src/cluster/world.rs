@@ -47,6 +47,8 @@ pub enum Knock {
     IgnoredExclusions,
     /// R8: deletion believes the clock.
     UnlimitedDeletion,
+    /// R8: an ingester whose clock is behind takes records in.
+    EarlyStamps,
     /// R9: what nobody could see is taken not to be there.
     BlindCompleteness,
     /// R10: batches that were sent again are counted as if they were new.
@@ -63,7 +65,7 @@ pub enum Knock {
 
 impl Knock {
     /// All of them.
-    pub const ALL: [Knock; 15] = [
+    pub const ALL: [Knock; 16] = [
         Knock::AckBeforeSync,
         Knock::CountedIncarnations,
         Knock::UnknownBirths,
@@ -73,6 +75,7 @@ impl Knock {
         Knock::OneYes,
         Knock::IgnoredExclusions,
         Knock::UnlimitedDeletion,
+        Knock::EarlyStamps,
         Knock::BlindCompleteness,
         Knock::CountedRetries,
         Knock::AckWhenFull,

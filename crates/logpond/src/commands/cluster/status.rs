@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use logpond_cluster::expiry::OFF_NS_MAX;
+
 use super::super::listing::print;
 use super::super::{Exit, Failure, client};
 use super::ask_status;
@@ -119,6 +121,7 @@ fn summary(status: &ClusterStatus) -> Vec<String> {
                 quantity::counted(left.lacking, "source"),
             ));
         }
+        lines.extend(clock_line(node));
         if node.state == State::Gone {
             lines.push(format!(
                 "{} is gone; if it is so for good: logpond cluster forget {}",
@@ -127,6 +130,25 @@ fn summary(status: &ClusterStatus) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What follows from a clock that is wrong.
+fn clock_line(node: &NodeReport) -> Option<String> {
+    let ahead_ms = node.status.as_ref()?.clock_ahead_ms?;
+    if ahead_ms.saturating_mul(1_000_000).saturating_abs() <= OFF_NS_MAX {
+        return None;
+    }
+    let off = quantity::span(Duration::from_millis(ahead_ms.unsigned_abs()));
+    Some(match ahead_ms > 0 {
+        true => format!(
+            "the clock of {} is {off} ahead of the others': it removes nothing for its age",
+            node.address
+        ),
+        false => format!(
+            "the clock of {} is {off} behind the others': it takes no records in",
+            node.address
+        ),
+    })
 }
 
 fn copies(count: usize) -> String {
