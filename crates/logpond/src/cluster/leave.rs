@@ -105,13 +105,6 @@ impl Member {
         }
     }
 
-    /// Whether all incarnations of this node are sealed.
-    pub fn is_sealed(&self) -> bool {
-        let registry = self.registry();
-        let mut own = registry.incarnations();
-        !own.any(|(_, fate)| fate.node == self.identity.node && fate.sealed.is_none())
-    }
-
     /// Has as many others as must note what this node knows: that its incarnations are sealed.
     ///
     /// # Errors

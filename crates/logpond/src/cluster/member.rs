@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use logpond_cluster::births::silent_max;
+use logpond_cluster::births::{lost_lives, silent_max};
 use logpond_cluster::give_up::{Held as Answer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::placement::Store;
 use logpond_cluster::registry::Known;
-use logpond_cluster::{Fate, Indexed, NodeId, Registry, Roles};
+use logpond_cluster::{Fate, Indexed, Inventory, NodeId, Registry, Roles};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
@@ -32,6 +32,7 @@ use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
 use crate::ingest::Births;
 use crate::net::tls::ClusterTls;
+use crate::output::quantity;
 use crate::query::{Nodes, Unreachable};
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
@@ -94,6 +95,8 @@ pub struct Member {
     /// The same of their segments only.
     stored: Mutex<Tagged>,
     clocks: Clocks,
+    /// Incarnations that this process has begun.
+    lives: Mutex<BTreeSet<Incarnation>>,
     /// How long it took until the last canary record was found.
     canary: Mutex<Option<Duration>>,
 }
@@ -123,6 +126,7 @@ impl Member {
             inventories: Mutex::default(),
             stored: Mutex::default(),
             clocks: Clocks::default(),
+            lives: Mutex::default(),
             canary: Mutex::default(),
         };
         member.seal_lives()?;
@@ -155,18 +159,43 @@ impl Member {
                     news |= registry.note(*incarnation, Fate::born(node, Timestamp::MIN));
                 }
             }
-            let own: Vec<(Incarnation, u64)> = registry
-                .incarnations()
-                .filter(|(_, fate)| fate.node == node && fate.sealed.is_none())
-                .map(|(incarnation, fate)| {
-                    let held = ends.get(&incarnation).copied().unwrap_or(0);
-                    (incarnation, held.max(fate.at_least).max(fate.expired_below))
-                })
-                .collect();
-            for (incarnation, end) in own {
+            let own = unsealed(registry, node, held.inventory());
+            for (incarnation, fate) in own {
+                let held = ends.get(&incarnation).copied().unwrap_or(0);
+                let end = held.max(fate.at_least).max(fate.expired_below);
                 news |= registry.seal(incarnation, end);
             }
             news
+        })
+    }
+
+    /// Whether all incarnations of this node are sealed that can be.
+    pub fn is_sealed(&self) -> bool {
+        let held = self.held.inventory(Arc::default());
+        unsealed(&self.registry(), self.identity.node, held.inventory()).is_empty()
+    }
+
+    /// Gives up lives that others had to tell this node of: its disk came back as it was earlier,
+    /// and nobody can say how many sources they had. Answers say so.
+    fn declare_lost_lives(&self) -> io::Result<()> {
+        let mut lost = lost_lives(self.identity.node, &self.registry(), None);
+        let lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.retain(|incarnation| !lives.contains(incarnation));
+        drop(lives);
+        if lost.is_empty() {
+            return Ok(());
+        }
+        warn(&format!(
+            "others know of {} of this node that its disk does not: it is as it was earlier; what \
+             only it had since is lost",
+            quantity::counted(lost.len() as u64, "life"),
+        ));
+        self.note(|registry| {
+            let declare = |news, incarnation: &Incarnation| {
+                let end = registry.fate(*incarnation).map_or(0, |fate| fate.at_least);
+                registry.declare_lost(*incarnation, end) | news
+            };
+            lost.iter().fold(false, declare)
         })
     }
 
@@ -182,7 +211,8 @@ impl Member {
     /// # Errors
     /// When it cannot be written.
     pub fn learn(&self, heard: &Registry) -> io::Result<()> {
-        self.note(|registry| registry.merge(heard))
+        self.note(|registry| registry.merge(heard))?;
+        self.declare_lost_lives()
     }
 
     /// What this node has heard.
@@ -629,6 +659,21 @@ impl Member {
     }
 }
 
+/// The incarnations of a node that it has to seal: all that are not, but for lives that are lost. Of
+/// those its disk has no journal file: the last one stays until the seal.
+fn unsealed(registry: &Registry, node: NodeId, held: &Inventory) -> Vec<(Incarnation, Fate)> {
+    let has_file = |name| {
+        held.journal
+            .iter()
+            .any(|file| file.source.incarnation == name)
+    };
+    let own = registry.incarnations().filter(|(name, fate)| {
+        let is_lost = fate.declared_lost.is_some() && !has_file(*name);
+        fate.node == node && fate.sealed.is_none() && !is_lost
+    });
+    own.map(|(name, fate)| (name, *fate)).collect()
+}
+
 impl From<PeerError> for Unreachable {
     fn from(error: PeerError) -> Unreachable {
         Unreachable {
@@ -703,6 +748,10 @@ impl Nodes for Member {
 impl Births for Member {
     fn announce(&self, incarnation: Incarnation, now: Timestamp) -> Result<(), String> {
         let fate = Fate::born(self.identity.node, now);
+        // Before anybody hears of it, and could tell this node.
+        let mut lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
+        lives.insert(incarnation);
+        drop(lives);
         self.note(|registry| registry.note(incarnation, fate))
             .map_err(|error| format!("the registry cannot be written: {error}"))?;
         let others = self.others();

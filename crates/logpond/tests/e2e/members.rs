@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -286,6 +287,42 @@ fn a_damaged_copy_is_made_anew() {
     });
     for node in nodes {
         counts(node, expected);
+    }
+}
+
+/// What a node took in after the image was taken is named as lost, also after its next start, and
+/// answers do not wait for it.
+#[test]
+fn a_disk_that_comes_back_as_it_was_says_what_is_lost() {
+    let mut cluster = Cluster::new("members-image", 2, "1h");
+    cluster.fill();
+    let data = cluster.scratch.path().join("node-1");
+    let image = cluster.scratch.path().join("image");
+    cluster.nodes.pop().unwrap().terminate().unwrap();
+    let copy = |from: &Path, to: &Path| {
+        let copied = Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(copied.unwrap().success());
+    };
+    copy(&data, &image);
+    let later = cluster.start(1);
+    push(&later, "later");
+    counts(&cluster.nodes[0], 3 * RECORDS);
+    later.kill();
+    std::fs::remove_dir_all(&data).unwrap();
+    copy(&image, &data);
+    for _ in 0..2 {
+        let back = cluster.start(1);
+        let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+        let mut last = String::new();
+        waits_for("the answer says what is lost", &cluster.nodes, || {
+            last = cluster.nodes[0].get(&target).unwrap();
+            let trailer: Value = serde_json::from_str(last.trim()).unwrap();
+            let trailer = &trailer["_trailer"];
+            let lost = trailer["lost"].as_array().map_or(0, Vec::len);
+            trailer["complete"] == true && lost == 1
+        });
+        assert!(last.contains("lost"), "{last}");
+        back.terminate().unwrap();
     }
 }
 
