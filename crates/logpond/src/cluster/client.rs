@@ -17,7 +17,7 @@ use super::canary::Canary;
 use super::clocks;
 use super::registry_file;
 use super::server::{
-    A_IM, FOUND, FROM, HASH, LEAVES, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP,
+    A_IM, FOUND, FROM, HASH, LEAVES, Noted, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP,
     PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
     PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED, RECENT, Report, STAYS,
 };
@@ -168,8 +168,9 @@ impl Client {
     }
 
     /// Has another node note what a registry says; returns once it is on its disk.
-    pub(super) fn tell(&self, to: SocketAddr, registry: &Registry) -> Result<(), PeerError> {
-        self.send(to, PATH_REGISTRY, &registry.to_bytes()).map(drop)
+    pub(super) fn tell(&self, to: SocketAddr, registry: &Registry) -> Result<Noted, PeerError> {
+        let response = self.send(to, PATH_REGISTRY, &registry.to_bytes())?;
+        decode(response, MESSAGE_BYTES_MAX, Noted::from_bytes)
     }
 
     /// What another node has heard.

@@ -18,6 +18,7 @@ use logpond_segment::disk::Disk;
 
 use super::Member;
 use super::identity::{DIRECTORY, read_small};
+use super::join::Whose;
 use crate::clock;
 use crate::disk::replace;
 use crate::query::Nodes;
@@ -110,7 +111,7 @@ impl Member {
     /// # Errors
     /// When too few have, with what the last one said.
     pub fn publish_seals(&self) -> Result<(), String> {
-        self.publish(&self.registry(), self.others_wanted())
+        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)
     }
 
     /// On how many others something must be noted: fewer, where there are not so many.
@@ -126,7 +127,7 @@ impl Member {
         let own = self.identity.node;
         self.note_forgotten(own, &BTreeMap::new())
             .map_err(|error| error.to_string())?;
-        self.publish(&self.registry(), self.others_wanted())?;
+        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)?;
         self.remove_leaving().map_err(|error| error.to_string())
     }
 
@@ -148,7 +149,7 @@ impl Member {
         }
         self.note_forgotten(node, &self.ends())
             .map_err(ForgetError::Disk)?;
-        self.publish(&self.registry(), self.others_wanted())
+        self.publish(&self.registry(), self.others_wanted(), Whose::Anybodys)
             .map_err(ForgetError::Unpublished)
     }
 

@@ -24,13 +24,13 @@ use super::canary::Canary;
 use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, What};
 use super::clocks::Clocks;
 use super::gossip::{self, Gossip};
+use super::join::Join;
 use super::leave::{not_forgotten, was_leaving};
 use super::registry_file::RegistryFile;
 use super::server::{PATH_FOLLOW, PATH_QUESTION, Report};
 use super::status::NodeStatus;
 use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
-use crate::ingest::Births;
 use crate::net::tls::ClusterTls;
 use crate::output::quantity;
 use crate::query::{Nodes, Unreachable};
@@ -82,8 +82,7 @@ pub struct Member {
     pub(super) advertise: SocketAddr,
     pub(super) http: SocketAddr,
     pub(super) join: Vec<SocketAddr>,
-    /// Addresses of `join` at which a node has answered.
-    met: Mutex<BTreeSet<SocketAddr>>,
+    pub(super) joining: Join,
     pub(super) copies: usize,
     /// When the process started, in milliseconds.
     pub(super) generation: u64,
@@ -96,7 +95,7 @@ pub struct Member {
     stored: Mutex<Tagged>,
     clocks: Clocks,
     /// Incarnations that this process has begun.
-    lives: Mutex<BTreeSet<Incarnation>>,
+    pub(super) lives: Mutex<BTreeSet<Incarnation>>,
     /// How long it took until the last canary record was found.
     canary: Mutex<Option<Duration>>,
 }
@@ -117,7 +116,7 @@ impl Member {
             advertise: parts.advertise,
             http: parts.http,
             join: parts.join,
-            met: Mutex::default(),
+            joining: Join::open(&*parts.disk),
             copies: parts.copies,
             generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
             disk: parts.disk,
@@ -137,6 +136,7 @@ impl Member {
             forgotten: None,
         };
         member.note(|registry| registry.note_node(member.identity.node, own))?;
+        member.note_joined()?;
         Ok(member)
     }
 
@@ -288,6 +288,7 @@ impl Member {
                     break;
                 }
                 member.meet(turn);
+                member.join_others();
                 member.look_around();
                 stop.wait_at_most(ROUND);
             }
@@ -307,48 +308,6 @@ impl Member {
             };
             // A message that does not arrive is lost; gossip is made for that.
             let _ = self.client.gossip(to, &message);
-        }
-    }
-
-    /// Addresses of `join` at which no node was met. One of which somebody else has told counts as
-    /// met, also when the node moves on to another address.
-    fn unmet_addresses(&self) -> Vec<SocketAddr> {
-        let registry = self.registry.known();
-        let known: BTreeSet<&str> = registry.nodes().map(|(_, k)| k.address.as_str()).collect();
-        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unmet = Vec::new();
-        // One list may be given to all nodes, each of which is in it.
-        for address in self.join.iter().filter(|to| **to != self.advertise) {
-            if known.contains(&*address.to_string()) {
-                met.insert(*address);
-            }
-            if !met.contains(address) {
-                unmet.push(*address);
-            }
-        }
-        unmet
-    }
-
-    /// Tells one of those what this node knows, and asks what is known there: gossip tells of nodes
-    /// one after the other, and until all are known an answer may lack what only they have. Telling
-    /// comes first: who is known here and takes note of births must know of this node, too.
-    fn meet(&self, turn: usize) {
-        let unmet = self.unmet_addresses();
-        let Some(address) = unmet.get(turn % unmet.len().max(1)) else {
-            return;
-        };
-        let told = self.client.tell(*address, &self.registry.known());
-        let Ok(heard) = told.and_then(|()| self.client.registry(*address)) else {
-            return;
-        };
-        match self.learn(&heard) {
-            Ok(()) => {
-                let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-                met.insert(*address);
-            }
-            Err(error) => warn(&format!(
-                "what another node has heard cannot be kept: {error}"
-            )),
         }
     }
 
@@ -487,33 +446,6 @@ impl Member {
 
 /// The hand-off between nodes.
 impl Member {
-    /// Has other nodes note what a registry says, on their disks: so many of them.
-    ///
-    /// # Errors
-    /// When fewer have, with what the last one said.
-    pub(super) fn publish(&self, heard: &Registry, wanted: usize) -> Result<(), String> {
-        let mut told = 0;
-        let mut last = "none of --join has answered".to_owned();
-        let others = self.others().into_iter();
-        let (live, others): (Vec<_>, Vec<_>) = others.partition(|node| self.gossip.is_live(*node));
-        for node in live.into_iter().chain(others) {
-            if told == wanted {
-                break;
-            }
-            let tell = |(address, _)| self.client.tell(address, heard);
-            match self.reach(node).and_then(tell) {
-                Ok(()) => told += 1,
-                Err(error) => last = format!("{}: {error}", self.name(node)),
-            }
-        }
-        match told == wanted {
-            true => Ok(()),
-            false => Err(format!(
-                "{told} of {wanted} other nodes have noted it: {last}"
-            )),
-        }
-    }
-
     /// Other nodes that are thought to be alive.
     pub fn live_others(&self) -> Vec<NodeId> {
         let others = self.others().into_iter();
@@ -707,8 +639,12 @@ impl Nodes for Member {
     }
 
     fn unmet(&self) -> Vec<String> {
-        let unmet = self.unmet_addresses();
-        unmet.iter().map(SocketAddr::to_string).collect()
+        let mut unmet: Vec<String> = self.unjoined();
+        let addresses = self.unmet_addresses();
+        unmet.extend(addresses.iter().map(SocketAddr::to_string));
+        unmet.sort_unstable();
+        unmet.dedup();
+        unmet
     }
 
     fn inventory(&self, node: NodeId) -> Result<Arc<Indexed>, Unreachable> {
@@ -742,27 +678,5 @@ impl Nodes for Member {
             Ok((address, _)) => format!("node {address}"),
             Err(_) => format!("node {node}"),
         }
-    }
-}
-
-impl Births for Member {
-    fn announce(&self, incarnation: Incarnation, now: Timestamp) -> Result<(), String> {
-        let fate = Fate::born(self.identity.node, now);
-        // Before anybody hears of it, and could tell this node.
-        let mut lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
-        lives.insert(incarnation);
-        drop(lives);
-        self.note(|registry| registry.note(incarnation, fate))
-            .map_err(|error| format!("the registry cannot be written: {error}"))?;
-        let others = self.others();
-        if others.is_empty() && self.join.is_empty() {
-            return Ok(());
-        }
-        let mut heard = Registry::default();
-        heard.note(incarnation, fate);
-        self.publish(&heard, silent_max(self.copies))
-            .map_err(|error| {
-                format!("nothing can be acknowledged before others know of this node: {error}")
-            })
     }
 }

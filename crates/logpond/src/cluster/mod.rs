@@ -19,6 +19,7 @@ mod client;
 mod clocks;
 mod gossip;
 mod held;
+mod join;
 mod leave;
 mod identity;
 mod member;

@@ -147,6 +147,36 @@ impl Report {
     }
 }
 
+/// Version of the encoding of [`Noted`].
+const NOTED_VERSION: u64 = 1;
+
+/// Who has noted what it was told, on its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Noted {
+    pub(super) node: NodeId,
+    /// Whether it has joined its cluster.
+    pub(super) has_joined: bool,
+}
+
+impl Noted {
+    fn to_bytes(self) -> Vec<u8> {
+        let mut out = Encoder::new(NOTED_VERSION);
+        out.wide(self.node.0);
+        out.flag(self.has_joined);
+        out.finish()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Noted, DecodeError> {
+        let mut from = Decoder::new(bytes, NOTED_VERSION)?;
+        let noted = Noted {
+            node: NodeId(from.wide("the node")?),
+            has_joined: from.flag("whether it has joined")?,
+        };
+        from.finish()?;
+        Ok(noted)
+    }
+}
+
 /// What this node is for others.
 pub struct Service {
     member: Arc<Member>,
@@ -314,7 +344,11 @@ fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
         let message = format!("the registry cannot be written: {error}");
         ApiError::new(Kind::JournalFailed, message)
     })?;
-    Ok(nothing())
+    let noted = Noted {
+        node: service.member.identity().node,
+        has_joined: service.member.has_joined(),
+    };
+    Ok(bytes(noted.to_bytes()))
 }
 
 async fn inventory(
