@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::json::validate;
-use logpond_record::{Entry, EntryKind, Id, Labels, Timestamp};
+use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, Timestamp};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -75,6 +75,7 @@ fn parse(lines: &[&[u8]], kind: EntryKind) -> Seen {
             received: Timestamp(1_772_409_600_000_000_000),
             kind,
             labels: &labels,
+            envelope: Envelope::default(),
             raw,
         });
         seen.slots += record.values.len();

@@ -9,7 +9,9 @@ use logpond_protocol::intake::frames::FrameSplitter;
 use logpond_protocol::intake::fuzz;
 use logpond_protocol::intake::json::validate;
 use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Entry, EntryKind, Id, Labels, Record, TimeSource, Timestamp, Value};
+use logpond_record::{
+    Entry, EntryKind, Envelope, Id, Labels, Record, TimeSource, Timestamp, Value,
+};
 
 /// 2026-03-10T00:00:00Z: behind all that the made corpora hold.
 const RECEIVED: Timestamp = Timestamp(1_773_100_800_000_000_000);
@@ -42,6 +44,7 @@ fn with_record<T>(
         received: RECEIVED,
         kind,
         labels: &labels,
+        envelope: Envelope::default(),
         raw,
     });
     let mut line = Vec::with_capacity(raw.len());

@@ -3,8 +3,10 @@
 //! The journal keeps what was received, byte for byte; parsing into [`crate::Record`]s happens
 //! when entries are read. So no parser's mistake can lose a byte.
 
+use crate::envelope::{self, Envelope};
 use crate::id::Id;
 use crate::time::Timestamp;
+use crate::value::Value;
 
 /// How the bytes of an entry are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,14 +18,20 @@ pub enum EntryKind {
     Json = 1,
     /// A syslog message, RFC 5424 or RFC 3164.
     Syslog = 2,
+    /// One of the others with a time and fields beside its line, see [`crate::envelope`].
+    Enveloped = 3,
 }
 
 impl EntryKind {
     /// The kind with this number.
     pub fn from_u8(number: u8) -> Option<EntryKind> {
-        [EntryKind::Line, EntryKind::Json, EntryKind::Syslog]
-            .into_iter()
-            .find(|k| *k as u8 == number)
+        let all = [
+            EntryKind::Line,
+            EntryKind::Json,
+            EntryKind::Syslog,
+            EntryKind::Enveloped,
+        ];
+        all.into_iter().find(|k| *k as u8 == number)
     }
 }
 
@@ -37,12 +45,25 @@ pub struct Entry<'a> {
     pub id: Id,
     /// When it was received.
     pub received: Timestamp,
-    /// How to read it.
+    /// How to read it; never [`EntryKind::Enveloped`].
     pub kind: EntryKind,
-    /// Fields declared for it.
+    /// Fields declared for all of its batch.
     pub labels: &'a Labels,
-    /// What was received, without framing.
+    /// What its sender said of it alone.
+    pub envelope: Envelope<'a>,
+    /// The line: what was received, without framing and envelope.
     pub raw: &'a [u8],
+}
+
+/// Takes what a batch of this kind holds apart: the kind of the line, its envelope and the line.
+///
+/// An envelope that cannot be opened is no reason to lose a line: all of it is one, of text.
+pub fn line_of(kind: EntryKind, held: &[u8]) -> (EntryKind, Envelope<'_>, &[u8]) {
+    let plain = |kind| (kind, Envelope::default(), held);
+    match kind {
+        EntryKind::Enveloped => envelope::open(held).unwrap_or(plain(EntryKind::Line)),
+        kind => plain(kind),
+    }
 }
 
 /// Entries of one kind with the same labels, received together.
@@ -72,6 +93,22 @@ impl Batch {
         debug_assert!(raw.len() <= crate::limits::LINE_BYTES_MAX);
         self.payload.extend_from_slice(raw);
         self.lengths.push(raw.len() as u32);
+    }
+
+    /// Appends an entry of a batch of kind [`EntryKind::Enveloped`]: a line of this kind with what
+    /// its sender said of it. Gives how many fields had to be left out, see [`envelope::seal`].
+    pub fn push_enveloped<'f>(
+        &mut self,
+        kind: EntryKind,
+        time: Option<Timestamp>,
+        fields: impl IntoIterator<Item = (&'f str, &'f Value<'f>)>,
+        line: &[u8],
+    ) -> usize {
+        debug_assert!(self.kind == EntryKind::Enveloped);
+        let from = self.payload.len();
+        let left_out = envelope::seal(kind, time, fields, line, &mut self.payload);
+        self.lengths.push((self.payload.len() - from) as u32);
+        left_out
     }
 
     /// Number of entries.

@@ -15,8 +15,10 @@ mod json;
 mod shape;
 mod record;
 mod entry;
+pub mod envelope;
 
-pub use entry::{Batch, Entry, EntryKind, Labels};
+pub use entry::{Batch, Entry, EntryKind, Labels, line_of};
+pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::write_json_string;
 pub use record::{Fix, Message, Record, TimeSource};

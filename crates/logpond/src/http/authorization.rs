@@ -60,7 +60,8 @@ fn token_of(value: &[u8]) -> String {
         }
         let (scheme, rest) = text.trim().split_once(' ')?;
         let rest = rest.trim();
-        if scheme.eq_ignore_ascii_case("bearer") {
+        // Splunk's senders have a scheme of their own.
+        if scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("splunk") {
             return Some(rest.to_owned());
         }
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -83,6 +84,7 @@ mod tests {
         let table = [
             ("Bearer lp_a_b".to_owned(), "lp_a_b"),
             ("bearer   lp_a_b ".to_owned(), "lp_a_b"),
+            ("Splunk lp_a_b".to_owned(), "lp_a_b"),
             (basic("anyone:lp_a_b"), "lp_a_b"),
             (basic(":lp_a_b"), "lp_a_b"),
             (basic("lp_a_b"), ""),

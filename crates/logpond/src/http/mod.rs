@@ -18,7 +18,12 @@ mod origin;
 mod authorization;
 mod router;
 mod rows;
+mod intake;
 mod push;
+mod loki;
+mod elastic;
+mod otlp;
+mod splunk;
 mod batches;
 mod query;
 mod top;
@@ -35,6 +40,7 @@ mod tests;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -97,6 +103,8 @@ pub struct App {
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<Operator>>,
     bodies: Arc<Semaphore>,
+    /// Acknowledgement ids that were given to senders that ask for some.
+    acks: AtomicU64,
 }
 
 impl App {
@@ -121,6 +129,7 @@ impl App {
             guard,
             operator: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            acks: AtomicU64::new(0),
         }
     }
 }

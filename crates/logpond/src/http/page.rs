@@ -7,6 +7,7 @@ use hyper::{Response, StatusCode};
 use serde_json::json;
 
 use super::body::Body;
+use super::elastic;
 use super::error::{ApiError, Kind};
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -43,13 +44,15 @@ pub(super) fn greeting(headers: &HeaderMap) -> Response<Body> {
             include_str!("../../../../web/index.html"),
         )
     } else {
-        let greeting = json!({
-            "name": "logpond",
+        let mut greeting = elastic::greeting(headers);
+        greeting["logpond"] = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "push": "/api/v1/push",
             "query": "/api/v1/query",
         });
-        Body::json(StatusCode::OK, &greeting)
+        let mut response = Body::json(StatusCode::OK, &greeting);
+        elastic::note_product(response.headers_mut());
+        response
     };
     let headers = response.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept"));

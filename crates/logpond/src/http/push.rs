@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
 use logpond_protocol::intake::push::{self, PushForm, Pushed};
 use logpond_record::{Labels, limits::FIELD_NAME_BYTES_MAX};
 use logpond_segment::batches::{BatchId, BatchIdError};
 use serde_json::json;
 
 use super::App;
-use super::body::{self, Body, RECEIVED_BYTES_MAX, Received};
+use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::intake;
 use super::params::Params;
 use crate::client::{BATCH_HEADER, LOAD_HEADER};
 use crate::telemetry::Intake;
@@ -37,18 +37,14 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
-    // Before the body is sent for nothing.
-    app.ingest.gate().check()?;
     let durable = params.flag("durable", true)?;
     let labels = labels(&params)?;
     let form = form(request.headers())?;
-    let encoding = encoding(request.headers())?;
+    let encoding = intake::encoding(request.headers())?;
     let id = batch_id(request.headers())?;
-    let received = body::receive(request.into_body(), RECEIVED_BYTES_MAX, &app.bodies).await?;
     let line_bytes_max = app.line_bytes_max;
-    let work = move || decode(received, encoding, form, labels, line_bytes_max);
-    let decoded = tokio::task::spawn_blocking(work).await;
-    let pushed = decoded.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))??;
+    let decode = move |body: &[u8]| Ok(push::decode(form, body, labels, line_bytes_max));
+    let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
     let Pushed {
         batch,
         accepted,
@@ -57,12 +53,9 @@ pub(super) async fn answer(
     } = pushed;
     let metrics = app.metrics.intake(Intake::Http);
     metrics.rejected.add(rejected_total as u64);
-    let bytes = batch.payload().len();
-    let done = app.ingest.submit_named(batch, id, durable).await?;
+    let done = intake::submit(app, Intake::Http, batch, id, durable).await?;
     let durability = app.ingest.durability();
     let is_replicated = durable && done.source.is_none_or(|s| durability.is_replicated(s));
-    metrics.records.add(accepted as u64);
-    metrics.bytes.add(bytes as u64);
     let rejected: Vec<_> = rejected
         .iter()
         .map(|r| json!({ "line": r.line, "reason": r.reason.to_string() }))
@@ -84,33 +77,8 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn decode(
-    received: Received,
-    encoding: Encoding,
-    form: PushForm,
-    labels: Labels,
-    line_bytes_max: usize,
-) -> Result<Pushed, ApiError> {
-    if encoding == Encoding::Identity {
-        return Ok(push::decode(form, &received.bytes, labels, line_bytes_max));
-    }
-    let mut decoder = Decoder::new(encoding, BODY_BYTES_MAX).map_err(body_error)?;
-    decoder.write(&received.bytes).map_err(body_error)?;
-    drop(received);
-    let bytes = decoder.finish().map_err(body_error)?;
-    Ok(push::decode(form, &bytes, labels, line_bytes_max))
-}
-
-fn body_error(error: BodyError) -> ApiError {
-    let kind = match error {
-        BodyError::TooLong(_) | BodyError::TooDense => Kind::BodyTooLarge,
-        BodyError::Corrupt(_) => Kind::BadRequest,
-    };
-    ApiError::new(kind, error.to_string())
-}
-
 fn form(headers: &HeaderMap) -> Result<PushForm, ApiError> {
-    let given = text_of(headers, CONTENT_TYPE)?;
+    let given = intake::text_of(headers, CONTENT_TYPE)?;
     PushForm::from_header(given).ok_or_else(|| {
         let given = if given.is_empty() { "none" } else { given };
         let message = format!(
@@ -121,18 +89,10 @@ fn form(headers: &HeaderMap) -> Result<PushForm, ApiError> {
     })
 }
 
-fn encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
-    let given = text_of(headers, CONTENT_ENCODING)?;
-    Encoding::from_header(given).ok_or_else(|| {
-        let message = format!("content encoding {given} is not taken; send gzip, zstd or none");
-        ApiError::new(Kind::UnsupportedEncoding, message)
-    })
-}
-
 /// The name that the producer gave the batch, if it did.
 fn batch_id(headers: &HeaderMap) -> Result<Option<BatchId>, ApiError> {
     let mut given = headers.get_all(BATCH_HEADER).iter();
-    let name = match text_of(headers, HeaderName::from_static(BATCH_HEADER))? {
+    let name = match intake::text_of(headers, HeaderName::from_static(BATCH_HEADER))? {
         "" if given.next().is_none() => return Ok(None),
         name => name,
     };
@@ -147,11 +107,6 @@ fn batch_id(headers: &HeaderMap) -> Result<Option<BatchId>, ApiError> {
         ))
     };
     id.map(Some).map_err(refuse)
-}
-
-fn text_of(headers: &HeaderMap, name: HeaderName) -> Result<&str, ApiError> {
-    let text = headers.get(&name).map_or(Ok(""), |value| value.to_str());
-    text.map_err(|_| ApiError::bad_request(format!("header {name} is not ASCII text")))
 }
 
 fn labels(params: &Params) -> Result<Labels, ApiError> {

@@ -8,11 +8,12 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
+use super::elastic::Question;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, fields, health, histogram, metrics, origin,
-    page, push, query, segments, top,
+    App, authorization, batches, cluster, compact, elastic, fields, health, histogram, loki,
+    metrics, origin, otlp, page, push, query, segments, splunk, top,
 };
 use crate::tokens::Role;
 
@@ -22,6 +23,10 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Push,
+    LokiPush,
+    OtlpPush,
+    Splunk(splunk::Question),
+    Elastic(Question),
     Batches,
     Query,
     Top,
@@ -42,6 +47,10 @@ pub(crate) enum Endpoint {
 const READ: &[Method] = &[Method::GET, Method::HEAD];
 const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
 const ACT: &[Method] = &[Method::POST];
+const STORE: &[Method] = &[Method::POST, Method::PUT];
+/// Some senders ask whether they may, before they do.
+const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
+const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
 
 /// What a request needs; nothing, where there is nothing to protect.
 const OPEN: Option<Role> = None;
@@ -49,9 +58,63 @@ const READER: Option<Role> = Some(Role::Read);
 const WRITER: Option<Role> = Some(Role::Write);
 const ADMIN: Option<Role> = Some(Role::Admin);
 
-/// Every path, its methods, the role of the token that it needs, and what answers there.
-pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 18] = [
+/// A path, in which `{}` is any name; its methods, the role of the token that it needs, and what
+/// answers there.
+type Route = (&'static str, &'static [Method], Option<Role>, Endpoint);
+
+/// What Elasticsearch's interface is below, too.
+const ELASTIC_PREFIX: &str = "/elasticsearch";
+
+/// Every path. The first that fits counts.
+pub(crate) const ROUTES: [Route; 48] = [
     ("/api/v1/push", ACT, WRITER, Endpoint::Push),
+    ("/loki/api/v1/push", ACT, WRITER, Endpoint::LokiPush),
+    ("/v1/logs", ACT, WRITER, Endpoint::OtlpPush),
+    ("/otlp/v1/logs", ACT, WRITER, Endpoint::OtlpPush),
+    ("/services/collector", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/event", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/event/1.0", COLLECT, WRITER, HEC_EVENT),
+    ("/services/collector/raw", COLLECT, WRITER, HEC_RAW),
+    ("/services/collector/raw/1.0", COLLECT, WRITER, HEC_RAW),
+    ("/services/collector/ack", ACT, WRITER, HEC_ACK),
+    ("/services/collector/health", READ, WRITER, HEC_HEALTH),
+    ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
+    ("/_bulk", STORE, WRITER, shipper(Question::Bulk)),
+    ("/{}/_bulk", STORE, WRITER, shipper(Question::Bulk)),
+    ("/{}/_doc", STORE, WRITER, shipper(Question::Document)),
+    ("/_license", READ, WRITER, shipper(Question::License)),
+    ("/_xpack", READ, WRITER, shipper(Question::Nothing)),
+    ("/_cluster/health", READ, WRITER, shipper(Question::Health)),
+    ("/_nodes", READ, WRITER, shipper(Question::Nodes)),
+    ("/_nodes/{}", READ, WRITER, shipper(Question::Nodes)),
+    ("/_template/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    (
+        "/_index_template/{}",
+        SET_UP,
+        WRITER,
+        shipper(Question::Setup),
+    ),
+    (
+        "/_component_template/{}",
+        SET_UP,
+        WRITER,
+        shipper(Question::Setup),
+    ),
+    ("/_data_stream/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    ("/_alias/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    ("/_ilm/policy/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    (
+        "/_ingest/pipeline",
+        SET_UP,
+        WRITER,
+        shipper(Question::Setup),
+    ),
+    (
+        "/_ingest/pipeline/{}",
+        SET_UP,
+        WRITER,
+        shipper(Question::Setup),
+    ),
     ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
     ("/api/v1/top", ASK, READER, Endpoint::Top),
@@ -70,11 +133,49 @@ pub(crate) const ROUTES: [(&str, &[Method], Option<Role>, Endpoint); 18] = [
     ("/metrics", READ, READER, Endpoint::Metrics),
     ("/-/healthy", READ, OPEN, Endpoint::Healthy),
     ("/-/ready", READ, OPEN, Endpoint::Ready),
+    // Where Loki says it.
+    ("/ready", READ, OPEN, Endpoint::Ready),
+    ("/elasticsearch/", READ, OPEN, Endpoint::Greeting),
+    ("/elasticsearch", READ, OPEN, Endpoint::Greeting),
     ("/", READ, OPEN, Endpoint::Greeting),
     ("/web/app.js", READ, OPEN, Endpoint::Asset),
     ("/web/style.css", READ, OPEN, Endpoint::Asset),
     ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
 ];
+
+const HEC_EVENT: Endpoint = Endpoint::Splunk(splunk::Question::Event);
+const HEC_RAW: Endpoint = Endpoint::Splunk(splunk::Question::Raw);
+const HEC_ACK: Endpoint = Endpoint::Splunk(splunk::Question::Ack);
+const HEC_HEALTH: Endpoint = Endpoint::Splunk(splunk::Question::Health);
+
+const fn shipper(question: Question) -> Endpoint {
+    Endpoint::Elastic(question)
+}
+
+/// The route of a path, and the names in it.
+fn find(path: &str) -> Option<(&'static Route, Vec<&str>)> {
+    let fits = |path| {
+        let mut routes = ROUTES.iter();
+        routes.find_map(|route| names_in(route.0, path).map(|names| (route, names)))
+    };
+    let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
+    let is_elastic = |(route, _): &(&Route, _)| matches!(route.3, Endpoint::Elastic(_));
+    below.filter(is_elastic).or_else(|| fits(path))
+}
+
+/// The names in a path, if it is one of these.
+fn names_in<'p>(route: &str, path: &'p str) -> Option<Vec<&'p str>> {
+    let (mut wanted, mut given) = (route.split('/'), path.split('/'));
+    let mut names = Vec::new();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(names),
+            (Some("{}"), Some(name)) if !name.is_empty() => names.push(name),
+            (Some(wanted), Some(given)) if wanted == given => {}
+            _ => return None,
+        }
+    }
+}
 
 /// Answers one request; errors become answers too.
 pub(super) async fn answer(
@@ -102,8 +203,9 @@ pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infall
 }
 
 async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
-    let path = request.uri().path();
-    let Some((_, methods, needed, endpoint)) = ROUTES.iter().find(|route| route.0 == path) else {
+    let path = request.uri().path().to_owned();
+    let path = &*path;
+    let Some(((_, methods, needed, endpoint), names)) = find(path) else {
         let message = format!("there is nothing at {path}; the API is below /api/v1/");
         return Err(ApiError::new(Kind::NotFound, message));
     };
@@ -113,6 +215,17 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     origin::check(request.headers())?;
     if let Some(role) = needed {
         authorization::check(&app, request.headers(), *role)?;
+    }
+    match endpoint {
+        Endpoint::LokiPush => return Ok(loki::push(&app, request).await),
+        Endpoint::OtlpPush => return Ok(otlp::push(&app, request).await),
+        Endpoint::Splunk(question) => {
+            return Ok(splunk::answer(&app, *question, request).await);
+        }
+        Endpoint::Elastic(question) => {
+            return Ok(elastic::answer(&app, *question, &names, request).await);
+        }
+        _ => {}
     }
     let mut params = Params::default();
     params.read(request.uri().query().unwrap_or_default().as_bytes())?;
@@ -137,7 +250,11 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         }
     }
     match endpoint {
-        Endpoint::Push => Err(ApiError::new(Kind::Internal, "a push got lost")),
+        Endpoint::Push
+        | Endpoint::LokiPush
+        | Endpoint::OtlpPush
+        | Endpoint::Splunk(_)
+        | Endpoint::Elastic(_) => Err(ApiError::new(Kind::Internal, "a push got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Top => top::answer(&app, params).await,

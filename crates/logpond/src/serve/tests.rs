@@ -9,6 +9,7 @@ mod http;
 mod lines;
 mod queries;
 mod resends;
+mod shippers;
 mod syslog;
 mod tokens;
 

@@ -36,18 +36,30 @@ pub enum Intake {
     SyslogTcp,
     /// `POST /api/v1/push`.
     Http,
+    /// Loki's push API.
+    Loki,
+    /// Elasticsearch's bulk API.
+    Elastic,
+    /// Logs of OpenTelemetry.
+    Otlp,
+    /// Splunk's event collector.
+    Splunk,
     /// Calls of other nodes.
     Cluster,
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 7] = [
+pub const INTAKES: [Intake; 11] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
     Intake::Http,
+    Intake::Loki,
+    Intake::Elastic,
+    Intake::Otlp,
+    Intake::Splunk,
     Intake::Cluster,
 ];
 
@@ -61,6 +73,10 @@ impl Intake {
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
             Intake::Http => "http",
+            Intake::Loki => "loki",
+            Intake::Elastic => "elastic",
+            Intake::Otlp => "otlp",
+            Intake::Splunk => "splunk",
             Intake::Cluster => "cluster",
         }
     }

@@ -32,5 +32,6 @@ mod readers;
 mod members;
 mod resends;
 mod roles;
+mod shippers;
 mod spool;
 mod tracing;

@@ -56,13 +56,16 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let default = || root.join("target/venv/bin/python3");
     let path = env::var_os("LOGPOND_PYTHON").map_or_else(default, PathBuf::from);
     let works = Command::new(&path)
-        .args(["-c", "import duckdb"])
+        .args(["-c", "import duckdb, elasticsearch, logging_loki"])
         .output()
         .is_ok_and(|output| output.status.success());
     if works {
         return Some(path);
     }
-    skip(what, "there is no Python with duckdb (./test installs it)");
+    skip(
+        what,
+        "there is no Python with the packages of requirements.txt (./test installs them)",
+    );
     None
 }
 

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use flate2::write::MultiGzDecoder;
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 /// The longest body, decompressed: what one request may make the server hold.
@@ -35,6 +35,10 @@ pub enum Encoding {
     Gzip,
     /// zstd, one or more frames.
     Zstd,
+    /// zlib, which HTTP calls deflate (RFC 9110, section 8.4.1.2).
+    Deflate,
+    /// One block of Snappy, without its framing. No header names it.
+    SnappyBlock,
 }
 
 impl Encoding {
@@ -44,6 +48,7 @@ impl Encoding {
             "" | "identity" => Some(Encoding::Identity),
             "gzip" | "x-gzip" => Some(Encoding::Gzip),
             "zstd" => Some(Encoding::Zstd),
+            "deflate" => Some(Encoding::Deflate),
             _ => None,
         }
     }
@@ -73,6 +78,10 @@ impl fmt::Display for BodyError {
             ),
             BodyError::Corrupt(Encoding::Gzip) => f.write_str("the body is not complete gzip"),
             BodyError::Corrupt(Encoding::Zstd) => f.write_str("the body is not complete zstd"),
+            BodyError::Corrupt(Encoding::Deflate) => f.write_str("the body is not complete zlib"),
+            BodyError::Corrupt(Encoding::SnappyBlock) => {
+                f.write_str("the body is not one complete block of Snappy")
+            }
             BodyError::Corrupt(Encoding::Identity) => f.write_str("the body is not complete"),
         }
     }
@@ -94,6 +103,12 @@ enum Inner {
         collected: Collected,
         /// Whether the last frame is complete.
         complete: bool,
+    },
+    Deflate(Box<ZlibDecoder<Collected>>),
+    /// A block is decompressed as a whole: what came of it.
+    SnappyBlock {
+        block: Vec<u8>,
+        collected: Collected,
     },
 }
 
@@ -122,6 +137,11 @@ impl Decoder {
                 collected,
                 complete: true,
             },
+            Encoding::Deflate => Inner::Deflate(Box::new(ZlibDecoder::new(collected))),
+            Encoding::SnappyBlock => Inner::SnappyBlock {
+                block: Vec::new(),
+                collected,
+            },
         };
         Ok(Decoder { inner, encoding })
     }
@@ -142,6 +162,15 @@ impl Decoder {
                 collected.receive(chunk.len());
                 decompress(decoder, chunk, collected, complete)
             }
+            Inner::Deflate(zlib) => {
+                zlib.get_mut().receive(chunk.len());
+                zlib.write_all(chunk)
+            }
+            Inner::SnappyBlock { block, collected } => {
+                collected.receive(chunk.len());
+                let allowed = collected.allow(block.len() + chunk.len());
+                allowed.map(|()| block.extend_from_slice(chunk))
+            }
         };
         result.map_err(|_| self.failure())
     }
@@ -155,6 +184,12 @@ impl Decoder {
         {
             return Err(self.failure());
         }
+        if let Inner::Deflate(zlib) = &mut self.inner
+            && zlib.get_ref().received > 0
+            && zlib.try_finish().is_err()
+        {
+            return Err(self.failure());
+        }
         match self.inner {
             Inner::Identity(collected) => Ok(collected.bytes),
             Inner::Gzip(mut gzip) => Ok(std::mem::take(&mut gzip.get_mut().bytes)),
@@ -163,13 +198,18 @@ impl Decoder {
                 complete,
                 ..
             } => complete.then_some(collected.bytes).ok_or(corrupt),
+            Inner::Deflate(mut zlib) => Ok(std::mem::take(&mut zlib.get_mut().bytes)),
+            Inner::SnappyBlock { block, collected } => decompress_block(&block, collected),
         }
     }
 
     fn failure(&self) -> BodyError {
         let collected = match &self.inner {
-            Inner::Identity(collected) | Inner::Zstd { collected, .. } => collected,
+            Inner::Identity(collected)
+            | Inner::Zstd { collected, .. }
+            | Inner::SnappyBlock { collected, .. } => collected,
             Inner::Gzip(gzip) => gzip.get_ref(),
+            Inner::Deflate(zlib) => zlib.get_ref(),
         };
         let corrupt = BodyError::Corrupt(self.encoding);
         collected.failure.clone().unwrap_or(corrupt)
@@ -212,7 +252,35 @@ fn decompress(
     }
 }
 
+/// A block says first how long it is decompressed, which is checked before it is believed.
+fn decompress_block(block: &[u8], mut collected: Collected) -> Result<Vec<u8>, BodyError> {
+    if block.is_empty() {
+        return Ok(Vec::new());
+    }
+    let corrupt = |_| BodyError::Corrupt(Encoding::SnappyBlock);
+    let length = snap::raw::decompress_len(block).map_err(corrupt)?;
+    if collected.allow(length).is_err() {
+        return Err(collected.failure.unwrap_or(BodyError::TooDense));
+    }
+    let mut decoder = snap::raw::Decoder::new();
+    decoder.decompress_vec(block).map_err(corrupt)
+}
+
 impl Collected {
+    /// Fails, and notes why, if a body of so many bytes is not taken.
+    fn allow(&mut self, length: usize) -> io::Result<()> {
+        let dense_max = ALLOWANCE_BYTES.max(self.received.saturating_mul(RATIO_MAX));
+        if length > self.bytes_max {
+            self.failure = Some(BodyError::TooLong(self.bytes_max));
+        } else if length > dense_max {
+            self.failure = Some(BodyError::TooDense);
+        }
+        match self.failure {
+            Some(_) => Err(io::ErrorKind::OutOfMemory.into()),
+            None => Ok(()),
+        }
+    }
+
     fn receive(&mut self, bytes: usize) -> &mut Collected {
         self.received = self.received.saturating_add(bytes);
         self
@@ -221,16 +289,7 @@ impl Collected {
 
 impl Write for Collected {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = self.bytes.len() + bytes.len();
-        let dense_max = ALLOWANCE_BYTES.max(self.received.saturating_mul(RATIO_MAX));
-        if length > self.bytes_max {
-            self.failure = Some(BodyError::TooLong(self.bytes_max));
-        } else if length > dense_max {
-            self.failure = Some(BodyError::TooDense);
-        }
-        if self.failure.is_some() {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
+        self.allow(self.bytes.len() + bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }

@@ -1,12 +1,12 @@
 //! Entry points for fuzzing: each takes any bytes and panics if an invariant does not hold.
 
-use logpond_record::{Entry, EntryKind, Id, Labels, Timestamp};
+use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope};
 
 use super::frames::{FrameSplitter, Framed};
 use super::json;
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
-use super::push::{PushForm, decode};
+use super::push::{PushForm, decode, elastic, loki, otlp, splunk};
 
 /// 2026-03-02T00:00:00Z.
 const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
@@ -56,6 +56,28 @@ pub fn fuzz_push(data: &[u8]) {
     }
 }
 
+/// Any bytes as bodies of the push APIs of others.
+pub fn fuzz_shippers(data: &[u8]) {
+    let pushed = [
+        loki::decode_json(data, Labels::new(), FRAME_BYTES_MAX).ok(),
+        loki::decode_protobuf(data, Labels::new(), FRAME_BYTES_MAX).ok(),
+        otlp::decode_json(data, Labels::new(), FRAME_BYTES_MAX).ok(),
+        otlp::decode_protobuf(data, Labels::new(), FRAME_BYTES_MAX).ok(),
+    ];
+    let pushed = pushed.into_iter().flatten().map(|pushed| pushed.batch);
+    let bulk = elastic::decode(data, Some("index"), Labels::new(), FRAME_BYTES_MAX);
+    let events = splunk::decode(data, &splunk::Metadata::default(), FRAME_BYTES_MAX).batch;
+    for batch in pushed
+        .chain(bulk.ok().map(|bulk| bulk.batch))
+        .chain([events])
+    {
+        for held in batch.iter() {
+            let (_, _, line) = envelope::open(held).expect("what was sealed is opened");
+            assert!(line.len() <= FRAME_BYTES_MAX);
+        }
+    }
+}
+
 /// Any bytes as a stream of syslog frames and of lines, whole and byte by byte.
 pub fn fuzz_frames(data: &[u8]) {
     let mut frames = [Vec::new(), Vec::new()];
@@ -89,6 +111,7 @@ fn round_trip(kind: EntryKind, raw: &[u8]) {
         received: RECEIVED,
         kind,
         labels: &labels,
+        envelope: Envelope::default(),
         raw,
     };
     let mut parser = Parser::new();
@@ -96,6 +119,16 @@ fn round_trip(kind: EntryKind, raw: &[u8]) {
     assert!(
         rebuilds(&first, raw),
         "{} is not rebuilt",
+        raw.escape_ascii()
+    );
+    // The time that a sender says replaces that of the line, and the line stays as it is.
+    let said = Timestamp(RECEIVED.0 + 12_345_678);
+    let envelope = Envelope::of_time(said);
+    let enveloped = parser.parse(&Entry { envelope, ..entry });
+    assert_eq!(enveloped.time, said);
+    assert!(
+        rebuilds(&enveloped, raw),
+        "{} is not rebuilt with another time",
         raw.escape_ascii()
     );
     for _ in 0..2 {

@@ -20,6 +20,7 @@ pub mod push;
 pub mod parser;
 pub mod json;
 pub mod fuzz;
+mod protobuf;
 mod syslog;
 mod access;
 mod logfmt;

@@ -11,7 +11,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use logpond_record::limits::SHAPE_BYTES_MAX;
-use logpond_record::{Entry, EntryKind, Message, Record, Shape, TimeSource, Value};
+use logpond_record::{
+    Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
+};
 
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
@@ -60,7 +62,7 @@ impl Parser {
         let parsed = self
             .recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry));
-        let record = Record {
+        let mut record = Record {
             id: entry.id,
             time: parsed.parts.time.unwrap_or(entry.received),
             time_source: parsed.parts.time_source,
@@ -69,13 +71,12 @@ impl Parser {
             shape: parsed.shape,
             values: parsed.parts.values,
             fixes: parsed.parts.fixes,
-            labels: entry
-                .labels
-                .iter()
-                .map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))))
-                .collect(),
+            labels: labels_of(entry),
             whole: parsed.whole.then_some(Cow::Borrowed(entry.raw)),
         };
+        if let Some(time) = entry.envelope.time {
+            set_time(&mut record, time);
+        }
         debug_assert!(
             rebuilds(&record, entry.raw),
             "{:?}",
@@ -88,7 +89,8 @@ impl Parser {
         match entry.kind {
             EntryKind::Json => self.json(entry),
             EntryKind::Syslog => self.syslog(entry, true),
-            EntryKind::Line => match entry.raw {
+            // Entries have been taken out of their envelopes.
+            EntryKind::Line | EntryKind::Enveloped => match entry.raw {
                 [b'{' | b' ' | b'\t', ..] => self.json(entry),
                 raw if syslog::is_candidate(raw) => self.syslog(entry, false),
                 raw if access::is_candidate(raw) => self.access(entry),
@@ -200,6 +202,42 @@ impl Parser {
             whole: false,
         }
     }
+}
+
+/// What the sender said of the entry, then what was declared for all of its batch.
+fn labels_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
+    let own = entry.envelope.fields();
+    let own = own.map(|(name, value)| (Cow::Borrowed(name), value));
+    let of_batch = entry.labels.iter();
+    let of_batch =
+        of_batch.map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))));
+    own.chain(of_batch).collect()
+}
+
+/// Gives a record the time that its sender said. A time that stands in its line stays there, as
+/// text.
+fn set_time(record: &mut Record<'_>, time: Timestamp) {
+    let slots = record.shape.slots().iter();
+    let is_time = |slot: &logpond_record::Slot| matches!(slot.kind, SlotKind::Time(_));
+    let in_line = slots.enumerate().find(|(_, slot)| is_time(slot));
+    if let Some((index, _)) = in_line.filter(|_| record.time != time && record.whole.is_none()) {
+        let at = record
+            .fixes
+            .partition_point(|fix| usize::from(fix.slot) < index);
+        let is_fixed = record
+            .fixes
+            .get(at)
+            .is_some_and(|fix| usize::from(fix.slot) == index);
+        if !is_fixed {
+            let mut text = Vec::new();
+            let shape = &record.shape;
+            shape.render_slot(index, record.time, &Value::Null, &mut text);
+            let (slot, text) = (index as u16, Cow::Owned(text));
+            record.fixes.insert(at, Fix { slot, text });
+        }
+    }
+    record.time = time;
+    record.time_source = TimeSource::Header;
 }
 
 /// Whether the record's line is `raw`.

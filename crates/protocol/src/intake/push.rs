@@ -1,4 +1,5 @@
-//! Bodies of `POST /api/v1/push`: newline-delimited JSON objects, or lines of text.
+//! Bodies of `POST /api/v1/push`: newline-delimited JSON objects, or lines of text; and, below it,
+//! bodies of the push APIs of others.
 //!
 //! Invariants: a bad line never takes a good one with it, and every line is either accepted or
 //! rejected with its number and a reason. Only the list of rejections is cut, never their count.
@@ -6,10 +7,17 @@
 //! Blank lines between JSON objects are no records. Of text every line is one, also an empty one,
 //! and all of its bytes but the LF are kept.
 
+pub mod elastic;
+pub mod loki;
+pub mod otlp;
+pub mod splunk;
+
 use std::fmt;
 
-use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
-use logpond_record::{Batch, EntryKind, Labels};
+use logpond_record::limits::{
+    FIELD_NAME_BYTES_MAX, FIELDS_MAX, LINE_BYTES_DEFAULT, LINE_BYTES_MAX,
+};
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, envelope};
 use memchr::memchr;
 
 use super::json::{self, JsonError};
@@ -55,6 +63,8 @@ pub enum RejectReason {
         /// The limit.
         bytes_max: usize,
     },
+    /// It is not what its protocol wants; why, in words.
+    Malformed(String),
 }
 
 impl fmt::Display for RejectReason {
@@ -66,6 +76,7 @@ impl fmt::Display for RejectReason {
                 "the line has {bytes} bytes, more than the limit of {bytes_max} bytes a line \
                  (line-bytes-max)"
             ),
+            RejectReason::Malformed(reason) => f.write_str(reason),
         }
     }
 }
@@ -99,16 +110,54 @@ pub struct Pushed {
 }
 
 impl Pushed {
+    /// Nothing but an empty batch.
+    fn new(batch: Batch) -> Pushed {
+        Pushed {
+            batch,
+            accepted: 0,
+            rejected: Vec::new(),
+            rejected_total: 0,
+        }
+    }
+
     /// Takes a line in, or notes why not.
     fn add(&mut self, number: usize, line: &[u8], checked: Result<(), RejectReason>) {
-        let Err(reason) = checked else {
-            return self.batch.push(line);
-        };
+        match checked {
+            Ok(()) => self.batch.push(line),
+            Err(reason) => self.reject(number, reason),
+        }
+    }
+
+    fn reject(&mut self, line: usize, reason: RejectReason) {
         self.rejected_total += 1;
         if self.rejected.len() < REJECTIONS_MAX {
-            let line = number;
             self.rejected.push(Rejection { line, reason });
         }
+    }
+
+    /// The same once everything is in the batch.
+    fn finished(mut self) -> Pushed {
+        self.accepted = self.batch.len();
+        self
+    }
+}
+
+/// The most bytes that the records of one body may take in the journal. What senders say once for
+/// many lines is repeated for each, so a small body can become a large batch.
+pub const BATCH_BYTES_MAX: usize = 128 << 20;
+
+/// The records of a body take more than [`BATCH_BYTES_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "with its labels repeated for each record the body takes more than {} MiB; send smaller \
+             ones",
+            BATCH_BYTES_MAX >> 20
+        )
     }
 }
 
@@ -120,12 +169,7 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
         PushForm::NdJson => EntryKind::Json,
         PushForm::Text => EntryKind::Line,
     };
-    let mut pushed = Pushed {
-        batch: Batch::new(kind, labels),
-        accepted: 0,
-        rejected: Vec::new(),
-        rejected_total: 0,
-    };
+    let mut pushed = Pushed::new(Batch::new(kind, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
     let mut rest = match form {
         PushForm::NdJson => body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
@@ -148,8 +192,7 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
         }
         pushed.add(number, line, check(kind, line, line_bytes_max));
     }
-    pushed.accepted = pushed.batch.len();
-    pushed
+    pushed.finished()
 }
 
 /// Leaves out of a batch that came whole what [`decode`] would reject: JSON entries that are no
@@ -160,12 +203,7 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
     let is_sound = batch
         .iter()
         .all(|line| check(kind, line, line_bytes_max).is_ok());
-    let mut pushed = Pushed {
-        batch: Batch::new(kind, batch.labels.clone()),
-        accepted: 0,
-        rejected: Vec::new(),
-        rejected_total: 0,
-    };
+    let mut pushed = Pushed::new(Batch::new(kind, batch.labels.clone()));
     match is_sound {
         true => pushed.batch = batch,
         false => {
@@ -174,13 +212,47 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
             }
         }
     }
-    pushed.accepted = pushed.batch.len();
-    pushed
+    pushed.finished()
 }
 
 /// [`decode`] with the default limit of a line.
 pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Pushed {
     decode(form, body, labels, LINE_BYTES_DEFAULT)
+}
+
+/// Times that senders may give: from 1970 up to 2200. Nobody asks for records of other times.
+const TIMES: std::ops::Range<Timestamp> = Timestamp(0)..Timestamp(7_258_118_400_000_000_000);
+
+/// Whether a record may have this time.
+fn check_time(time: Option<Timestamp>) -> Result<(), RejectReason> {
+    match time.is_none_or(|time| TIMES.contains(&time)) {
+        true => Ok(()),
+        false => Err(RejectReason::Malformed(
+            "its time is before 1970 or after 2199".to_owned(),
+        )),
+    }
+}
+
+/// Whether a record may have fields of these names: nothing of it is left out in silence.
+fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), RejectReason> {
+    let malformed = |reason: String| Err(RejectReason::Malformed(reason));
+    let mut count = 0;
+    for name in names {
+        count += 1;
+        if name.is_empty() {
+            return malformed("a field has no name".to_owned());
+        }
+        if name.len() > FIELD_NAME_BYTES_MAX {
+            let begin: String = name.chars().take(40).collect();
+            return malformed(format!(
+                "the name of a field, '{begin}…', is longer than {FIELD_NAME_BYTES_MAX} bytes"
+            ));
+        }
+    }
+    match count > FIELDS_MAX {
+        true => malformed(format!("it has more than {FIELDS_MAX} fields")),
+        false => Ok(()),
+    }
 }
 
 fn check(kind: EntryKind, line: &[u8], bytes_max: usize) -> Result<(), RejectReason> {
@@ -193,6 +265,12 @@ fn check(kind: EntryKind, line: &[u8], bytes_max: usize) -> Result<(), RejectRea
     match kind {
         EntryKind::Json => json::validate(line).map_err(RejectReason::NotAnObject),
         EntryKind::Line | EntryKind::Syslog => Ok(()),
+        EntryKind::Enveloped => match envelope::open(line) {
+            Some((kind, envelope, line)) => {
+                check_time(envelope.time).and_then(|()| check(kind, line, bytes_max))
+            }
+            None => Err(RejectReason::Malformed("it is no envelope".to_owned())),
+        },
     }
 }
 

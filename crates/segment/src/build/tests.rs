@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use logpond_record::{
-    Batch, EntryKind, Message, ShapeTable, SourceId, TimeSource, Timestamp, Value,
+    Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp, Value,
 };
 
 use super::*;
@@ -213,6 +213,7 @@ fn rows_that_do_not_add_up_end_the_writing() {
                 received: Timestamp(1_000_000),
                 kind: EntryKind::Line,
                 labels: &Vec::new(),
+                envelope: Envelope::default(),
                 raw: b"7",
             };
             builder.push(&decode(&entry), row as u64, source, 1);

@@ -13,7 +13,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use logpond_record::{Batch, Entry, EntryKind, Id, Incarnation, Labels, SourceId, Timestamp};
+use logpond_record::{
+    Batch, Entry, EntryKind, Id, Incarnation, Labels, SourceId, Timestamp, line_of,
+};
 use memchr::memmem;
 
 use super::damage::{Damage, Damages};
@@ -677,12 +679,14 @@ impl<'a> Frame<'a> {
         let from = index
             .checked_sub(1)
             .map_or(0, |before| self.ends[before] as usize);
+        let (kind, envelope, raw) = line_of(self.kind, &self.payload[from..end]);
         Some(Entry {
             id: self.id(index),
             received: self.received,
-            kind: self.kind,
+            kind,
             labels: self.labels,
-            raw: &self.payload[from..end],
+            envelope,
+            raw,
         })
     }
 
@@ -706,7 +710,11 @@ impl<'a> Frame<'a> {
     /// The entries as a batch of their own.
     pub fn to_batch(&self) -> Batch {
         let mut batch = Batch::new(self.kind, self.labels.clone());
-        self.entries().for_each(|entry| batch.push(entry.raw));
+        let mut from = 0;
+        for end in self.ends.iter().map(|end| *end as usize) {
+            batch.push(&self.payload[from..end]);
+            from = end;
+        }
         batch
     }
 }

@@ -16,7 +16,7 @@
 use std::io;
 use std::sync::Arc;
 
-use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp};
+use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp, line_of};
 
 use super::frame::{
     Codec, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX,
@@ -590,7 +590,8 @@ impl Writer {
             (lengths, payload) = (lengths_after, payload_after);
             number += count as u64;
         }
-        for (index, raw) in batch.iter().enumerate() {
+        for (index, held) in batch.iter().enumerate() {
+            let (_, _, raw) = line_of(batch.kind, held);
             let id = entry_id(received, open.source.incarnation, first + index as u64);
             reach.summary.add_row(id, received, raw);
         }

@@ -11,7 +11,9 @@ use std::time::Instant;
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::lines::{Line, LineSplitter};
 use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Entry, EntryKind, Id, Incarnation, Labels, Record, TimeRange, Timestamp};
+use logpond_record::{
+    Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp,
+};
 use logpond_search::Scratch;
 use logpond_search::context::{Context, Shown};
 
@@ -196,6 +198,7 @@ impl<'a> Search<'a> {
             received: self.received,
             kind: EntryKind::Line,
             labels,
+            envelope: Envelope::default(),
             raw: line.bytes,
         };
         self.number += 1;

@@ -90,6 +90,9 @@ fn every_route_wants_a_token_of_its_role() {
     let expected = [
         "/-/healthy",
         "/-/ready",
+        "/ready",
+        "/elasticsearch/",
+        "/elasticsearch",
         "/",
         "/web/app.js",
         "/web/style.css",

@@ -12,6 +12,16 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).unwrap()
 }
 
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn snappy(bytes: &[u8]) -> Vec<u8> {
+    snap::raw::Encoder::new().compress_vec(bytes).unwrap()
+}
+
 fn decode(encoding: Encoding, body: &[u8], max: usize, chunk: usize) -> Result<Vec<u8>, BodyError> {
     let mut decoder = Decoder::new(encoding, max)?;
     for part in body.chunks(chunk) {
@@ -30,6 +40,8 @@ fn bodies_come_out_as_they_went_in() {
         (Encoding::Gzip, [gzip(halves.0), gzip(halves.1)].concat()),
         (Encoding::Zstd, zstd(&text)),
         (Encoding::Zstd, [zstd(halves.0), zstd(halves.1)].concat()),
+        (Encoding::Deflate, deflate(&text)),
+        (Encoding::SnappyBlock, snappy(&text)),
     ] {
         for chunk in [1 << 20, 1000, 7] {
             let decoded = decode(encoding, &body, BODY_BYTES_MAX, chunk);
@@ -51,7 +63,12 @@ fn bodies_come_out_as_they_went_in() {
 #[test]
 fn broken_bodies_are_errors() {
     let text = b"some text that is long enough".repeat(50);
-    for (encoding, body) in [(Encoding::Gzip, gzip(&text)), (Encoding::Zstd, zstd(&text))] {
+    for (encoding, body) in [
+        (Encoding::Gzip, gzip(&text)),
+        (Encoding::Zstd, zstd(&text)),
+        (Encoding::Deflate, deflate(&text)),
+        (Encoding::SnappyBlock, snappy(&text)),
+    ] {
         for cut in [1, 4, body.len() / 2, body.len() - 1] {
             let decoded = decode(encoding, &body[..cut], BODY_BYTES_MAX, 16);
             assert_eq!(
@@ -74,6 +91,13 @@ fn bombs_are_stopped() {
     let bomb = zstd(&vec![b'x'; 60 << 20]);
     let decoded = decode(Encoding::Zstd, &bomb, BODY_BYTES_MAX, 1 << 20);
     assert_eq!(decoded, Err(BodyError::TooDense));
+    // It says that it is 4 GiB long.
+    let huge = b"\xff\xff\xff\xff\x0f\x00";
+    let decoded = decode(Encoding::SnappyBlock, huge, BODY_BYTES_MAX, 1 << 20);
+    assert_eq!(decoded, Err(BodyError::TooLong(BODY_BYTES_MAX)));
+    let dense = b"\x80\x80\x80\x10\x00";
+    let decoded = decode(Encoding::SnappyBlock, dense, BODY_BYTES_MAX, 1 << 20);
+    assert_eq!(decoded, Err(BodyError::TooDense));
     let long = gzip(&vec![b'x'; BODY_BYTES_MAX + 1]);
     let decoded = decode(Encoding::Gzip, &long, usize::MAX, 1 << 20);
     assert_eq!(decoded, Err(BodyError::TooLong(BODY_BYTES_MAX)));
@@ -84,5 +108,6 @@ fn headers_name_encodings() {
     assert_eq!(Encoding::from_header(" GZIP "), Some(Encoding::Gzip));
     assert_eq!(Encoding::from_header("zstd"), Some(Encoding::Zstd));
     assert_eq!(Encoding::from_header("identity"), Some(Encoding::Identity));
+    assert_eq!(Encoding::from_header("deflate"), Some(Encoding::Deflate));
     assert_eq!(Encoding::from_header("br"), None);
 }

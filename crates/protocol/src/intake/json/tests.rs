@@ -1,4 +1,4 @@
-use logpond_record::{Entry, EntryKind, Id, Labels};
+use logpond_record::{Entry, EntryKind, Envelope, Id, Labels};
 use proptest::prelude::*;
 
 use super::*;
@@ -102,6 +102,7 @@ fn wide_objects_are_kept_whole() {
             received: RECEIVED,
             kind: EntryKind::Json,
             labels: &labels,
+            envelope: Envelope::default(),
             raw: line.as_bytes(),
         };
         let record = Parser::new().parse(&entry);
@@ -177,6 +178,7 @@ fn what_was_learned_is_used_and_changes_nothing() {
                 received: RECEIVED,
                 kind: EntryKind::Json,
                 labels: &labels,
+                envelope: Envelope::default(),
                 raw: line.as_bytes(),
             };
             let learned = format!("{:?}", parser.parse(&entry));
@@ -205,6 +207,7 @@ fn full_trees_start_anew() {
                 received: RECEIVED,
                 kind: EntryKind::Json,
                 labels: &labels,
+                envelope: Envelope::default(),
                 raw: line.as_bytes(),
             };
             assert_eq!(parser.parse(&entry).fields().count(), 20);
@@ -254,6 +257,7 @@ proptest! {
                     received: RECEIVED,
                     kind: EntryKind::Json,
                     labels: &labels,
+                    envelope: Envelope::default(),
                     raw: line.as_bytes(),
                 };
                 let record = parser.parse(&entry);

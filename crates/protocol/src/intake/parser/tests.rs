@@ -1,4 +1,4 @@
-use logpond_record::{EntryKind, Id, Labels, Timestamp};
+use logpond_record::{Batch, EntryKind, Envelope, Id, Labels, Timestamp, line_of};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,6 +16,7 @@ pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
         received: RECEIVED,
         kind,
         labels: &labels,
+        envelope: Envelope::default(),
         raw,
     };
     let record = Parser::new().parse(&entry);
@@ -49,6 +50,75 @@ pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
         out += " whole";
     }
     out
+}
+
+/// A sender's time replaces that of the line, whose text stays; its fields come before those of the
+/// batch.
+#[test]
+fn envelopes_say_time_and_fields() {
+    let access = "10.0.0.1 - - [02/Mar/2026:00:00:06 +0000] \"GET / HTTP/1.1\" 200 5";
+    let table: [(EntryKind, &str, usize); 6] = [
+        (EntryKind::Line, "plain", 0),
+        (EntryKind::Line, "2026-03-01T10:00:00Z plain with a time", 0),
+        (
+            EntryKind::Json,
+            r#"{"time":"2026-03-01T10:00:00Z","_msg":"a"}"#,
+            1,
+        ),
+        (
+            EntryKind::Line,
+            "ts=2026-03-01T10:00:00Z level=info msg=a",
+            1,
+        ),
+        (
+            EntryKind::Syslog,
+            "<13>1 2026-03-01T10:00:00Z ash app - - - a",
+            1,
+        ),
+        (EntryKind::Line, access, 1),
+    ];
+    let said = Timestamp(RECEIVED.0 - 77_000_000_123);
+    let labels: Labels = vec![("app".into(), "batch".into()), ("own".into(), "x".into())];
+    let fields = [("app", Value::Str("sender".into())), ("n", Value::Int(7))];
+    for (kind, line, fixes) in table {
+        let mut batch = Batch::new(EntryKind::Enveloped, labels.clone());
+        let each = fields.iter().map(|(name, value)| (*name, value));
+        assert_eq!(
+            batch.push_enveloped(kind, Some(said), each, line.as_bytes()),
+            0
+        );
+        let held = batch.iter().next().unwrap();
+        let (found, envelope, raw) = line_of(batch.kind, held);
+        assert_eq!((found, raw), (kind, line.as_bytes()));
+        let record = Parser::new().parse(&Entry {
+            id: Id::MIN,
+            received: RECEIVED,
+            kind: found,
+            labels: &labels,
+            envelope,
+            raw,
+        });
+        assert!(rebuilds(&record, raw), "{line}");
+        assert_eq!(
+            (record.time, record.time_source),
+            (said, TimeSource::Header)
+        );
+        assert_eq!(record.fixes.len(), fixes, "{line}: {:?}", record.fixes);
+        let own = record
+            .labels
+            .iter()
+            .map(|(name, value)| (&**name, value.to_text()));
+        let own: Vec<(&str, String)> = own
+            .map(|(name, value)| (name, String::from_utf8(value.into_owned()).unwrap()))
+            .collect();
+        let expected = [
+            ("app", "sender"),
+            ("n", "7"),
+            ("app", "batch"),
+            ("own", "x"),
+        ];
+        assert_eq!(own, expected.map(|(name, value)| (name, value.to_owned())));
+    }
 }
 
 #[test]
@@ -94,6 +164,7 @@ fn labels_are_fields_behind_those_of_the_line() {
         received: RECEIVED,
         kind: EntryKind::Syslog,
         labels: &labels,
+        envelope: Envelope::default(),
         raw: b"<14>1 - header - - - - x",
     };
     let record = Parser::new().parse(&entry);
@@ -110,6 +181,7 @@ proptest! {
         fuzz::fuzz_syslog(&data);
         fuzz::fuzz_json(&data);
         fuzz::fuzz_push(&data);
+        fuzz::fuzz_shippers(&data);
         fuzz::fuzz_frames(&data);
         fuzz::fuzz_access(&data);
     }

@@ -1,0 +1,83 @@
+//! `POST /loki/api/v1/push`, as Promtail, Alloy, Fluent Bit, Vector and Docker's driver send it.
+//!
+//! Invariants, after what these clients do with a status: 204 says that everything is durable; 400
+//! only what never will be taken, after everything else is durable; whatever may pass is 429 or 5xx.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use logpond_protocol::intake::body::Encoding;
+use logpond_protocol::intake::push::Pushed;
+use logpond_protocol::intake::push::loki::{self, LokiError};
+use logpond_record::Labels;
+
+use super::App;
+use super::body::Body;
+use super::error::{ApiError, Kind};
+use super::intake;
+use crate::telemetry::Intake;
+
+/// Takes the entries of one push.
+pub(super) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
+    let answer = take(app, request).await;
+    answer.unwrap_or_else(|error| {
+        let (status, _, _) = error.kind.row();
+        let text = format!("{}\n", error.message);
+        // The status and what goes with it, and the reason as text.
+        let mut response = error.into_response();
+        let (mut parts, _) = response.into_parts();
+        parts.headers.remove(CONTENT_TYPE);
+        response = Body::whole(status, "text/plain; charset=utf-8", text);
+        response.headers_mut().extend(parts.headers);
+        response
+    })
+}
+
+async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+    let headers = request.headers();
+    let content_type = intake::text_of(headers, CONTENT_TYPE)?;
+    let media_type = content_type.split(';').next().unwrap_or("").trim();
+    let is_json = media_type.eq_ignore_ascii_case("application/json");
+    let encoding = match is_json {
+        true => intake::encoding(headers)?,
+        // Whatever the header says of it.
+        false => Encoding::SnappyBlock,
+    };
+    let line_bytes_max = app.line_bytes_max;
+    let decode = move |body: &[u8]| {
+        let decode = match is_json {
+            true => loki::decode_json,
+            false => loki::decode_protobuf,
+        };
+        decode(body, Labels::new(), line_bytes_max).map_err(refused)
+    };
+    let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
+    let metrics = app.metrics.intake(Intake::Loki);
+    metrics.rejected.add(pushed.rejected_total as u64);
+    let trouble = rejections(&pushed);
+    intake::submit(app, Intake::Loki, pushed.batch, None, true).await?;
+    Ok(match trouble {
+        None => Body::whole(StatusCode::NO_CONTENT, "text/plain", ""),
+        Some(text) => Body::whole(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", text),
+    })
+}
+
+fn refused(error: LokiError) -> ApiError {
+    let kind = match error {
+        LokiError::TooLarge(_) => Kind::BodyTooLarge,
+        LokiError::Body(_) | LokiError::Labels { .. } => Kind::BadRequest,
+    };
+    ApiError::new(kind, error.to_string())
+}
+
+/// What was not taken, if something was not.
+fn rejections(pushed: &Pushed) -> Option<String> {
+    let (accepted, rejected) = (pushed.accepted, pushed.rejected_total);
+    let mut text = format!("{accepted} entries are stored, {rejected} are not:\n");
+    for rejection in &pushed.rejected {
+        text.push_str(&format!("entry {}: {}\n", rejection.line, rejection.reason));
+    }
+    (rejected > 0).then_some(text)
+}

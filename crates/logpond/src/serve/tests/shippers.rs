@@ -1,0 +1,390 @@
+//! What ships logs to other systems, byte for byte as its clients write and read it.
+
+use serde_json::Value;
+
+use super::Pond;
+use super::client::{Answer, get, request};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const NDJSON: (&str, &str) = ("Content-Type", "application/x-ndjson");
+
+fn post(pond: &Pond, path: &str, header: (&str, &str), body: &[u8]) -> Answer {
+    request(pond.http(), "POST", path, &[header], body)
+}
+
+fn text(answer: &Answer) -> &str {
+    std::str::from_utf8(&answer.body).unwrap()
+}
+
+/// All records in the order of their times.
+fn records(pond: &Pond) -> Vec<Value> {
+    let (rows, trailer) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
+    assert_eq!(trailer["complete"], true, "{trailer}");
+    rows
+}
+
+fn lines(pond: &Pond) -> Vec<String> {
+    let (rows, _) = get(
+        pond.http(),
+        "/api/v1/query?from=@0&to=2100-01-01&fields=raw",
+    )
+    .rows();
+    let lines = rows
+        .iter()
+        .map(|row| row["_line"].as_str().unwrap().to_owned());
+    lines.collect()
+}
+
+/// Before and after everything has gone into a segment.
+fn in_both_states(pond: &Pond, assert: impl Fn()) {
+    assert();
+    let answer = request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"");
+    assert_eq!(answer.status, 200);
+    assert();
+}
+
+#[test]
+fn loki_entries_keep_their_time_line_and_fields() {
+    let pond = Pond::new();
+    let body = br#"{"streams":[
+        {"stream":{"app":"shop","env":"prod"},"values":[
+            ["1772409600000000001","{\"level\":\"info\",\"time\":\"2026-01-01T00:00:00Z\",\"n\":1}"],
+            ["1772409600000000002","<13>1 2026-01-02T00:00:00Z ash app - - - hello",{"trace":"4bf9"}]]},
+        {"stream":{"app":"web"},"values":[
+            ["1772409600000000003","10.0.0.1 - - [03/Jan/2026:00:00:06 +0000] \"GET /a HTTP/1.1\" 200 5"]]}]}"#;
+    let answer = post(&pond, "/loki/api/v1/push", JSON, body);
+    assert_eq!((answer.status, text(&answer)), (204, ""));
+    in_both_states(&pond, || {
+        let rows = records(&pond);
+        let times: Vec<_> = rows
+            .iter()
+            .map(|row| row["_time"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            times,
+            [1, 2, 3].map(|n| format!("2026-03-02T00:00:00.00000000{n}Z"))
+        );
+        assert_eq!(rows[0]["app"], "shop");
+        assert_eq!(
+            (&rows[0]["level"], &rows[0]["n"]),
+            (&"info".into(), &1.into())
+        );
+        assert_eq!(
+            (&rows[1]["trace"], &rows[1]["_msg"]),
+            (&"4bf9".into(), &"hello".into())
+        );
+        assert_eq!(
+            (&rows[2]["app"], &rows[2]["status"]),
+            (&"web".into(), &200.into())
+        );
+        let lines = lines(&pond);
+        assert!(
+            lines[0].contains("\"time\":\"2026-01-01T00:00:00Z\""),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].starts_with("<13>1 2026-01-02T00:00:00Z ash"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].contains("[03/Jan/2026:00:00:06 +0000]"),
+            "{lines:?}"
+        );
+        let found = get(
+            pond.http(),
+            "/api/v1/query?from=@0&q=trace%3D4bf9&count=true",
+        )
+        .rows();
+        assert_eq!(found.1["rows"], 1);
+    });
+}
+
+#[test]
+fn loki_takes_what_it_can_and_says_what_it_cannot() {
+    let pond = Pond::new();
+    let push = |body: &str| post(&pond, "/loki/api/v1/push", JSON, body.as_bytes());
+    let answer =
+        push(r#"{"streams":[{"stream":{},"values":[["1","good"],["x","bad"],["2","good too"]]}]}"#);
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        text(&answer),
+        "2 entries are stored, 1 are not:\nentry 2: time 'x' is no number of nanoseconds\n"
+    );
+    assert_eq!(lines(&pond), ["good", "good too"]);
+    let answer = push("{\"streams\":7}");
+    assert_eq!(answer.status, 400);
+    assert!(
+        text(&answer).starts_with("the body is no push: "),
+        "{}",
+        text(&answer)
+    );
+    // What is neither JSON nor Snappy.
+    let header = ("Content-Type", "application/x-protobuf");
+    let answer = post(&pond, "/loki/api/v1/push", header, b"hello");
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        text(&answer),
+        "the body is not one complete block of Snappy\n"
+    );
+    assert_eq!(get(pond.http(), "/ready").status, 200);
+}
+
+#[test]
+fn elastic_answers_as_its_clients_read_it() {
+    let pond = Pond::new();
+    let body = b"{\"create\":{\"_index\":\"logs\"}}\n{\"@timestamp\":\"2026-03-02T00:00:01Z\",\"message\":\"a\"}\n\
+                 {\"index\":{\"_index\":\"logs\",\"_id\":\"7\"}}\n{\"@timestamp\":1772409602000,\"message\":\"b\"}\n";
+    let answer = post(
+        &pond,
+        "/_bulk?filter_path=errors,items.*.error",
+        NDJSON,
+        body,
+    );
+    assert_eq!(answer.status, 200);
+    let head = answer.head.to_ascii_lowercase();
+    assert!(head.contains("x-elastic-product: elasticsearch"), "{head}");
+    // Some clients look for exactly this text.
+    let adjacent = "\"errors\":false,\"items\":[{\"create\":{";
+    assert!(text(&answer).contains(adjacent), "{}", text(&answer));
+    let items = answer.json()["items"].clone();
+    assert_eq!(items[0]["create"]["status"], 201);
+    assert_eq!(
+        (&items[1]["index"]["_id"], &items[1]["index"]["status"]),
+        (&"7".into(), &201.into())
+    );
+
+    let mixed = b"{\"create\":{}}\n{\"message\":\"c\",\"@timestamp\":\"2026-03-02T00:00:03Z\"}\n\
+                  {\"create\":{}}\nno json\n{\"delete\":{\"_id\":\"7\"}}\n";
+    let answer = post(&pond, "/elasticsearch/other/_bulk", NDJSON, mixed);
+    assert_eq!(
+        (answer.status, &answer.json()["errors"]),
+        (200, &true.into())
+    );
+    let items = answer.json()["items"].clone();
+    let statuses = ["create", "create", "delete"].iter().enumerate();
+    let statuses = statuses.map(|(at, action)| items[at][action]["status"].as_u64().unwrap());
+    assert_eq!(statuses.collect::<Vec<_>>(), [201, 400, 400]);
+    assert_eq!(
+        items[1]["create"]["error"]["type"],
+        "document_parsing_exception"
+    );
+    in_both_states(&pond, || {
+        let rows = records(&pond);
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| format!("{} {} {}", row["_time"], row["_msg"], row["_index"]))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "\"2026-03-02T00:00:01.000000000Z\" \"a\" \"logs\"",
+                "\"2026-03-02T00:00:02.000000000Z\" \"b\" \"logs\"",
+                "\"2026-03-02T00:00:03.000000000Z\" \"c\" \"other\"",
+            ]
+        );
+    });
+    let answer = post(&pond, "/_bulk", NDJSON, b"{\"create\":{}}\n{}\n");
+    assert_eq!(
+        (answer.status, &answer.json()["status"]),
+        (400, &400.into())
+    );
+    assert_eq!(answer.json()["error"]["type"], "illegal_argument_exception");
+    let document = b"{\n \"message\": \"one\"\n}";
+    let answer = post(&pond, "/logs/_doc", JSON, document);
+    assert_eq!(
+        (answer.status, &answer.json()["result"]),
+        (201, &"created".into())
+    );
+}
+
+#[test]
+fn elastic_clients_find_what_they_ask_for_first() {
+    let pond = Pond::new();
+    let ask = |method, path| request(pond.http(), method, path, &[JSON], b"");
+    let greeting = ask("GET", "/").json();
+    assert_eq!(greeting["tagline"], "You Know, for Search");
+    assert_eq!(
+        ask("GET", "/elasticsearch/").json()["tagline"],
+        greeting["tagline"]
+    );
+    for path in [
+        "/_license?human=false",
+        "/_xpack",
+        "/_nodes/http",
+        "/_index_template/filebeat-8.15.1",
+        "/_ilm/policy/filebeat",
+        "/elasticsearch/_data_stream/filebeat-8.15.1",
+    ] {
+        let answer = ask("GET", path);
+        assert_eq!(answer.status, 200, "{path}");
+        let head = answer.head.to_ascii_lowercase();
+        assert!(
+            head.contains("x-elastic-product: elasticsearch"),
+            "{path}: {head}"
+        );
+    }
+    assert_eq!(ask("GET", "/_cluster/health").json()["status"], "green");
+    let template = vec![b' '; 300_000];
+    let answer = request(pond.http(), "PUT", "/_index_template/a", &[JSON], &template);
+    assert_eq!(answer.json()["acknowledged"], true);
+    // Names do not reach into other paths.
+    assert_eq!(ask("POST", "//_bulk").status, 404);
+    assert_eq!(ask("POST", "/a/b/_bulk").status, 404);
+    assert_eq!(ask("GET", "/elasticsearch/metrics").status, 404);
+}
+
+#[test]
+fn opentelemetry_is_answered_in_its_own_encoding() {
+    let pond = Pond::new();
+    let body = br#"{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},
+        "scopeLogs":[{"logRecords":[
+            {"timeUnixNano":"1772409600000000001","severityNumber":17,"body":{"stringValue":"one"}},
+            {"timeUnixNano":"1772409600000000002","body":{"kvlistValue":{"values":[{"key":"n","value":{"intValue":"2"}}]}}}]}]}]}"#;
+    let answer = post(&pond, "/v1/logs", JSON, body);
+    assert_eq!((answer.status, text(&answer)), (200, "{}"));
+    in_both_states(&pond, || {
+        let rows = records(&pond);
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0]["service.name"], "shop");
+        assert_eq!(
+            (&rows[0]["_msg"], &rows[0]["severity_text"]),
+            (&"one".into(), &"ERROR".into())
+        );
+        assert_eq!(
+            (&rows[1]["n"], &rows[1]["_time"]),
+            (&2.into(), &"2026-03-02T00:00:00.000000002Z".into(),)
+        );
+    });
+    // A record of the longest line and one more: the others are stored.
+    let long = "x".repeat((1 << 20) + 1);
+    let body = format!(
+        "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{{\"body\":{{\"stringValue\":\"{long}\"}}}},\
+         {{\"body\":{{\"stringValue\":\"short\"}}}}]}}]}}]}}"
+    );
+    let answer = post(&pond, "/otlp/v1/logs", JSON, body.as_bytes());
+    assert_eq!(answer.status, 200);
+    let partial = answer.json()["partialSuccess"].clone();
+    assert_eq!(partial["rejectedLogRecords"], "1");
+    let message = partial["errorMessage"].as_str().unwrap();
+    assert!(
+        message.starts_with("record 1: the line has 1048577 bytes"),
+        "{message}"
+    );
+    assert_eq!(records(&pond).len(), 3);
+    // Errors: INVALID_ARGUMENT, as JSON and as Protocol Buffers.
+    let answer = post(&pond, "/v1/logs", JSON, b"[");
+    assert_eq!((answer.status, &answer.json()["code"]), (400, &3.into()));
+    let protobuf = ("Content-Type", "application/x-protobuf");
+    let answer = post(&pond, "/v1/logs", protobuf, b"\xff");
+    assert_eq!((answer.status, &answer.body[..2]), (400, &b"\x08\x03"[..]));
+    assert!(
+        answer
+            .head
+            .to_ascii_lowercase()
+            .contains("content-type: application/x-protobuf")
+    );
+    let answer = post(&pond, "/v1/logs", protobuf, b"");
+    assert_eq!((answer.status, &answer.body[..]), (200, &b""[..]));
+    assert_eq!(post(&pond, "/v1/logs", NDJSON, b"").status, 415);
+}
+
+#[test]
+fn splunk_events_are_stored_up_to_the_first_bad_one() {
+    let pond = Pond::new();
+    let body = br#"{"time":1772409600.25,"host":"web-1","event":"one","fields":{"n":1}}{"event":{"message":"two"}}"#;
+    let answer = post(&pond, "/services/collector/event?index=main", JSON, body);
+    assert_eq!(
+        (answer.status, text(&answer)),
+        (200, "{\"code\":0,\"text\":\"Success\"}\n")
+    );
+    let body = br#"{"event":"three"}{"event":""}{"event":"never"}"#;
+    let answer = post(&pond, "/services/collector", JSON, body);
+    assert_eq!(answer.status, 400);
+    let json = answer.json();
+    assert_eq!(
+        (&json["code"], &json["invalid-event-number"]),
+        (&13.into(), &1.into())
+    );
+    let raw = ("X-Splunk-Request-Channel", "c");
+    let answer = post(
+        &pond,
+        "/services/collector/raw/1.0?host=h&source=s",
+        raw,
+        b"four\nfive\n",
+    );
+    assert_eq!((answer.status, &answer.json()["ackId"]), (200, &0.into()));
+    let answer = post(
+        &pond,
+        "/services/collector/ack?channel=c",
+        JSON,
+        b"{\"acks\":[0,7]}",
+    );
+    assert_eq!(
+        answer.json()["acks"],
+        serde_json::json!({ "0": true, "7": true })
+    );
+    in_both_states(&pond, || {
+        let rows = records(&pond);
+        let mut found: Vec<_> = rows
+            .iter()
+            .map(|row| row["_msg"].as_str().unwrap())
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, ["five", "four", "one", "three", "two"]);
+        let one = &rows[0];
+        assert_eq!(one["_time"], "2026-03-02T00:00:00.250000000Z");
+        let fields = (&one["hostname"], &one["n"], &one["index"]);
+        assert_eq!(fields, (&"web-1".into(), &1.into(), &"main".into()));
+        let four = rows.iter().find(|row| row["_msg"] == "four").unwrap();
+        assert_eq!(
+            (&four["hostname"], &four["source"]),
+            (&"h".into(), &"s".into())
+        );
+    });
+    let answer = get(pond.http(), "/services/collector/health");
+    assert_eq!((answer.status, &answer.json()["code"]), (200, &17.into()));
+    let path = "/services/collector/event/1.0";
+    assert_eq!(request(pond.http(), "OPTIONS", path, &[], b"").status, 200);
+    let answer = post(&pond, "/services/collector", JSON, b"");
+    assert_eq!((answer.status, &answer.json()["code"]), (400, &5.into()));
+}
+
+/// What senders say of a record is the same once it is in a segment, whatever its type.
+#[test]
+fn every_kind_of_value_survives_a_segment() {
+    let pond = Pond::new();
+    let values = [
+        r#"{"stringValue":"text"}"#,
+        r#"{"stringValue":""}"#,
+        r#"{"boolValue":true}"#,
+        r#"{"intValue":"-9223372036854775808"}"#,
+        r#"{"doubleValue":0.1}"#,
+        r#"{"doubleValue":-1e300}"#,
+        r#"{"doubleValue":"Infinity"}"#,
+        r#"{"bytesValue":"/wA="}"#,
+        r#"{"arrayValue":{"values":[{"intValue":1},{"stringValue":"x"}]}}"#,
+        r#"{"kvlistValue":{}}"#,
+        "{}",
+    ];
+    // Each value under a name of its own, and all kinds under one name.
+    let sent: Vec<String> = (0..values.len())
+        .map(|n| {
+            let own = format!("{{\"key\":\"own-{n}\",\"value\":{}}}", values[n]);
+            let same = format!("{{\"key\":\"same\",\"value\":{}}}", values[n]);
+            format!(
+                "{{\"timeUnixNano\":{},\"attributes\":[{own},{same}]}}",
+                n + 1
+            )
+        })
+        .collect();
+    let body = format!(
+        "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{}]}}]}}]}}",
+        sent.join(",")
+    );
+    let answer = post(&pond, "/v1/logs", JSON, body.as_bytes());
+    assert_eq!((answer.status, text(&answer)), (200, "{}"));
+    let before = records(&pond);
+    assert_eq!(before.len(), values.len());
+    assert_eq!(before[3]["same"], i64::MIN);
+    in_both_states(&pond, || assert_eq!(records(&pond), before));
+}

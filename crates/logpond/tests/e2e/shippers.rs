@@ -1,0 +1,61 @@
+//! The clients of other systems, as programs use them: what they ship is stored, and they take the
+//! answers for those of the systems that they know.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::pond::{Pond, Scratch};
+use crate::surroundings::{program, python};
+
+/// Has a client ship so many records.
+fn ship(python: &Path, pond: &Pond, kind: &str, count: usize) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ship_with_clients.py");
+    let output = Command::new(python)
+        .arg(script)
+        .args([kind, &pond.url(), &count.to_string()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{kind}: {said}");
+}
+
+/// How many records match, in a complete answer.
+fn count(pond: &Pond, q: &str) -> usize {
+    let (rows, trailer) = pond.query(q).unwrap();
+    assert_eq!(trailer["complete"], true, "{trailer}");
+    rows.len()
+}
+
+fn start(name: &str) -> (Scratch, Pond) {
+    let scratch = Scratch::new(name).unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    (scratch, pond)
+}
+
+#[test]
+fn the_client_of_elasticsearch_ships_here() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let (_scratch, pond) = start("elasticsearch");
+    ship(&python, &pond, "elasticsearch", 2000);
+    assert_eq!(count(&pond, "shipped"), 2000);
+    assert_eq!(count(&pond, "\"a single one\""), 1);
+    assert_eq!(
+        count(&pond, "host.name=web-1 number<1000 _index=logs-app"),
+        333
+    );
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_client_of_loki_ships_here() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let (_scratch, pond) = start("loki");
+    ship(&python, &pond, "loki", 200);
+    assert_eq!(count(&pond, "application=shop severity=warning"), 200);
+    assert_eq!(count(&pond, "number=17"), 1);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}

@@ -1,0 +1,388 @@
+//! The bulk API of Elasticsearch: lines of an action and of a document, in turns.
+//!
+//! ```text
+//! {"create":{"_index":"logs-app"}}
+//! {"@timestamp":"2026-11-22T10:00:00Z","message":"started"}
+//! ```
+//!
+//! Documents are JSON records as they are; the index that they name is the field `_index`. Logs are
+//! never changed: `update` and `delete` are refused one by one.
+//!
+//! Invariants: there is one item for each action, in order; a bad document takes no other with it,
+//! a bad action line takes all, and nothing was taken then.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Batch, EntryKind, Labels, Value};
+use memchr::memchr;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{BATCH_BYTES_MAX, RejectReason, TooLarge, check};
+
+/// The most actions of one request: a thousand times what clients send, and what an answer may name
+/// one by one.
+pub const ACTIONS_MAX: usize = 262_144;
+
+/// The field that names the index of a document.
+const INDEX_FIELD: &str = "_index";
+
+/// What is to be done with a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Store it.
+    Create,
+    /// Store it; of one that is there already, replace it. Without ids that is the same.
+    Index,
+    /// Change it.
+    Update,
+    /// Remove it.
+    Delete,
+}
+
+impl Action {
+    /// The name in requests and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Action::Create => "create",
+            Action::Index => "index",
+            Action::Update => "update",
+            Action::Delete => "delete",
+        }
+    }
+}
+
+/// Why a document is not stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemError {
+    /// It is to be changed or removed.
+    Unsupported(Action),
+    /// It is none that can be stored.
+    Document(RejectReason),
+}
+
+impl fmt::Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ItemError::Unsupported(action) => write!(
+                f,
+                "{} is not supported: logs are stored and never changed",
+                action.as_str()
+            ),
+            ItemError::Document(reason) => write!(f, "{reason}"),
+        }
+    }
+}
+
+/// What became of one action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The action.
+    pub action: Action,
+    /// The index that it named, or that of the request.
+    pub index: Box<str>,
+    /// The id that it gave, as JSON text.
+    pub id: Option<Box<str>>,
+    /// Whether the document is in the batch.
+    pub outcome: Result<(), ItemError>,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bulk {
+    /// The documents to store.
+    pub batch: Batch,
+    /// One for each action.
+    pub items: Vec<Item>,
+}
+
+/// Why a request is refused as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BulkError {
+    /// A line that is no action.
+    Action {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The document of the last action is missing.
+    NoDocument {
+        /// Number of the action's line, counted from 1.
+        line: usize,
+    },
+    /// An action that names no index, in a request that names none.
+    NoIndex {
+        /// Number of the action's line, counted from 1.
+        line: usize,
+    },
+    /// There is nothing in it.
+    Empty,
+    /// More than [`ACTIONS_MAX`] actions.
+    TooMany,
+    /// More than can be taken at once.
+    TooLarge(TooLarge),
+}
+
+impl fmt::Display for BulkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BulkError::Action { line, reason } => {
+                write!(f, "Malformed action/metadata line [{line}]: {reason}")
+            }
+            BulkError::NoDocument { line } => {
+                write!(f, "the action on line [{line}] has no document behind it")
+            }
+            BulkError::NoIndex { line } => write!(f, "the action on line [{line}] names no index"),
+            BulkError::Empty => f.write_str("request body is required"),
+            BulkError::TooMany => write!(
+                f,
+                "more than {ACTIONS_MAX} actions; send them in several requests"
+            ),
+            BulkError::TooLarge(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ActionLine<'a> {
+    #[serde(borrow)]
+    Create(Meta<'a>),
+    #[serde(borrow)]
+    Index(Meta<'a>),
+    #[serde(borrow)]
+    Update(Meta<'a>),
+    #[serde(borrow)]
+    Delete(Meta<'a>),
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(rename = "_index", borrow)]
+    index: Option<Cow<'a, str>>,
+    #[serde(rename = "_id", borrow)]
+    id: Option<&'a RawValue>,
+}
+
+/// Decodes a request. `index` is that of its path, if it has one; documents longer than
+/// `line_bytes_max` are refused one by one.
+///
+/// # Errors
+/// See [`BulkError`].
+pub fn decode(
+    body: &[u8],
+    index: Option<&str>,
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<Bulk, BulkError> {
+    let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
+    let mut bulk = Bulk {
+        batch: Batch::new(EntryKind::Enveloped, labels),
+        items: Vec::new(),
+    };
+    let mut lines = Lines {
+        rest: body,
+        number: 0,
+    };
+    while let Some((line, text)) = lines.next_filled() {
+        if bulk.items.len() == ACTIONS_MAX {
+            return Err(BulkError::TooMany);
+        }
+        let (action, meta) = read_action(line, text)?;
+        let own = meta.index.as_deref().or(index);
+        let own = own.ok_or(BulkError::NoIndex { line })?;
+        let document = match action {
+            Action::Delete => None,
+            _ => Some(lines.next_line().ok_or(BulkError::NoDocument { line })?),
+        };
+        let outcome = match (action, document) {
+            (Action::Create | Action::Index, Some((_, document))) => {
+                store(document, own, line_bytes_max, &mut bulk.batch)
+            }
+            _ => Err(ItemError::Unsupported(action)),
+        };
+        if bulk.batch.payload().len() > BATCH_BYTES_MAX {
+            return Err(BulkError::TooLarge(TooLarge));
+        }
+        bulk.items.push(Item {
+            action,
+            index: own.into(),
+            id: meta.id.map(|id| id.get().into()),
+            outcome,
+        });
+    }
+    match bulk.items.is_empty() {
+        true => Err(BulkError::Empty),
+        false => Ok(bulk),
+    }
+}
+
+/// Decodes a request of one document, as one action.
+///
+/// # Errors
+/// See [`BulkError`].
+pub fn decode_document(
+    body: &[u8],
+    index: Option<&str>,
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<Bulk, BulkError> {
+    // A line end within a JSON text is white space.
+    let document: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\n').collect();
+    let lines = [b"{\"create\":{}}\n".as_slice(), &document, b"\n"].concat();
+    decode(&lines, index, labels, line_bytes_max)
+}
+
+fn read_action(line: usize, text: &[u8]) -> Result<(Action, Meta<'_>), BulkError> {
+    let read = serde_json::from_slice(text).map_err(|error| BulkError::Action {
+        line,
+        reason: error.to_string(),
+    })?;
+    Ok(match read {
+        ActionLine::Create(meta) => (Action::Create, meta),
+        ActionLine::Index(meta) => (Action::Index, meta),
+        ActionLine::Update(meta) => (Action::Update, meta),
+        ActionLine::Delete(meta) => (Action::Delete, meta),
+    })
+}
+
+fn store(
+    document: &[u8],
+    index: &str,
+    line_bytes_max: usize,
+    batch: &mut Batch,
+) -> Result<(), ItemError> {
+    check(EntryKind::Json, document, line_bytes_max).map_err(ItemError::Document)?;
+    let index = Value::Str(Cow::Borrowed(index));
+    batch.push_enveloped(EntryKind::Json, None, [(INDEX_FIELD, &index)], document);
+    Ok(())
+}
+
+/// Lines with their numbers, from 1.
+struct Lines<'a> {
+    rest: &'a [u8],
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next_line(&mut self) -> Option<(usize, &'a [u8])> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let line;
+        (line, self.rest) = match memchr(b'\n', self.rest) {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, &self.rest[self.rest.len()..]),
+        };
+        self.number += 1;
+        Some((self.number, line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// The next line that is not blank.
+    fn next_filled(&mut self) -> Option<(usize, &'a [u8])> {
+        loop {
+            let (number, line) = self.next_line()?;
+            if !line.trim_ascii().is_empty() {
+                return Some((number, line));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::line_of;
+
+    use super::*;
+
+    fn read(body: &str, index: Option<&str>) -> Result<Bulk, BulkError> {
+        decode(body.as_bytes(), index, Labels::new(), 64)
+    }
+
+    /// Each stored document with its index.
+    fn stored(bulk: &Bulk) -> Vec<String> {
+        let each = bulk.batch.iter().map(|held| {
+            let (kind, envelope, line) = line_of(bulk.batch.kind, held);
+            assert_eq!((kind, envelope.time), (EntryKind::Json, None));
+            let (name, index) = envelope.fields().next().unwrap();
+            assert_eq!(name, "_index");
+            format!("{:?} {}", index, String::from_utf8_lossy(line))
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn actions_and_documents_take_turns() {
+        let body = "{\"create\":{\"_index\":\"a\",\"_id\":\"x\",\"pipeline\":\"p\"}}\r\n{\"n\":1}\r\n\n\
+                    {\"index\":{}}\n{\"n\":2}\n\
+                    {\"delete\":{\"_index\":\"a\",\"_id\":7}}\n\
+                    {\"update\":{\"_index\":\"a\",\"_id\":\"y\"}}\n{\"doc\":{}}\n\
+                    { \"create\" : {} }\n[3]\n\
+                    {\"create\":{}}\n{\"long\":\"01234567890123456789012345678901234567890123456789012345678\"}\n\
+                    {\"create\":{}}\n{\"n\":4}";
+        let bulk = read(body, Some("path")).unwrap();
+        assert_eq!(
+            stored(&bulk),
+            [
+                "Str(\"a\") {\"n\":1}",
+                "Str(\"path\") {\"n\":2}",
+                "Str(\"path\") {\"n\":4}"
+            ]
+        );
+        let outcomes: Vec<_> = bulk
+            .items
+            .iter()
+            .map(|item| {
+                let outcome = match &item.outcome {
+                    Ok(()) => "ok".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                format!("{} {:?} {outcome}", item.action.as_str(), item.id)
+            })
+            .collect();
+        assert_eq!(
+            outcomes,
+            [
+                "create Some(\"\\\"x\\\"\") ok",
+                "index None ok",
+                "delete Some(\"7\") delete is not supported: logs are stored and never changed",
+                "update Some(\"\\\"y\\\"\") update is not supported: logs are stored and never changed",
+                "create None not a JSON object: expected '{' at byte 0",
+                "create None the line has 70 bytes, more than the limit of 64 bytes a line \
+                 (line-bytes-max)",
+                "create None ok",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_bad_action_line_takes_all() {
+        let good = "{\"create\":{\"_index\":\"a\"}}\n{}\n";
+        let table = [
+            ("", "request body is required"),
+            ("\n\n", "request body is required"),
+            (
+                "{\"create\":{}}\n{}\n",
+                "the action on line [1] names no index",
+            ),
+            (
+                "{\"create\":{\"_index\":\"a\"}}\n",
+                "the action on line [1] has no document behind it",
+            ),
+        ];
+        for (body, error) in table {
+            assert_eq!(read(body, None).unwrap_err().to_string(), error);
+        }
+        for bad in ["{\"n\":1}", "[]", "x", "{\"create\":{}", "{\"drop\":{}}"] {
+            let error = read(&format!("{good}{bad}\n{{}}\n"), None).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.starts_with("Malformed action/metadata line [3]"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `{"streams":[{"stream":{…},"values":[["<ns>","line",{…}],…]}]}`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::{Labels, Timestamp, Value};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{LokiError, Pairs, Sink};
+use crate::intake::push::{Pushed, RejectReason};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow, default)]
+    streams: Vec<Stream<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Stream<'a> {
+    #[serde(borrow, default)]
+    stream: Texts<'a>,
+    /// Read once the labels are known: they may stand behind.
+    #[serde(borrow)]
+    values: &'a RawValue,
+}
+
+/// An object of texts.
+#[derive(Default)]
+struct Texts<'a>(Pairs<'a>);
+
+/// A text that is not copied if it has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'a>, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Texts<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts<'de>, A::Error> {
+                let mut pairs = Pairs::new();
+                while let Some((Text(name), Text(value))) = map.next_entry()? {
+                    pairs.push((name, Value::Str(value)));
+                }
+                Ok(Texts(pairs))
+            }
+        }
+        deserializer.deserialize_map(Names)
+    }
+}
+
+/// Takes the values of a stream in.
+struct Values<'s, 'l> {
+    sink: &'s mut Sink,
+    labels: &'s Pairs<'l>,
+    /// Why taking in ended.
+    error: &'s mut Option<LokiError>,
+}
+
+impl<'de> Visitor<'de> for Values<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of values")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        while let Some(value) = values.next_element_seed(OneValue)? {
+            let time = time_of(&value.time);
+            let line = value.line.as_bytes();
+            if let Err(error) = self.sink.add(time, &value.metadata.0, self.labels, line) {
+                *self.error = Some(error);
+                return Err(A::Error::custom("too large"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `["<ns>","line",{…}]`
+struct OneValue;
+
+struct Entry<'a> {
+    time: Cow<'a, str>,
+    line: Cow<'a, str>,
+    metadata: Texts<'a>,
+}
+
+impl<'de> DeserializeSeed<'de> for OneValue {
+    type Value = Entry<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry<'de>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneValue {
+    type Value = Entry<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[\"<nanoseconds>\", \"line\"], with an object of metadata or without")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Entry<'de>, A::Error> {
+        let missing = |index| A::Error::invalid_length(index, &self);
+        let Text(time) = parts.next_element()?.ok_or_else(|| missing(0))?;
+        let Text(line) = parts.next_element()?.ok_or_else(|| missing(1))?;
+        let metadata: Option<Option<Texts<'_>>> = parts.next_element()?;
+        while parts.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Entry {
+            time,
+            line,
+            metadata: metadata.flatten().unwrap_or_default(),
+        })
+    }
+}
+
+fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
+    let time = text.parse().map(Timestamp);
+    time.map_err(|_| {
+        RejectReason::Malformed(format!(
+            "time '{}' is no number of nanoseconds",
+            text.escape_debug()
+        ))
+    })
+}
+
+/// Decodes a body.
+///
+/// # Errors
+/// See [`LokiError`].
+pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
+    let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
+    let body: Body<'_> = serde_json::from_slice(body).map_err(no_push)?;
+    let mut sink = Sink::new(labels, line_bytes_max);
+    for Stream { stream, values } in &body.streams {
+        let mut error = None;
+        let values_of = Values {
+            sink: &mut sink,
+            labels: &stream.0,
+            error: &mut error,
+        };
+        let read = serde_json::Deserializer::from_str(values.get()).deserialize_seq(values_of);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        read.map_err(no_push)?;
+    }
+    Ok(sink.finish())
+}

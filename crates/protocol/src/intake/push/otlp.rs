@@ -1,0 +1,184 @@
+//! Logs of OpenTelemetry (OTLP 1.x): `ExportLogsServiceRequest`, as Protocol Buffers or as JSON.
+//!
+//! A body that is text is the line, and its form is recognised as anywhere else; any other body is
+//! the line as JSON. The record's time is when it happened, else when it was observed. Attributes
+//! are fields under their own names, maps in them flattened with dots: first those of the record,
+//! then its severity, trace and span, then those of its scope and resource.
+//!
+//! Invariants: a record that cannot be taken takes no other with it; a body that is no request takes
+//! all, and nothing was taken then.
+
+mod any;
+mod json;
+mod protobuf;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+
+use super::{BATCH_BYTES_MAX, Pushed, RejectReason, TooLarge, check, check_names, check_time};
+
+pub use json::decode as decode_json;
+pub use protobuf::decode as decode_protobuf;
+
+/// Names and values.
+type Fields<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
+
+/// The longest encoding of a record that is looked at, unless lines may be longer.
+const RECORD_BYTES_MAX: usize = 4 << 20;
+
+/// Names of the levels, four numbers each, from 1.
+const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+
+/// Why a body is refused as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OtlpError {
+    /// It is no request.
+    Body(String),
+    /// More than can be taken at once.
+    TooLarge(TooLarge),
+}
+
+impl fmt::Display for OtlpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtlpError::Body(reason) => write!(f, "the body is no request to export logs: {reason}"),
+            OtlpError::TooLarge(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for OtlpError {}
+
+/// A record, from either encoding.
+#[derive(Default)]
+struct LogRecord<'a> {
+    /// Nanoseconds since 1970; 0 is not known.
+    time: u64,
+    observed: u64,
+    severity_number: u64,
+    severity_text: Cow<'a, str>,
+    body: Body<'a>,
+    attributes: Fields<'a>,
+    /// In hexadecimal digits; empty if there is none.
+    trace_id: String,
+    span_id: String,
+    event_name: Cow<'a, str>,
+}
+
+/// What a record says.
+#[derive(Default)]
+enum Body<'a> {
+    #[default]
+    Absent,
+    Text(Cow<'a, str>),
+    /// A map.
+    Object(Vec<u8>),
+    /// Anything else, as text.
+    Other(Vec<u8>),
+}
+
+/// Takes records in, one by one.
+struct Sink {
+    pushed: Pushed,
+    line_bytes_max: usize,
+    /// Records so far, taken or not.
+    records: usize,
+}
+
+impl Sink {
+    fn new(labels: Labels, line_bytes_max: usize) -> Sink {
+        Sink {
+            pushed: Pushed::new(Batch::new(EntryKind::Enveloped, labels)),
+            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
+            records: 0,
+        }
+    }
+
+    /// Takes a record in; `shared` are the fields of its scope and resource.
+    fn add(&mut self, record: LogRecord<'_>, shared: &Fields<'_>) -> Result<(), OtlpError> {
+        self.records += 1;
+        let (kind, line) = match &record.body {
+            Body::Absent => (EntryKind::Line, &b""[..]),
+            Body::Text(text) => (EntryKind::Line, text.as_bytes()),
+            Body::Object(json) => (EntryKind::Json, &json[..]),
+            Body::Other(text) => (EntryKind::Line, &text[..]),
+        };
+        let own = own_fields(&record);
+        let all = record.attributes.iter().chain(&own).chain(shared);
+        let fields = all.map(|(name, value)| (&**name, value));
+        let names = fields.clone().map(|(name, _)| name);
+        let time = [record.time, record.observed];
+        let time = time.into_iter().find(|time| *time > 0);
+        let time = time.map(|time| Timestamp(i64::try_from(time).unwrap_or(i64::MAX)));
+        let checked = check(kind, line, self.line_bytes_max)
+            .and_then(|()| check_names(names))
+            .and_then(|()| check_time(time));
+        if let Err(reason) = checked {
+            self.pushed.reject(self.records, reason);
+            return Ok(());
+        }
+        let batch = &mut self.pushed.batch;
+        batch.push_enveloped(kind, time, fields, line);
+        match batch.payload().len() > BATCH_BYTES_MAX {
+            true => Err(OtlpError::TooLarge(TooLarge)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a record whose encoding has so many bytes is looked at; otherwise it is rejected. What
+    /// is read of one takes a multiple of its length.
+    fn has_room_for(&mut self, bytes: usize) -> bool {
+        let bytes_max = RECORD_BYTES_MAX.max(2 * self.line_bytes_max);
+        if bytes > bytes_max {
+            self.records += 1;
+            let reason = RejectReason::TooLong { bytes, bytes_max };
+            self.pushed.reject(self.records, reason);
+        }
+        bytes <= bytes_max
+    }
+
+    fn finish(self) -> Pushed {
+        self.pushed.finished()
+    }
+}
+
+/// What a record says beside its attributes.
+fn own_fields<'r>(record: &'r LogRecord<'_>) -> Fields<'r> {
+    let text = |name, text: &'r str| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(text)));
+    let level = match (&*record.severity_text, record.severity_number) {
+        ("", number @ 1..=24) => LEVELS[(number as usize - 1) / 4],
+        (given, _) => given,
+    };
+    let texts = [
+        ("severity_text", level),
+        ("trace_id", &record.trace_id),
+        ("span_id", &record.span_id),
+        ("event_name", &record.event_name),
+    ];
+    let given = texts.into_iter().filter(|(_, value)| !value.is_empty());
+    let mut fields: Fields<'r> = given.map(|(name, value)| text(name, value)).collect();
+    if let number @ 1..=24 = record.severity_number {
+        fields.push(("severity_number".into(), Value::Int(number as i64)));
+    }
+    fields
+}
+
+/// The fields of a scope.
+fn scope_fields<'a>(
+    name: Cow<'a, str>,
+    version: Cow<'a, str>,
+    attributes: Fields<'a>,
+) -> Fields<'a> {
+    let mut fields = attributes;
+    for (field, value) in [("scope.name", name), ("scope.version", version)] {
+        if !value.is_empty() {
+            fields.push((field.into(), Value::Str(value)));
+        }
+    }
+    fields
+}

@@ -1,0 +1,171 @@
+//! The binary encoding.
+//!
+//! ```text
+//! ExportLogsServiceRequest  1: ResourceLogs*
+//! ResourceLogs              1: Resource  2: ScopeLogs*
+//! Resource                  1: KeyValue*
+//! ScopeLogs                 1: Scope  2: LogRecord*
+//! Scope                     1: name  2: version  3: KeyValue*
+//! LogRecord                 1: time  2: severity_number  3: severity_text  5: body  6: KeyValue*
+//!                           9: trace_id  10: span_id  11: observed_time  12: event_name
+//! KeyValue                  1: key  2: AnyValue
+//! AnyValue                  1: string  2: bool  3: int  4: double  5: list  6: map  7: bytes
+//! ```
+
+use std::borrow::Cow;
+
+use logpond_record::Labels;
+
+use super::any::{Any, DEPTH_MAX};
+use super::{Fields, LogRecord, OtlpError, Sink, scope_fields};
+use crate::intake::protobuf::{Field, WireError, fields};
+use crate::intake::push::Pushed;
+
+impl From<WireError> for OtlpError {
+    fn from(_: WireError) -> OtlpError {
+        OtlpError::Body("it is not encoded as Protocol Buffers".to_owned())
+    }
+}
+
+/// Decodes a body that is decompressed.
+///
+/// # Errors
+/// See [`OtlpError`].
+pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
+    let mut sink = Sink::new(labels, line_bytes_max);
+    for field in fields(body) {
+        if let (1, Field::Bytes(of_resource)) = field? {
+            take_resource(of_resource, &mut sink)?;
+        }
+    }
+    Ok(sink.finish())
+}
+
+fn take_resource(of_resource: &[u8], sink: &mut Sink) -> Result<(), OtlpError> {
+    let mut resource = Fields::new();
+    // A resource may stand behind its records.
+    for field in fields(of_resource) {
+        if let (1, Field::Bytes(message)) = field? {
+            for field in fields(message) {
+                if let (1, Field::Bytes(pair)) = field? {
+                    attribute(pair, &mut resource)?;
+                }
+            }
+        }
+    }
+    for field in fields(of_resource).flatten() {
+        if let (2, Field::Bytes(of_scope)) = field {
+            take_scope(of_scope, &resource, sink)?;
+        }
+    }
+    Ok(())
+}
+
+fn take_scope(of_scope: &[u8], resource: &Fields<'_>, sink: &mut Sink) -> Result<(), OtlpError> {
+    let mut shared = Fields::new();
+    for field in fields(of_scope) {
+        if let (1, Field::Bytes(message)) = field? {
+            shared = read_scope(message)?;
+        }
+    }
+    shared.extend(resource.iter().cloned());
+    for field in fields(of_scope).flatten() {
+        if let (2, Field::Bytes(record)) = field
+            && sink.has_room_for(record.len())
+        {
+            sink.add(read_record(record)?, &shared)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_scope(message: &[u8]) -> Result<Fields<'_>, OtlpError> {
+    let (mut name, mut version, mut attributes) = ("", "", Fields::new());
+    for field in fields(message) {
+        match field? {
+            (1, field) => name = field.text().ok_or(WireError)?,
+            (2, field) => version = field.text().ok_or(WireError)?,
+            (3, Field::Bytes(pair)) => attribute(pair, &mut attributes)?,
+            _ => {}
+        }
+    }
+    Ok(scope_fields(name.into(), version.into(), attributes))
+}
+
+fn read_record(message: &[u8]) -> Result<LogRecord<'_>, OtlpError> {
+    let mut record = LogRecord::default();
+    for field in fields(message) {
+        match field? {
+            (1, Field::Fixed64(time)) => record.time = time,
+            (2, Field::Varint(number)) => record.severity_number = number,
+            (3, field) => record.severity_text = field.text().ok_or(WireError)?.into(),
+            (5, Field::Bytes(any)) => record.body = read_any(any, 0)?.into_body(),
+            (6, Field::Bytes(pair)) => attribute(pair, &mut record.attributes)?,
+            (9, Field::Bytes(id)) => record.trace_id = hexadecimal(id),
+            (10, Field::Bytes(id)) => record.span_id = hexadecimal(id),
+            (11, Field::Fixed64(time)) => record.observed = time,
+            (12, field) => record.event_name = field.text().ok_or(WireError)?.into(),
+            _ => {}
+        }
+    }
+    Ok(record)
+}
+
+/// The digits of an id; none for one of zeros, which stands for none.
+fn hexadecimal(id: &[u8]) -> String {
+    if id.iter().all(|byte| *byte == 0) {
+        return String::new();
+    }
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn attribute<'a>(pair: &'a [u8], to: &mut Fields<'a>) -> Result<(), WireError> {
+    let (name, value) = read_pair(pair, 0)?;
+    value.flatten(name, to);
+    Ok(())
+}
+
+fn read_pair(pair: &[u8], depth: usize) -> Result<(Cow<'_, str>, Any<'_>), WireError> {
+    let (mut name, mut value) = ("", Any::Absent);
+    for field in fields(pair) {
+        match field? {
+            (1, field) => name = field.text().ok_or(WireError)?,
+            (2, Field::Bytes(any)) => value = read_any(any, depth)?,
+            _ => {}
+        }
+    }
+    Ok((name.into(), value))
+}
+
+fn read_any(message: &[u8], depth: usize) -> Result<Any<'_>, WireError> {
+    let mut value = Any::Absent;
+    for field in fields(message) {
+        value = match field? {
+            (1, field) => Any::Text(field.text().ok_or(WireError)?.into()),
+            (2, Field::Varint(truth)) => Any::Bool(truth != 0),
+            (3, Field::Varint(int)) => Any::Int(int as i64),
+            (4, Field::Fixed64(bits)) => Any::Float(f64::from_bits(bits)),
+            (7, Field::Bytes(bytes)) => Any::Bytes(bytes.into()),
+            (5, Field::Bytes(list)) if depth < DEPTH_MAX => {
+                let mut values = Vec::new();
+                for field in fields(list) {
+                    if let (1, Field::Bytes(any)) = field? {
+                        values.push(read_any(any, depth + 1)?);
+                    }
+                }
+                Any::List(values)
+            }
+            (6, Field::Bytes(map)) if depth < DEPTH_MAX => {
+                let mut pairs = Vec::new();
+                for field in fields(map) {
+                    if let (1, Field::Bytes(pair)) = field? {
+                        pairs.push(read_pair(pair, depth + 1)?);
+                    }
+                }
+                Any::Map(pairs)
+            }
+            _ => value,
+        };
+    }
+    Ok(value)
+}

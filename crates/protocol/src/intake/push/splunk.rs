@@ -1,0 +1,379 @@
+//! Splunk's HTTP Event Collector (HEC): JSON objects, one behind the other, each with an event and
+//! what is said of it; or lines as they are.
+//!
+//! ```text
+//! {"time":1763805600.5,"host":"web-1","source":"app","event":"started","fields":{"n":1}}
+//! ```
+//!
+//! `host` becomes the field `hostname`; `source`, `sourcetype`, `index` and `fields` keep their names.
+//! An event that is text is a line, whose form is recognised as anywhere else; an object is a JSON
+//! record.
+//!
+//! Invariant, as senders know it: reading ends at the first bad event, and those before it are taken.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use memchr::memchr;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{BATCH_BYTES_MAX, Pushed, RejectReason, TooLarge, check, check_names, check_time};
+
+const NANOS: i64 = 1_000_000_000;
+
+/// Why a request is refused, at one of its events or as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HecError {
+    /// There is nothing in it.
+    NoData,
+    /// An event is no JSON object as it should be.
+    Format(String),
+    /// An event without an `event`.
+    EventRequired,
+    /// An event whose `event` is empty.
+    EventBlank,
+    /// `fields` that are not flat, or that cannot be taken.
+    Fields(String),
+    /// An event that is too long, or has a bad time.
+    Rejected(RejectReason),
+    /// More than can be taken at once.
+    TooLarge(TooLarge),
+}
+
+impl HecError {
+    /// The number that senders know.
+    pub fn code(&self) -> u32 {
+        match self {
+            HecError::NoData => 5,
+            HecError::Format(_) | HecError::Rejected(_) | HecError::TooLarge(_) => 6,
+            HecError::EventRequired => 12,
+            HecError::EventBlank => 13,
+            HecError::Fields(_) => 15,
+        }
+    }
+}
+
+impl fmt::Display for HecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HecError::NoData => f.write_str("No data"),
+            HecError::Format(reason) => write!(f, "Invalid data format: {reason}"),
+            HecError::EventRequired => f.write_str("Event field is required"),
+            HecError::EventBlank => f.write_str("Event field cannot be blank"),
+            HecError::Fields(reason) => write!(f, "Error in handling indexed fields: {reason}"),
+            HecError::Rejected(reason) => write!(f, "Invalid data format: {reason}"),
+            HecError::TooLarge(error) => write!(f, "Invalid data format: {error}"),
+        }
+    }
+}
+
+/// What was read of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// The events before the first bad one.
+    pub batch: Batch,
+    /// The first bad one: its number from 0, and why.
+    pub bad: Option<(usize, HecError)>,
+}
+
+/// What the address of a request says of all of its events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Names of fields and their values.
+    pub fields: Labels,
+    /// The time.
+    pub time: Option<Timestamp>,
+}
+
+/// Names of what is said of events, and of the fields that they become.
+pub const METADATA: [(&str, &str); 4] = [
+    ("host", "hostname"),
+    ("source", "source"),
+    ("sourcetype", "sourcetype"),
+    ("index", "index"),
+];
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
+    #[serde(borrow)]
+    time: Option<&'a RawValue>,
+    #[serde(borrow)]
+    host: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    source: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    sourcetype: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    index: Option<Cow<'a, str>>,
+    fields: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// Decodes events.
+pub fn decode(body: &[u8], metadata: &Metadata, line_bytes_max: usize) -> Events {
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
+    let stream = serde_json::Deserializer::from_slice(body).into_iter::<Event<'_>>();
+    let mut number = 0;
+    for event in stream {
+        let read = event.map_err(|error| HecError::Format(error.to_string()));
+        let added = read.and_then(|event| add(event, metadata, line_bytes_max, &mut batch));
+        if let Err(error) = added {
+            let bad = Some((number, error));
+            return Events { batch, bad };
+        }
+        number += 1;
+    }
+    let bad = (number == 0).then_some((0, HecError::NoData));
+    Events { batch, bad }
+}
+
+fn add(
+    event: Event<'_>,
+    metadata: &Metadata,
+    line_bytes_max: usize,
+    batch: &mut Batch,
+) -> Result<(), HecError> {
+    let said = event.event.ok_or(HecError::EventRequired)?;
+    let (kind, line) = line_of(said)?;
+    let time = match event.time {
+        None => metadata.time,
+        Some(time) => Some(seconds(time.get().trim_matches('"')).map_err(HecError::Rejected)?),
+    };
+    let mut fields: Vec<(Cow<'_, str>, Value<'_>)> = Vec::new();
+    for (name, value) in event.fields.into_iter().flatten() {
+        fields.push((name.into(), flat(value)?));
+    }
+    let own = [event.host, event.source, event.sourcetype, event.index];
+    for ((_, name), value) in METADATA.into_iter().zip(own) {
+        match value {
+            Some(value) => fields.push((name.into(), Value::Str(value))),
+            None => {
+                let given = metadata.fields.iter().filter(|(given, _)| **given == *name);
+                fields.extend(given.map(|(_, value)| (name.into(), text(value))));
+            }
+        }
+    }
+    let checked = check(kind, line.as_bytes(), line_bytes_max).and_then(|()| check_time(time));
+    checked.map_err(HecError::Rejected)?;
+    let names = fields.iter().map(|(name, _)| &**name);
+    check_names(names).map_err(|reason| HecError::Fields(reason.to_string()))?;
+    let each = fields.iter().map(|(name, value)| (&**name, value));
+    batch.push_enveloped(kind, time, each, line.as_bytes());
+    match batch.payload().len() > BATCH_BYTES_MAX {
+        true => Err(HecError::TooLarge(TooLarge)),
+        false => Ok(()),
+    }
+}
+
+fn text(value: &str) -> Value<'_> {
+    Value::Str(Cow::Borrowed(value))
+}
+
+/// The line that an event is.
+fn line_of(said: &RawValue) -> Result<(EntryKind, Cow<'_, str>), HecError> {
+    let json = said.get();
+    match json.as_bytes().first() {
+        Some(b'{') => Ok((EntryKind::Json, Cow::Borrowed(json))),
+        Some(b'"') => {
+            let text: String =
+                serde_json::from_str(json).map_err(|error| HecError::Format(error.to_string()))?;
+            match text.is_empty() {
+                true => Err(HecError::EventBlank),
+                false => Ok((EntryKind::Line, Cow::Owned(text))),
+            }
+        }
+        _ if json == "null" => Err(HecError::EventRequired),
+        _ => Ok((EntryKind::Line, Cow::Borrowed(json))),
+    }
+}
+
+/// The value of an indexed field.
+fn flat(value: serde_json::Value) -> Result<Value<'static>, HecError> {
+    Ok(match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Bool(value),
+        serde_json::Value::String(text) => Value::Str(text.into()),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Value::Int(int),
+            (None, Some(float)) => Value::Float(float),
+            (None, None) => Value::Str(number.to_string().into()),
+        },
+        list @ serde_json::Value::Array(_) => Value::Json(list.to_string().into()),
+        serde_json::Value::Object(_) => {
+            return Err(HecError::Fields("an object in 'fields'".to_owned()));
+        }
+    })
+}
+
+/// Reads Unix time in seconds, with a fraction or not.
+///
+/// # Errors
+/// When it is none.
+pub fn seconds(text: &str) -> Result<Timestamp, RejectReason> {
+    let read = || {
+        let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let digits = format!("{:0<9}", &fraction[..fraction.len().min(9)]);
+        let nanos: u32 = digits.parse().ok()?;
+        let seconds: i64 = whole.parse().ok()?;
+        let time = seconds.checked_mul(NANOS)?;
+        let nanos = i64::from(nanos);
+        time.checked_add(if whole.starts_with('-') {
+            -nanos
+        } else {
+            nanos
+        })
+    };
+    read().map(Timestamp).ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        RejectReason::Malformed(format!(
+            "time '{}' is no number of seconds",
+            text.escape_debug()
+        ))
+    })
+}
+
+/// Decodes lines as they are.
+///
+/// # Errors
+/// See [`TooLarge`].
+pub fn decode_raw(
+    body: &[u8],
+    metadata: &Metadata,
+    line_bytes_max: usize,
+) -> Result<Pushed, TooLarge> {
+    let batch = Batch::new(EntryKind::Enveloped, metadata.fields.clone());
+    let mut pushed = Pushed::new(batch);
+    let (mut rest, mut number) = (body, 0);
+    while !rest.is_empty() {
+        let line;
+        (line, rest) = match memchr(b'\n', rest) {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &rest[rest.len()..]),
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        number += 1;
+        let checked = check(EntryKind::Line, line, line_bytes_max.min(LINE_BYTES_MAX));
+        match checked.and_then(|()| check_time(metadata.time)) {
+            Ok(()) => {
+                pushed
+                    .batch
+                    .push_enveloped(EntryKind::Line, metadata.time, [], line);
+            }
+            Err(reason) => pushed.reject(number, reason),
+        }
+        if pushed.batch.payload().len() > BATCH_BYTES_MAX {
+            return Err(TooLarge);
+        }
+    }
+    Ok(pushed.finished())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(events: &Events) -> Vec<String> {
+        let each = events.batch.iter().map(|held| {
+            let (kind, envelope, line) = logpond_record::line_of(events.batch.kind, held);
+            let mut out = format!("{kind:?} {:?}", envelope.time.map(|time| time.0));
+            for (name, value) in envelope.fields() {
+                out += &format!(" {name}={}", value.to_text().escape_ascii());
+            }
+            out + " | " + &line.escape_ascii().to_string()
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn events_stand_one_behind_the_other() {
+        let body = r#"{"event":"one","time":1763805600.5,"host":"web-1","sourcetype":"app"}{"event":{"n":1},
+            "fields":{"a":1,"b":1.5,"c":true,"d":"x","e":[1],"f":null},"time":"1763805601"}
+            {"event":7,"index":"own","time":0.25}"#;
+        let metadata = Metadata {
+            fields: vec![
+                ("index".into(), "given".into()),
+                ("hostname".into(), "h".into()),
+            ],
+            time: Some(Timestamp(5)),
+        };
+        let read = decode(body.as_bytes(), &metadata, 100);
+        assert_eq!(read.bad, None);
+        assert_eq!(
+            events(&read),
+            [
+                "Line Some(1763805600500000000) hostname=web-1 sourcetype=app index=given | one",
+                "Json Some(1763805601000000000) a=1 b=1.5 c=true d=x e=[1] f=null hostname=h \
+                 index=given | {\\\"n\\\":1}",
+                "Line Some(250000000) hostname=h index=own | 7",
+            ]
+        );
+    }
+
+    #[test]
+    fn reading_ends_at_the_first_bad_event() {
+        let good = r#"{"event":"good"}"#;
+        let table = [
+            ("", 5),
+            (" ", 5),
+            ("x", 6),
+            ("[1]", 6),
+            ("{}", 12),
+            (r#"{"event":null}"#, 12),
+            (r#"{"event":""}"#, 13),
+            (r#"{"event":"x","time":"noon"}"#, 6),
+            (r#"{"event":"x","time":-1}"#, 6),
+            (r#"{"event":"x","fields":{"a":{"b":1}}}"#, 15),
+            (r#"{"event":"x","fields":{"":1}}"#, 15),
+            (r#"{"event":"longer than twenty bytes"}"#, 6),
+        ];
+        for (bad, code) in table {
+            let read = decode(bad.as_bytes(), &Metadata::default(), 20);
+            let (number, error) = read.bad.unwrap_or_else(|| panic!("{bad}"));
+            assert_eq!((number, error.code()), (0, code), "{bad}: {error}");
+            assert_eq!(read.batch.len(), 0);
+        }
+        let body = format!("{good}{good}{{}}{good}");
+        let read = decode(body.as_bytes(), &Metadata::default(), 20);
+        assert_eq!(read.bad, Some((2, HecError::EventRequired)));
+        assert_eq!(read.batch.len(), 2);
+    }
+
+    #[test]
+    fn lines_are_taken_as_they_are() {
+        let metadata = Metadata {
+            fields: vec![("hostname".into(), "h".into())],
+            time: None,
+        };
+        let pushed = decode_raw(b"one\r\n\ntwo\nlonger than ten bytes", &metadata, 10).unwrap();
+        assert_eq!((pushed.accepted, pushed.rejected_total), (3, 1));
+        assert_eq!(pushed.rejected[0].line, 4);
+        assert_eq!(pushed.batch.labels, metadata.fields);
+    }
+
+    #[test]
+    fn times_are_exact() {
+        let table = [
+            ("0", Some(0)),
+            ("1763805600.123456789", Some(1_763_805_600_123_456_789)),
+            ("1763805600.1234567899", Some(1_763_805_600_123_456_789)),
+            ("-1.5", Some(-1_500_000_000)),
+            ("1.", Some(1_000_000_000)),
+            ("", None),
+            ("1.x", None),
+            ("1.-5", None),
+            ("99999999999999", None),
+            ("1e9", None),
+        ];
+        for (text, time) in table {
+            assert_eq!(seconds(text).ok(), time.map(Timestamp), "{text}");
+        }
+    }
+}
