@@ -109,6 +109,8 @@ pub struct Settings {
     pub syslog_udp: Option<SocketAddr>,
     /// Where syslog is taken over TCP, if at all.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Where syslog is taken over RELP, if at all.
+    pub relp: Option<SocketAddr>,
     /// Where other nodes are served, if this is one of a cluster.
     pub gossip: Option<SocketAddr>,
     /// Where other nodes reach that, if it is not where it is bound.
@@ -156,7 +158,7 @@ impl Settings {
         self.roles = roles;
         if !roles.ingests {
             (self.fast, self.durable, self.bulk) = (None, None, None);
-            (self.syslog_udp, self.syslog_tcp) = (None, None);
+            (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
         }
         Ok(self)
     }
@@ -325,6 +327,7 @@ impl Settings {
             bulk: address("bulk", BULK_PORT)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
+            relp: address("relp", 2514)?,
             // Nodes know each other by their certificates.
             gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {

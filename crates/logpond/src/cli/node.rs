@@ -41,6 +41,9 @@ pub struct Intakes {
     /// Syslog over TCP [default: 127.0.0.1:5514].
     #[arg(long, value_name = "ADDR")]
     pub syslog_tcp: Option<String>,
+    /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
+    #[arg(long, value_name = "ADDR")]
+    pub relp: Option<String>,
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
@@ -128,6 +131,7 @@ impl Serve {
             ("bulk", &self.intakes.bulk),
             ("syslog-udp", &self.intakes.syslog_udp),
             ("syslog-tcp", &self.intakes.syslog_tcp),
+            ("relp", &self.intakes.relp),
             ("line-bytes-max", &self.intakes.line_bytes_max),
         ]));
         all

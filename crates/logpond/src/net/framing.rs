@@ -2,10 +2,12 @@
 
 use logpond_protocol::intake::frames::FrameSplitter;
 use logpond_protocol::intake::lines::LineSplitter;
-use logpond_record::EntryKind;
 
 use super::Context;
 use super::gather::Gather;
+use super::relp::RelpSession;
+use crate::ingest::Refused;
+use crate::telemetry::Intake;
 
 /// A splitter and where its records go.
 pub(super) enum Framing {
@@ -13,14 +15,45 @@ pub(super) enum Framing {
     Lines(LineSplitter),
     /// Octet counting or lines, frame by frame.
     Frames(FrameSplitter),
+    /// A session in which each message is acknowledged.
+    Relp(RelpSession),
 }
 
 impl Framing {
-    pub(super) fn new(kind: EntryKind, line_bytes_max: usize) -> Framing {
-        match kind {
-            EntryKind::Syslog => Framing::Frames(FrameSplitter::new(line_bytes_max)),
+    /// The framing of an intake.
+    pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
+        match intake {
+            Intake::SyslogTcp => Framing::Frames(FrameSplitter::new(line_bytes_max)),
+            Intake::Relp => Framing::Relp(RelpSession::new(line_bytes_max)),
             _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
         }
+    }
+
+    /// Whether something is to be answered that has no records.
+    pub(super) fn has_waiting(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.has_waiting())
+    }
+
+    /// Whether the connection ends once everything is answered.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.is_over())
+    }
+
+    /// What a sender is told that waits for its records: so many are durable, and perhaps the next
+    /// ones never will be.
+    pub(super) fn answer(&mut self, durable: u64, failed: Option<&Refused>) -> Vec<u8> {
+        if let Framing::Relp(session) = self {
+            let reason = failed.map_or(String::new(), Refused::to_string);
+            return session.answers(durable, &reason);
+        }
+        let mut answer = String::new();
+        if durable > 0 {
+            answer = format!("OK {durable}\n");
+        }
+        if let Some(refused) = failed {
+            answer.push_str(&format!("ERR {refused}\n"));
+        }
+        answer.into_bytes()
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather, context: &Context) {
@@ -31,6 +64,11 @@ impl Framing {
             Framing::Frames(frames) => frames.feed(bytes, |frame| {
                 add(frame.bytes, frame.truncated_bytes, gather, context);
             }),
+            // What is no RELP ends the session, which `is_over` says.
+            Framing::Relp(session) => {
+                let cut = session.feed(bytes, gather).unwrap_or(0);
+                context.metrics.intake(context.intake).truncated.add(cut);
+            }
         }
     }
 
@@ -43,6 +81,8 @@ impl Framing {
             Framing::Frames(frames) => frames.finish(|frame| {
                 add(frame.bytes, frame.truncated_bytes, gather, context);
             }),
+            // Its sender was told nothing of it, and sends it again.
+            Framing::Relp(_) => {}
         }
     }
 }

@@ -12,6 +12,7 @@ mod bind;
 mod bulk;
 mod framing;
 mod gather;
+mod relp;
 mod stream;
 mod udp;
 pub mod tls;

@@ -1,4 +1,4 @@
-//! One TCP connection of records: raw lines, fast or durable, or framed syslog.
+//! One TCP connection of records: raw lines, fast or durable, framed syslog, or RELP.
 
 use std::io;
 use std::net::IpAddr;
@@ -31,14 +31,14 @@ enum Pause {
 /// Serves one connection to its end.
 pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
     let kind = match context.intake {
-        Intake::SyslogTcp => EntryKind::Syslog,
+        Intake::SyslogTcp | Intake::Relp => EntryKind::Syslog,
         _ => EntryKind::Line,
     };
     let labels = hostname::labels_of(peer, &context.hostname);
     let connection = Connection {
         stream,
-        is_durable: context.intake == Intake::Durable,
-        framing: Framing::new(kind, context.line_bytes_max),
+        is_durable: matches!(context.intake, Intake::Durable | Intake::Relp),
+        framing: Framing::of(context.intake, context.line_bytes_max),
         gather: Gather::new(kind, labels),
         buffer: Vec::new(),
         context,
@@ -63,7 +63,8 @@ impl Connection {
             if pause == Pause::Ended || (pause == Pause::Stopping && !self.is_durable) {
                 self.framing.finish(&mut self.gather, &self.context);
             }
-            if self.hand_over().await.is_err() || pause != Pause::Batch {
+            let handed_over = self.hand_over().await;
+            if handed_over.is_err() || pause != Pause::Batch || self.framing.is_over() {
                 break;
             }
         }
@@ -76,13 +77,15 @@ impl Connection {
         loop {
             match self.read() {
                 Ok(0) => return Pause::Ended,
-                Ok(_) if self.gather.bytes() >= BATCH_BYTES => return Pause::Batch,
+                Ok(_) if self.gather.bytes() >= BATCH_BYTES || self.framing.is_over() => {
+                    return Pause::Batch;
+                }
                 Ok(_) => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return Pause::Ended,
             }
-            if !self.gather.is_empty() && lingered {
+            if (!self.gather.is_empty() || self.framing.has_waiting()) && lingered {
                 return Pause::Batch;
             }
             let mut shutdown = self.context.shutdown.clone();
@@ -157,16 +160,7 @@ impl Connection {
     }
 
     async fn answer(&mut self, acknowledged: u64, failed: Option<&Refused>) -> Result<(), ()> {
-        let mut answer = String::new();
-        if acknowledged > 0 {
-            answer = format!("OK {acknowledged}\n");
-        }
-        if let Some(refused) = failed {
-            answer.push_str(&format!("ERR {refused}\n"));
-        }
-        self.stream
-            .write_all(answer.as_bytes())
-            .await
-            .map_err(|_| ())
+        let answer = self.framing.answer(acknowledged, failed);
+        self.stream.write_all(&answer).await.map_err(|_| ())
     }
 }

@@ -29,6 +29,8 @@ pub struct Addresses {
     pub syslog_udp: Option<SocketAddr>,
     /// Syslog over TCP.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Syslog over RELP.
+    pub relp: Option<SocketAddr>,
     /// Other nodes.
     pub gossip: Option<SocketAddr>,
 }
@@ -44,6 +46,7 @@ impl Addresses {
             "bulk": text(self.bulk),
             "syslog_udp": text(self.syslog_udp),
             "syslog_tcp": text(self.syslog_tcp),
+            "relp": text(self.relp),
             "gossip": text(self.gossip),
         })
     }
@@ -145,6 +148,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         bulk,
         syslog_udp,
         syslog_tcp,
+        relp,
         gossip,
     } = addresses;
     let scheme = match settings.tls {
@@ -170,6 +174,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         }
     };
     all.push(("Syslog", syslog));
+    all.extend(relp.map(|relp| ("RELP", relp.to_string())));
     all.retain(|(_, value)| !value.is_empty());
     all
 }
@@ -183,10 +188,11 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         bulk,
         syslog_udp,
         syslog_tcp,
+        relp,
         gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
-    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, gossip];
+    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
     let is_raw_open = raw.into_iter().flatten().any(is_open);
     match (is_raw_open, is_open(http)) {
         (false, false) => "  Only this machine can connect (loopback).\n",

@@ -75,6 +75,7 @@ impl Listeners {
             (Intake::Durable, "--durable", settings.durable),
             (Intake::Bulk, "--bulk", settings.bulk),
             (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
+            (Intake::Relp, "--relp", settings.relp),
         ];
         let mut streams = Vec::new();
         for (intake, flag, address) in wanted {
@@ -110,6 +111,7 @@ impl Listeners {
             bulk: stream(Intake::Bulk),
             syslog_udp: self.syslog_udp.as_ref().map(|(_, address)| *address),
             syslog_tcp: stream(Intake::SyslogTcp),
+            relp: stream(Intake::Relp),
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
     }

@@ -41,6 +41,7 @@ fn settings(data: &Path) -> Settings {
         bulk: Some(any),
         syslog_udp: Some(any),
         syslog_tcp: Some(any),
+        relp: Some(any),
         gossip: None,
         advertise: None,
         join: Vec::new(),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 24] = [
+pub const TABLE: [Setting; 25] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -64,6 +64,12 @@ pub const TABLE: [Setting; 24] = [
         form: "ADDR|off",
         default: "127.0.0.1:5514",
         doc: "Address for syslog over TCP.",
+    },
+    Setting {
+        name: "relp",
+        form: "ADDR|off",
+        default: "127.0.0.1:2514",
+        doc: "Address for syslog over RELP, each message acknowledged once it is on the disk.",
     },
     Setting {
         name: "gossip",

@@ -34,6 +34,8 @@ pub enum Intake {
     SyslogUdp,
     /// Syslog over TCP.
     SyslogTcp,
+    /// Syslog over RELP, each message acknowledged after the sync.
+    Relp,
     /// `POST /api/v1/push`.
     Http,
     /// Loki's push API.
@@ -49,12 +51,13 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 11] = [
+pub const INTAKES: [Intake; 12] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
+    Intake::Relp,
     Intake::Http,
     Intake::Loki,
     Intake::Elastic,
@@ -72,6 +75,7 @@ impl Intake {
             Intake::Bulk => "bulk",
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
+            Intake::Relp => "relp",
             Intake::Http => "http",
             Intake::Loki => "loki",
             Intake::Elastic => "elastic",

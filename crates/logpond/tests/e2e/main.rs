@@ -32,6 +32,7 @@ mod readers;
 mod members;
 mod resends;
 mod roles;
+mod rsyslog;
 mod shippers;
 mod spool;
 mod tracing;

@@ -95,6 +95,7 @@ fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
         "--bulk",
         "--syslog-udp",
         "--syslog-tcp",
+        "--relp",
     ];
     let takes_in = matches!(role, "serve" | "ingest");
     let intakes = intakes.into_iter().filter(|_| takes_in);

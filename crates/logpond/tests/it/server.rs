@@ -40,6 +40,7 @@ fn command(directory: &Path) -> Command {
         "BULK",
         "SYSLOG_UDP",
         "SYSLOG_TCP",
+        "RELP",
     ] {
         command.env(format!("LOGPOND_{name}"), ":0");
     }
@@ -119,6 +120,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "fast",
             "gossip",
             "http",
+            "relp",
             "syslog_tcp",
             "syslog_udp"
         ]

@@ -15,6 +15,7 @@
 
 pub mod lines;
 pub mod frames;
+pub mod relp;
 pub mod body;
 pub mod push;
 pub mod parser;

@@ -202,6 +202,7 @@ impl Process {
                 "--bulk",
                 "--syslog-udp",
                 "--syslog-tcp",
+                "--relp",
             ] {
                 add(&[listener, "off"]);
             }

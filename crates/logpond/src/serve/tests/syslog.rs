@@ -1,4 +1,4 @@
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, UdpSocket};
 
 use super::Pond;
@@ -55,4 +55,64 @@ fn both_framings_on_one_connection() {
     let (rows, _) = get(pond.http(), "/api/v1/query").rows();
     let messages: Vec<_> = rows.iter().map(|r| r["_msg"].as_str().unwrap()).collect();
     assert_eq!(messages, ["counted\nline", "by line", "last"]);
+}
+
+/// As librelp does it: open, messages with others on their way, close.
+#[test]
+fn relp_messages_are_acknowledged_once_they_are_durable() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    stream
+        .write_all(b"1 open 31 relp_version=0\ncommands=syslog\n\n")
+        .unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        line
+    };
+    assert_eq!(line(), "1 rsp 59 200 OK\n");
+    for offer in [
+        "relp_version=0\n",
+        "relp_software=logpond\n",
+        "commands=syslog\n",
+    ] {
+        assert_eq!(line(), offer);
+    }
+    stream
+        .write_all(b"2 syslog 33 <13>Mar  2 00:00:00 ash app: one\n\n3 syslog 32 <13>Mar  2 00:00:01 ash app: two\n")
+        .unwrap();
+    assert_eq!(
+        (line(), line()),
+        ("2 rsp 6 200 OK\n".into(), "3 rsp 6 200 OK\n".into())
+    );
+    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&to=2100-01-01").rows();
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| row["_msg"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, ["one", "two"]);
+    assert!(
+        rows.iter()
+            .all(|row| row["hostname"] == "ash" && row["app"] == "app")
+    );
+    stream.write_all(b"4 close 0\n").unwrap();
+    assert_eq!(
+        (line(), line()),
+        ("4 rsp 0\n".into(), "0 serverclose 0\n".into())
+    );
+    assert_eq!(line(), "", "the connection ends");
+
+    // What is no RELP is not stored, and ends the connection.
+    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    stream.write_all(b"<13>plain\n").unwrap();
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert_eq!(rest, b"");
+    let (_, trailer) = get(
+        pond.http(),
+        "/api/v1/query?count=true&from=@0&to=2100-01-01",
+    )
+    .rows();
+    assert_eq!(trailer["rows"], 2);
 }
