@@ -86,11 +86,18 @@ pub fn ahead_ns(now: Timestamp, peers: &[Timestamp]) -> Option<i64> {
     Some(now.0.saturating_sub(median.0))
 }
 
-/// Whether a clock is so far behind the others' that an ingester must not stamp anything with it:
-/// what it takes in would expire early. Of two nodes it is always the one that is behind, whoever
-/// is right: stamps that are too late cost room, those that are too early records.
-pub fn is_behind(now: Timestamp, peers: &[Timestamp]) -> bool {
-    ahead_ns(now, peers).is_some_and(|ahead_ns| ahead_ns < -OFF_NS_MAX)
+/// How far a clock may be behind the others' before an ingester must not stamp anything with it,
+/// where records are kept for so long: a tenth of that, or what any wrong clock is. To refuse records
+/// costs their senders more than that they expire a little early; those that are kept for ever do not.
+pub fn behind_ns_max(retain_age_ns: Option<i64>) -> i64 {
+    retain_age_ns.map_or(i64::MAX, |age| OFF_NS_MAX.max(age / 10))
+}
+
+/// Whether a clock is so far behind the others' that what it stamps would expire too early. Of two
+/// nodes it is always the one that is behind, whoever is right: stamps that are too late cost room,
+/// those that are too early records.
+pub fn is_behind(now: Timestamp, peers: &[Timestamp], behind_ns_max: i64) -> bool {
+    ahead_ns(now, peers).is_some_and(|ahead_ns| ahead_ns < -behind_ns_max)
 }
 
 #[cfg(test)]
@@ -172,7 +179,25 @@ mod tests {
         for (offsets, ahead, behind) in table {
             let peers = peers(offsets);
             assert_eq!(ahead_ns(START, &peers), ahead, "{offsets:?}");
-            assert_eq!(is_behind(START, &peers), behind, "{offsets:?}");
+            assert_eq!(is_behind(START, &peers, OFF_NS_MAX), behind, "{offsets:?}");
         }
+    }
+
+    #[test]
+    fn records_are_refused_only_where_they_would_expire_much_too_early() {
+        let table = [
+            (None, i64::MAX),
+            (Some(0), OFF_NS_MAX),
+            (Some(DAY_NS / 24), 360_000_000_000),
+            (Some(30 * DAY_NS), 3 * DAY_NS),
+        ];
+        for (retain_age_ns, expected) in table {
+            assert_eq!(behind_ns_max(retain_age_ns), expected);
+        }
+        let peers = [START];
+        let late = Timestamp(START.0 - 2 * DAY_NS);
+        assert!(!is_behind(late, &peers, behind_ns_max(Some(30 * DAY_NS))));
+        assert!(!is_behind(Timestamp(0), &peers, behind_ns_max(None)));
+        assert!(is_behind(late, &peers, behind_ns_max(Some(10 * DAY_NS))));
     }
 }

@@ -290,6 +290,7 @@ impl Roles {
             gate: self.ingest.gate().clone(),
             stopper: stopper.clone(),
             repair_after: settings.repair_after,
+            retain_age: settings.retain_age,
         }
     }
 }

@@ -38,7 +38,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use logpond_cluster::births::Ends;
-use logpond_cluster::expiry::is_behind;
+use logpond_cluster::expiry::{behind_ns_max, is_behind};
 use logpond_cluster::give_up::Attempt;
 use logpond_cluster::offers::{ClaimId, Offers, Settings};
 use logpond_cluster::{Holdings, NodeId};
@@ -107,6 +107,8 @@ pub struct Tools {
     pub stopper: Arc<Stopper>,
     /// How long a node may be gone until others make up for its copies.
     pub repair_after: Duration,
+    /// How long records are kept, if not for ever.
+    pub retain_age: Option<Duration>,
 }
 
 /// The hand-off of one node.
@@ -211,12 +213,15 @@ impl Handoff {
     fn take_care(&self, tools: &Tools, stop: &Shutdown) {
         let copies = self.parts.member.copies();
         let mut repairing = Repairing::new(self.own(), copies, tools.repair_after);
+        let retain_age_ns = tools.retain_age.map(|age| age.as_nanos());
+        let retain_age_ns = retain_age_ns.map(|age| i64::try_from(age).unwrap_or(i64::MAX));
+        let behind_ns_max = behind_ns_max(retain_age_ns);
         let mut seen = 0;
         while !stop.is_stopping() {
             let is_leaving = self.parts.member.is_leaving();
             let peers = self.parts.member.peer_clocks().unwrap_or_default();
-            let is_behind = is_behind((self.parts.clock)(), &peers);
-            tools.gate.set_behind(is_behind);
+            let now = (self.parts.clock)();
+            tools.gate.set_behind(is_behind(now, &peers, behind_ns_max));
             let has_more = self.see_to_copies(&mut repairing, &tools.store);
             match is_leaving {
                 true => self.leave(tools),

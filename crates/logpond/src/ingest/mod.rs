@@ -166,8 +166,8 @@ impl fmt::Display for Refused {
                 "this node leaves its cluster and takes nothing more; send to another one",
             ),
             Refused::ClockBehind => f.write_str(
-                "this node's clock is more than 5 minutes behind the other nodes', so that records \
-                 would be removed early: set it right, or send to another node",
+                "this node's clock is so far behind the other nodes' that records would be removed \
+                 long before their time: set it right, or send to another node",
             ),
             Refused::NoIngester => f.write_str(
                 "this node takes no records in; send to one that was started by `logpond ingest` \

@@ -1,7 +1,7 @@
 //! The ingester of a node: batches into journal files, files to stores, and away.
 
 use logpond_cluster::births::{Publication, others_for_birth};
-use logpond_cluster::expiry::is_behind;
+use logpond_cluster::expiry::{OFF_NS_MAX, is_behind};
 use logpond_cluster::give_up::{GiveUp, Peer};
 use logpond_cluster::offers::{ClaimId, Offered};
 use logpond_cluster::{Fate, NodeId};
@@ -26,7 +26,7 @@ impl World {
         frame: Frame,
     ) -> Option<Reply> {
         let node = &self.nodes[place];
-        let is_behind = is_behind(self.clock(place), &self.peer_clocks(place))
+        let is_behind = is_behind(self.clock(place), &self.peer_clocks(place), OFF_NS_MAX)
             && self.knock != Some(Knock::EarlyStamps);
         if !node.takes_in || !node.disk.is_joined || node.disk.is_leaving || is_behind {
             return Some(Reply::Refused);
