@@ -20,6 +20,7 @@ pub(crate) enum Field<'a> {
 
 impl<'a> Field<'a> {
     /// The bytes of a field of that wire type.
+    /// A field of wire type 2.
     pub(crate) fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Field::Bytes(bytes) => Some(bytes),
@@ -101,10 +102,9 @@ fn take_chunk<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*chunk)
 }
 
-/// Writes messages, for tests of what reads them.
-#[cfg(test)]
+/// Writes messages: answers, and for tests what is read.
 pub(crate) mod write {
-    pub(crate) fn varint(mut value: u64, out: &mut Vec<u8>) {
+    fn varint(mut value: u64, out: &mut Vec<u8>) {
         while value >= 0x80 {
             out.push(value as u8 | 0x80);
             value >>= 7;
@@ -112,11 +112,14 @@ pub(crate) mod write {
         out.push(value as u8);
     }
 
+    /// A field of wire type 0.
     pub(crate) fn number(field: u64, value: u64, out: &mut Vec<u8>) {
         varint(field << 3, out);
         varint(value, out);
     }
 
+    /// A field of wire type 1.
+    #[cfg(test)]
     pub(crate) fn fixed64(field: u64, value: u64, out: &mut Vec<u8>) {
         varint(field << 3 | 1, out);
         out.extend_from_slice(&value.to_le_bytes());

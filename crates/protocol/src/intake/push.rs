@@ -17,7 +17,7 @@ use std::fmt;
 use logpond_record::limits::{
     FIELD_NAME_BYTES_MAX, FIELDS_MAX, LINE_BYTES_DEFAULT, LINE_BYTES_MAX,
 };
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, envelope};
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value, envelope};
 use memchr::memchr;
 
 use super::json::{self, JsonError};
@@ -161,6 +161,87 @@ impl fmt::Display for TooLarge {
     }
 }
 
+/// Records on their way into the batch of one body, each with what its sender said of it.
+struct Shipment {
+    pushed: Pushed,
+    line_bytes_max: usize,
+    /// Records so far, taken or not.
+    records: usize,
+}
+
+impl Shipment {
+    /// Nothing yet. `labels` are fields of all records; lines longer than `line_bytes_max`, at most
+    /// [`LINE_BYTES_MAX`], are rejected.
+    fn new(labels: Labels, line_bytes_max: usize) -> Shipment {
+        Shipment {
+            pushed: Pushed::new(Batch::new(EntryKind::Enveloped, labels)),
+            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
+            records: 0,
+        }
+    }
+
+    /// Takes a record in, or notes why not; a time that cannot be read is such a reason.
+    fn add<'f>(
+        &mut self,
+        kind: EntryKind,
+        time: Result<Option<Timestamp>, RejectReason>,
+        fields: impl Iterator<Item = (&'f str, &'f Value<'f>)> + Clone,
+        line: &[u8],
+    ) -> Result<(), TooLarge> {
+        let names = fields.clone().map(|(name, _)| name);
+        let checked = check(kind, line, self.line_bytes_max)
+            .and_then(|()| check_names(names))
+            .and(time)
+            .and_then(|time| check_time(time).map(|()| time));
+        let time = match checked {
+            Ok(time) => time,
+            Err(reason) => {
+                self.reject(reason);
+                return Ok(());
+            }
+        };
+        self.records += 1;
+        let batch = &mut self.pushed.batch;
+        batch.push_enveloped(kind, time, fields, line);
+        match batch.payload().len() > BATCH_BYTES_MAX {
+            true => Err(TooLarge),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that the next record is not taken.
+    fn reject(&mut self, reason: RejectReason) {
+        self.records += 1;
+        self.pushed.reject(self.records, reason);
+    }
+
+    fn finish(self) -> Pushed {
+        self.pushed.finished()
+    }
+}
+
+/// The lines of a body without their LF. A last one without it is one, too.
+struct Lines<'a>(&'a [u8]);
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let end = memchr(b'\n', self.0);
+        let line = &self.0[..end.unwrap_or(self.0.len())];
+        self.0 = &self.0[end.map_or(self.0.len(), |end| end + 1)..];
+        Some(line)
+    }
+}
+
+/// A line without the CR that some senders end it with.
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// Decodes a body, which is as long as the caller allows. Lines longer than `line_bytes_max`, at
 /// most [`LINE_BYTES_MAX`], are rejected.
 pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
@@ -171,20 +252,13 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
     };
     let mut pushed = Pushed::new(Batch::new(kind, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
-    let mut rest = match form {
+    let body = match form {
         PushForm::NdJson => body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
         PushForm::Text => body,
     };
-    let mut number = 0;
-    while !rest.is_empty() {
-        let line;
-        (line, rest) = match memchr(b'\n', rest) {
-            Some(end) => (&rest[..end], &rest[end + 1..]),
-            None => (rest, &rest[rest.len()..]),
-        };
-        number += 1;
+    for (line, number) in Lines(body).zip(1..) {
         let line = match form {
-            PushForm::NdJson => line.strip_suffix(b"\r").unwrap_or(line),
+            PushForm::NdJson => without_cr(line),
             PushForm::Text => line,
         };
         if form == PushForm::NdJson && line.trim_ascii().is_empty() {

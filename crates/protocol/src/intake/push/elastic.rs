@@ -16,11 +16,10 @@ use std::fmt;
 
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Batch, EntryKind, Labels, Value};
-use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{BATCH_BYTES_MAX, RejectReason, TooLarge, check};
+use super::{BATCH_BYTES_MAX, Lines, RejectReason, TooLarge, check, without_cr};
 
 /// The most actions of one request: a thousand times what clients send, and what an answer may name
 /// one by one.
@@ -183,11 +182,8 @@ pub fn decode(
         batch: Batch::new(EntryKind::Enveloped, labels),
         items: Vec::new(),
     };
-    let mut lines = Lines {
-        rest: body,
-        number: 0,
-    };
-    while let Some((line, text)) = lines.next_filled() {
+    let mut lines = (1..).zip(Lines(body).map(without_cr));
+    while let Some((line, text)) = lines.find(|(_, text)| !text.trim_ascii().is_empty()) {
         if bulk.items.len() == ACTIONS_MAX {
             return Err(BulkError::TooMany);
         }
@@ -196,7 +192,7 @@ pub fn decode(
         let own = own.ok_or(BulkError::NoIndex { line })?;
         let document = match action {
             Action::Delete => None,
-            _ => Some(lines.next_line().ok_or(BulkError::NoDocument { line })?),
+            _ => Some(lines.next().ok_or(BulkError::NoDocument { line })?),
         };
         let outcome = match (action, document) {
             (Action::Create | Action::Index, Some((_, document))) => {
@@ -259,37 +255,6 @@ fn store(
     let index = Value::Str(Cow::Borrowed(index));
     batch.push_enveloped(EntryKind::Json, None, [(INDEX_FIELD, &index)], document);
     Ok(())
-}
-
-/// Lines with their numbers, from 1.
-struct Lines<'a> {
-    rest: &'a [u8],
-    number: usize,
-}
-
-impl<'a> Lines<'a> {
-    fn next_line(&mut self) -> Option<(usize, &'a [u8])> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let line;
-        (line, self.rest) = match memchr(b'\n', self.rest) {
-            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
-            None => (self.rest, &self.rest[self.rest.len()..]),
-        };
-        self.number += 1;
-        Some((self.number, line.strip_suffix(b"\r").unwrap_or(line)))
-    }
-
-    /// The next line that is not blank.
-    fn next_filled(&mut self) -> Option<(usize, &'a [u8])> {
-        loop {
-            let (number, line) = self.next_line()?;
-            if !line.trim_ascii().is_empty() {
-                return Some((number, line));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -15,10 +15,9 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use logpond_record::{EntryKind, Timestamp, Value};
 
-use super::{BATCH_BYTES_MAX, Pushed, RejectReason, TooLarge, check, check_names, check_time};
+use super::{RejectReason, Shipment, TooLarge};
 
 pub use json::decode as decode_json;
 pub use protobuf::decode as decode_protobuf;
@@ -60,51 +59,21 @@ impl fmt::Display for LokiError {
 
 impl std::error::Error for LokiError {}
 
-/// Takes entries in, one by one.
-struct Sink {
-    pushed: Pushed,
-    line_bytes_max: usize,
-    /// Entries so far, taken or not.
-    entries: usize,
+impl From<TooLarge> for LokiError {
+    fn from(error: TooLarge) -> LokiError {
+        LokiError::TooLarge(error)
+    }
 }
 
-impl Sink {
-    fn new(labels: Labels, line_bytes_max: usize) -> Sink {
-        Sink {
-            pushed: Pushed::new(Batch::new(EntryKind::Enveloped, labels)),
-            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
-            entries: 0,
-        }
-    }
-
-    fn add(
-        &mut self,
-        time: Result<Timestamp, RejectReason>,
-        metadata: &Pairs<'_>,
-        labels: &Pairs<'_>,
-        line: &[u8],
-    ) -> Result<(), LokiError> {
-        self.entries += 1;
-        let names = metadata.iter().chain(labels).map(|(name, _)| &**name);
-        let checked = check(EntryKind::Line, line, self.line_bytes_max);
-        let checked = checked.and_then(|()| check_names(names)).and(time);
-        let checked = checked.and_then(|time| check_time(Some(time)).map(|()| time));
-        match checked {
-            Ok(time) => {
-                let fields = metadata.iter().chain(labels);
-                let fields = fields.map(|(name, value)| (&**name, value));
-                let batch = &mut self.pushed.batch;
-                batch.push_enveloped(EntryKind::Line, Some(time), fields, line);
-            }
-            Err(reason) => self.pushed.reject(self.entries, reason),
-        }
-        match self.pushed.batch.payload().len() > BATCH_BYTES_MAX {
-            true => Err(LokiError::TooLarge(TooLarge)),
-            false => Ok(()),
-        }
-    }
-
-    fn finish(self) -> Pushed {
-        self.pushed.finished()
-    }
+/// Takes an entry in.
+fn add(
+    shipment: &mut Shipment,
+    time: Result<Timestamp, RejectReason>,
+    metadata: &Pairs<'_>,
+    labels: &Pairs<'_>,
+    line: &[u8],
+) -> Result<(), LokiError> {
+    let fields = metadata.iter().chain(labels);
+    let fields = fields.map(|(name, value)| (&**name, value));
+    Ok(shipment.add(EntryKind::Line, time.map(Some), fields, line)?)
 }

@@ -17,13 +17,12 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use logpond_record::{EntryKind, Timestamp, Value};
 
-use super::{BATCH_BYTES_MAX, Pushed, RejectReason, TooLarge, check, check_names, check_time};
+use super::{RejectReason, Shipment, TooLarge};
 
 pub use json::decode as decode_json;
-pub use protobuf::decode as decode_protobuf;
+pub use protobuf::{decode as decode_protobuf, write_status, write_success};
 
 /// Names and values.
 type Fields<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
@@ -82,69 +81,41 @@ enum Body<'a> {
     Other(Vec<u8>),
 }
 
-/// Takes records in, one by one.
-struct Sink {
-    pushed: Pushed,
-    line_bytes_max: usize,
-    /// Records so far, taken or not.
-    records: usize,
+impl From<TooLarge> for OtlpError {
+    fn from(error: TooLarge) -> OtlpError {
+        OtlpError::TooLarge(error)
+    }
 }
 
-impl Sink {
-    fn new(labels: Labels, line_bytes_max: usize) -> Sink {
-        Sink {
-            pushed: Pushed::new(Batch::new(EntryKind::Enveloped, labels)),
-            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
-            records: 0,
-        }
-    }
+/// Takes a record in; `shared` are the fields of its scope and resource.
+fn add(
+    shipment: &mut Shipment,
+    record: &LogRecord<'_>,
+    shared: &Fields<'_>,
+) -> Result<(), OtlpError> {
+    let (kind, line) = match &record.body {
+        Body::Absent => (EntryKind::Line, &b""[..]),
+        Body::Text(text) => (EntryKind::Line, text.as_bytes()),
+        Body::Object(json) => (EntryKind::Json, &json[..]),
+        Body::Other(text) => (EntryKind::Line, &text[..]),
+    };
+    let own = own_fields(record);
+    let all = record.attributes.iter().chain(&own).chain(shared);
+    let fields = all.map(|(name, value)| (&**name, value));
+    let time = [record.time, record.observed];
+    let time = time.into_iter().find(|time| *time > 0);
+    let time = time.map(|time| Timestamp(i64::try_from(time).unwrap_or(i64::MAX)));
+    Ok(shipment.add(kind, Ok(time), fields, line)?)
+}
 
-    /// Takes a record in; `shared` are the fields of its scope and resource.
-    fn add(&mut self, record: LogRecord<'_>, shared: &Fields<'_>) -> Result<(), OtlpError> {
-        self.records += 1;
-        let (kind, line) = match &record.body {
-            Body::Absent => (EntryKind::Line, &b""[..]),
-            Body::Text(text) => (EntryKind::Line, text.as_bytes()),
-            Body::Object(json) => (EntryKind::Json, &json[..]),
-            Body::Other(text) => (EntryKind::Line, &text[..]),
-        };
-        let own = own_fields(&record);
-        let all = record.attributes.iter().chain(&own).chain(shared);
-        let fields = all.map(|(name, value)| (&**name, value));
-        let names = fields.clone().map(|(name, _)| name);
-        let time = [record.time, record.observed];
-        let time = time.into_iter().find(|time| *time > 0);
-        let time = time.map(|time| Timestamp(i64::try_from(time).unwrap_or(i64::MAX)));
-        let checked = check(kind, line, self.line_bytes_max)
-            .and_then(|()| check_names(names))
-            .and_then(|()| check_time(time));
-        if let Err(reason) = checked {
-            self.pushed.reject(self.records, reason);
-            return Ok(());
-        }
-        let batch = &mut self.pushed.batch;
-        batch.push_enveloped(kind, time, fields, line);
-        match batch.payload().len() > BATCH_BYTES_MAX {
-            true => Err(OtlpError::TooLarge(TooLarge)),
-            false => Ok(()),
-        }
+/// Whether a record whose encoding has so many bytes is looked at; otherwise it is rejected. What is
+/// read of one takes a multiple of its length.
+fn has_room_for(shipment: &mut Shipment, bytes: usize) -> bool {
+    let bytes_max = RECORD_BYTES_MAX.max(2 * shipment.line_bytes_max);
+    if bytes > bytes_max {
+        shipment.reject(RejectReason::TooLong { bytes, bytes_max });
     }
-
-    /// Whether a record whose encoding has so many bytes is looked at; otherwise it is rejected. What
-    /// is read of one takes a multiple of its length.
-    fn has_room_for(&mut self, bytes: usize) -> bool {
-        let bytes_max = RECORD_BYTES_MAX.max(2 * self.line_bytes_max);
-        if bytes > bytes_max {
-            self.records += 1;
-            let reason = RejectReason::TooLong { bytes, bytes_max };
-            self.pushed.reject(self.records, reason);
-        }
-        bytes <= bytes_max
-    }
-
-    fn finish(self) -> Pushed {
-        self.pushed.finished()
-    }
+    bytes <= bytes_max
 }
 
 /// What a record says beside its attributes.

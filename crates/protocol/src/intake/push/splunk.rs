@@ -16,11 +16,13 @@ use std::fmt;
 
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
-use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{BATCH_BYTES_MAX, Pushed, RejectReason, TooLarge, check, check_names, check_time};
+use super::{
+    BATCH_BYTES_MAX, Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names,
+    check_time, without_cr,
+};
 
 const NANOS: i64 = 1_000_000_000;
 
@@ -249,31 +251,11 @@ pub fn decode_raw(
     metadata: &Metadata,
     line_bytes_max: usize,
 ) -> Result<Pushed, TooLarge> {
-    let batch = Batch::new(EntryKind::Enveloped, metadata.fields.clone());
-    let mut pushed = Pushed::new(batch);
-    let (mut rest, mut number) = (body, 0);
-    while !rest.is_empty() {
-        let line;
-        (line, rest) = match memchr(b'\n', rest) {
-            Some(end) => (&rest[..end], &rest[end + 1..]),
-            None => (rest, &rest[rest.len()..]),
-        };
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        number += 1;
-        let checked = check(EntryKind::Line, line, line_bytes_max.min(LINE_BYTES_MAX));
-        match checked.and_then(|()| check_time(metadata.time)) {
-            Ok(()) => {
-                pushed
-                    .batch
-                    .push_enveloped(EntryKind::Line, metadata.time, [], line);
-            }
-            Err(reason) => pushed.reject(number, reason),
-        }
-        if pushed.batch.payload().len() > BATCH_BYTES_MAX {
-            return Err(TooLarge);
-        }
+    let mut shipment = Shipment::new(metadata.fields.clone(), line_bytes_max);
+    for line in Lines(body).map(without_cr) {
+        shipment.add(EntryKind::Line, Ok(metadata.time), std::iter::empty(), line)?;
     }
-    Ok(pushed.finished())
+    Ok(shipment.finish())
 }
 
 #[cfg(test)]

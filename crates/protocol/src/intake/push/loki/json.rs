@@ -8,8 +8,8 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visito
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{LokiError, Pairs, Sink};
-use crate::intake::push::{Pushed, RejectReason};
+use super::{LokiError, Pairs, add};
+use crate::intake::push::{Pushed, RejectReason, Shipment};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -58,7 +58,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
 
 /// Takes the values of a stream in.
 struct Values<'s, 'l> {
-    sink: &'s mut Sink,
+    shipment: &'s mut Shipment,
     labels: &'s Pairs<'l>,
     /// Why taking in ended.
     error: &'s mut Option<LokiError>,
@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for Values<'_, '_> {
         while let Some(value) = values.next_element_seed(OneValue)? {
             let time = time_of(&value.time);
             let line = value.line.as_bytes();
-            if let Err(error) = self.sink.add(time, &value.metadata.0, self.labels, line) {
+            if let Err(error) = add(self.shipment, time, &value.metadata.0, self.labels, line) {
                 *self.error = Some(error);
                 return Err(A::Error::custom("too large"));
             }
@@ -139,11 +139,11 @@ fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
     let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
     let body: Body<'_> = serde_json::from_slice(body).map_err(no_push)?;
-    let mut sink = Sink::new(labels, line_bytes_max);
+    let mut shipment = Shipment::new(labels, line_bytes_max);
     for Stream { stream, values } in &body.streams {
         let mut error = None;
         let values_of = Values {
-            sink: &mut sink,
+            shipment: &mut shipment,
             labels: &stream.0,
             error: &mut error,
         };
@@ -153,5 +153,5 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
         }
         read.map_err(no_push)?;
     }
-    Ok(sink.finish())
+    Ok(shipment.finish())
 }

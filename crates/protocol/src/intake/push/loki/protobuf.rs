@@ -12,9 +12,9 @@ use std::borrow::Cow;
 
 use logpond_record::{Labels, Timestamp, Value};
 
-use super::{LokiError, Pairs, Sink, labels};
+use super::{LokiError, Pairs, add, labels};
 use crate::intake::protobuf::{Field, fields};
-use crate::intake::push::{Pushed, RejectReason};
+use crate::intake::push::{Pushed, RejectReason, Shipment};
 
 const NANOS: i64 = 1_000_000_000;
 
@@ -23,20 +23,20 @@ const NANOS: i64 = 1_000_000_000;
 /// # Errors
 /// See [`LokiError`].
 pub fn decode(body: &[u8], of_batch: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
-    let mut sink = Sink::new(of_batch, line_bytes_max);
+    let mut shipment = Shipment::new(of_batch, line_bytes_max);
     for field in fields(body) {
         if let (1, Field::Bytes(stream)) = field.map_err(|_| malformed("a message"))? {
-            take_stream(stream, &mut sink)?;
+            take_stream(stream, &mut shipment)?;
         }
     }
-    Ok(sink.finish())
+    Ok(shipment.finish())
 }
 
 fn malformed(what: &str) -> LokiError {
     LokiError::Body(format!("{what} is not encoded as Protocol Buffers"))
 }
 
-fn take_stream(stream: &[u8], sink: &mut Sink) -> Result<(), LokiError> {
+fn take_stream(stream: &[u8], shipment: &mut Shipment) -> Result<(), LokiError> {
     let mut text = "{}";
     // Labels may stand behind entries.
     for field in fields(stream) {
@@ -49,12 +49,12 @@ fn take_stream(stream: &[u8], sink: &mut Sink) -> Result<(), LokiError> {
     let labels = labels::read(text)?;
     let entries = fields(stream).flatten().filter(|(number, _)| *number == 2);
     for entry in entries.filter_map(|(_, field)| field.bytes()) {
-        take_entry(entry, &labels, sink)?;
+        take_entry(entry, &labels, shipment)?;
     }
     Ok(())
 }
 
-fn take_entry(entry: &[u8], labels: &Pairs<'_>, sink: &mut Sink) -> Result<(), LokiError> {
+fn take_entry(entry: &[u8], labels: &Pairs<'_>, shipment: &mut Shipment) -> Result<(), LokiError> {
     let (mut time, mut line, mut metadata) = (Ok(Timestamp(0)), &b""[..], Pairs::new());
     for field in fields(entry) {
         match field.map_err(|_| malformed("an entry"))? {
@@ -64,7 +64,7 @@ fn take_entry(entry: &[u8], labels: &Pairs<'_>, sink: &mut Sink) -> Result<(), L
             _ => {}
         }
     }
-    sink.add(time, &metadata, labels, line)
+    add(shipment, time, &metadata, labels, line)
 }
 
 fn time_of(stamp: &[u8]) -> Result<Result<Timestamp, RejectReason>, LokiError> {

@@ -1,7 +1,8 @@
-use logpond_record::line_of;
+use logpond_record::{Labels, line_of};
 
 use super::*;
 use crate::intake::protobuf::write;
+use crate::intake::push::Pushed;
 
 /// Each entry: its time, its fields and its line.
 fn entries(pushed: &Pushed) -> Vec<String> {

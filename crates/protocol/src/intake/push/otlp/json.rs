@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::any::{Any, DEPTH_MAX};
-use super::{Fields, LogRecord, OtlpError, Sink, scope_fields};
-use crate::intake::push::Pushed;
+use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use crate::intake::push::{Pushed, Shipment};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -182,7 +182,7 @@ impl From<serde_json::Error> for OtlpError {
 /// # Errors
 /// See [`OtlpError`].
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
-    let mut sink = Sink::new(labels, line_bytes_max);
+    let mut shipment = Shipment::new(labels, line_bytes_max);
     let request: Request<'_> = serde_json::from_slice(body)?;
     for of_resource in request.resource_logs {
         let of_resource: ResourceLogs<'_> = serde_json::from_str(of_resource.get())?;
@@ -198,15 +198,15 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
             };
             shared.extend(resource.iter().cloned());
             for record in of_scope.log_records {
-                if !sink.has_room_for(record.get().len()) {
+                if !has_room_for(&mut shipment, record.get().len()) {
                     continue;
                 }
                 let record: JsonRecord<'_> = serde_json::from_str(record.get())?;
-                sink.add(record.into_record(), &shared)?;
+                add(&mut shipment, &record.into_record(), &shared)?;
             }
         }
     }
-    Ok(sink.finish())
+    Ok(shipment.finish())
 }
 
 fn attributes(pairs: Vec<KeyValue<'_>>) -> Fields<'_> {

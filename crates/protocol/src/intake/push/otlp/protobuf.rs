@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use logpond_record::Labels;
 
 use super::any::{Any, DEPTH_MAX};
-use super::{Fields, LogRecord, OtlpError, Sink, scope_fields};
-use crate::intake::protobuf::{Field, WireError, fields};
-use crate::intake::push::Pushed;
+use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use crate::intake::protobuf::{Field, WireError, fields, write};
+use crate::intake::push::{Pushed, Shipment};
 
 impl From<WireError> for OtlpError {
     fn from(_: WireError) -> OtlpError {
@@ -32,16 +32,37 @@ impl From<WireError> for OtlpError {
 /// # Errors
 /// See [`OtlpError`].
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
-    let mut sink = Sink::new(labels, line_bytes_max);
+    let mut shipment = Shipment::new(labels, line_bytes_max);
     for field in fields(body) {
         if let (1, Field::Bytes(of_resource)) = field? {
-            take_resource(of_resource, &mut sink)?;
+            take_resource(of_resource, &mut shipment)?;
         }
     }
-    Ok(sink.finish())
+    Ok(shipment.finish())
 }
 
-fn take_resource(of_resource: &[u8], sink: &mut Sink) -> Result<(), OtlpError> {
+/// Encodes an `ExportLogsServiceResponse`: empty if nothing was rejected, else with how many records
+/// were, and why.
+pub fn write_success(rejected: u64, message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    if rejected > 0 {
+        let mut partial = Vec::new();
+        write::number(1, rejected, &mut partial);
+        write::bytes(2, message.as_bytes(), &mut partial);
+        write::bytes(1, &partial, &mut out);
+    }
+    out
+}
+
+/// Encodes a `google.rpc.Status`.
+pub fn write_status(code: u64, message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::number(1, code, &mut out);
+    write::bytes(2, message.as_bytes(), &mut out);
+    out
+}
+
+fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), OtlpError> {
     let mut resource = Fields::new();
     // A resource may stand behind its records.
     for field in fields(of_resource) {
@@ -55,13 +76,17 @@ fn take_resource(of_resource: &[u8], sink: &mut Sink) -> Result<(), OtlpError> {
     }
     for field in fields(of_resource).flatten() {
         if let (2, Field::Bytes(of_scope)) = field {
-            take_scope(of_scope, &resource, sink)?;
+            take_scope(of_scope, &resource, shipment)?;
         }
     }
     Ok(())
 }
 
-fn take_scope(of_scope: &[u8], resource: &Fields<'_>, sink: &mut Sink) -> Result<(), OtlpError> {
+fn take_scope(
+    of_scope: &[u8],
+    resource: &Fields<'_>,
+    shipment: &mut Shipment,
+) -> Result<(), OtlpError> {
     let mut shared = Fields::new();
     for field in fields(of_scope) {
         if let (1, Field::Bytes(message)) = field? {
@@ -71,9 +96,9 @@ fn take_scope(of_scope: &[u8], resource: &Fields<'_>, sink: &mut Sink) -> Result
     shared.extend(resource.iter().cloned());
     for field in fields(of_scope).flatten() {
         if let (2, Field::Bytes(record)) = field
-            && sink.has_room_for(record.len())
+            && has_room_for(shipment, record.len())
         {
-            sink.add(read_record(record)?, &shared)?;
+            add(shipment, &read_record(record)?, &shared)?;
         }
     }
     Ok(())
