@@ -61,11 +61,11 @@ pub(super) async fn answer(
     let answered = match question {
         Question::Bulk => bulk(app, index, request).await,
         Question::Document => document(app, index, request).await,
-        Question::License => Ok(json_of(StatusCode::OK, &license())),
-        Question::Health => Ok(json_of(StatusCode::OK, &health())),
-        Question::Nodes => Ok(json_of(StatusCode::OK, &nodes())),
+        Question::License => Ok(Body::json(StatusCode::OK, &license())),
+        Question::Health => Ok(Body::json(StatusCode::OK, &health())),
+        Question::Nodes => Ok(Body::json(StatusCode::OK, &nodes())),
         Question::Setup => set_up(app, request).await,
-        Question::Nothing => Ok(json_of(StatusCode::OK, &json!({}))),
+        Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
     };
     let mut response = answered.unwrap_or_else(refusal);
     note_product(response.headers_mut());
@@ -75,10 +75,6 @@ pub(super) async fn answer(
 /// Says that official clients may talk.
 pub(super) fn note_product(headers: &mut HeaderMap) {
     headers.insert(PRODUCT, HeaderValue::from_static("Elasticsearch"));
-}
-
-fn json_of(status: StatusCode, value: &Value) -> Response<Body> {
-    Body::json(status, value)
 }
 
 /// What Elasticsearch says of itself at `GET /`.
@@ -155,7 +151,7 @@ async fn set_up(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<B
         }
         _ => json!({}),
     };
-    Ok(json_of(StatusCode::OK, &value))
+    Ok(Body::json(StatusCode::OK, &value))
 }
 
 async fn bulk(
@@ -189,7 +185,7 @@ async fn document(
     let bulk = receive(app, index, request, elastic::decode_document).await?;
     let (items, _) = store(app, bulk).await?;
     match items.first().map(|item| (item, &item.outcome)) {
-        Some((item, Ok(()))) => Ok(json_of(
+        Some((item, Ok(()))) => Ok(Body::json(
             StatusCode::CREATED,
             &json!({ "_index": &*item.index, "_id": "", "_version": 1, "result": "created" }),
         )),
@@ -274,12 +270,7 @@ fn refusal(error: ApiError) -> Response<Body> {
         "error": { "root_cause": [cause], "type": kind, "reason": error.message },
         "status": status.as_u16(),
     });
-    let (parts, _) = error.into_response().into_parts();
-    let mut response = Body::json(status, &value);
-    for (name, value) in &parts.headers {
-        response.headers_mut().entry(name).or_insert(value.clone());
-    }
-    response
+    error.kind.dress(Body::json(status, &value))
 }
 
 #[cfg(test)]

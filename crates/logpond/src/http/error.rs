@@ -86,6 +86,22 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Adds the headers that say what to do about it, in whatever form the answer is.
+    pub(super) fn dress(self, mut response: Response<Body>) -> Response<Body> {
+        let (_, _, retry_after) = self.row();
+        let headers = response.headers_mut();
+        if let Some(challenge) = self.challenge() {
+            let challenge = header::HeaderValue::from_static(challenge);
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
 /// An answer that is an error.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
@@ -113,7 +129,7 @@ impl ApiError {
 
     /// The answer to send.
     pub(crate) fn into_response(self) -> Response<Body> {
-        let (status, code, retry_after) = self.kind.row();
+        let (status, code, _) = self.kind.row();
         let mut error = json!({ "code": code, "message": self.message });
         if let Some((start, end)) = self.span {
             error["start"] = start.into();
@@ -122,19 +138,8 @@ impl ApiError {
         if let Some(hint) = self.hint {
             error["hint"] = hint.into();
         }
-        let mut response = Body::json(status, &json!({ "error": error }));
-        if let Some(challenge) = self.kind.challenge() {
-            let challenge = header::HeaderValue::from_static(challenge);
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, challenge);
-        }
-        if let Some(seconds) = retry_after {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, seconds.into());
-        }
-        response
+        self.kind
+            .dress(Body::json(status, &json!({ "error": error })))
     }
 }
 

@@ -19,19 +19,16 @@ use super::error::{ApiError, Kind};
 use super::intake;
 use crate::telemetry::Intake;
 
+/// What an answer is that says something.
+const TEXT: &str = "text/plain; charset=utf-8";
+
 /// Takes the entries of one push.
 pub(super) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
     let answer = take(app, request).await;
     answer.unwrap_or_else(|error| {
         let (status, _, _) = error.kind.row();
         let text = format!("{}\n", error.message);
-        // The status and what goes with it, and the reason as text.
-        let mut response = error.into_response();
-        let (mut parts, _) = response.into_parts();
-        parts.headers.remove(CONTENT_TYPE);
-        response = Body::whole(status, "text/plain; charset=utf-8", text);
-        response.headers_mut().extend(parts.headers);
-        response
+        error.kind.dress(Body::whole(status, TEXT, text))
     })
 }
 
@@ -60,7 +57,7 @@ async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     intake::submit(app, Intake::Loki, pushed.batch, None, true).await?;
     Ok(match trouble {
         None => Body::whole(StatusCode::NO_CONTENT, "text/plain", ""),
-        Some(text) => Body::whole(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", text),
+        Some(text) => Body::whole(StatusCode::BAD_REQUEST, TEXT, text),
     })
 }
 

@@ -112,15 +112,7 @@ fn success(pushed: &Pushed, form: Form) -> Vec<u8> {
                 .to_string()
                 .into_bytes()
         }
-        Form::Protobuf if rejected == 0 => Vec::new(),
-        Form::Protobuf => {
-            let mut partial = Vec::new();
-            put_number(1, rejected as u64, &mut partial);
-            put_bytes(2, message.as_bytes(), &mut partial);
-            let mut out = Vec::new();
-            put_bytes(1, &partial, &mut out);
-            out
-        }
+        Form::Protobuf => otlp::write_success(rejected as u64, &message),
     }
 }
 
@@ -139,12 +131,7 @@ fn refusal(error: ApiError, form: Form) -> Response<Body> {
         Form::Json => json!({ "code": code, "message": error.message })
             .to_string()
             .into_bytes(),
-        Form::Protobuf => {
-            let mut out = Vec::new();
-            put_number(1, code, &mut out);
-            put_bytes(2, error.message.as_bytes(), &mut out);
-            out
-        }
+        Form::Protobuf => otlp::write_status(code, &error.message),
     };
     let mut response = form.respond(status, body);
     if matches!(status.as_u16(), 429 | 503) {
@@ -152,23 +139,4 @@ fn refusal(error: ApiError, form: Form) -> Response<Body> {
         response.headers_mut().insert(RETRY_AFTER, seconds);
     }
     response
-}
-
-fn put_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_number(field: u64, value: u64, out: &mut Vec<u8>) {
-    put_varint(field << 3, out);
-    put_varint(value, out);
-}
-
-fn put_bytes(field: u64, bytes: &[u8], out: &mut Vec<u8>) {
-    put_varint(field << 3 | 2, out);
-    put_varint(bytes.len() as u64, out);
-    out.extend_from_slice(bytes);
 }

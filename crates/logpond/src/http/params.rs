@@ -1,5 +1,7 @@
 //! Parameters of a request: the query string, and the form or JSON object in a POST body.
 
+use hyper::Uri;
+
 use super::error::ApiError;
 
 /// Parameters of one request. A name asked for twice by mistake is an error, not a guess.
@@ -10,6 +12,13 @@ pub(super) const PARAMETERS_MAX: usize = 256;
 pub(super) struct Params(Vec<(String, String)>);
 
 impl Params {
+    /// Those in an address.
+    pub(super) fn of(address: &Uri) -> Result<Params, ApiError> {
+        let mut params = Params::default();
+        params.read(address.query().unwrap_or_default().as_bytes())?;
+        Ok(params)
+    }
+
     /// Reads `a=b&c=d`, percent-encoded, `+` for space, and adds it to what is there.
     pub(super) fn read(&mut self, encoded: &[u8]) -> Result<(), ApiError> {
         for pair in encoded.split(|b| *b == b'&').filter(|p| !p.is_empty()) {

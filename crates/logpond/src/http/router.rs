@@ -8,7 +8,6 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
-use super::elastic::Question;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
@@ -22,11 +21,7 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
-    Push,
-    LokiPush,
-    OtlpPush,
-    Splunk(splunk::Question),
-    Elastic(Question),
+    Ship(Shipper),
     Batches,
     Query,
     Top,
@@ -42,6 +37,16 @@ pub(crate) enum Endpoint {
     Ready,
     Greeting,
     Asset,
+}
+
+/// Who brings records, in whose form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shipper {
+    Own,
+    Loki,
+    Otlp,
+    Splunk(splunk::Question),
+    Elastic(elastic::Question),
 }
 
 const READ: &[Method] = &[Method::GET, Method::HEAD];
@@ -67,10 +72,10 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 
 /// Every path. The first that fits counts.
 pub(crate) const ROUTES: [Route; 48] = [
-    ("/api/v1/push", ACT, WRITER, Endpoint::Push),
-    ("/loki/api/v1/push", ACT, WRITER, Endpoint::LokiPush),
-    ("/v1/logs", ACT, WRITER, Endpoint::OtlpPush),
-    ("/otlp/v1/logs", ACT, WRITER, Endpoint::OtlpPush),
+    ("/api/v1/push", ACT, WRITER, OWN),
+    ("/loki/api/v1/push", ACT, WRITER, LOKI),
+    ("/v1/logs", ACT, WRITER, OTLP),
+    ("/otlp/v1/logs", ACT, WRITER, OTLP),
     ("/services/collector", COLLECT, WRITER, HEC_EVENT),
     ("/services/collector/event", COLLECT, WRITER, HEC_EVENT),
     ("/services/collector/event/1.0", COLLECT, WRITER, HEC_EVENT),
@@ -79,41 +84,81 @@ pub(crate) const ROUTES: [Route; 48] = [
     ("/services/collector/ack", ACT, WRITER, HEC_ACK),
     ("/services/collector/health", READ, WRITER, HEC_HEALTH),
     ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
-    ("/_bulk", STORE, WRITER, shipper(Question::Bulk)),
-    ("/{}/_bulk", STORE, WRITER, shipper(Question::Bulk)),
-    ("/{}/_doc", STORE, WRITER, shipper(Question::Document)),
-    ("/_license", READ, WRITER, shipper(Question::License)),
-    ("/_xpack", READ, WRITER, shipper(Question::Nothing)),
-    ("/_cluster/health", READ, WRITER, shipper(Question::Health)),
-    ("/_nodes", READ, WRITER, shipper(Question::Nodes)),
-    ("/_nodes/{}", READ, WRITER, shipper(Question::Nodes)),
-    ("/_template/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    ("/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
+    ("/{}/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
+    (
+        "/{}/_doc",
+        STORE,
+        WRITER,
+        elastic(elastic::Question::Document),
+    ),
+    (
+        "/_license",
+        READ,
+        WRITER,
+        elastic(elastic::Question::License),
+    ),
+    ("/_xpack", READ, WRITER, elastic(elastic::Question::Nothing)),
+    (
+        "/_cluster/health",
+        READ,
+        WRITER,
+        elastic(elastic::Question::Health),
+    ),
+    ("/_nodes", READ, WRITER, elastic(elastic::Question::Nodes)),
+    (
+        "/_nodes/{}",
+        READ,
+        WRITER,
+        elastic(elastic::Question::Nodes),
+    ),
+    (
+        "/_template/{}",
+        SET_UP,
+        WRITER,
+        elastic(elastic::Question::Setup),
+    ),
     (
         "/_index_template/{}",
         SET_UP,
         WRITER,
-        shipper(Question::Setup),
+        elastic(elastic::Question::Setup),
     ),
     (
         "/_component_template/{}",
         SET_UP,
         WRITER,
-        shipper(Question::Setup),
+        elastic(elastic::Question::Setup),
     ),
-    ("/_data_stream/{}", SET_UP, WRITER, shipper(Question::Setup)),
-    ("/_alias/{}", SET_UP, WRITER, shipper(Question::Setup)),
-    ("/_ilm/policy/{}", SET_UP, WRITER, shipper(Question::Setup)),
+    (
+        "/_data_stream/{}",
+        SET_UP,
+        WRITER,
+        elastic(elastic::Question::Setup),
+    ),
+    (
+        "/_alias/{}",
+        SET_UP,
+        WRITER,
+        elastic(elastic::Question::Setup),
+    ),
+    (
+        "/_ilm/policy/{}",
+        SET_UP,
+        WRITER,
+        elastic(elastic::Question::Setup),
+    ),
     (
         "/_ingest/pipeline",
         SET_UP,
         WRITER,
-        shipper(Question::Setup),
+        elastic(elastic::Question::Setup),
     ),
     (
         "/_ingest/pipeline/{}",
         SET_UP,
         WRITER,
-        shipper(Question::Setup),
+        elastic(elastic::Question::Setup),
     ),
     ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
@@ -143,13 +188,20 @@ pub(crate) const ROUTES: [Route; 48] = [
     ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
 ];
 
-const HEC_EVENT: Endpoint = Endpoint::Splunk(splunk::Question::Event);
-const HEC_RAW: Endpoint = Endpoint::Splunk(splunk::Question::Raw);
-const HEC_ACK: Endpoint = Endpoint::Splunk(splunk::Question::Ack);
-const HEC_HEALTH: Endpoint = Endpoint::Splunk(splunk::Question::Health);
+const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
+const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
+const OTLP: Endpoint = Endpoint::Ship(Shipper::Otlp);
+const HEC_EVENT: Endpoint = hec(splunk::Question::Event);
+const HEC_RAW: Endpoint = hec(splunk::Question::Raw);
+const HEC_ACK: Endpoint = hec(splunk::Question::Ack);
+const HEC_HEALTH: Endpoint = hec(splunk::Question::Health);
 
-const fn shipper(question: Question) -> Endpoint {
-    Endpoint::Elastic(question)
+const fn hec(question: splunk::Question) -> Endpoint {
+    Endpoint::Ship(Shipper::Splunk(question))
+}
+
+const fn elastic(question: elastic::Question) -> Endpoint {
+    Endpoint::Ship(Shipper::Elastic(question))
 }
 
 /// The route of a path, and the names in it.
@@ -159,7 +211,8 @@ fn find(path: &str) -> Option<(&'static Route, Vec<&str>)> {
         routes.find_map(|route| names_in(route.0, path).map(|names| (route, names)))
     };
     let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
-    let is_elastic = |(route, _): &(&Route, _)| matches!(route.3, Endpoint::Elastic(_));
+    let is_elastic =
+        |(route, _): &(&Route, _)| matches!(route.3, Endpoint::Ship(Shipper::Elastic(_)));
     below.filter(is_elastic).or_else(|| fits(path))
 }
 
@@ -216,22 +269,10 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     if let Some(role) = needed {
         authorization::check(&app, request.headers(), *role)?;
     }
-    match endpoint {
-        Endpoint::LokiPush => return Ok(loki::push(&app, request).await),
-        Endpoint::OtlpPush => return Ok(otlp::push(&app, request).await),
-        Endpoint::Splunk(question) => {
-            return Ok(splunk::answer(&app, *question, request).await);
-        }
-        Endpoint::Elastic(question) => {
-            return Ok(elastic::answer(&app, *question, &names, request).await);
-        }
-        _ => {}
+    if let Endpoint::Ship(shipper) = endpoint {
+        return take_in(&app, *shipper, &names, request).await;
     }
-    let mut params = Params::default();
-    params.read(request.uri().query().unwrap_or_default().as_bytes())?;
-    if *endpoint == Endpoint::Push {
-        return push::answer(&app, params, request).await;
-    }
+    let mut params = Params::of(request.uri())?;
     let (parts, body) = request.into_parts();
     if parts.method == Method::POST {
         let form = body::receive(body, FORM_BYTES_MAX, &app.bodies).await?;
@@ -250,11 +291,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         }
     }
     match endpoint {
-        Endpoint::Push
-        | Endpoint::LokiPush
-        | Endpoint::OtlpPush
-        | Endpoint::Splunk(_)
-        | Endpoint::Elastic(_) => Err(ApiError::new(Kind::Internal, "a push got lost")),
+        Endpoint::Ship(_) => Err(ApiError::new(Kind::Internal, "a push got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Top => top::answer(&app, params).await,
@@ -271,6 +308,22 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
         Endpoint::Asset => page::asset(parts.uri.path()),
     }
+}
+
+/// Takes records in; their bodies are no parameters.
+async fn take_in(
+    app: &Arc<App>,
+    shipper: Shipper,
+    names: &[&str],
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    Ok(match shipper {
+        Shipper::Own => push::answer(app, Params::of(request.uri())?, request).await?,
+        Shipper::Loki => loki::push(app, request).await,
+        Shipper::Otlp => otlp::push(app, request).await,
+        Shipper::Splunk(question) => splunk::answer(app, question, request).await,
+        Shipper::Elastic(question) => elastic::answer(app, question, names, request).await,
+    })
 }
 
 fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {

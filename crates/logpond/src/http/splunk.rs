@@ -122,8 +122,7 @@ fn bad_event(number: usize, error: &HecError) -> Response<Body> {
 
 /// What the address says of all events, and whether the sender asks for acknowledgements.
 fn read_head(request: &Request<Incoming>) -> Result<(Metadata, bool), ApiError> {
-    let mut params = Params::default();
-    params.read(request.uri().query().unwrap_or_default().as_bytes())?;
+    let params = Params::of(request.uri())?;
     let mut fields = Labels::new();
     for (name, field) in METADATA {
         if let Some(value) = params.one(name)? {
