@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{ClientError, Parameters};
 
-/// What an address without a port ends with.
-const PORT_DEFAULT: &str = ":7650";
+/// The port of an address of HTTP that names none.
+const PORT_DEFAULT: u16 = 7650;
 
 /// The base URL of a server, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,23 +31,11 @@ impl Address {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        // In an IPv6 address without brackets a colon begins no port.
-        let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
-            is_port(port) && (host.ends_with(']') || !host.contains(':'))
-        });
-        let mut authority = authority.to_string();
-        if authority.starts_with(':') {
-            authority.insert_str(0, "127.0.0.1");
-        }
-        if !has_port {
-            authority.push_str(PORT_DEFAULT);
-        }
+        let authority = with_port(authority, PORT_DEFAULT);
         let base = format!("{scheme}://{authority}{prefix}");
-        match base.parse::<ureq::http::Uri>() {
-            Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none() => {
-                Ok(Address { base })
-            }
-            _ => Err(refuse("expected http://HOST:PORT")),
+        match is_base(&base) {
+            true => Ok(Address { base }),
+            false => Err(refuse("expected http://HOST:PORT")),
         }
     }
 
@@ -85,16 +73,11 @@ impl HostPort {
                 "expected HOST:PORT of a listener for uploads, which does not speak HTTP",
             ));
         }
-        let Address { base } = Address::parse(text)?;
-        let authority = base.strip_prefix("http://").unwrap_or(&base);
-        if authority.contains('/') {
-            return Err(refuse("expected HOST:PORT"));
+        let authority = with_port(text.trim(), port);
+        match !authority.contains('/') && is_base(&format!("http://{authority}")) {
+            true => Ok(HostPort(authority)),
+            false => Err(refuse("expected HOST:PORT")),
         }
-        let is_default = !text.trim().ends_with(PORT_DEFAULT);
-        Ok(HostPort(match authority.strip_suffix(PORT_DEFAULT) {
-            Some(host) if is_default => format!("{host}:{port}"),
-            _ => authority.to_string(),
-        }))
     }
 
     /// As a resolver takes it.
@@ -115,8 +98,27 @@ impl fmt::Display for Address {
     }
 }
 
-fn is_port(text: &str) -> bool {
-    text.parse::<u16>().is_ok()
+/// `HOST:PORT` of what may lack either: without a host it is this machine.
+fn with_port(authority: &str, port: u16) -> String {
+    // In an IPv6 address without brackets a colon begins no port.
+    let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
+        port.parse::<u16>().is_ok() && (host.ends_with(']') || !host.contains(':'))
+    });
+    let host = if authority.starts_with(':') {
+        "127.0.0.1"
+    } else {
+        ""
+    };
+    match has_port {
+        true => format!("{host}{authority}"),
+        false => format!("{host}{authority}:{port}"),
+    }
+}
+
+/// Whether paths can be put below it.
+fn is_base(url: &str) -> bool {
+    url.parse::<ureq::http::Uri>()
+        .is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none())
 }
 
 /// Appends bytes with everything but RFC 3986's unreserved characters as `%NN`.

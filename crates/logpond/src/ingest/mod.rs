@@ -220,11 +220,16 @@ pub struct Closer(mpsc::Sender<Message>);
 impl Closer {
     /// Waits until the file that is open now is closed. Blocks for a sync.
     pub fn close(&self) {
+        // The writer answers, or has ended and closed the file.
+        let _ = self.ask().blocking_recv();
+    }
+
+    /// Asks for it; what this gives comes once it is done, or fails if the writer has ended.
+    fn ask(&self) -> oneshot::Receiver<()> {
         let (done, waiting) = oneshot::channel();
-        if self.0.send(Message::Close(done)).is_ok() {
-            // The writer answers, or has ended and closed the file.
-            let _ = waiting.blocking_recv();
-        }
+        // What cannot be sent is dropped, and whoever waits for it learns that.
+        let _ = self.0.send(Message::Close(done));
+        waiting
     }
 
     /// Closes the open file and ends the incarnation: what is taken in later belongs to another
@@ -343,10 +348,7 @@ impl Ingest {
 
     /// Waits until the file that is open now is closed, so that it can be handed on.
     pub async fn close_file(&self) {
-        let (done, waiting) = oneshot::channel();
-        if self.queue.send(Message::Close(done)).is_ok() {
-            let _ = waiting.await;
-        }
+        let _ = self.closer().ask().await;
     }
 
     /// How busy this server is: by what waits for the disk, and by the room on the disk.

@@ -81,6 +81,16 @@ impl Pushed {
     }
 }
 
+/// The flags of all listeners for records.
+pub(crate) const INTAKES: [&str; 6] = [
+    "--fast",
+    "--durable",
+    "--bulk",
+    "--syslog-udp",
+    "--syslog-tcp",
+    "--relp",
+];
+
 /// Arguments of a server that listens on free ports only, and that keeps its data however full
 /// the disk of this machine is. `role` is the command that runs it.
 fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
@@ -89,16 +99,8 @@ fn serve_arguments(role: &str, data: &Path, ready: &Path) -> Vec<String> {
     for (flag, path) in paths {
         arguments.extend([flag.to_string(), path.display().to_string()]);
     }
-    let intakes = [
-        "--fast",
-        "--durable",
-        "--bulk",
-        "--syslog-udp",
-        "--syslog-tcp",
-        "--relp",
-    ];
     let takes_in = matches!(role, "serve" | "ingest");
-    let intakes = intakes.into_iter().filter(|_| takes_in);
+    let intakes = INTAKES.into_iter().filter(|_| takes_in);
     for flag in std::iter::once("--http").chain(intakes) {
         arguments.extend([flag.to_string(), "127.0.0.1:0".to_string()]);
     }

@@ -13,7 +13,7 @@
 //!   as durable, as far as the file can tell.
 //! - No allocation is made from a length that was not checked against a named bound.
 
-use logpond_record::{EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
+use logpond_record::{Batch, EntryKind, Incarnation, Labels, SourceId, Timestamp, limits};
 
 use crate::batches::BatchId;
 
@@ -493,6 +493,17 @@ pub(crate) struct Scratch {
     pub(crate) ends: Vec<u32>,
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
     decompressed: Vec<u8>,
+}
+
+/// The entries of a decoded body as a batch of their own.
+pub(crate) fn batch_of(kind: EntryKind, labels: &Labels, payload: &[u8], ends: &[u32]) -> Batch {
+    let mut batch = Batch::new(kind, labels.clone());
+    let mut from = 0;
+    for end in ends.iter().map(|end| *end as usize) {
+        batch.push(&payload[from..end]);
+        from = end;
+    }
+    batch
 }
 
 /// A decoded body, with labels and ends in the scratch.

@@ -21,7 +21,7 @@ use memchr::memmem;
 use super::damage::{Damage, Damages};
 use super::frame::{
     self, END_MARK_BYTES, EndMark, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader,
-    FileHeaderError, FrameHeader, Head, MARKER_START, Reason, Scratch,
+    FileHeaderError, FrameHeader, Head, MARKER_START, Reason, Scratch, batch_of,
 };
 use super::visible::{ClosedFile, OpenState, Summary};
 use super::window::{READ_BYTES, Window};
@@ -709,13 +709,7 @@ impl<'a> Frame<'a> {
 
     /// The entries as a batch of their own.
     pub fn to_batch(&self) -> Batch {
-        let mut batch = Batch::new(self.kind, self.labels.clone());
-        let mut from = 0;
-        for end in self.ends.iter().map(|end| *end as usize) {
-            batch.push(&self.payload[from..end]);
-            from = end;
-        }
-        batch
+        batch_of(self.kind, self.labels, self.payload, self.ends)
     }
 }
 

@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use logpond_record::{Batch, EntryKind, SourceId, Timestamp};
+use logpond_record::{Batch, SourceId, Timestamp};
 
 use super::frame::{
     self, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_BODY_BYTES_MAX,
@@ -244,19 +244,10 @@ impl UploadReader {
         let body = frame::decode_body(header, bytes, &mut scratch).map_err(failed)?;
         let id = body.batch_id.filter(|id| id.first_sent >= Timestamp(0));
         let id = id.ok_or(UploadError::Unnamed { number })?;
-        let batch = batch_of(body.kind, body.payload(bytes, &scratch), &scratch);
+        let payload = body.payload(bytes, &scratch);
+        let batch = frame::batch_of(body.kind, &scratch.labels, payload, &scratch.ends);
         Ok(UploadPart::Frame(batch, id))
     }
-}
-
-fn batch_of(kind: EntryKind, payload: &[u8], scratch: &Scratch) -> Batch {
-    let mut batch = Batch::new(kind, scratch.labels.clone());
-    let mut from = 0;
-    for end in scratch.ends.iter().map(|end| *end as usize) {
-        batch.push(&payload[from..end]);
-        from = end;
-    }
-    batch
 }
 
 /// Reads any bytes as uploads; must never panic, nor want more than a frame. A fuzz target.

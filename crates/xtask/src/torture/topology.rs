@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::history::Place;
 use super::world::World;
-use crate::e2e::pond::{signal, wait_within};
+use crate::e2e::pond::{INTAKES, signal, wait_within};
 use crate::run::{Outcome, output};
 
 /// How long a process may take to start or to stop: many times what it needs on a busy machine.
@@ -196,14 +196,7 @@ impl Process {
             return arguments;
         }
         if self.role.ingests() {
-            for listener in [
-                "--fast",
-                "--durable",
-                "--bulk",
-                "--syslog-udp",
-                "--syslog-tcp",
-                "--relp",
-            ] {
+            for listener in INTAKES {
                 add(&[listener, "off"]);
             }
         }

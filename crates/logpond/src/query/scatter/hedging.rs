@@ -55,32 +55,28 @@ impl Hedging {
             let Some(hedging) = hedging.upgrade() else {
                 return;
             };
-            let counters = [
+            out.counters([
                 (
                     "logpond_query_calls_total",
                     "Other nodes asked for their part of an answer.",
-                    &hedging.calls,
+                    hedging.calls.get(),
                 ),
                 (
                     "logpond_query_hedges_total",
                     "Further nodes asked because one was late.",
-                    &hedging.hedges,
+                    hedging.hedges.get(),
                 ),
                 (
                     "logpond_query_hedges_won_total",
                     "Late nodes whose part others gave first.",
-                    &hedging.won,
+                    hedging.won.get(),
                 ),
                 (
                     "logpond_query_passed_over_total",
                     "Nodes not waited for since others had all that they could have.",
-                    &hedging.passed_over,
+                    hedging.passed_over.get(),
                 ),
-            ];
-            for (name, help, counter) in counters {
-                out.family(name, "counter", help);
-                out.sample(name, &[], counter.get());
-            }
+            ]);
         }));
     }
 
