@@ -2,7 +2,7 @@
 //!
 //! A node looks at what all hold ([`Member`]) and finds out what it is to do itself: of the nodes
 //! that hold a source of which there are too few copies, the first in rank sends its segment to
-//! the first store in rank that lacks it; of a segment whose sources others hold often enough, the
+//! the first store in rank that lacks it, once this has been so for a while; of a segment whose sources others hold often enough, the
 //! holders behind those try to give theirs up. It is all a hint: two nodes may do the same, and a
 //! copy is given up only as `give_up` permits.
 //!
@@ -28,6 +28,9 @@ pub const IN_FLIGHT_MAX: usize = 2;
 pub struct Settings {
     /// A node that is gone counts as a holder for so long.
     pub gone_ms: u64,
+    /// Too few copies are seen for so long before one is sent: those of a new segment are there one
+    /// after the other, and nodes are not looked at all at once.
+    pub settle_ms: u64,
     /// A holder that is not the first in rank waits for so long, for each before it, until it
     /// copies in its place.
     pub takeover_ms: u64,
@@ -39,10 +42,11 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 15 min, 5 min, 1 min, 1 min.
+    /// 15 min, 5 s, 5 min, 1 min, 1 min.
     fn default() -> Settings {
         Settings {
             gone_ms: 900_000,
+            settle_ms: 5_000,
             takeover_ms: 300_000,
             spread_ms: 60_000,
             failed_ms: 60_000,
@@ -198,7 +202,8 @@ impl Repair {
     /// Whether this node is to send a segment now.
     fn is_turn(&mut self, segment: Id, rank: u64, now_ms: u64) -> bool {
         let since_ms = *self.few_since_ms.entry(segment).or_insert(now_ms);
-        let wait_ms = rank.saturating_mul(self.settings.takeover_ms);
+        let behind_ms = rank.saturating_mul(self.settings.takeover_ms);
+        let wait_ms = behind_ms.saturating_add(self.settings.settle_ms);
         now_ms >= since_ms.saturating_add(wait_ms)
             && self.in_flight.len() < IN_FLIGHT_MAX
             && !self.in_flight.contains_key(&segment)

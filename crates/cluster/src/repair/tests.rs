@@ -62,7 +62,7 @@ fn plans(members: &[Member<'_>], now_ms: u64) -> Vec<(u128, Job)> {
     let stores = stores(members.len() as u128);
     let mut all = Vec::new();
     for member in members {
-        let mut repair = Repair::new(member.node, 2, Settings::default());
+        let mut repair = Repair::new(member.node, 2, AT_ONCE);
         repair.plan(members, &stores, 0);
         // The second look sees how long it has been so.
         let mut jobs = Repair {
@@ -74,6 +74,15 @@ fn plans(members: &[Member<'_>], now_ms: u64) -> Vec<(u128, Job)> {
     }
     all
 }
+
+/// What is seen is done at once.
+const AT_ONCE: Settings = Settings {
+    gone_ms: 900_000,
+    settle_ms: 0,
+    takeover_ms: 300_000,
+    spread_ms: 60_000,
+    failed_ms: 60_000,
+};
 
 const GONE: Presence = Presence::Gone { for_ms: 900_000 };
 const AWAY: Presence = Presence::Gone { for_ms: 899_999 };
@@ -100,7 +109,7 @@ fn a_node_that_is_away_is_waited_for() {
     };
     for presence in [GONE, Presence::Forgotten] {
         let members = members(&nodes, &[(2, presence)]);
-        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        let mut repair = Repair::new(NodeId(1), 2, AT_ONCE);
         assert_eq!(repair.plan(&members, &stores(3), 0), [copy]);
     }
 }
@@ -111,7 +120,7 @@ fn of_several_holders_the_first_in_rank_copies_and_later_the_next() {
     let nodes = [three(1), three(2), node(3, &[])];
     let members = members(&nodes, &[]);
     let plan = |me: u128, now_ms: u64| {
-        let mut repair = Repair::new(NodeId(me), 3, Settings::default());
+        let mut repair = Repair::new(NodeId(me), 3, AT_ONCE);
         let mut first = repair.clone();
         first.in_flight = (0..IN_FLIGHT_MAX as u128)
             .map(|n| (Id(90 + n), NodeId(9)))
@@ -129,11 +138,33 @@ fn of_several_holders_the_first_in_rank_copies_and_later_the_next() {
     assert_eq!(plan(1, 300_000) + plan(2, 300_000), 2);
 }
 
+/// A copy is stored before its maker's own: whoever looks in between must not send a third.
+#[test]
+fn too_few_copies_for_a_moment_are_none_to_repair() {
+    let nodes = [node(1, &[(1, &[0])]), node(2, &[]), node(3, &[])];
+    let few = members(&nodes, &[]);
+    let enough = [node(1, &[(1, &[0])]), node(2, &[(2, &[0])]), node(3, &[])];
+    let enough = members(&enough, &[]);
+    let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+    for (members, now_ms, copies) in [
+        (&few, 0, 0),
+        (&few, 4_999, 0),
+        (&enough, 5_000, 0),
+        (&few, 6_000, 0),
+        (&few, 10_999, 0),
+        (&few, 11_000, 1),
+    ] {
+        let jobs = repair.plan(members, &stores(3), now_ms);
+        assert_eq!(jobs.len(), copies, "at {now_ms} ms");
+        assert!(!repair.is_settled() || std::ptr::eq(members, &enough));
+    }
+}
+
 #[test]
 fn a_store_that_failed_is_left_alone_for_a_while() {
     let nodes = [node(1, &[(1, &[0])]), node(2, &[]), node(3, &[])];
     let members = members(&nodes, &[]);
-    let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+    let mut repair = Repair::new(NodeId(1), 2, AT_ONCE);
     let target = |jobs: Vec<Job>| match jobs[..] {
         [Job::Copy { to, .. }] => to,
         _ => panic!("{jobs:?}"),
@@ -204,7 +235,7 @@ fn what_has_expired_is_not_sent_back() {
     let nodes = [node(1, &[(10, &[1, 2])]), node(2, &[])];
     let members = members(&nodes, &[]);
     let jobs = |expired: &[u64]| {
-        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        let mut repair = Repair::new(NodeId(1), 2, AT_ONCE);
         repair.set_expired(set(expired));
         repair.plan(&members, &stores(2), 0).len()
     };
@@ -233,7 +264,7 @@ fn only_what_has_its_copies_is_settled() {
     ];
     for (name, second, presence, expected) in table {
         let nodes = [node(1, &[(1, &[1, 2])]), node(2, second), node(3, &[])];
-        let mut repair = Repair::new(NodeId(1), 2, Settings::default());
+        let mut repair = Repair::new(NodeId(1), 2, AT_ONCE);
         assert!(!repair.is_settled(), "it has not looked");
         repair.plan(&members(&nodes, &[presence]), &stores(3), 0);
         assert_eq!(repair.is_settled(), expected, "{name}");
@@ -241,7 +272,7 @@ fn only_what_has_its_copies_is_settled() {
     // One of three has a copy too many, and waits until it may try to give it up.
     let nodes = [1, 2, 3].map(|number| node(number, &[(1, &[1])]));
     let settled = [1, 2, 3].map(|number| {
-        let mut repair = Repair::new(NodeId(number), 2, Settings::default());
+        let mut repair = Repair::new(NodeId(number), 2, AT_ONCE);
         repair.plan(&members(&nodes, &[]), &stores(3), 0);
         repair.is_settled()
     });

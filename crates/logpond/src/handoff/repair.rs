@@ -156,14 +156,15 @@ impl Handoff {
     /// Asks all nodes what they have; this one is among them.
     fn look_at_nodes(&self, state: &mut Repairing) -> Vec<Known> {
         let member = &self.parts.member;
-        let others = member.others();
-        let answers = side_by_side(others, |node| member.stored_of(node));
+        // Before the others': what is stored here by now, they have stored before.
+        let own_stored = member.own_stored();
+        let answers = side_by_side(member.others(), |node| member.stored_of(node));
         let now_ms = self.now_ms();
         let own = match member.is_leaving() {
             true => Presence::Draining,
             false => Presence::Live,
         };
-        let mut known = vec![(self.own(), own, Some(member.own_stored()))];
+        let mut known = vec![(self.own(), own, Some(own_stored))];
         for (node, answer) in answers {
             let answer = answer.and_then(Result::ok);
             let is_leaving = member.gossip().of(node).is_some_and(|seen| seen.is_leaving);

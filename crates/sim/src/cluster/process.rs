@@ -32,6 +32,7 @@ const OFFERS: logpond_cluster::offers::Settings = logpond_cluster::offers::Setti
 
 const REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair::Settings {
     gone_ms: 8_000,
+    settle_ms: 300,
     takeover_ms: 3_000,
     spread_ms: 500,
     failed_ms: 2_000,
@@ -39,6 +40,7 @@ const REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair::Setti
 
 const EAGER_REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair::Settings {
     gone_ms: 2_000,
+    settle_ms: 0,
     takeover_ms: 200,
     spread_ms: 0,
     failed_ms: 500,
