@@ -82,6 +82,12 @@ fn what_was_answered_survives_the_node_that_took_it() {
     let second = node(&scratch, 1, Some(&first)).unwrap();
     let third = node(&scratch, 2, Some(&second)).unwrap();
     let addresses = format!("{},{}", first.address("bulk"), second.address("bulk"));
+    // Without the first node the others could not join any more.
+    wait_until("all have joined", || {
+        let joined = |number| format!("node-{number}/cluster/joined");
+        (0..3).all(|number| scratch.path().join(joined(number)).exists())
+    })
+    .unwrap();
     let mut forwarder = command(&addresses);
     let forwarder = forwarder.args(inputs(&scratch)).spawn().unwrap();
     // In the middle of it the node goes, and its disk with it.
