@@ -14,6 +14,7 @@ mod value;
 mod json;
 mod shape;
 mod record;
+mod time_source;
 mod entry;
 pub mod envelope;
 
@@ -21,8 +22,9 @@ pub use entry::{Batch, Entry, EntryKind, Labels, line_of};
 pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::write_json_string;
-pub use record::{Fix, Message, Record, TimeSource};
+pub use record::{Fix, Message, Record};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
 pub use time_pattern::{ParsedTime, PatternError, TimePattern};
+pub use time_source::{Assumed, TimeSource};
 pub use value::{Value, write_float, write_int};

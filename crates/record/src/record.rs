@@ -6,45 +6,8 @@ use std::sync::Arc;
 use crate::id::Id;
 use crate::shape::Shape;
 use crate::time::Timestamp;
+use crate::time_source::TimeSource;
 use crate::value::Value;
-
-/// Where a record's time was taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum TimeSource {
-    /// The receive time: the record has none of its own.
-    Received = 0,
-    /// A time field of a structured record or JSON line.
-    Field = 1,
-    /// A protocol header, such as syslog's.
-    Header = 2,
-    /// A timestamp recognised in a plain line.
-    Line = 3,
-}
-
-impl TimeSource {
-    /// The name that answers and files carry.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TimeSource::Received => "received",
-            TimeSource::Field => "field",
-            TimeSource::Header => "header",
-            TimeSource::Line => "line",
-        }
-    }
-
-    /// The source with this number.
-    pub fn from_u8(number: u8) -> Option<TimeSource> {
-        [
-            TimeSource::Received,
-            TimeSource::Field,
-            TimeSource::Header,
-            TimeSource::Line,
-        ]
-        .into_iter()
-        .find(|s| *s as u8 == number)
-    }
-}
 
 /// The message of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,12 +145,13 @@ impl<'a> Record<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time_source::Assumed;
 
     fn record(shape: &str, values: Vec<Value<'static>>) -> Record<'static> {
         Record {
             id: Id(1),
             time: Timestamp(0),
-            time_source: TimeSource::Line,
+            time_source: TimeSource::Line(Assumed::Nothing),
             received: Timestamp(0),
             message: Message::Absent,
             shape: Arc::new(Shape::new(shape).unwrap()),

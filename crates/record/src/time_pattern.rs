@@ -11,6 +11,7 @@
 //! | `%b` `%a` | English month or weekday, three letters |
 //! | `%f` `%1f`…`%9f` | digits of a second's fraction |
 //! | `%z` `%z[TEXT]` | offset: `Z`, `+01:00`, `+0100` or `+01` |
+//! | `%o[+01:00]` | an offset that is not written |
 //! | `%s` `%L` `%U` `%N` | Unix seconds, milliseconds, microseconds, nanoseconds |
 //! | `%%` | a percent sign |
 //!
@@ -44,6 +45,8 @@ enum Item {
     Fraction(Option<u8>),
     /// The offset as written and in minutes; `None` in a general pattern.
     Offset(Option<(Box<str>, i32)>),
+    /// An offset that is known and not written, in minutes.
+    Unwritten(i32),
     /// Unix time in units of so many nanoseconds.
     Epoch(i64),
 }
@@ -92,6 +95,7 @@ struct Found<'a> {
     nanos: u32,
     fraction_digits: u8,
     offset: Option<(&'a [u8], i32)>,
+    unwritten_minutes: i32,
     epoch: Option<(i64, i64)>,
 }
 
@@ -192,7 +196,7 @@ impl TimePattern {
     /// Appends `time` in this form. General items render as nine digits and `Z`.
     pub fn render(&self, time: Timestamp, out: &mut Vec<u8>) {
         let minutes = self.items.iter().find_map(|item| match item {
-            Item::Offset(Some((_, minutes))) => Some(*minutes),
+            Item::Offset(Some((_, minutes))) | Item::Unwritten(minutes) => Some(*minutes),
             _ => None,
         });
         let shift = i64::from(minutes.unwrap_or(0)) * 60_000_000_000;
@@ -225,7 +229,7 @@ fn item(after: &[u8]) -> Option<(Item, usize)> {
         digit @ b'1'..=b'9' if after.get(1) == Some(&b'f') => {
             return Some((Item::Fraction(Some(digit - b'0')), 2));
         }
-        b'z' if after.get(1) == Some(&b'[') => {
+        letter @ (b'z' | b'o') if after.get(1) == Some(&b'[') => {
             let end = after.iter().position(|&b| b == b']')?;
             let text = &after[2..end];
             let (length, minutes) = offset(text)?;
@@ -233,7 +237,11 @@ fn item(after: &[u8]) -> Option<(Item, usize)> {
                 return None;
             }
             let text = std::str::from_utf8(text).ok()?.into();
-            return Some((Item::Offset(Some((text, minutes))), end + 1));
+            let item = match letter {
+                b'z' => Item::Offset(Some((text, minutes))),
+                _ => Item::Unwritten(minutes),
+            };
+            return Some((item, end + 1));
         }
         b'z' => Item::Offset(None),
         _ => return None,
@@ -266,6 +274,10 @@ impl Item {
             Item::Second => found.second = digits(text, 2)?,
             Item::Fraction(wanted) => return found.read_fraction(text, *wanted),
             Item::Offset(wanted) => return found.read_offset(text, wanted.as_ref()),
+            Item::Unwritten(minutes) => {
+                found.unwritten_minutes = *minutes;
+                return Some(0);
+            }
             Item::Epoch(unit) => return found.read_epoch(text, *unit),
         }
         Some(if matches!(self, Item::Year) { 4 } else { 2 })
@@ -286,6 +298,11 @@ impl Item {
             Item::Second => b'S',
             Item::Fraction(_) => b'f',
             Item::Offset(_) => b'z',
+            Item::Unwritten(minutes) => {
+                let (sign, minutes) = (if *minutes < 0 { '-' } else { '+' }, minutes.abs());
+                let text = format!("%o[{sign}{:02}:{:02}]", minutes / 60, minutes % 60);
+                return out.extend_from_slice(text.as_bytes());
+            }
             Item::Epoch(1_000_000_000) => b's',
             Item::Epoch(1_000_000) => b'L',
             Item::Epoch(1_000) => b'U',
@@ -315,6 +332,7 @@ impl Item {
             }
             Item::Offset(Some((text, _))) => out.extend_from_slice(text.as_bytes()),
             Item::Offset(None) => out.push(b'Z'),
+            Item::Unwritten(_) => {}
             Item::Epoch(unit) => write_int(time.0.div_euclid(*unit), out),
         }
     }
@@ -390,7 +408,8 @@ impl<'a> Found<'a> {
             minute: self.minute,
             second: self.second,
         };
-        let minutes = self.offset.map_or(0, |(_, minutes)| minutes);
+        let offset = self.offset.map(|(_, minutes)| minutes);
+        let minutes = offset.unwrap_or(self.unwritten_minutes);
         Timestamp::from_seconds(civil.to_seconds()? - i64::from(minutes) * 60, self.nanos)
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Fix, Id, Message, Record, Shape, TimeSource, Timestamp, Value};
+use logpond_record::{Assumed, Fix, Id, Message, Record, Shape, TimeSource, Timestamp, Value};
 use logpond_segment::tokens::tokens;
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn record(shape: &str, values: Vec<Value<'static>>, message: Message<'static>) -
     Record {
         id: Id(7),
         time: Timestamp(1_795_293_000_000_000_000),
-        time_source: TimeSource::Header,
+        time_source: TimeSource::Header(Assumed::Nothing),
         received: Timestamp(1_795_293_001_000_000_000),
         message,
         shape: Arc::new(Shape::new(shape).unwrap()),

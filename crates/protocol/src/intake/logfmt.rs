@@ -107,7 +107,9 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
     }
 }
 
-fn bare_value(text: &str) -> (Value<'_>, u8, bool) {
+/// A value without quotes: it, the letter of its slot's kind, and whether it is written as it would
+/// be rendered.
+pub(crate) fn bare_value(text: &str) -> (Value<'_>, u8, bool) {
     let as_text = (Value::Str(Cow::Borrowed(text)), b't', true);
     match text.as_bytes() {
         b"true" => (Value::Bool(true), b'b', true),

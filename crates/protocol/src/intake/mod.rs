@@ -9,7 +9,7 @@
 //! ```text
 //! socket ─▶ lines, frames ─┐
 //! HTTP ─▶ body ─▶ push ────┴▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
-//!                                                            │ json  syslog  access  logfmt
+//!                                                            │ json  syslog  access  logfmt  content
 //!                                                            └ timestamps, shapes
 //! ```
 
@@ -23,6 +23,7 @@ pub mod json;
 pub mod fuzz;
 mod protobuf;
 mod syslog;
+mod content;
 mod access;
 mod logfmt;
 mod timestamps;

@@ -17,7 +17,7 @@ use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX, SHAPE_BYTES_MAX};
 use logpond_record::{Fix, Message, Shape, TimeSource, Timestamp, Value};
 
 use super::shapes::Shapes;
-use super::sketch::Parts;
+use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
 
 /// Names of the time field; the first of these that is an instant counts.
@@ -25,6 +25,13 @@ const TIME_NAMES: [&[u8]; 5] = [b"_time", b"time", b"timestamp", b"ts", b"@times
 
 /// Names of the message field; the first of these that is text counts.
 const MESSAGE_NAMES: [&[u8]; 3] = [b"_msg", b"message", b"msg"];
+
+/// What is put before names of a message's fields that its header has, too, and before those that
+/// begin like what an intake vouches for.
+const BODY_PREFIX: &[u8] = b"body.";
+
+/// Bytes of a slot's text beside its name: two marks, a colon and a letter.
+const SLOT_BYTES: usize = 8;
 
 /// Words of the filter that tells most new names from known ones: sixteen bits for each field that
 /// a record may have.
@@ -188,7 +195,7 @@ impl Outline {
         scratch.clear();
         let mut found = None;
         if !self.irregular && self.literal_bytes(raw) <= SHAPE_BYTES_MAX {
-            self.draw(raw, time, message, scratch);
+            self.draw(raw, time, message, &[], scratch);
             found = shapes.find(scratch);
         }
         if let Some(found) = found {
@@ -213,6 +220,36 @@ impl Outline {
             time,
             message,
         }
+    }
+
+    /// Ends a message that stands behind a header: draws it into the header's sketch. Gives false,
+    /// and draws nothing, if it must stay one text.
+    pub(crate) fn draw_in<'a>(
+        &mut self,
+        sketch: &mut Sketch<'_, 'a>,
+        raw: &'a str,
+        mut parts: Parts<'a>,
+        received: Timestamp,
+        times: &TimeReader,
+    ) -> bool {
+        let raw = raw.as_bytes();
+        let names = self.names.len() + self.slots.len() * (BODY_PREFIX.len() + SLOT_BYTES);
+        let text_bytes = sketch.shape().len() + self.literal_bytes(raw) + names;
+        if self.irregular || text_bytes > SHAPE_BYTES_MAX {
+            return false;
+        }
+        let message = self.choose_message(&mut parts);
+        let time = match sketch.parts.time {
+            Some(_) => None,
+            None => self.choose_time(raw, &mut parts, received, times).0,
+        };
+        let taken = |slot| {
+            let name = self.name(slot);
+            name.starts_with(b"_") || sketch.has_slot(name)
+        };
+        let taken: Vec<bool> = self.slots.iter().map(taken).collect();
+        sketch.append(|text| self.draw(raw, time, message, &taken, text), parts);
+        true
     }
 
     fn choose_message(&self, parts: &mut Parts<'_>) -> Option<u16> {
@@ -266,7 +303,15 @@ impl Outline {
         raw.len() - spans.sum::<u32>() as usize
     }
 
-    fn draw(&self, raw: &[u8], time: Option<ChosenTime>, message: Option<u16>, out: &mut Vec<u8>) {
+    /// Draws the line. Of slots that are `taken` the name stands in the sketch already.
+    fn draw(
+        &self,
+        raw: &[u8],
+        time: Option<ChosenTime>,
+        message: Option<u16>,
+        taken: &[bool],
+        out: &mut Vec<u8>,
+    ) {
         let mut after = 0;
         for (index, slot) in self.slots.iter().enumerate() {
             out.extend_from_slice(&raw[after..slot.span.0 as usize]);
@@ -277,17 +322,24 @@ impl Outline {
                     time.form.write_pattern(out);
                     out.extend_from_slice("⟩".as_bytes());
                 }
-                _ => self.draw_slot(slot, message.map(usize::from) == Some(index), out),
+                _ => {
+                    let is_message = message.map(usize::from) == Some(index);
+                    let is_taken = taken.get(index) == Some(&true);
+                    self.draw_slot(slot, is_message, is_taken, out);
+                }
             }
         }
         out.extend_from_slice(&raw[after..]);
     }
 
-    fn draw_slot(&self, slot: &OutlineSlot, is_message: bool, out: &mut Vec<u8>) {
+    fn draw_slot(&self, slot: &OutlineSlot, is_message: bool, is_taken: bool, out: &mut Vec<u8>) {
         out.extend_from_slice("⟨".as_bytes());
         match is_message {
             true => out.extend_from_slice(b"_msg"),
-            false => out.extend_from_slice(self.name(slot)),
+            false => {
+                out.extend_from_slice(if is_taken { BODY_PREFIX } else { b"" });
+                out.extend_from_slice(self.name(slot));
+            }
         }
         out.extend_from_slice(&[b':', slot.kind]);
         out.extend_from_slice("⟩".as_bytes());
@@ -320,7 +372,7 @@ impl Outline {
             let room = out.len() + (slot.name.1 - slot.name.0) as usize + 16 <= SHAPE_BYTES_MAX;
             let kept = slot.listed && !is_time && room;
             if kept {
-                self.draw_slot(slot, is_message, out);
+                self.draw_slot(slot, is_message, false, out);
                 has_message |= is_message;
             }
             kept
@@ -343,7 +395,7 @@ pub(crate) fn without_message<'a>(is_json: bool) -> Message<'a> {
 /// Makes `written` the record's time, filling slot `slot`, where it stands as `text`.
 pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u16, written: &Written, text: &'a [u8]) {
     parts.time = Some(written.time);
-    parts.time_source = TimeSource::Field;
+    parts.time_source = TimeSource::Field(written.form.assumed());
     parts.values[usize::from(slot)] = Value::Null;
     parts.fixes.retain(|fix| fix.slot != slot);
     if !written.exact {

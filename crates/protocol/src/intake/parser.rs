@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use logpond_record::limits::SHAPE_BYTES_MAX;
 use logpond_record::{
-    Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
+    Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
 use super::json::{self, Learned};
@@ -20,7 +20,7 @@ use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{access, logfmt, syslog};
+use super::{access, content, logfmt, syslog};
 
 /// Makes records of entries. It keeps what lines have in common, so one parser should see many
 /// lines of the same senders.
@@ -80,7 +80,7 @@ impl Parser {
         debug_assert!(
             rebuilds(&record, entry.raw),
             "{:?}",
-            entry.raw.escape_ascii()
+            entry.raw.escape_ascii().to_string()
         );
         record
     }
@@ -88,15 +88,20 @@ impl Parser {
     fn recognise<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
         match entry.kind {
             EntryKind::Json => self.json(entry),
-            EntryKind::Syslog => self.syslog(entry, true),
+            EntryKind::Syslog => self.syslog(entry, true).or_else(|| self.line(entry)),
             // Entries have been taken out of their envelopes.
-            EntryKind::Line | EntryKind::Enveloped => match entry.raw {
-                [b'{' | b' ' | b'\t', ..] => self.json(entry),
-                raw if syslog::is_candidate(raw) => self.syslog(entry, false),
-                raw if access::is_candidate(raw) => self.access(entry),
-                raw if logfmt::is_candidate(raw) => self.logfmt(entry),
-                _ => None,
-            },
+            EntryKind::Line | EntryKind::Enveloped => self.line(entry),
+        }
+    }
+
+    fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        match entry.raw {
+            [b'{' | b' ' | b'\t', ..] => self.json(entry),
+            raw if syslog::is_candidate(raw) => self.syslog(entry, false),
+            raw if content::is_candidate(raw) => self.event(entry),
+            raw if access::is_candidate(raw) => self.access(entry),
+            raw if logfmt::is_candidate(raw) => self.logfmt(entry),
+            _ => None,
         }
     }
 
@@ -122,6 +127,13 @@ impl Parser {
     fn logfmt<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = logfmt::read(text, &mut self.outline)?;
+        let outcome = self.finish(entry, &mut parts);
+        Some(self.parsed(parts, outcome.shape, outcome.whole, false))
+    }
+
+    fn event<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut parts = content::read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
         Some(self.parsed(parts, outcome.shape, outcome.whole, false))
     }
@@ -165,7 +177,10 @@ impl Parser {
     }
 
     fn syslog<'a>(&mut self, entry: &Entry<'a>, anything: bool) -> Option<Parsed<'a>> {
-        let sketch = syslog::draw(entry.raw, entry.received, anything, &mut self.scratch)?;
+        let received = entry.received;
+        let scratch = &mut self.scratch;
+        let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
+        content::draw(&mut sketch, &mut self.outline, &self.times, received);
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             shape,
@@ -192,9 +207,9 @@ impl Parser {
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
-        if let Some(time) = self.times.of_line(entry.raw, entry.received) {
+        if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
             parts.time = Some(time);
-            parts.time_source = TimeSource::Line;
+            parts.time_source = TimeSource::Line(assumed);
         }
         Parsed {
             shape: self.shapes.text(),
@@ -237,7 +252,7 @@ fn set_time(record: &mut Record<'_>, time: Timestamp) {
         }
     }
     record.time = time;
-    record.time_source = TimeSource::Header;
+    record.time_source = TimeSource::Header(Assumed::Nothing);
 }
 
 /// Whether the record's line is `raw`.

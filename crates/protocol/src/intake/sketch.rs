@@ -2,7 +2,7 @@
 //!
 //! Invariant: `text` is the shape of what was drawn so far, `values` has one value per slot of it.
 
-use logpond_record::{Fix, Message, TimeSource, Timestamp, Value};
+use logpond_record::{Assumed, Fix, Message, TimeSource, Timestamp, Value};
 use std::borrow::Cow;
 
 use super::timestamps::Written;
@@ -33,6 +33,19 @@ impl<'a> Parts<'a> {
 pub(crate) struct Sketch<'s, 'a> {
     text: &'s mut Vec<u8>,
     pub(crate) parts: Parts<'a>,
+}
+
+/// How a message is drawn.
+const MESSAGE_SLOT: &str = "⟨_msg:t⟩";
+
+/// A place in a sketch.
+#[derive(Clone, Copy)]
+pub(crate) struct SketchMark {
+    text: usize,
+    values: usize,
+    fixes: usize,
+    time: Option<Timestamp>,
+    time_source: TimeSource,
 }
 
 impl<'s, 'a> Sketch<'s, 'a> {
@@ -77,10 +90,25 @@ impl<'s, 'a> Sketch<'s, 'a> {
         self.parts.values.push(value);
     }
 
-    /// Forgets what was drawn.
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.parts = Parts::new(self.parts.values.capacity());
+    /// How far it is drawn, for [`Sketch::rewind`].
+    pub(crate) fn mark(&self) -> SketchMark {
+        SketchMark {
+            text: self.text.len(),
+            values: self.parts.values.len(),
+            fixes: self.parts.fixes.len(),
+            time: self.parts.time,
+            time_source: self.parts.time_source,
+        }
+    }
+
+    /// Forgets what was drawn since a mark. The message is drawn last, so it is none of it.
+    pub(crate) fn rewind(&mut self, mark: SketchMark) {
+        self.text.truncate(mark.text);
+        self.parts.values.truncate(mark.values);
+        self.parts.fixes.truncate(mark.fixes);
+        self.parts.time = mark.time;
+        self.parts.time_source = mark.time_source;
+        self.parts.message = Message::Line;
     }
 
     /// The shape's text.
@@ -104,21 +132,72 @@ impl<'s, 'a> Sketch<'s, 'a> {
     }
 
     /// Draws the record's time, which was written as `text`.
-    pub(crate) fn time(&mut self, written: &Written, text: &'a [u8], source: TimeSource) {
+    pub(crate) fn time(
+        &mut self,
+        written: &Written,
+        text: &'a [u8],
+        source: fn(Assumed) -> TimeSource,
+    ) {
         self.text.extend_from_slice("⟨_time:".as_bytes());
         written.form.write_pattern(self.text);
         self.text.extend_from_slice("⟩".as_bytes());
         self.parts.values.push(Value::Null);
         self.parts.time = Some(written.time);
-        self.parts.time_source = source;
+        self.parts.time_source = source(written.form.assumed());
         if !written.exact {
             self.fix(text);
         }
     }
 
+    /// The message, if it is drawn and is UTF-8.
+    pub(crate) fn message_text(&self) -> Option<&'a str> {
+        match self.parts.message {
+            Message::Part(Value::Str(Cow::Borrowed(text))) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Forgets the message, which is what was drawn last; gives the place where it stood.
+    pub(crate) fn take_message(&mut self) -> SketchMark {
+        let mark = self.mark();
+        let before = SketchMark {
+            text: mark.text.saturating_sub(MESSAGE_SLOT.len()),
+            values: mark.values.saturating_sub(1),
+            ..mark
+        };
+        self.rewind(before);
+        before
+    }
+
+    /// Adds what was drawn by other means: text and the values of its slots.
+    pub(crate) fn append(&mut self, draw: impl FnOnce(&mut Vec<u8>), parts: Parts<'a>) {
+        draw(self.text);
+        let slots = self.parts.values.len() as u16;
+        let fixes = parts.fixes.into_iter();
+        self.parts.fixes.extend(fixes.map(|fix| Fix {
+            slot: fix.slot + slots,
+            ..fix
+        }));
+        self.parts.values.extend(parts.values);
+        self.parts.message = parts.message;
+        if parts.time.is_some() {
+            (self.parts.time, self.parts.time_source) = (parts.time, parts.time_source);
+        }
+    }
+
+    /// Whether a slot of this name was drawn.
+    pub(crate) fn has_slot(&self, name: &[u8]) -> bool {
+        let marked = memchr::memmem::find_iter(self.text.as_slice(), name);
+        let mark = "⟨".as_bytes();
+        marked.into_iter().any(|at| {
+            self.text[..at].ends_with(mark) && self.text.get(at + name.len()) == Some(&b':')
+        })
+    }
+
     /// Draws the message as text.
     pub(crate) fn message(&mut self, message: &'a [u8]) {
-        self.slot("_msg:t", Value::Null);
+        self.text.extend_from_slice(MESSAGE_SLOT.as_bytes());
+        self.parts.values.push(Value::Null);
         self.parts.message = Message::Part(Value::text(message));
     }
 }

@@ -4,55 +4,109 @@
 //! slot, empty where there is none, and may hold any bytes. Nothing is lost: a message that no
 //! dialect knows is its priority and its content, or plain text.
 //!
-//! Dialects are rows of [`DIALECTS`], one file each; they are tried in this order. A row is told
-//! what follows the priority and draws it, or gives `None` and leaves the sketch spoilt.
+//! Behind the priority stands a header of one of the RFCs, or of a vendor's: [`vendors`] lists
+//! those, a row each, and [`rule`] fits them. A priority that is none is the field
+//! `invalid_priority`. What has no priority at all has a header only if it is beyond doubt.
 
 mod rfc3164;
 mod rfc5424;
+mod rule;
+mod vendors;
 
 use logpond_record::{Timestamp, Value};
 
 use super::sketch::Sketch;
-
-type Dialect = for<'a> fn(&'a [u8], Timestamp, &mut Sketch<'_, 'a>) -> Option<()>;
-
-const DIALECTS: [Dialect; 2] = [rfc5424::draw, rfc3164::draw];
+use super::timestamps::TimeReader;
+use rfc3164::Certainty;
+use rule::Context;
 
 /// The highest priority: facility 23, severity 7.
 const PRIORITY_MAX: i64 = 191;
 
+/// The most digits of what is taken for a priority that is none.
+const INVALID_PRIORITY_BYTES_MAX: usize = 8;
+
 /// Fields of a header are no longer than this; longer words are content.
 const WORD_BYTES_MAX: usize = 255;
 
-/// Draws a syslog message; gives false if it is none, and the sketch is then spoilt.
+/// Draws a syslog message; gives `None` if it is none.
 ///
 /// `anything` says that the sender speaks syslog, so that a priority alone is enough.
 pub(crate) fn draw<'s, 'a>(
     raw: &'a [u8],
     received: Timestamp,
     anything: bool,
+    times: &TimeReader,
     scratch: &'s mut Vec<u8>,
 ) -> Option<Sketch<'s, 'a>> {
-    let (priority, after) = priority(raw)?;
     let mut sketch = Sketch::new(scratch, 10);
-    for dialect in DIALECTS {
+    let context = Context { times, received };
+    if let Some((priority, after)) = priority(raw) {
         draw_priority(priority, &mut sketch);
-        if dialect(after, received, &mut sketch).is_some() {
-            return Some(sketch);
+        let is_drawn = draw_header(after, context, &mut sketch).is_some();
+        if !is_drawn && !anything {
+            return None;
         }
-        sketch.clear();
+        if !is_drawn {
+            sketch.message(after);
+        }
+        return Some(sketch);
     }
-    if !anything {
-        return None;
+    if let Some((digits, after)) = invalid_priority(raw).filter(|_| anything) {
+        sketch.literal("<");
+        sketch.text("invalid_priority:t", digits);
+        sketch.literal(">");
+        if draw_header(after, context, &mut sketch).is_none() {
+            sketch.message(after);
+        }
+        return Some(sketch);
     }
-    draw_priority(priority, &mut sketch);
-    sketch.message(after);
+    rfc3164::draw_alone(raw, anything, context, &mut sketch)?;
     Some(sketch)
 }
 
-/// Whether `line` begins as a syslog message does.
+/// Draws what follows a priority, or nothing.
+fn draw_header<'a>(
+    text: &'a [u8],
+    context: Context<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<()> {
+    let before = sketch.mark();
+    if rfc5424::draw(text, context, sketch).is_some() {
+        return Some(());
+    }
+    sketch.rewind(before);
+    // Most messages end here; only what leaves a doubt is worth the time that the rules take.
+    let traditional = rfc3164::draw(text, context, sketch);
+    if traditional == Some(Certainty::Tagged) {
+        return Some(());
+    }
+    sketch.rewind(before);
+    let mut rules = vendors::RULES.iter();
+    if rules.any(|rule| rule.draw(text, context, sketch).is_some()) {
+        return Some(());
+    }
+    traditional
+        .and_then(|_| rfc3164::draw(text, context, sketch))
+        .map(|_| ())
+}
+
+/// Whether `line` begins as a syslog message does: with a priority, or with a month and a day.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    matches!(line, [b'<', b'0'..=b'9', ..])
+    matches!(
+        line,
+        [b'<', b'0'..=b'9', ..]
+            | [
+                b'A'..=b'Z',
+                _,
+                _,
+                b' ',
+                b' ' | b'0'..=b'3',
+                b'0'..=b'9',
+                b' ',
+                ..
+            ]
+    )
 }
 
 /// Reads `<0>` to `<191>`, without leading zeros.
@@ -70,6 +124,16 @@ fn priority(raw: &[u8]) -> Option<(i64, &[u8])> {
         .iter()
         .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     (value <= PRIORITY_MAX).then(|| (value, &digits[end + 1..]))
+}
+
+/// Reads `<DIGITS>` that is no priority; gives the digits.
+fn invalid_priority(raw: &[u8]) -> Option<(&str, &[u8])> {
+    let digits = raw.strip_prefix(b"<")?;
+    let read = digits.iter().take(INVALID_PRIORITY_BYTES_MAX + 1);
+    let length = read.take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = digits.split_at(length);
+    let rest = rest.strip_prefix(b">").filter(|_| length > 0)?;
+    Some((std::str::from_utf8(digits).ok()?, rest))
 }
 
 fn draw_priority(priority: i64, sketch: &mut Sketch<'_, '_>) {

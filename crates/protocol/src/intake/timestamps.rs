@@ -8,11 +8,17 @@
 //! The forms that almost all lines have are read by hand. All others are the rows of [`TABLE`];
 //! adding one there is all it takes.
 
-use logpond_record::{Civil, TimePattern, Timestamp};
+mod epoch;
+mod zones;
+
+pub(crate) use epoch::unix_seconds;
+use epoch::{epoch, leading_epoch};
+use logpond_record::{Assumed, Civil, TimePattern, Timestamp};
+use zones::ZoneName;
 
 /// Forms beyond the ones read by hand, in the pattern language of `TimePattern`. The first that
 /// fits counts, so longer ones stand first.
-const TABLE: [&str; 29] = [
+const TABLE: [&str; 30] = [
     // C's asctime, with and without fractions (Apache error logs, mongod), and date(1).
     "%a %b %e %H:%M:%S.%f %Y",
     "%a %b %d %H:%M:%S.%f %Y",
@@ -34,6 +40,8 @@ const TABLE: [&str; 29] = [
     "%d %b %Y %H:%M:%S.%f",
     "%d %b %Y %H:%M:%S,%f",
     "%d %b %Y %H:%M:%S",
+    // Fortinet, behind `date=`.
+    "%Y-%m-%d time=%H:%M:%S",
     // Central Europe.
     "%d.%m.%Y %H:%M:%S.%f",
     "%d.%m.%Y %H:%M:%S",
@@ -58,14 +66,6 @@ const DIGIT_ROWS: std::ops::Range<usize> = 12..TABLE.len();
 
 /// Google's logging library: `I0102 15:04:05.000000`; the letter is the level.
 const GLOG: &str = "%m%d %H:%M:%S.%f";
-
-/// Fewer digits than this are no Unix time but a duration or a count: nine reach back to 1973.
-const EPOCH_DIGITS_MIN: usize = 9;
-
-/// Numbers whose instant lies outside of 1990 to 2100 are no Unix time unless a field says so: a
-/// record in the far future would never be in a range that anybody asks for.
-const EPOCH_PLAUSIBLE: std::ops::Range<Timestamp> =
-    Timestamp(631_152_000_000_000_000)..Timestamp(4_102_444_800_000_000_000);
 
 /// How far into a line the bracketed time of an access log is looked for, in bytes.
 const ACCESS_BYTES_MAX: usize = 512;
@@ -92,6 +92,8 @@ pub(crate) struct Form {
     layout: Layout,
     fraction_digits: u8,
     offset: Offset,
+    /// The name of a zone behind it, and whether the year stands behind that.
+    zone_name: Option<(ZoneName, bool)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,8 +147,37 @@ pub(crate) struct Written {
 }
 
 impl Form {
+    /// What it leaves open.
+    pub(crate) fn assumed(&self) -> Assumed {
+        let has_offset = self.offset.length > 0 || self.zone_name.is_some();
+        let is_year_behind = self.zone_name.is_some_and(|(_, is_year)| is_year);
+        let (has_year, has_zone) = match self.layout {
+            Layout::Iso { zone, .. } => (true, has_offset || zone == Zone::Named),
+            Layout::Access | Layout::Epoch(_) => (true, true),
+            Layout::Syslog { year, .. } => (year || is_year_behind, has_offset),
+            Layout::Row(row) => {
+                let row = TABLE[usize::from(row)];
+                let is_named = row.contains("UTC") || row.contains("GMT");
+                (row.contains("%Y"), has_offset || is_named)
+            }
+        };
+        match (has_year, has_zone) {
+            (true, true) => Assumed::Nothing,
+            (true, false) => Assumed::Zone,
+            (false, true) => Assumed::Year,
+            (false, false) => Assumed::YearAndZone,
+        }
+    }
+
     /// Appends the concrete pattern.
     pub(crate) fn write_pattern(&self, out: &mut Vec<u8>) {
+        self.write_layout(out);
+        if let Some((name, is_year_behind)) = &self.zone_name {
+            name.write_pattern(*is_year_behind, out);
+        }
+    }
+
+    fn write_layout(&self, out: &mut Vec<u8>) {
         match self.layout {
             Layout::Iso {
                 date,
@@ -243,15 +274,15 @@ impl TimeReader {
 
     /// The instant that a plain line begins with, also in brackets or after a level word, or that
     /// stands in brackets as in access logs.
-    pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
         self.leading(line, received).or_else(|| {
             let head = &line[..line.len().min(ACCESS_BYTES_MAX)];
             let bracket = memchr::memchr(b'[', head)?;
-            access(&line[bracket + 1..]).map(|found| found.time)
+            access(&line[bracket + 1..]).map(|found| (found.time, Assumed::Nothing))
         })
     }
 
-    fn leading(&self, line: &[u8], received: Timestamp) -> Option<Timestamp> {
+    fn leading(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
         let mut text = line;
         if !text.first()?.is_ascii_digit() {
             text = without_bracket(text);
@@ -259,18 +290,18 @@ impl TimeReader {
         }
         let ends = |w: &Written| !text.get(w.bytes).is_some_and(u8::is_ascii_alphanumeric);
         if let Some(found) = self.find(text, received, ends) {
-            return Some(found.time);
+            return Some((found.time, found.form.assumed()));
         }
         match text.first()? {
             b'I' | b'W' | b'E' | b'F' | b'D' if text.get(1)?.is_ascii_digit() => {
                 let found = self.glog.as_ref()?.parse(&text[1..], received)?;
-                Some(found.time)
+                Some((found.time, Assumed::YearAndZone))
             }
-            b'0'..=b'9' => leading_epoch(text),
+            b'0'..=b'9' => leading_epoch(text).map(|time| (time, Assumed::Nothing)),
             // A weekday and a day without padding, which no row has.
             b'A'..=b'Z' if text.get(3) == Some(&b' ') => {
                 let found = syslog(&text[4..], received)?;
-                Some(found.time)
+                Some((found.time, found.form.assumed()))
             }
             _ => None,
         }
@@ -287,6 +318,21 @@ impl TimeReader {
             found.exact = renders_to(&found, text);
         }
         Some(found)
+    }
+
+    /// The instant that a header begins with, in any form, with the name of a zone behind it or not,
+    /// and the year behind that.
+    pub(crate) fn header(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+        let found = syslog(text, received).or_else(|| iso(text));
+        let found = match found {
+            Some(found) => found,
+            None => {
+                let mut found = self.find(text, received, |_| true)?;
+                found.exact = renders_to(&found, &text[..found.bytes]);
+                found
+            }
+        };
+        Some(zones::with_name(text, found, received).unwrap_or(found))
     }
 
     fn find(
@@ -347,6 +393,7 @@ impl TimeReader {
                 layout: Layout::Row(row as u8),
                 fraction_digits: parsed.fraction_digits(),
                 offset,
+                zone_name: None,
             },
             exact: false,
         })
@@ -436,6 +483,7 @@ pub(crate) fn iso(text: &[u8]) -> Option<Written> {
             layout,
             fraction_digits,
             offset,
+            zone_name: None,
         },
         exact: civil.second < 60,
     })
@@ -469,14 +517,24 @@ pub(crate) fn access(text: &[u8]) -> Option<Written> {
             layout: Layout::Access,
             fraction_digits: 0,
             offset,
+            zone_name: None,
         },
         exact: civil.second < 60,
     })
 }
 
-/// Reads `Mmm dd hh:mm:ss`, also without padding of the day, with a fraction or not, with a year
-/// after it or not.
-pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
+/// The parts of `Mmm dd hh:mm:ss`, in no year.
+struct SyslogTime {
+    civil: Civil,
+    nanos: u32,
+    fraction_digits: u8,
+    /// Of the day.
+    day_bytes: usize,
+    /// Of all.
+    bytes: usize,
+}
+
+fn syslog_time(text: &[u8]) -> Option<SyslogTime> {
     let name: &[u8; 4] = text.first_chunk().filter(|name| name[3] == b' ')?;
     let month = month([name[0], name[1], name[2]])?;
     let (day, day_bytes) = match text[name.len()..] {
@@ -485,13 +543,12 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
         [_, _, b' ', ..] => (two(text, name.len())?, 2),
         _ => return None,
     };
-    let day_at = name.len();
-    let mut at = day_at + day_bytes + 1;
+    let mut at = name.len() + day_bytes + 1;
     let clock: &[u8; 8] = text[at..].first_chunk()?;
     if clock[2] != b':' || clock[5] != b':' {
         return None;
     }
-    let mut civil = Civil {
+    let civil = Civil {
         year: 0,
         month,
         day,
@@ -507,6 +564,30 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
         (nanos, fraction_digits) = read_fraction(&text[at + 1..])?;
         at += 1 + usize::from(fraction_digits);
     }
+    Some(SyslogTime {
+        civil,
+        nanos,
+        fraction_digits,
+        day_bytes,
+        bytes: at,
+    })
+}
+
+/// The date, in no year, and the fraction of `Mmm dd hh:mm:ss` in nanoseconds.
+fn syslog_civil(text: &[u8]) -> Option<(Civil, u32)> {
+    syslog_time(text).map(|read| (read.civil, read.nanos))
+}
+
+/// Reads `Mmm dd hh:mm:ss`, also without padding of the day, with a fraction or not, with a year
+/// after it or not.
+pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
+    let SyslogTime {
+        mut civil,
+        nanos,
+        fraction_digits,
+        day_bytes,
+        bytes: mut at,
+    } = syslog_time(text)?;
     let year = year_after(&text[at..]);
     let time = match year {
         Some(written) => {
@@ -514,10 +595,10 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
             at += 5;
             instant(&civil, nanos, 0)?
         }
-        None => in_latest_year(&mut civil, nanos, received)?,
+        None => in_latest_year(&mut civil, nanos, 0, received)?,
     };
     let layout = Layout::Syslog {
-        zero: text[day_at] == b'0',
+        zero: text[4] == b'0',
         year: year.is_some(),
     };
     Some(Written {
@@ -527,6 +608,7 @@ pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
             layout,
             fraction_digits,
             offset: Offset::default(),
+            zone_name: None,
         },
         // No pattern renders a day of one digit without padding.
         exact: civil.second < 60 && day_bytes == 2,
@@ -544,75 +626,22 @@ fn year_after(text: &[u8]) -> Option<i64> {
 
 /// The instant in the year that puts it nearest below one day after the receive time, which is
 /// what `TimePattern` does.
-fn in_latest_year(civil: &mut Civil, nanos: u32, received: Timestamp) -> Option<Timestamp> {
+fn in_latest_year(
+    civil: &mut Civil,
+    nanos: u32,
+    offset_minutes: i64,
+    received: Timestamp,
+) -> Option<Timestamp> {
     let latest = received.saturating_add(DAY_NS);
     let year = Civil::from_seconds(latest.seconds().0).year;
     // Eight years always hold a 29 February.
     for back in 0..8 {
         civil.year = year - back;
-        if let Some(time) = instant(civil, nanos, 0).filter(|t| *t <= latest) {
+        if let Some(time) = instant(civil, nanos, offset_minutes).filter(|t| *t <= latest) {
             return Some(time);
         }
     }
     None
-}
-
-/// Reads Unix time: the whole of `text` is digits, or digits and a fraction of seconds.
-fn epoch(text: &[u8], certain: bool) -> Option<Written> {
-    let digits = text
-        .iter()
-        .take(20)
-        .take_while(|b| b.is_ascii_digit())
-        .count();
-    if digits == 0 || (digits > 1 && text[0] == b'0') {
-        return None;
-    }
-    let number: i64 = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
-    let (letter, unit) = match digits {
-        1..=10 if certain || digits >= EPOCH_DIGITS_MIN => (b's', 1_000_000_000),
-        13 => (b'L', 1_000_000),
-        16 => (b'U', 1_000),
-        19 => (b'N', 1),
-        _ => return None,
-    };
-    let (nanos, fraction_digits) = match &text[digits..] {
-        [] => (0, 0),
-        [b'.', fraction @ ..] if letter == b's' => {
-            read_fraction(fraction).filter(|(_, count)| usize::from(*count) == fraction.len())?
-        }
-        _ => return None,
-    };
-    let time = Timestamp(number.checked_mul(unit)?.checked_add(i64::from(nanos))?);
-    if !certain && !EPOCH_PLAUSIBLE.contains(&time) {
-        return None;
-    }
-    Some(Written {
-        time,
-        bytes: text.len(),
-        form: Form {
-            layout: Layout::Epoch(letter),
-            fraction_digits,
-            offset: Offset::default(),
-        },
-        exact: true,
-    })
-}
-
-/// Unix time at the start of a line: ten digits and a fraction, or ten or more digits alone.
-fn leading_epoch(text: &[u8]) -> Option<Timestamp> {
-    let end = text
-        .iter()
-        .take(32)
-        .take_while(|b| b.is_ascii_digit() || **b == b'.')
-        .count();
-    let ends = text
-        .get(end)
-        .is_none_or(|b| matches!(b, b' ' | b'\t' | b']' | b':' | b'|' | b',' | b';'));
-    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    if !ends || digits < 10 {
-        return None;
-    }
-    epoch(&text[..end], false).map(|found| found.time)
 }
 
 /// The instant of a date and time, if it and its local form are in the range of `Timestamp`.

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use logpond_record::{
-    Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeRange, TimeSource,
-    Timestamp, Value,
+    Assumed, Fix, Id, Incarnation, Message, Record, Shape, ShapeTable, SourceId, TimeRange,
+    TimeSource, Timestamp, Value,
 };
 use logpond_segment::disk::{AppendFile, ReadAt};
 use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
@@ -84,7 +84,7 @@ fn samples(count: u64) -> Vec<Record<'static>> {
             let mut record = Record {
                 id: Id::new(1_772_409_600_000 + n, INCARNATION, n),
                 time: Timestamp(START_NS + n as i64 * STEP_NS),
-                time_source: TimeSource::Line,
+                time_source: TimeSource::Line(Assumed::Nothing),
                 received: Timestamp(START_NS + n as i64 * 1_000_000),
                 message,
                 shape,

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use logpond_record::{
-    Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp, Value,
+    Assumed, Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp,
+    Value,
 };
 
 use super::*;
@@ -44,7 +45,7 @@ pub(super) fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
     Record {
         id: entry.id,
         time: time_of(text.parse().unwrap()),
-        time_source: TimeSource::Line,
+        time_source: TimeSource::Line(Assumed::Nothing),
         received: entry.received,
         message: Message::Part(Value::Str(Cow::Borrowed(text))),
         shape: ShapeTable::new().text(),

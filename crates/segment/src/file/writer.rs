@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, TimeSource, Timestamp};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -390,6 +390,12 @@ fn block_entry(rows: &Rows, block: &[u32]) -> BlockEntry {
     entry
 }
 
+/// Names of time sources that a file states: those of whole instants, and all up to the last in use.
+fn time_source_names(codes: &[u32]) -> u8 {
+    let last = codes.iter().max().copied().unwrap_or(0);
+    u8::try_from(last + 1).map_or(TimeSource::COUNT as u8, |count| count.max(4))
+}
+
 /// The columns that every file has, in the order of [`FIXED`], and the overflow column.
 fn fixed_columns(rows: &Rows) -> Vec<Column> {
     let ints = |values: Vec<i64>| {
@@ -408,8 +414,8 @@ fn fixed_columns(rows: &Rows) -> Vec<Column> {
         false => Column::Absent,
     };
     let mut names = Strings::default();
-    for number in 0..4 {
-        let source = logpond_record::TimeSource::from_u8(number);
+    for code in 0..time_source_names(&rows.time_source) {
+        let source = TimeSource::from_code(code);
         names.push(source.map_or("", |s| s.as_str()).as_bytes());
     }
     let time_source = StringColumn {

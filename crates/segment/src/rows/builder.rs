@@ -26,7 +26,7 @@ pub struct Rows {
     pub number: Vec<i64>,
     /// Index of each record's source in the file's list of sources.
     pub source: Vec<u32>,
-    /// [`logpond_record::TimeSource`] as a number.
+    /// [`logpond_record::TimeSource`] by its code.
     pub time_source: Vec<u32>,
     /// Texts of the shapes.
     pub shape: StringColumn,
@@ -309,7 +309,9 @@ impl RowsBuilder {
         self.rows.received.push(record.received.0.div_euclid(1000));
         self.rows.number.push(number as i64);
         self.rows.source.push(source);
-        self.rows.time_source.push(record.time_source as u32);
+        self.rows
+            .time_source
+            .push(u32::from(record.time_source.code()));
         self.rows.line_bytes.push(line_bytes as u32 + 1);
         self.line_bytes_total += line_bytes as u64 + 1;
         self.push_shape_and_fields(row, record);

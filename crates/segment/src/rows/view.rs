@@ -310,7 +310,7 @@ fn string_value(kind: ColumnType, bytes: &[u8]) -> Value<'_> {
 fn time_source(code: u32) -> TimeSource {
     u8::try_from(code)
         .ok()
-        .and_then(TimeSource::from_u8)
+        .and_then(TimeSource::from_code)
         .unwrap_or(TimeSource::Received)
 }
 

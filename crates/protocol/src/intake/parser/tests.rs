@@ -1,4 +1,4 @@
-use logpond_record::{Batch, EntryKind, Envelope, Id, Labels, Timestamp, line_of};
+use logpond_record::{Assumed, Batch, EntryKind, Envelope, Id, Labels, Timestamp, line_of};
 use proptest::prelude::*;
 
 use super::*;
@@ -101,7 +101,7 @@ fn envelopes_say_time_and_fields() {
         assert!(rebuilds(&record, raw), "{line}");
         assert_eq!(
             (record.time, record.time_source),
-            (said, TimeSource::Header)
+            (said, TimeSource::Header(Assumed::Nothing))
         );
         assert_eq!(record.fixes.len(), fixes, "{line}: {:?}", record.fixes);
         let own = record
@@ -138,7 +138,7 @@ fn lines_are_told_apart() {
         (b"a=1 b=\"x y\"", "a=1 b=x y | line"),
         (
             b"2026-03-02 00:00:06 x",
-            "line=1772409606 | 2026-03-02 00:00:06 x",
+            "line-zone-assumed=1772409606 | 2026-03-02 00:00:06 x",
         ),
         (b"\xff\xfeh\0i\0", "| \\xff\\xfeh\\x00i\\x00"),
         (b"{\"a\":\"\xff\"}", "| {\"a\":\"\\xff\"}"),

@@ -1,17 +1,26 @@
 //! RFC 3164: `Mmm dd hh:mm:ss host tag[pid]: message`, behind the priority.
 //!
-//! Also read: one space before the time, a year or a fraction of a second in it, and RFC 3339
-//! times. A word that ends like a tag where the host should stand is the tag: senders on the same
+//! Also read: one space before the time, a year, a zone or a fraction of a second in it, and all
+//! other forms of times. A word that ends like a tag where the host should stand is the tag: senders on the same
 //! machine leave the host out. Without a tag, what follows the host is the message.
 
-use logpond_record::{TimeSource, Timestamp};
+use logpond_record::TimeSource;
 
+use super::rule::Context;
 use super::word;
 use crate::intake::sketch::Sketch;
-use crate::intake::timestamps;
 
 /// The longest name of a program in a tag; the RFC has 32, and nobody obeys.
 const TAG_BYTES_MAX: usize = 128;
+
+/// How sure it is that the RFC describes a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// There is a time, and a tag behind it.
+    Tagged,
+    /// There is a time.
+    Timed,
+}
 
 /// What follows a tag's name.
 struct Tag<'a> {
@@ -23,9 +32,9 @@ struct Tag<'a> {
 
 pub(super) fn draw<'a>(
     after: &'a [u8],
-    received: Timestamp,
+    context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
-) -> Option<()> {
+) -> Option<Certainty> {
     let text = match after.strip_prefix(b" ") {
         Some(text) => {
             sketch.literal(" ");
@@ -33,15 +42,19 @@ pub(super) fn draw<'a>(
         }
         None => after,
     };
-    let written = timestamps::syslog(text, received).or_else(|| timestamps::iso(text))?;
+    let written = context.times.header(text, context.received)?;
     let (time, mut rest) = text.split_at(written.bytes);
     if !matches!(rest.first(), None | Some(b' ' | b':')) {
         return None;
     }
     sketch.time(&written, time, TimeSource::Header);
+    if let Some(after) = rest.strip_prefix(b": ") {
+        sketch.literal(": ");
+        return Some(draw_content(after, sketch));
+    }
     let Some(after) = rest.strip_prefix(b" ") else {
         sketch.message(rest);
-        return Some(());
+        return Some(Certainty::Timed);
     };
     sketch.literal(" ");
     rest = after;
@@ -58,14 +71,41 @@ pub(super) fn draw<'a>(
             None => after,
         };
     }
-    draw_content(rest, sketch);
-    Some(())
+    Some(draw_content(rest, sketch))
 }
 
-fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) {
-    let Some(tag) = tag(rest) else {
-        return sketch.message(rest);
-    };
+/// Draws a line that has no priority, if a host and a tag follow its time. Among lines of unknown
+/// origin only the RFC's own form of time counts: after others, any two words may stand.
+pub(super) fn draw_alone<'a>(
+    line: &'a [u8],
+    is_syslog: bool,
+    context: Context<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<()> {
+    let is_traditional = line.first().is_some_and(u8::is_ascii_uppercase);
+    if !is_syslog && !is_traditional {
+        return None;
+    }
+    let written = context.times.header(line, context.received)?;
+    let (host, after) = word(line[written.bytes..].strip_prefix(b" ")?)?;
+    if !is_host(host) || tag(after.strip_prefix(b" ")?).is_none() {
+        return None;
+    }
+    draw(line, context, sketch).map(|_| ())
+}
+
+fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Certainty {
+    let behind_tag = draw_tag(rest, sketch);
+    sketch.message(behind_tag.unwrap_or(rest));
+    match behind_tag {
+        Some(_) => Certainty::Tagged,
+        None => Certainty::Timed,
+    }
+}
+
+/// Draws a tag and the space behind it, or nothing; gives what follows.
+pub(super) fn draw_tag<'a>(text: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]> {
+    let tag = tag(text)?;
     sketch.text("app:t", tag.app);
     if let Some(process) = tag.process {
         sketch.literal("[");
@@ -74,11 +114,11 @@ fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) {
     }
     sketch.literal(":");
     match tag.rest.strip_prefix(b" ") {
-        Some(message) => {
+        Some(rest) => {
             sketch.literal(" ");
-            sketch.message(message);
+            Some(rest)
         }
-        None => sketch.message(tag.rest),
+        None => Some(tag.rest),
     }
 }
 

@@ -1,13 +1,15 @@
 //! RFC 5424: `1 time host app procid msgid structured-data[ message]`, behind the priority.
 //!
-//! Kept where it is harmless: words longer than the RFC allows, and more digits of a second. Where
+//! Kept where it is harmless: words longer than the RFC allows, more digits of a second, a space
+//! between date and time, and a time without an offset. Where
 //! the structured data is missing or wrong, it and what follows it is the message.
 
 use std::borrow::Cow;
 
-use logpond_record::{TimeSource, Timestamp, Value};
+use logpond_record::{TimeSource, Value};
 use memchr::memchr;
 
+use super::rule::Context;
 use super::word;
 use crate::intake::sketch::Sketch;
 use crate::intake::timestamps;
@@ -26,7 +28,7 @@ type Name<'a> = (&'a str, &'a [u8]);
 
 pub(super) fn draw<'a>(
     after: &'a [u8],
-    _received: Timestamp,
+    _context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<()> {
     let digits = after
@@ -76,9 +78,6 @@ fn draw_time<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]
     }
     let written = timestamps::iso(rest)?;
     let (time, after) = rest.split_at(written.bytes);
-    if time[10] != b'T' {
-        return None;
-    }
     sketch.time(&written, time, TimeSource::Header);
     Some(after)
 }

@@ -1,3 +1,5 @@
+mod samples;
+
 use crate::intake::parser::tests::describe;
 use logpond_record::EntryKind;
 
@@ -63,23 +65,23 @@ fn rfc3164() {
     check(&[
         (
             "<34>Mar  2 00:00:00 mymachine su: 'su root' failed",
-            "header=1772409600 facility=4 severity=2 hostname=mymachine app=su | 'su root' failed",
+            "header-year-and-zone-assumed=1772409600 facility=4 severity=2 hostname=mymachine app=su | 'su root' failed",
         ),
         (
             "<13>Mar  2 00:00:00 10.0.0.99 Use the BFG!",
-            "header=1772409600 facility=1 severity=5 hostname=10.0.0.99 | Use the BFG!",
+            "header-year-and-zone-assumed=1772409600 facility=1 severity=5 hostname=10.0.0.99 | Use the BFG!",
         ),
         (
             "<30>Mar  2 00:00:00 postfix/smtpd[123]: connect",
-            "header=1772409600 facility=3 severity=6 app=postfix/smtpd procid=123 | connect",
+            "header-year-and-zone-assumed=1772409600 facility=3 severity=6 app=postfix/smtpd procid=123 | connect",
         ),
         (
             "<30> Mar  2 00:00:00 fe80::1 prg0: x",
-            "header=1772409600 facility=3 severity=6 hostname=fe80::1 app=prg0 | x",
+            "header-year-and-zone-assumed=1772409600 facility=3 severity=6 hostname=fe80::1 app=prg0 | x",
         ),
         (
             "<30>Mar  2 00:00:00 X4711",
-            "header=1772409600 facility=3 severity=6 hostname=X4711 | ",
+            "header-year-and-zone-assumed=1772409600 facility=3 severity=6 hostname=X4711 | ",
         ),
         (
             "<30>2026-03-02T01:00:00+01:00 h p[1]: x\n",
@@ -87,15 +89,15 @@ fn rfc3164() {
         ),
         (
             "<30>Mar  2 2026 00:00:00: %ASA-6-302013: x",
-            "facility=3 severity=6 | Mar  2 2026 00:00:00: %ASA-6-302013: x",
+            "header-zone-assumed=1772409600 facility=3 severity=6 app=%ASA-6-302013 | x",
         ),
         (
             "<30>Apr 15 21:28:13 2007 linksys app: x",
-            "header=1176672493 facility=3 severity=6 hostname=linksys app=app | x",
+            "header-zone-assumed=1176672493 facility=3 severity=6 hostname=linksys app=app | x",
         ),
         (
             "<34>Mar  2 00:00:60 h a: x",
-            "header=1772409660 facility=4 severity=2 hostname=h app=a | x fix2=Mar  2 00:00:60",
+            "header-year-and-zone-assumed=1772409660 facility=4 severity=2 hostname=h app=a | x fix2=Mar  2 00:00:60",
         ),
         (
             "<38>User logged in.",
@@ -106,20 +108,20 @@ fn rfc3164() {
 }
 
 #[test]
-fn what_has_no_priority_is_text() {
+fn what_has_no_priority() {
     check(&[
         ("Use the BFG!", "| Use the BFG!"),
         ("", "| "),
         ("<", "| <"),
         ("<13", "| <13"),
         ("<>x", "| <>x"),
-        ("<013>x", "| <013>x"),
-        ("<192>x", "| <192>x"),
-        ("<999>x", "| <999>x"),
+        ("<013>x", "invalid_priority=013 | x"),
+        ("<192>x", "invalid_priority=192 | x"),
+        ("<999>x", "invalid_priority=999 | x"),
         ("<13Oct", "| <13Oct"),
         (
             "Mar  2 00:00:00 h a: x",
-            "line=1772409600 | Mar  2 00:00:00 h a: x",
+            "header-year-and-zone-assumed=1772409600 hostname=h app=a | x",
         ),
     ]);
 }

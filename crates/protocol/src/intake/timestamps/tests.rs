@@ -178,7 +178,7 @@ fn plain_lines_begin_with_a_time() {
     let reader = TimeReader::new();
     for (line, expected) in table {
         let found = reader.of_line(line.as_bytes(), RECEIVED);
-        assert_eq!(found.map(|t| t.seconds().0), expected, "{line}");
+        assert_eq!(found.map(|(time, _)| time.seconds().0), expected, "{line}");
     }
 }
 

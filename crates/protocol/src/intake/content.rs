@@ -1,0 +1,66 @@
+//! What the message of a syslog record is made of, if it is made of fields.
+//!
+//! Invariants: the header's fields keep their names, so a field of the message that has the same
+//! name is called `body.` and that name; so are those that begin with `_`, which are the words of an
+//! intake (`_PID`) and not to be pretended. What cannot be told apart into fields stays one text.
+
+mod cef;
+mod leef;
+mod checkpoint;
+mod snare;
+
+use logpond_record::Timestamp;
+
+use super::outline::Outline;
+use super::sketch::{Parts, Sketch};
+use super::timestamps::TimeReader;
+use super::{json, logfmt};
+
+/// What says that a message is JSON (Common Event Expression, as rsyslog and others write it).
+const CEE_COOKIE: &str = "@cee:";
+
+/// Whether a line begins like an event of a format that needs no header.
+pub(crate) fn is_candidate(line: &[u8]) -> bool {
+    line.starts_with(b"CEF:") || line.starts_with(b"LEEF:")
+}
+
+/// Reads the fields of a message into `outline`; their values are given back.
+pub(crate) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
+    match text.as_bytes() {
+        [b'{', ..] => json::flatten(text, outline, 12).ok(),
+        [b'C', b'E', b'F', b':', ..] => cef::read(text, outline),
+        [b'L', b'E', b'E', b'F', b':', ..] => leef::read(text, outline),
+        [b'M', b'S', b'W', b'i', b'n', ..] => snare::read(text, outline),
+        [b'[', ..] => checkpoint::read(text, outline),
+        bytes if logfmt::is_candidate(bytes) => logfmt::read(text, outline),
+        _ => None,
+    }
+}
+
+/// Draws the fields of a sketch's message in its place, if it has any.
+pub(crate) fn draw(
+    sketch: &mut Sketch<'_, '_>,
+    outline: &mut Outline,
+    times: &TimeReader,
+    received: Timestamp,
+) {
+    let Some(message) = sketch.message_text() else {
+        return;
+    };
+    let (cookie, text) = match message.strip_prefix(CEE_COOKIE) {
+        Some(after) => {
+            let text = after.trim_start_matches(' ');
+            message.split_at(message.len() - text.len())
+        }
+        None => ("", message),
+    };
+    let Some(parts) = read(text, outline) else {
+        return;
+    };
+    let whole = sketch.take_message();
+    sketch.literal(cookie);
+    if !outline.draw_in(sketch, text, parts, received, times) {
+        sketch.rewind(whole);
+        sketch.message(message.as_bytes());
+    }
+}

@@ -1,0 +1,43 @@
+//! Check Point's fields: `[name:"value"; name:"value"]`.
+
+use std::borrow::Cow;
+
+use logpond_record::Value;
+
+use crate::intake::outline::Outline;
+use crate::intake::sketch::Parts;
+
+/// The longest name.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Reads all fields; `None` if there is anything else. Values hold no quotes.
+pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
+    outline.clear();
+    let mut parts = Parts::new(24);
+    let bytes = text.as_bytes();
+    let end = text.trim_end().len();
+    let mut at = 1;
+    loop {
+        at += text[at..].len() - text[at..].trim_start_matches(' ').len();
+        if bytes.get(at) == Some(&b']') && at + 1 == end && !parts.values.is_empty() {
+            return Some(parts);
+        }
+        let rest = &bytes[at..];
+        let name = rest.iter().take(NAME_BYTES_MAX + 1);
+        let name = name.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        let name_bytes = name.count();
+        if name_bytes == 0 || !rest[name_bytes..].starts_with(b":\"") {
+            return None;
+        }
+        let start = at + name_bytes + 2;
+        let stop = start + memchr::memchr(b'"', &bytes[start..])?;
+        if outline.push(b"", &bytes[at..at + name_bytes], (start, stop), b't') {
+            let value = Value::Str(Cow::Borrowed(&text[start..stop]));
+            parts.values.push(value);
+        }
+        at = stop + 1;
+        if bytes.get(at) == Some(&b';') {
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Headers that vendors write instead of the RFCs', behind the priority: a row each.
+//!
+//! | what writes it | example |
+//! | --- | --- |
+//! | Cisco IOS, IOS XE, ASA, FTD, NX-OS | `29: foo: *Apr 29 13:58:40.411: %SYS-5-CONFIG_I: text` |
+//! | Cisco IOS by its uptime | `238: 1w2d: %LINK-3-UPDOWN: text` |
+//! | Cisco ASA with its name | `2018-06-27T12:17:46Z asa : %ASA-3-710003: text` |
+//! | Cisco IOS XR | `1234: RP/0/RSP0/CPU0:Feb  3 10:01:02.123 UTC: ifmgr[200]: %PKT: text` |
+//! | Cisco wireless controllers | `ap: *spamApTask1: Sep 06 14:12:05.153: %CAPWAP-3-ERR: text` |
+//! | AIX, forwarded | `Jul 16 21:28:13 Message forwarded from aix66: sshd[679960]: text` |
+//! | TrueNAS: RFC 5424 in RFC 3164 | `Jan  1 12:15:00 nas 1 1970-01-01T12:15:00Z nas cron 6 - - text` |
+//! | Cisco Meraki | `1 1374543986.038687615 MX84 urls src=10.0.0.1` |
+//! | Fortinet | `date=2020-01-01 time=12:00:00 devname="FG1" type="traffic"` |
+//! | MikroTik RouterOS | `system,info,account user admin logged in` |
+//!
+//! Fields: `app` has Cisco's mnemonic with its percent sign; `sequence` is the number of the line, or `sequence_sent`
+//! where the device counts what it sends as well;
+//! `clock_status` is `*` where its clock was never set and `.` where it lost its source; `uptime`
+//! stands where there is no time; `node` is a card. What a relay put in front of a whole message is
+//! `relay_time` and `relay_hostname`.
+
+use super::rule::Mark::{Begins, Within};
+use super::rule::Part::{
+    Field, Maybe, Message, OneOf, OtherTime, Rfc5424, Tag, Text, Time, UnixTime,
+};
+use super::rule::{Class, Part, Rule};
+
+const fn any(_: u8) -> bool {
+    true
+}
+
+const fn is_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+const fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphabetic()
+}
+
+const fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit()
+}
+
+const fn is_clock_mark(byte: u8) -> bool {
+    matches!(byte, b'*' | b'.')
+}
+
+const fn is_in_mnemonic(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b':'
+}
+
+const fn is_in_uptime(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'0'..=b'9' | b'y' | b'w' | b'd' | b'h' | b'm' | b's' | b':'
+    )
+}
+
+const fn is_in_node(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'/'
+}
+
+const fn is_slash(byte: u8) -> bool {
+    byte == b'/'
+}
+
+const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_graphic()
+}
+
+const fn is_topic(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || matches!(byte, b',' | b'-' | b'!')
+}
+
+const fn is_comma(byte: u8) -> bool {
+    byte == b','
+}
+
+const fn class(holds: fn(u8) -> bool, some: fn(u8) -> bool, bytes_max: usize) -> Class {
+    Class {
+        holds,
+        first: None,
+        some,
+        bytes_max,
+    }
+}
+
+const HOST: Part = Field("hostname:t", class(is_host, is_letter, 255));
+const SEQUENCE: Part = Field("sequence:t", class(is_digit, any, 12));
+const SEQUENCE_SENT: Part = Field("sequence_sent:t", class(is_digit, any, 12));
+const CLOCK: Part = Maybe(&[Field("clock_status:t", class(is_clock_mark, any, 1))]);
+const COLON: Part = Text(": ");
+const SPACE: Part = Text(" ");
+const SPACED_COLON: Part = OneOf(&[&[Text(" : ")], &[COLON]]);
+const MNEMONIC: Part = Field(
+    "app:t",
+    Class {
+        holds: is_in_mnemonic,
+        first: Some(b'%'),
+        some: any,
+        bytes_max: 96,
+    },
+);
+const UPTIME: Part = Field("uptime:t", class(is_in_uptime, is_digit, 32));
+
+/// What Cisco's devices put before the time.
+const CISCO_START: Part = OneOf(&[
+    &[SEQUENCE, COLON, SEQUENCE_SENT, COLON, HOST, COLON],
+    &[SEQUENCE, COLON, HOST, COLON],
+    &[HOST, COLON, SEQUENCE, COLON],
+    &[HOST, SPACE, SEQUENCE, COLON],
+    &[SEQUENCE, COLON, SEQUENCE_SENT, COLON],
+    &[SEQUENCE, COLON],
+    &[HOST, COLON],
+    &[COLON],
+    &[],
+]);
+
+/// The topics that begin RouterOS's lists.
+const ROUTER_TOPICS: &[&str] = &[
+    "account,",
+    "bfd,",
+    "bgp,",
+    "bridge,",
+    "caps,",
+    "certificate,",
+    "dhcp,",
+    "dns,",
+    "dot1x,",
+    "firewall,",
+    "hotspot,",
+    "igmp-proxy,",
+    "interface,",
+    "ipsec,",
+    "isdn,",
+    "l2tp,",
+    "lte,",
+    "manager,",
+    "mpls,",
+    "ntp,",
+    "ospf,",
+    "ovpn,",
+    "pim,",
+    "poe-out,",
+    "ppp,",
+    "pppoe,",
+    "pptp,",
+    "radius,",
+    "radvd,",
+    "rip,",
+    "route,",
+    "rsvp,",
+    "script,",
+    "sertcp,",
+    "snmp,",
+    "ssh,",
+    "sstp,",
+    "state,",
+    "store,",
+    "system,",
+    "telephony,",
+    "tftp,",
+    "timer,",
+    "ups,",
+    "vrrp,",
+    "watchdog,",
+    "web-proxy,",
+    "wireless,",
+];
+
+/// The dialects; the first that fits counts.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        mark: Within(": %"),
+        parts: &[
+            CISCO_START,
+            CLOCK,
+            Time,
+            SPACED_COLON,
+            MNEMONIC,
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(": %"),
+        parts: &[
+            Maybe(&[SEQUENCE, COLON]),
+            UPTIME,
+            COLON,
+            MNEMONIC,
+            COLON,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(": %"),
+        parts: &[Time, SPACE, HOST, SPACED_COLON, MNEMONIC, COLON, Message],
+    },
+    Rule {
+        mark: Within("CPU"),
+        parts: &[
+            Maybe(&[SEQUENCE, COLON]),
+            Maybe(&[HOST, COLON]),
+            Field("node:t", class(is_in_node, is_slash, 64)),
+            Text(":"),
+            CLOCK,
+            Time,
+            COLON,
+            Tag,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within("*"),
+        parts: &[
+            Maybe(&[HOST, COLON]),
+            Text("*"),
+            Field("task:t", class(is_host, is_letter, 64)),
+            COLON,
+            CLOCK,
+            Time,
+            COLON,
+            Maybe(&[MNEMONIC, COLON]),
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(" Message forwarded from "),
+        parts: &[
+            Time,
+            Text(" Message forwarded from "),
+            HOST,
+            COLON,
+            Maybe(&[Tag]),
+            Message,
+        ],
+    },
+    Rule {
+        mark: Within(" 1 "),
+        parts: &[
+            OtherTime("relay_time:t"),
+            SPACE,
+            Field("relay_hostname:t", class(is_word, any, 255)),
+            SPACE,
+            Rfc5424,
+        ],
+    },
+    Rule {
+        mark: Begins(&["1 "]),
+        parts: &[
+            Text("1 "),
+            UnixTime,
+            SPACE,
+            HOST,
+            SPACE,
+            Field("app:t", class(is_word, any, 64)),
+            SPACE,
+            Message,
+        ],
+    },
+    Rule {
+        mark: Begins(&["date="]),
+        parts: &[
+            Text("date="),
+            Time,
+            SPACE,
+            Maybe(&[Text("devname=\""), HOST, Text("\" ")]),
+            Maybe(&[Text("devname="), HOST, SPACE]),
+            Message,
+        ],
+    },
+    Rule {
+        mark: Begins(ROUTER_TOPICS),
+        parts: &[
+            Field("app:t", class(is_topic, is_comma, 64)),
+            SPACE,
+            Message,
+        ],
+    },
+];

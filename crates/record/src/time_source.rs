@@ -1,0 +1,96 @@
+//! Whence a record's time comes, and what of it is a guess.
+
+/// What a written time leaves open, and a reader has to assume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Assumed {
+    /// It is a whole instant.
+    #[default]
+    Nothing = 0,
+    /// It has no offset from UTC.
+    Zone = 1,
+    /// It has no year.
+    Year = 2,
+    /// It has neither.
+    YearAndZone = 3,
+}
+
+/// Where a record's time was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimeSource {
+    /// The receive time: the record has none of its own.
+    Received,
+    /// A time field of a structured record or JSON line.
+    Field(Assumed),
+    /// A protocol header, such as syslog's.
+    Header(Assumed),
+    /// A timestamp recognised in a plain line.
+    Line(Assumed),
+}
+
+/// All sources with their names, in the order of their codes.
+const SOURCES: [(TimeSource, &str); TimeSource::COUNT] = [
+    (TimeSource::Received, "received"),
+    (TimeSource::Field(Assumed::Nothing), "field"),
+    (TimeSource::Header(Assumed::Nothing), "header"),
+    (TimeSource::Line(Assumed::Nothing), "line"),
+    (TimeSource::Field(Assumed::Zone), "field-zone-assumed"),
+    (TimeSource::Header(Assumed::Zone), "header-zone-assumed"),
+    (TimeSource::Line(Assumed::Zone), "line-zone-assumed"),
+    (TimeSource::Field(Assumed::Year), "field-year-assumed"),
+    (TimeSource::Header(Assumed::Year), "header-year-assumed"),
+    (TimeSource::Line(Assumed::Year), "line-year-assumed"),
+    (
+        TimeSource::Field(Assumed::YearAndZone),
+        "field-year-and-zone-assumed",
+    ),
+    (
+        TimeSource::Header(Assumed::YearAndZone),
+        "header-year-and-zone-assumed",
+    ),
+    (
+        TimeSource::Line(Assumed::YearAndZone),
+        "line-year-and-zone-assumed",
+    ),
+];
+
+impl TimeSource {
+    /// How many there are; codes are below.
+    pub const COUNT: usize = 13;
+
+    /// The name that answers and files carry.
+    pub fn as_str(self) -> &'static str {
+        SOURCES[usize::from(self.code())].1
+    }
+
+    /// The number that files carry.
+    pub fn code(self) -> u8 {
+        let (origin, assumed) = match self {
+            TimeSource::Received => return 0,
+            TimeSource::Field(assumed) => (1, assumed),
+            TimeSource::Header(assumed) => (2, assumed),
+            TimeSource::Line(assumed) => (3, assumed),
+        };
+        origin + 3 * assumed as u8
+    }
+
+    /// The source with this code.
+    pub fn from_code(code: u8) -> Option<TimeSource> {
+        SOURCES.get(usize::from(code)).map(|(source, _)| *source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_places_in_the_list() {
+        for (code, (source, name)) in SOURCES.iter().enumerate() {
+            assert_eq!(usize::from(source.code()), code);
+            assert_eq!(TimeSource::from_code(code as u8), Some(*source));
+            assert_eq!(source.as_str(), *name);
+        }
+        assert_eq!(TimeSource::from_code(SOURCES.len() as u8), None);
+    }
+}
