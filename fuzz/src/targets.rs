@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 10] = [
+pub(crate) const TARGETS: [Target; 11] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -31,6 +31,7 @@ pub(crate) const TARGETS: [Target; 10] = [
     target("json", intake::fuzz::fuzz_json, true),
     target("push", intake::fuzz::fuzz_push, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
+    target("gelf", intake::fuzz::fuzz_gelf, true),
     target("journal", journal::fuzz_frames, false),
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),

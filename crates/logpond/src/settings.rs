@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod names;
 mod quantity;
+mod shippers;
 mod table;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ pub use error::SettingsError;
 pub use file::read_file;
 pub use names::{UnknownVariable, unknown_variables};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
+pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
 
 use logpond_cluster::Roles;
@@ -111,6 +113,8 @@ pub struct Settings {
     pub syslog_tcp: Option<SocketAddr>,
     /// Where syslog is taken over RELP, if at all.
     pub relp: Option<SocketAddr>,
+    /// Where what ships logs to other systems is taken.
+    pub shippers: ShipperAddresses,
     /// Where other nodes are served, if this is one of a cluster.
     pub gossip: Option<SocketAddr>,
     /// Where other nodes reach that, if it is not where it is bound.
@@ -159,6 +163,7 @@ impl Settings {
         if !roles.ingests {
             (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
+            self.shippers = ShipperAddresses::default();
         }
         Ok(self)
     }
@@ -328,6 +333,7 @@ impl Settings {
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
             relp: address("relp", 2514)?,
+            shippers: values.shippers(insecure)?,
             // Nodes know each other by their certificates.
             gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {
@@ -457,6 +463,14 @@ impl Values<'_> {
                 "its certificate is missing: name it by tls-certificate".to_string(),
             )),
         }
+    }
+
+    fn shippers(&self, insecure: bool) -> Result<ShipperAddresses, SettingsError> {
+        let mut addresses = ShipperAddresses::default();
+        for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
+            *address = self.address(shipper.name, shipper.port, insecure)?;
+        }
+        Ok(addresses)
     }
 
     fn address(

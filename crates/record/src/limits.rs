@@ -22,3 +22,6 @@ pub const SHAPES_MAX: usize = 4096;
 
 /// The longest text of a shape; a line that needs a longer one is kept whole.
 pub const SHAPE_BYTES_MAX: usize = 16 << 10;
+
+/// The field that marks a line that was cut; its value is the length that was sent, in bytes.
+pub const TRUNCATED_FIELD: &str = "_truncated_bytes";

@@ -44,6 +44,12 @@ pub struct Intakes {
     /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
     #[arg(long, value_name = "ADDR")]
     pub relp: Option<String>,
+    /// GELF over UDP [default: 127.0.0.1:12201].
+    #[arg(long, value_name = "ADDR")]
+    pub gelf_udp: Option<String>,
+    /// GELF over TCP [default: 127.0.0.1:12201].
+    #[arg(long, value_name = "ADDR")]
+    pub gelf_tcp: Option<String>,
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
@@ -132,6 +138,8 @@ impl Serve {
             ("syslog-udp", &self.intakes.syslog_udp),
             ("syslog-tcp", &self.intakes.syslog_tcp),
             ("relp", &self.intakes.relp),
+            ("gelf-udp", &self.intakes.gelf_udp),
+            ("gelf-tcp", &self.intakes.gelf_tcp),
             ("line-bytes-max", &self.intakes.line_bytes_max),
         ]));
         all

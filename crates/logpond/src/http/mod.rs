@@ -23,6 +23,7 @@ mod push;
 mod loki;
 mod elastic;
 mod otlp;
+mod gelf;
 mod splunk;
 mod batches;
 mod query;
@@ -34,6 +35,7 @@ mod compact;
 mod cluster;
 mod metrics;
 mod health;
+mod unread;
 mod page;
 #[cfg(test)]
 mod tests;
@@ -56,6 +58,7 @@ pub(crate) use error::{ApiError, Kind};
 #[cfg(test)]
 pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};
+use unread::Unread;
 
 use crate::ingest::Ingest;
 use crate::net;
@@ -152,8 +155,7 @@ pub async fn serve_accepted(
     tls: Option<Arc<Acceptor>>,
 ) {
     let Some(tls) = tls else {
-        let service = service_fn(move |request| router::answer(app.clone(), request));
-        return serve_connection(stream, context, service).await;
+        return serve_requests(stream, context, app).await;
     };
     let mut shutdown = context.shutdown.clone();
     let incoming = tokio::select! {
@@ -161,10 +163,7 @@ pub async fn serve_accepted(
         () = shutdown.stopping() => return,
     };
     match incoming {
-        Ok(Incoming::Tls(stream)) => {
-            let service = service_fn(move |request| router::answer(app.clone(), request));
-            serve_connection(*stream, context, service).await;
-        }
+        Ok(Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
         Ok(Incoming::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));
             serve_connection(stream, context, service).await;
@@ -172,6 +171,24 @@ pub async fn serve_accepted(
         // The peer was told, and it is counted.
         Err(_) => {}
     }
+}
+
+async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let unread = Unread::default();
+    let stream = unread.over(stream);
+    let service = service_fn(move |request| {
+        let in_hand = unread.begin(&request);
+        let answer = router::answer(app.clone(), request);
+        async move {
+            let response = answer.await;
+            drop(in_hand);
+            response
+        }
+    });
+    serve_connection(stream, context, service).await;
 }
 
 /// Serves one connection to its end; after a stop was asked for, to the end of its request.

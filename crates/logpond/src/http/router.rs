@@ -11,7 +11,7 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, health, histogram, loki,
+    App, authorization, batches, cluster, compact, elastic, fields, gelf, health, histogram, loki,
     metrics, origin, otlp, page, push, query, segments, splunk, top,
 };
 use crate::tokens::Role;
@@ -45,6 +45,7 @@ pub(crate) enum Shipper {
     Own,
     Loki,
     Otlp,
+    Gelf,
     Splunk(splunk::Question),
     Elastic(elastic::Question),
 }
@@ -70,12 +71,16 @@ type Route = (&'static str, &'static [Method], Option<Role>, Endpoint);
 /// What Elasticsearch's interface is below, too.
 const ELASTIC_PREFIX: &str = "/elasticsearch";
 
+/// Where messages of GELF are taken.
+pub(super) const GELF_PATH: &str = "/gelf";
+
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 48] = [
+pub(crate) const ROUTES: [Route; 49] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
     ("/otlp/v1/logs", ACT, WRITER, OTLP),
+    (GELF_PATH, ACT, WRITER, GELF),
     ("/services/collector", COLLECT, WRITER, HEC_EVENT),
     ("/services/collector/event", COLLECT, WRITER, HEC_EVENT),
     ("/services/collector/event/1.0", COLLECT, WRITER, HEC_EVENT),
@@ -191,6 +196,7 @@ pub(crate) const ROUTES: [Route; 48] = [
 const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
 const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
 const OTLP: Endpoint = Endpoint::Ship(Shipper::Otlp);
+const GELF: Endpoint = Endpoint::Ship(Shipper::Gelf);
 const HEC_EVENT: Endpoint = hec(splunk::Question::Event);
 const HEC_RAW: Endpoint = hec(splunk::Question::Raw);
 const HEC_ACK: Endpoint = hec(splunk::Question::Ack);
@@ -321,6 +327,7 @@ async fn take_in(
         Shipper::Own => push::answer(app, Params::of(request.uri())?, request).await?,
         Shipper::Loki => loki::push(app, request).await,
         Shipper::Otlp => otlp::push(app, request).await,
+        Shipper::Gelf => gelf::push(app, request).await?,
         Shipper::Splunk(question) => splunk::answer(app, question, request).await,
         Shipper::Elastic(question) => elastic::answer(app, question, names, request).await,
     })

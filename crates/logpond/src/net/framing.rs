@@ -2,6 +2,7 @@
 
 use logpond_protocol::intake::frames::FrameSplitter;
 use logpond_protocol::intake::lines::LineSplitter;
+use logpond_protocol::intake::push::gelf;
 
 use super::Context;
 use super::gather::Gather;
@@ -24,6 +25,9 @@ impl Framing {
     pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
         match intake {
             Intake::SyslogTcp => Framing::Frames(FrameSplitter::new(line_bytes_max)),
+            Intake::GelfTcp => {
+                Framing::Frames(FrameSplitter::new(gelf::message_bytes_max(line_bytes_max)))
+            }
             Intake::Relp => Framing::Relp(RelpSession::new(line_bytes_max)),
             _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
         }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
+use logpond_record::limits::TRUNCATED_FIELD;
 use logpond_record::{Batch, EntryKind, Labels};
-
-/// The label that marks a record that was cut; its value is the length that was sent.
-const TRUNCATED_LABEL: &str = "_truncated_bytes";
 
 /// Batches of one sender.
 ///
@@ -51,7 +49,7 @@ impl Gather {
     pub(super) fn push_cut(&mut self, raw: &[u8], sent_bytes: u64) {
         self.close_current();
         let mut labels = self.labels.clone();
-        labels.push((TRUNCATED_LABEL.into(), sent_bytes.to_string().into()));
+        labels.push((TRUNCATED_FIELD.into(), sent_bytes.to_string().into()));
         let mut batch = Batch::new(self.kind, labels);
         batch.push(raw);
         self.done.push(Arc::new(batch));
@@ -90,7 +88,7 @@ mod tests {
         let batches = gather.take();
         let payloads: Vec<_> = batches.iter().map(|b| b.payload()).collect();
         assert_eq!(payloads, [b"a", b"b", b"c"]);
-        assert_eq!(batches[1].labels, [(TRUNCATED_LABEL.into(), "99".into())]);
+        assert_eq!(batches[1].labels, [(TRUNCATED_FIELD.into(), "99".into())]);
         assert!(gather.is_empty() && gather.take().is_empty());
     }
 }

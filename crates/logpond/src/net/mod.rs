@@ -1,4 +1,4 @@
-//! Listeners for raw lines, uploads and syslog.
+//! Listeners for raw lines, uploads, syslog and what ships logs to other systems.
 //!
 //! Invariants:
 //! - Memory per connection is bounded: one read buffer, one partial record up to the line limit,
@@ -12,6 +12,7 @@ mod bind;
 mod bulk;
 mod framing;
 mod gather;
+mod gelf;
 mod relp;
 mod stream;
 mod udp;

@@ -1,4 +1,4 @@
-//! One TCP connection of records: raw lines, fast or durable, framed syslog, or RELP.
+//! One TCP connection of records: raw lines, fast or durable, framed syslog, RELP, or GELF.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 
 use super::framing::Framing;
 use super::gather::Gather;
+use super::gelf::Decoding;
 use super::{BATCH_BYTES, Context, LINGER};
 use crate::hostname;
 use crate::ingest::Refused;
@@ -137,7 +138,8 @@ impl Connection {
     async fn hand_over(&mut self) -> Result<(), ()> {
         let mut acknowledged = 0;
         let mut failed = None;
-        for batch in self.gather.take() {
+        let mut batches = Decoding::of(self.gather.take());
+        while let Some(batch) = batches.next(&self.context).await {
             match self.context.submit_patiently(&batch, self.is_durable).await {
                 Ok(count) => acknowledged += count,
                 Err(refused) => {

@@ -1,4 +1,4 @@
-//! Syslog datagrams.
+//! Datagrams: syslog, and GELF in chunks or not.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,8 +7,10 @@ use logpond_record::EntryKind;
 use tokio::net::UdpSocket;
 
 use super::gather::Gather;
+use super::gelf::{Assembly, Decoding};
 use super::{BATCH_BYTES, Context, LINGER};
 use crate::hostname;
+use crate::telemetry::Intake;
 
 /// The largest UDP payload there is, and one byte.
 const DATAGRAM_BYTES: usize = 64 << 10;
@@ -21,6 +23,7 @@ pub async fn serve_udp(socket: UdpSocket, context: Context) {
     let mut shutdown = context.shutdown.clone();
     let mut intake = Datagrams {
         socket,
+        assembly: (context.intake == Intake::GelfUdp).then(Assembly::new),
         context,
         peers: Vec::new(),
         buffer: Vec::new(),
@@ -28,6 +31,10 @@ pub async fn serve_udp(socket: UdpSocket, context: Context) {
     loop {
         tokio::select! {
             ready = intake.socket.readable() => if ready.is_err() { return },
+            () = intake.expiry() => {
+                intake.expire(false);
+                continue;
+            }
             () = shutdown.stopping() => break,
         }
         // A single datagram waits a little for company; then everything there is goes together.
@@ -41,11 +48,14 @@ pub async fn serve_udp(socket: UdpSocket, context: Context) {
         intake.hand_over().await;
     }
     intake.hand_over().await;
+    intake.expire(true);
 }
 
 struct Datagrams {
     socket: UdpSocket,
     context: Context,
+    /// Of GELF, whose messages may come in several.
+    assembly: Option<Assembly>,
     peers: Vec<(IpAddr, Gather)>,
     buffer: Vec<u8>,
 }
@@ -69,35 +79,47 @@ impl Datagrams {
         true
     }
 
+    /// Waits until a message whose datagrams did not all come is to be given up.
+    async fn expiry(&self) {
+        match self.assembly.as_ref().and_then(Assembly::deadline) {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn expire(&mut self, is_end: bool) {
+        if let Some(assembly) = &mut self.assembly {
+            assembly.expire(is_end, &self.context);
+        }
+    }
+
     fn take(&mut self, length: usize, peer: IpAddr) {
-        let datagram = trim_end(&self.buffer[..length]);
-        if datagram.is_empty() {
+        if length == 0 {
             return;
         }
         let known = self.peers.iter().rposition(|(address, _)| *address == peer);
+        let kind = match self.assembly {
+            Some(_) => EntryKind::Line,
+            None => EntryKind::Syslog,
+        };
         let index = known.unwrap_or_else(|| {
             let labels = hostname::labels_of(peer, &self.context.hostname);
-            self.peers
-                .push((peer, Gather::new(EntryKind::Syslog, labels)));
+            self.peers.push((peer, Gather::new(kind, labels)));
             self.peers.len() - 1
         });
         let gather = &mut self.peers[index].1;
-        let limit = self.context.line_bytes_max;
-        if datagram.len() > limit {
-            self.context
-                .metrics
-                .intake(self.context.intake)
-                .truncated
-                .add(1);
-            gather.push_cut(&datagram[..limit], datagram.len() as u64);
-        } else {
-            gather.push(datagram);
+        let datagram = &self.buffer[..length];
+        match &mut self.assembly {
+            Some(assembly) => assembly.take(peer, datagram, |message| gather.push(message)),
+            None => take_syslog(datagram, gather, &self.context),
         }
     }
 
     async fn hand_over(&mut self) {
+        self.expire(false);
         for (_, mut gather) in self.peers.drain(..) {
-            for batch in gather.take() {
+            let mut batches = Decoding::of(gather.take());
+            while let Some(batch) = batches.next(&self.context).await {
                 let records = batch.len();
                 // One bounded wait for room, in which the kernel's buffer takes the load.
                 match self.context.ingest.submit(batch.clone(), false).await {
@@ -107,6 +129,18 @@ impl Datagrams {
             }
         }
         self.buffer = Vec::new();
+    }
+}
+
+fn take_syslog(datagram: &[u8], gather: &mut Gather, context: &Context) {
+    let message = trim_end(datagram);
+    let limit = context.line_bytes_max;
+    if message.len() > limit {
+        let metrics = context.metrics.intake(context.intake);
+        metrics.truncated.add(1);
+        gather.push_cut(&message[..limit], message.len() as u64);
+    } else if !message.is_empty() {
+        gather.push(message);
     }
 }
 

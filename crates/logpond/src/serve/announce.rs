@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{ServeError, Server};
 use crate::output::quantity;
-use crate::settings::Settings;
+use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 
 /// Where a server listens; what is off has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Addresses {
     pub syslog_tcp: Option<SocketAddr>,
     /// Syslog over RELP.
     pub relp: Option<SocketAddr>,
+    /// What ships logs to other systems.
+    pub shippers: ShipperAddresses,
     /// Other nodes.
     pub gossip: Option<SocketAddr>,
 }
@@ -39,7 +41,7 @@ impl Addresses {
     /// The object of the ready file.
     pub fn to_json(&self) -> Value {
         let text = |address: Option<SocketAddr>| address.map(|a| a.to_string());
-        json!({
+        let mut all = json!({
             "http": self.http.to_string(),
             "fast": text(self.fast),
             "durable": text(self.durable),
@@ -48,7 +50,11 @@ impl Addresses {
             "syslog_tcp": text(self.syslog_tcp),
             "relp": text(self.relp),
             "gossip": text(self.gossip),
-        })
+        });
+        for (shipper, address) in SHIPPERS.iter().zip(self.shippers.0) {
+            all[shipper.name.replace('-', "_")] = text(address).into();
+        }
+        all
     }
 
     /// Writes the ready file in one step: whoever sees it sees all of it.
@@ -149,6 +155,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         syslog_udp,
         syslog_tcp,
         relp,
+        shippers,
         gossip,
     } = addresses;
     let scheme = match settings.tls {
@@ -165,18 +172,34 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     all.push(("Lines", lines.collect::<Vec<_>>().join("   ")));
     all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
     all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
-    let syslog = match (syslog_udp, syslog_tcp) {
-        (Some(udp), Some(tcp)) if udp == tcp => format!("{udp} udp+tcp"),
-        (udp, tcp) => {
-            let sockets = [(udp, "udp"), (tcp, "tcp")].into_iter();
-            let sockets = sockets.filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
-            sockets.collect::<Vec<_>>().join("   ")
-        }
-    };
-    all.push(("Syslog", syslog));
+    all.push(("Syslog", sockets(syslog_udp, syslog_tcp)));
     all.extend(relp.map(|relp| ("RELP", relp.to_string())));
+    for protocol in SHIPPERS.chunk_by(|a, b| a.title == b.title) {
+        let title = protocol[0].title;
+        let address = |transport| {
+            let mut on = shippers.on();
+            let found = on.find(|(s, _)| s.title == title && s.transport == transport);
+            found.map(|(_, address)| address)
+        };
+        all.push((
+            title,
+            sockets(address(Transport::Udp), address(Transport::Tcp)),
+        ));
+    }
     all.retain(|(_, value)| !value.is_empty());
     all
+}
+
+/// Where a protocol is spoken; empty for nowhere.
+fn sockets(udp: Option<SocketAddr>, tcp: Option<SocketAddr>) -> String {
+    if let (Some(udp), Some(tcp)) = (udp, tcp)
+        && udp == tcp
+    {
+        return format!("{udp} udp+tcp");
+    }
+    let sockets = [(udp, "udp"), (tcp, "tcp")].into_iter();
+    let sockets = sockets.filter_map(|(a, name)| a.map(|a| format!("{a} {name}")));
+    sockets.collect::<Vec<_>>().join("   ")
 }
 
 /// Who can connect, and how safely.
@@ -189,11 +212,13 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         syslog_udp,
         syslog_tcp,
         relp,
+        shippers,
         gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
     let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
-    let is_raw_open = raw.into_iter().flatten().any(is_open);
+    let shippers = shippers.on().map(|(_, address)| address);
+    let is_raw_open = raw.into_iter().flatten().chain(shippers).any(is_open);
     match (is_raw_open, is_open(http)) {
         (false, false) => "  Only this machine can connect (loopback).\n",
         (false, true) if settings.is_http_guarded() => {

@@ -14,7 +14,7 @@ use crate::http::{self, App};
 use crate::ingest::Ingest;
 use crate::net;
 use crate::net::tls::ClusterTls;
-use crate::settings::Settings;
+use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops};
 use crate::watch::Watcher;
@@ -37,7 +37,7 @@ const DELAY_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Listeners {
     http: (TcpListener, SocketAddr),
     streams: Vec<(Intake, TcpListener, SocketAddr)>,
-    syslog_udp: Option<(UdpSocket, SocketAddr)>,
+    datagrams: Vec<(Intake, UdpSocket, SocketAddr)>,
     gossip: Option<(TcpListener, SocketAddr)>,
 }
 
@@ -77,41 +77,53 @@ impl Listeners {
             (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
             (Intake::Relp, "--relp", settings.relp),
         ];
-        let mut streams = Vec::new();
-        for (intake, flag, address) in wanted {
-            if let Some(address) = address {
-                let (listener, bound) = tcp(flag, address)?;
-                streams.push((intake, listener, bound));
-            }
-        }
-        let udp = |address| net::bind_udp("--syslog-udp", address);
+        let wanted = wanted
+            .into_iter()
+            .filter_map(|(intake, flag, address)| Some((intake, Transport::Tcp, flag, address?)));
         let syslog_udp = settings
             .syslog_udp
-            .map(udp)
-            .transpose()
-            .map_err(ServeError::Bind)?;
+            .map(|address| (Intake::SyslogUdp, Transport::Udp, "--syslog-udp", address));
+        let shippers = settings.shippers.on();
+        let shippers = shippers.map(|(s, address)| (s.intake, s.transport, s.flag, address));
+        let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
+        for (intake, transport, flag, address) in wanted.chain(syslog_udp).chain(shippers) {
+            match transport {
+                Transport::Tcp => {
+                    let (listener, bound) = tcp(flag, address)?;
+                    streams.push((intake, listener, bound));
+                }
+                Transport::Udp => {
+                    let (socket, bound) = net::bind_udp(flag, address).map_err(ServeError::Bind)?;
+                    datagrams.push((intake, socket, bound));
+                }
+            }
+        }
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
         Ok(Listeners {
             http,
             streams,
-            syslog_udp,
+            datagrams,
             gossip: gossip.transpose()?,
         })
     }
 
     pub(super) fn addresses(&self) -> Addresses {
-        let stream = |wanted| {
-            let found = self.streams.iter().find(|(intake, _, _)| *intake == wanted);
-            found.map(|(_, _, address)| *address)
+        let streams = self.streams.iter().map(|(intake, _, at)| (*intake, *at));
+        let datagrams = self.datagrams.iter().map(|(intake, _, at)| (*intake, *at));
+        let bound: Vec<(Intake, SocketAddr)> = streams.chain(datagrams).collect();
+        let of = |wanted| {
+            let found = bound.iter().find(|(intake, _)| *intake == wanted);
+            found.map(|(_, address)| *address)
         };
         Addresses {
             http: self.http.1,
-            fast: stream(Intake::Fast),
-            durable: stream(Intake::Durable),
-            bulk: stream(Intake::Bulk),
-            syslog_udp: self.syslog_udp.as_ref().map(|(_, address)| *address),
-            syslog_tcp: stream(Intake::SyslogTcp),
-            relp: stream(Intake::Relp),
+            fast: of(Intake::Fast),
+            durable: of(Intake::Durable),
+            bulk: of(Intake::Bulk),
+            syslog_udp: of(Intake::SyslogUdp),
+            syslog_tcp: of(Intake::SyslogTcp),
+            relp: of(Intake::Relp),
+            shippers: ShipperAddresses(SHIPPERS.map(|shipper| of(shipper.intake))),
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
     }
@@ -178,10 +190,10 @@ impl Running {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             accept_stream(&mut tasks, listener, context_of(intake));
         }
-        if let Some((socket, address)) = listeners.syslog_udp {
-            expose_drops(&metrics, address);
+        for (intake, socket, address) in listeners.datagrams {
+            expose_drops(&metrics, intake, address);
             let socket = tokio::net::UdpSocket::from_std(socket)?;
-            tasks.spawn(net::serve_udp(socket, context_of(Intake::SyslogUdp)));
+            tasks.spawn(net::serve_udp(socket, context_of(intake)));
         }
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
@@ -294,14 +306,15 @@ async fn measure_delay(metrics: Arc<Metrics>, mut shutdown: Shutdown) {
     }
 }
 
-fn expose_drops(metrics: &Metrics, address: SocketAddr) {
+fn expose_drops(metrics: &Metrics, intake: Intake, address: SocketAddr) {
+    let name = match intake {
+        Intake::GelfUdp => "logpond_gelf_udp_kernel_drops_total",
+        _ => "logpond_syslog_udp_kernel_drops_total",
+    };
     metrics.register(Box::new(move |out| {
         if let Some(drops) = kernel_drops(address) {
-            out.counters([(
-                "logpond_syslog_udp_kernel_drops_total",
-                "Datagrams the kernel dropped before they were read.",
-                drops,
-            )]);
+            let help = "Datagrams the kernel dropped before they were read.";
+            out.counters([(name, help, drops)]);
         }
     }));
 }

@@ -5,6 +5,7 @@ mod client;
 mod damage;
 mod encrypted;
 mod ends;
+mod gelf;
 mod http;
 mod lines;
 mod queries;
@@ -22,7 +23,7 @@ use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
-use crate::settings::Settings;
+use crate::settings::{SHIPPERS, Settings, ShipperAddresses};
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -42,6 +43,7 @@ fn settings(data: &Path) -> Settings {
         syslog_udp: Some(any),
         syslog_tcp: Some(any),
         relp: Some(any),
+        shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         gossip: None,
         advertise: None,
         join: Vec::new(),

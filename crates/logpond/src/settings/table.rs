@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 25] = [
+pub const TABLE: [Setting; 27] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -70,6 +70,18 @@ pub const TABLE: [Setting; 25] = [
         form: "ADDR|off",
         default: "127.0.0.1:2514",
         doc: "Address for syslog over RELP, each message acknowledged once it is on the disk.",
+    },
+    Setting {
+        name: "gelf-udp",
+        form: "ADDR|off",
+        default: "127.0.0.1:12201",
+        doc: "Address for GELF over UDP, in one datagram a message or in chunks, compressed or not.",
+    },
+    Setting {
+        name: "gelf-tcp",
+        form: "ADDR|off",
+        default: "127.0.0.1:12201",
+        doc: "Address for GELF over TCP, with a NUL or a line end behind each message.",
     },
     Setting {
         name: "gossip",

@@ -36,6 +36,12 @@ pub enum Intake {
     SyslogTcp,
     /// Syslog over RELP, each message acknowledged after the sync.
     Relp,
+    /// GELF datagrams.
+    GelfUdp,
+    /// GELF over TCP.
+    GelfTcp,
+    /// GELF over HTTP.
+    GelfHttp,
     /// `POST /api/v1/push`.
     Http,
     /// Loki's push API.
@@ -51,13 +57,16 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 12] = [
+pub const INTAKES: [Intake; 15] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
     Intake::Relp,
+    Intake::GelfUdp,
+    Intake::GelfTcp,
+    Intake::GelfHttp,
     Intake::Http,
     Intake::Loki,
     Intake::Elastic,
@@ -76,6 +85,9 @@ impl Intake {
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
             Intake::Relp => "relp",
+            Intake::GelfUdp => "gelf_udp",
+            Intake::GelfTcp => "gelf_tcp",
+            Intake::GelfHttp => "gelf_http",
             Intake::Http => "http",
             Intake::Loki => "loki",
             Intake::Elastic => "elastic",
@@ -99,6 +111,8 @@ pub struct IntakeMetrics {
     pub truncated: Counter,
     /// Records that were received and could not be kept.
     pub lost: Counter,
+    /// Records that were not in the form of their protocol, kept or lost.
+    pub malformed: Counter,
     /// Connections now open.
     pub connections: Gauge,
     /// Connections taken since the start.
@@ -221,7 +235,7 @@ impl Metrics {
 
     fn expose_intakes(&self, out: &mut Exposition) {
         type Read = fn(&IntakeMetrics) -> i64;
-        let table: [(&str, &str, &str, Read); 7] = [
+        let table: [(&str, &str, &str, Read); 8] = [
             (
                 "logpond_ingest_records_total",
                 "counter",
@@ -251,6 +265,12 @@ impl Metrics {
                 "counter",
                 "Records received but not kept.",
                 |m| m.lost.get(),
+            ),
+            (
+                "logpond_ingest_malformed_total",
+                "counter",
+                "Records not in the form of their protocol: kept as text, or lost.",
+                |m| m.malformed.get(),
             ),
             ("logpond_connections", "gauge", "Open connections.", |m| {
                 m.connections.get()

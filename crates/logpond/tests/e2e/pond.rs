@@ -82,13 +82,15 @@ impl Pushed {
 }
 
 /// The flags of all listeners for records.
-pub(crate) const INTAKES: [&str; 6] = [
+pub(crate) const INTAKES: [&str; 8] = [
     "--fast",
     "--durable",
     "--bulk",
     "--syslog-udp",
     "--syslog-tcp",
     "--relp",
+    "--gelf-udp",
+    "--gelf-tcp",
 ];
 
 /// Arguments of a server that listens on free ports only, and that keeps its data however full

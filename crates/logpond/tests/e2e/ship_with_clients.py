@@ -1,6 +1,6 @@
 """Ships records with the clients of other systems, as a program would use them.
 
-usage: ship_with_clients.py elasticsearch|loki URL COUNT
+usage: ship_with_clients.py elasticsearch|loki|gelf-udp|gelf-tcp|gelf-http URL|ADDRESS COUNT
 """
 import logging
 import sys
@@ -53,4 +53,35 @@ def loki():
         logger.warning("shipped %d", number, extra={"tags": {"number": str(number)}})
 
 
-{"elasticsearch": elasticsearch, "loki": loki}[kind]()
+def gelf(make, **options):
+    import pygelf
+
+    def failed(self, record):
+        raise
+
+    host, port = url.rsplit("/", 1)[-1].rsplit(":", 1)
+    handler = getattr(pygelf, make)(host, int(port), include_extra_fields=True, _app="shop", **options)
+    handler.handleError = failed.__get__(handler)
+    logger = logging.getLogger("shipping")
+    logger.propagate = False
+    logger.addHandler(handler)
+    for number in range(count):
+        logger.warning("shipped %d", number, extra={"number": number})
+    # Longer than a datagram, compressed or not.
+    noise = "".join(str(hash((n, "noise"))) for n in range(2000))
+    logger.warning("a long one " + noise)
+    try:
+        raise ValueError("something odd")
+    except ValueError:
+        logger.exception("it failed")
+    handler.close()
+
+
+clients = {
+    "elasticsearch": elasticsearch,
+    "loki": loki,
+    "gelf-udp": lambda: gelf("GelfUdpHandler", compress=count % 2 == 0, chunk_size=1300),
+    "gelf-tcp": lambda: gelf("GelfTcpHandler"),
+    "gelf-http": lambda: gelf("GelfHttpHandler"),
+}
+clients[kind]()

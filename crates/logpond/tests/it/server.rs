@@ -41,6 +41,8 @@ fn command(directory: &Path) -> Command {
         "SYSLOG_UDP",
         "SYSLOG_TCP",
         "RELP",
+        "GELF_UDP",
+        "GELF_TCP",
     ] {
         command.env(format!("LOGPOND_{name}"), ":0");
     }
@@ -118,6 +120,8 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "bulk",
             "durable",
             "fast",
+            "gelf_tcp",
+            "gelf_udp",
             "gossip",
             "http",
             "relp",

@@ -1,12 +1,14 @@
 //! Entry points for fuzzing: each takes any bytes and panics if an invariant does not hold.
 
-use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope};
+use std::time::Duration;
+
+use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope};
 
 use super::frames::{FrameSplitter, Framed};
 use super::json;
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
-use super::push::{PushForm, decode, elastic, loki, otlp, splunk};
+use super::push::{PushForm, decode, elastic, gelf, loki, otlp, splunk};
 
 /// 2026-03-02T00:00:00Z.
 const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
@@ -76,6 +78,39 @@ pub fn fuzz_shippers(data: &[u8]) {
             assert!(line.len() <= FRAME_BYTES_MAX);
         }
     }
+}
+
+/// Any bytes as a body of GELF, as messages one by one, and as datagrams of chunks: all of it is kept,
+/// or counted as lost.
+pub fn fuzz_gelf(data: &[u8]) {
+    let _ = gelf::decode_body(data, FRAME_BYTES_MAX);
+    let labels = vec![("hostname".into(), "peer".into())];
+    let mut messages = Batch::new(EntryKind::Line, labels);
+    let mut chunks = gelf::Chunks::default();
+    messages.push(data);
+    for part in data.split(|byte| *byte == b'\n') {
+        messages.push(part);
+        let chunk = [b"\x1e\x0f", part].concat();
+        if let Some(whole) = chunks.take(1, &chunk, Duration::ZERO) {
+            messages.push(&whole);
+        }
+    }
+    chunks.expire(gelf::ASSEMBLY_TIME_MAX);
+    assert_eq!(chunks.held_bytes(), 0);
+    let (mut taken, mut kept) = (0, 0);
+    while taken < messages.len() {
+        let decoded = gelf::decode(&messages, taken, FRAME_BYTES_MAX);
+        assert!(decoded.taken > 0);
+        taken += decoded.taken;
+        kept += decoded.batch.len() + decoded.lost;
+        for held in decoded.batch.iter() {
+            let (kind, envelope, line) = envelope::open(held).expect("what was sealed is opened");
+            assert!(line.len() <= FRAME_BYTES_MAX);
+            assert!(envelope.fields().any(|(name, _)| name == "hostname"));
+            round_trip(kind, line);
+        }
+    }
+    assert_eq!(kept, messages.len());
 }
 
 /// Any bytes as a stream of syslog frames and of lines, whole and byte by byte.

@@ -8,9 +8,11 @@
 //! and all of its bytes but the LF are kept.
 
 pub mod elastic;
+pub mod gelf;
 pub mod loki;
 pub mod otlp;
 pub mod splunk;
+mod members;
 
 use std::fmt;
 

@@ -1,0 +1,233 @@
+//! GELF 1.1, the Graylog Extended Log Format: a JSON object for each message.
+//!
+//! ```text
+//! {"version":"1.1","host":"web-1","short_message":"started","level":6,"timestamp":1763805600.5,"_app":"shop"}
+//! ```
+//!
+//! The line is all that the message says in words, so that text is found wherever it stood:
+//! `full_message` if that has `short_message` in it, otherwise both, one below the other; then
+//! `short_message` is a field as well. `host` becomes the field `hostname`, `level` becomes `severity`
+//! (syslog's numbers, 0 to 7), `timestamp` the record's time, and other names lose the one underscore
+//! that they begin with, also `_id`, which servers may leave out. Objects are flattened with dots.
+//! `version` is not looked at. Source: the GELF specification of Graylog.
+//!
+//! Invariants: what cannot be a field as it is (a level that is none, a time that is none) is one under
+//! its own name; where nobody can be told, what is no GELF is kept as a line of text.
+
+mod chunks;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use logpond_record::limits::LINE_BYTES_MAX;
+use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+
+use super::members::{Fields, Members, flatten, text_of};
+use super::splunk::seconds;
+use super::{
+    BATCH_BYTES_MAX, Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time,
+};
+use crate::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
+
+pub use chunks::{ASSEMBLY_TIME_MAX, Chunks};
+pub use stream::{Decoded, decode};
+
+/// How long a message may be, decompressed, where lines may have `line_bytes_max`: the text may stand
+/// in it twice, as `short_message` and within `full_message`.
+pub const fn message_bytes_max(line_bytes_max: usize) -> usize {
+    if line_bytes_max > LINE_BYTES_MAX / 2 {
+        LINE_BYTES_MAX
+    } else {
+        2 * line_bytes_max
+    }
+}
+
+/// Why a body is refused; nothing of it is taken then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GelfError {
+    /// It cannot be decompressed.
+    Compressed(BodyError),
+    /// A message of it is none.
+    Message {
+        /// Its number, counted from 1.
+        number: usize,
+        /// Why.
+        reason: RejectReason,
+    },
+    /// More than can be taken at once.
+    TooLarge(TooLarge),
+}
+
+impl fmt::Display for GelfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GelfError::Compressed(error) => write!(f, "{error}"),
+            GelfError::Message { number, reason } => {
+                write!(f, "message {number} is no GELF: {reason}")
+            }
+            GelfError::TooLarge(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for GelfError {}
+
+/// A message as a record.
+struct Message<'a> {
+    time: Option<Timestamp>,
+    fields: Fields<'a>,
+    line: Cow<'a, str>,
+}
+
+/// Decodes the body of a request: one message, or several with line ends between them.
+///
+/// # Errors
+/// See [`GelfError`].
+pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<Pushed, GelfError> {
+    let body = decompress(body, BODY_BYTES_MAX).map_err(GelfError::Compressed)?;
+    let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
+    let mut pushed = Pushed::new(Batch::new(EntryKind::Enveloped, Labels::new()));
+    let mut put = |number, message: &[u8]| {
+        let message = read(message).and_then(|message| {
+            check(EntryKind::Line, message.line.as_bytes(), line_bytes_max).map(|()| message)
+        });
+        let message = message.map_err(|reason| GelfError::Message { number, reason })?;
+        message.put(&mut pushed.batch);
+        match pushed.batch.payload().len() > BATCH_BYTES_MAX {
+            true => Err(GelfError::TooLarge(TooLarge)),
+            false => Ok(()),
+        }
+    };
+    // White space within an object may be line ends, too.
+    let whole = put(1, &body);
+    let mut lines = Lines(&body).filter(|line| !line.trim_ascii().is_empty());
+    match (whole, lines.nth(1)) {
+        (Ok(()), _) => {}
+        (Err(error), None) => return Err(error),
+        (Err(whole), Some(_)) => {
+            let lines = Lines(&body).filter(|line| !line.trim_ascii().is_empty());
+            for (number, line) in (1..).zip(lines) {
+                // What already the first line is not, is meant as one message.
+                put(number, line)
+                    .map_err(|error| if number == 1 { whole.clone() } else { error })?;
+            }
+        }
+    }
+    Ok(pushed.finished())
+}
+
+/// A message as it is, also if it is compressed by gzip, zlib or zstd.
+fn decompress(raw: &[u8], bytes_max: usize) -> Result<Cow<'_, [u8]>, BodyError> {
+    let encoding = match raw {
+        [0x1f, 0x8b, ..] => Encoding::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Encoding::Zstd,
+        // RFC 1950: method 8, a window of at most 32 KiB, and a check of both bytes.
+        [method, flags, ..]
+            if method & 0x0f == 8
+                && method >> 4 <= 7
+                && u16::from_be_bytes([*method, *flags]) % 31 == 0 =>
+        {
+            Encoding::Deflate
+        }
+        _ => return Ok(Cow::Borrowed(raw)),
+    };
+    let mut decoder = Decoder::new(encoding, bytes_max)?;
+    decoder.write(raw)?;
+    decoder.finish().map(Cow::Owned)
+}
+
+/// Reads a message.
+fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
+    let malformed = |reason: String| RejectReason::Malformed(reason);
+    let members: Members<'_> = serde_json::from_slice(raw)
+        .map_err(|error| malformed(format!("it is no JSON object: {error}")))?;
+    let (mut short, mut full, mut time) = (None, None, None);
+    let mut fields = Fields::new();
+    for (name, value) in members.0 {
+        match &*name {
+            "version" => {}
+            "short_message" => short = text_of(value).or(short),
+            "full_message" => full = text_of(value).or(full),
+            "host" => {
+                let host = text_of(value).filter(|host| !host.is_empty());
+                fields.extend(host.map(|host| (HOSTNAME.into(), Value::Str(host))));
+            }
+            "timestamp" => match time_of(value.get()) {
+                Some(given) => time = Some(given),
+                None => flatten(name, value, &mut fields),
+            },
+            "level" => match severity_of(value.get()) {
+                Some(severity) => fields.push(("severity".into(), Value::Int(severity))),
+                None => flatten(name, value, &mut fields),
+            },
+            _ => flatten(without_underscore(name), value, &mut fields),
+        }
+    }
+    let line = line_of(short, full, &mut fields)
+        .ok_or_else(|| malformed("it has no short_message".to_owned()))?;
+    check_names(fields.iter().map(|(name, _)| &**name))?;
+    Ok(Message { time, fields, line })
+}
+
+/// The field of the machine that a record comes from.
+const HOSTNAME: &str = "hostname";
+
+fn without_underscore(name: Cow<'_, str>) -> Cow<'_, str> {
+    match name {
+        Cow::Borrowed(name) => match name.strip_prefix('_') {
+            Some(rest) if !rest.is_empty() => rest.into(),
+            _ => name.into(),
+        },
+        Cow::Owned(name) => match name.strip_prefix('_') {
+            Some(rest) if !rest.is_empty() => rest.to_owned().into(),
+            _ => name.into(),
+        },
+    }
+}
+
+fn time_of(json: &str) -> Option<Timestamp> {
+    const NANOS: f64 = 1e9;
+    let text = json.trim_matches('"');
+    let read = seconds(text).ok().or_else(|| {
+        // With an exponent.
+        let seconds: f64 = text.parse().ok()?;
+        Some(Timestamp((seconds * NANOS) as i64))
+    });
+    read.filter(|time| time.0 > 0 && check_time(Some(*time)).is_ok())
+}
+
+fn severity_of(json: &str) -> Option<i64> {
+    let level: i64 = json.trim_matches('"').parse().ok()?;
+    (0..=7).contains(&level).then_some(level)
+}
+
+/// The line of a message with these texts; `None` without any.
+fn line_of<'a>(
+    short: Option<Cow<'a, str>>,
+    full: Option<Cow<'a, str>>,
+    fields: &mut Fields<'a>,
+) -> Option<Cow<'a, str>> {
+    let full = full.filter(|full| !full.is_empty());
+    let (short, full) = match (short, full) {
+        (None, line) | (line, None) => return line,
+        (Some(short), Some(full)) if short == full => return Some(full),
+        (Some(short), Some(full)) => (short, full),
+    };
+    let line = match full.contains(&*short) {
+        true => full,
+        false => format!("{short}\n{full}").into(),
+    };
+    fields.push(("short_message".into(), Value::Str(short)));
+    Some(line)
+}
+
+impl Message<'_> {
+    /// Takes it in.
+    fn put(&self, batch: &mut Batch) {
+        let each = self.fields.iter().map(|(name, value)| (&**name, value));
+        batch.push_enveloped(EntryKind::Line, self.time, each, self.line.as_bytes());
+    }
+}
