@@ -1,5 +1,5 @@
-//! Bodies of `POST /api/v1/push`: newline-delimited JSON objects, or lines of text; and, below it,
-//! bodies of the push APIs of others.
+//! Bodies of `POST /api/v1/push`: newline-delimited JSON objects, lines of text, or entries with
+//! envelopes; and, below it, bodies of the push APIs of others.
 //!
 //! Invariants: a bad line never takes a good one with it, and every line is either accepted or
 //! rejected with its number and a reason. Only the list of rejections is cut, never their count.
@@ -9,6 +9,7 @@
 
 pub mod elastic;
 pub mod gelf;
+pub mod entries;
 pub mod loki;
 pub mod otlp;
 pub mod splunk;
@@ -34,6 +35,8 @@ pub enum PushForm {
     NdJson,
     /// `text/plain`: a record a line.
     Text,
+    /// [`entries::CONTENT_TYPE`]: lines with what is known of each, see [`entries`].
+    Entries,
 }
 
 impl PushForm {
@@ -48,6 +51,7 @@ impl PushForm {
             | "application/json"
             | "application/stream+json" => Some(PushForm::NdJson),
             "text/plain" => Some(PushForm::Text),
+            entries::CONTENT_TYPE => Some(PushForm::Entries),
             _ => None,
         }
     }
@@ -248,31 +252,36 @@ fn without_cr(line: &[u8]) -> &[u8] {
 /// most [`LINE_BYTES_MAX`], are rejected.
 pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
-    let kind = match form {
-        PushForm::NdJson => EntryKind::Json,
-        PushForm::Text => EntryKind::Line,
-    };
-    let mut pushed = Pushed::new(Batch::new(kind, labels));
+    match form {
+        PushForm::NdJson => decode_json(body, labels, line_bytes_max),
+        PushForm::Text => decode_text(body, labels, line_bytes_max),
+        PushForm::Entries => entries::decode(body, labels, line_bytes_max),
+    }
+}
+
+fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+    let mut pushed = Pushed::new(Batch::new(EntryKind::Json, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
-    let body = match form {
-        PushForm::NdJson => body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
-        PushForm::Text => body,
-    };
-    for (line, number) in Lines(body).zip(1..) {
-        let line = match form {
-            PushForm::NdJson => without_cr(line),
-            PushForm::Text => line,
-        };
-        if form == PushForm::NdJson && line.trim_ascii().is_empty() {
-            continue;
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    for (line, number) in Lines(body).map(without_cr).zip(1..) {
+        if !line.trim_ascii().is_empty() {
+            pushed.add(number, line, check(EntryKind::Json, line, line_bytes_max));
         }
-        pushed.add(number, line, check(kind, line, line_bytes_max));
+    }
+    pushed.finished()
+}
+
+fn decode_text(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+    let mut pushed = Pushed::new(Batch::new(EntryKind::Line, labels));
+    for (line, number) in Lines(body).zip(1..) {
+        pushed.add(number, line, check(EntryKind::Line, line, line_bytes_max));
     }
     pushed.finished()
 }
 
 /// Leaves out of a batch that came whole what [`decode`] would reject: JSON entries that are no
-/// objects, and entries longer than `line_bytes_max`, which is at most [`LINE_BYTES_MAX`].
+/// objects, what is no envelope, and lines longer than `line_bytes_max`, which is at most
+/// [`LINE_BYTES_MAX`].
 pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     let kind = batch.kind;
@@ -299,9 +308,14 @@ pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Pushed {
 /// Times that senders may give: from 1970 up to 2200. Nobody asks for records of other times.
 const TIMES: std::ops::Range<Timestamp> = Timestamp(0)..Timestamp(7_258_118_400_000_000_000);
 
+/// Whether a sender may give this time.
+pub(super) fn may_be_given(time: Timestamp) -> bool {
+    TIMES.contains(&time)
+}
+
 /// Whether a record may have this time.
 fn check_time(time: Option<Timestamp>) -> Result<(), RejectReason> {
-    match time.is_none_or(|time| TIMES.contains(&time)) {
+    match time.is_none_or(may_be_given) {
         true => Ok(()),
         false => Err(RejectReason::Malformed(
             "its time is before 1970 or after 2199".to_owned(),
@@ -331,22 +345,23 @@ fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), RejectRea
     }
 }
 
-fn check(kind: EntryKind, line: &[u8], bytes_max: usize) -> Result<(), RejectReason> {
-    if line.len() > bytes_max {
-        return Err(RejectReason::TooLong {
-            bytes: line.len(),
-            bytes_max,
-        });
-    }
+fn check(kind: EntryKind, held: &[u8], line_bytes_max: usize) -> Result<(), RejectReason> {
+    let too_long = |bytes_max| RejectReason::TooLong {
+        bytes: held.len(),
+        bytes_max,
+    };
     match kind {
-        EntryKind::Json => json::validate(line).map_err(RejectReason::NotAnObject),
-        EntryKind::Line | EntryKind::Syslog => Ok(()),
-        EntryKind::Enveloped => match envelope::open(line) {
+        // What stands beside a line is no part of it, but has the room of the longest one only.
+        EntryKind::Enveloped if held.len() > LINE_BYTES_MAX => Err(too_long(LINE_BYTES_MAX)),
+        EntryKind::Enveloped => match envelope::open(held) {
             Some((kind, envelope, line)) => {
-                check_time(envelope.time).and_then(|()| check(kind, line, bytes_max))
+                check_time(envelope.time).and_then(|()| check(kind, line, line_bytes_max))
             }
             None => Err(RejectReason::Malformed("it is no envelope".to_owned())),
         },
+        _ if held.len() > line_bytes_max => Err(too_long(line_bytes_max)),
+        EntryKind::Json => json::validate(held).map_err(RejectReason::NotAnObject),
+        EntryKind::Line | EntryKind::Syslog => Ok(()),
     }
 }
 

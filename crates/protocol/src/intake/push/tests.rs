@@ -61,3 +61,33 @@ fn headers_name_forms() {
     assert_eq!(form("Text/Plain; charset=utf-8"), Some(PushForm::Text));
     assert_eq!(form("text/html"), None);
 }
+
+/// What stands beside a line does not count for its limit.
+#[test]
+fn batches_that_come_whole_are_screened_by_their_lines() {
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    let fields = [("a long name", &Value::Str("a long value".into()))];
+    for line in [&b"12345678"[..], b"123456789"] {
+        batch.push_enveloped(EntryKind::Line, None, fields, line);
+    }
+    batch.push_enveloped(EntryKind::Json, None, [], b"no JSON");
+    let pushed = screen(batch, 8);
+    assert_eq!((pushed.accepted, pushed.rejected_total), (1, 2));
+    assert_eq!(
+        reasons(&pushed),
+        [
+            "line 2: the line has 9 bytes, more than the limit of 8 bytes a line (line-bytes-max)",
+            "line 3: not a JSON object: expected '{' at byte 0",
+        ]
+    );
+}
+
+/// An entry has the room of the longest line, whatever it holds: what is larger fits no frame.
+#[test]
+fn entries_have_a_limit_of_their_own() {
+    let value = Value::Str("x".repeat(LINE_BYTES_MAX).into());
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    batch.push_enveloped(EntryKind::Line, None, [("a", &value)], b"a");
+    let pushed = screen(batch, 8);
+    assert_eq!((pushed.accepted, pushed.rejected_total), (0, 1));
+}
