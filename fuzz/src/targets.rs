@@ -23,13 +23,16 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 11] = [
+pub(crate) const TARGETS: [Target; 14] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
     target("access", intake::fuzz::fuzz_access, true),
     target("json", intake::fuzz::fuzz_json, true),
     target("push", intake::fuzz::fuzz_push, true),
+    target("docker", intake::fuzz::fuzz_docker, true),
+    target("cri", intake::fuzz::fuzz_cri, true),
+    target("assembly", intake::fuzz::fuzz_assembly, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
     target("gelf", intake::fuzz::fuzz_gelf, true),
     target("journal", journal::fuzz_frames, false),

@@ -2,19 +2,24 @@
 
 use std::time::Duration;
 
-use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope};
+use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope, line_of};
 
+use super::assembly::{Assembled, Assembler, Settings};
+use super::container::{Format, Part};
 use super::frames::{FrameSplitter, Framed};
-use super::json;
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
 use super::push::{PushForm, decode, elastic, gelf, loki, otlp, splunk};
+use super::{cri, docker, json};
 
 /// 2026-03-02T00:00:00Z.
 const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
 
 /// Small, so that short inputs reach it.
 const FRAME_BYTES_MAX: usize = 64;
+
+/// Readers that are stopped, of one input: each reads again what was held, so many cost much.
+const STOPS_MAX: usize = 32;
 
 /// Any bytes as a syslog message.
 pub fn fuzz_syslog(data: &[u8]) {
@@ -46,14 +51,94 @@ pub fn fuzz_json(data: &[u8]) {
     );
 }
 
-/// Any bytes as the body of a push, in both forms.
+/// Any bytes as a line of Docker's files, alone and as the text of one.
+pub fn fuzz_docker(data: &[u8]) {
+    check_part(docker::parse(data), data);
+    let text = String::from_utf8_lossy(data);
+    let log = serde_json::Value::from(&*text);
+    let line = format!("{{\"log\":{log},\"stream\":\"stderr\",\"time\":\"2026-03-02T00:00:06Z\"}}");
+    let part = docker::parse(line.as_bytes()).expect("it is such a line");
+    assert_eq!(
+        &*part.text,
+        text.strip_suffix('\n').unwrap_or(&text).as_bytes()
+    );
+    assert_eq!(part.is_last, text.ends_with('\n'));
+}
+
+/// Any bytes as a line of Kubernetes' files, alone and as the text of one.
+pub fn fuzz_cri(data: &[u8]) {
+    check_part(cri::parse(data), data);
+    let line = [b"2026-03-02T00:00:06Z stdout P ", data].concat();
+    let part = cri::parse(&line).expect("it is such a line");
+    assert!(*part.text == *data && !part.is_last);
+}
+
+fn check_part(part: Option<Part<'_>>, line: &[u8]) {
+    if let Some(part) = part {
+        assert!(part.text.len() <= line.len());
+    }
+}
+
+/// Any bytes as a file of each format: read at once, and by readers that are stopped after each line
+/// and go on from what was held.
+pub fn fuzz_assembly(data: &[u8]) {
+    for format in [Format::Lines, Format::Docker, Format::Cri] {
+        let settings = Settings {
+            format,
+            line_bytes_max: FRAME_BYTES_MAX,
+        };
+        let mut starts = Vec::new();
+        let mut offset = 0;
+        for line in data.split(|byte| *byte == b'\n') {
+            starts.push((offset, line));
+            offset += line.len() as u64 + 1;
+        }
+        let now = Duration::ZERO;
+        let records = [
+            std::cell::RefCell::new(Vec::new()),
+            std::cell::RefCell::new(Vec::new()),
+        ];
+        let keep = |way: usize, record: Assembled<'_>| {
+            assert!(record.line.len() <= FRAME_BYTES_MAX);
+            let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+            record.push_to(&mut batch);
+            records[way].borrow_mut().push(batch);
+        };
+        let mut whole = Assembler::new(settings.clone());
+        for (start, line) in &starts {
+            whole.push(line, *start, now, &mut |record| keep(0, record));
+        }
+        whole.finish(&mut |record| keep(0, record));
+        let (mut at, mut held) = (0, [None; 3]);
+        for end in 1..=starts.len().min(STOPS_MAX) {
+            let is_last = end == starts.len().min(STOPS_MAX);
+            let end = if is_last { starts.len() } else { end };
+            let mut part = Assembler::resume(settings.clone(), at, held);
+            let from = part.reads_from();
+            for (start, line) in starts[..end].iter().filter(|(start, _)| *start >= from) {
+                part.push(line, *start, now, &mut |record| keep(1, record));
+            }
+            at = starts.get(end).map_or(offset, |(start, _)| *start);
+            held = part.held();
+            if is_last {
+                part.finish(&mut |record| keep(1, record));
+            }
+        }
+        let [first, second] = records;
+        assert_eq!(first.into_inner(), second.into_inner(), "stops matter");
+    }
+}
+
+/// Any bytes as the body of a push, in all forms.
 pub fn fuzz_push(data: &[u8]) {
-    for form in [PushForm::NdJson, PushForm::Text] {
+    for form in [PushForm::NdJson, PushForm::Text, PushForm::Entries] {
         let pushed = decode(form, data, Labels::new(), FRAME_BYTES_MAX);
         assert_eq!(pushed.accepted, pushed.batch.len());
         assert!(pushed.rejected.len() <= pushed.rejected_total);
-        for entry in pushed.batch.iter() {
-            round_trip(pushed.batch.kind, entry);
+        for held in pushed.batch.iter() {
+            let (kind, _, line) = line_of(pushed.batch.kind, held);
+            assert!(line.len() <= FRAME_BYTES_MAX);
+            round_trip(kind, line);
         }
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! ```text
 //! socket ─▶ lines, frames ─┐
-//! HTTP ─▶ body ─▶ push ────┴▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
-//!                                                            │ json  syslog  access  logfmt  content
+//! HTTP ─▶ body ─▶ push ────┼▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
+//! files ─▶ docker, cri ─────┘                                │ json  syslog  access  logfmt  content
 //!                                                            └ timestamps, shapes
 //! ```
 
@@ -18,6 +18,11 @@ pub mod frames;
 pub mod relp;
 pub mod body;
 pub mod push;
+pub mod container;
+pub mod docker;
+pub mod cri;
+mod joiner;
+pub mod assembly;
 pub mod parser;
 pub mod json;
 pub mod fuzz;

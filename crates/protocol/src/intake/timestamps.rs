@@ -489,6 +489,16 @@ pub(crate) fn iso(text: &[u8]) -> Option<Written> {
     })
 }
 
+/// Reads the whole of a text in the form of RFC 3339, section 5.6, with `T` and an offset.
+pub(crate) fn rfc3339(text: &[u8]) -> Option<Timestamp> {
+    let written = iso(text)?;
+    let Layout::Iso { zone, .. } = written.form.layout else {
+        return None;
+    };
+    let is_whole = written.bytes == text.len() && written.form.offset.length > 0;
+    (is_whole && zone == Zone::Tight && text[10] == b'T' && text[4] == b'-').then_some(written.time)
+}
+
 /// Reads the form of access logs, `02/Mar/2026:00:00:06 +0000`.
 pub(crate) fn access(text: &[u8]) -> Option<Written> {
     let head: &[u8; 21] = text.first_chunk()?;
