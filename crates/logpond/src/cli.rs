@@ -104,6 +104,10 @@ pub struct Forward {
     /// Keep following the files across rotation and truncation. FILE may be a quoted glob.
     #[arg(long)]
     pub tail: bool,
+    /// What lines are: records, or lines of containers as Docker or Kubernetes (CRI) keep them, which
+    /// are unwrapped and joined.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LineFormat::Auto)]
+    pub format: LineFormat,
     /// Where --tail remembers positions [default: ~/.local/state/logpond/forward.json].
     #[arg(long, value_name = "FILE", requires = "tail", value_hint = ValueHint::FilePath)]
     pub state: Option<PathBuf>,
@@ -133,6 +137,19 @@ pub struct Forward {
     /// Do not print totals.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What the lines of inputs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LineFormat {
+    /// Each input's first lines say it.
+    Auto,
+    /// Records.
+    Lines,
+    /// Docker's json-file.
+    Docker,
+    /// Kubernetes' container runtimes.
+    Cri,
 }
 
 /// What the end of `forward` waits for.

@@ -11,6 +11,8 @@
 //! files ─▶ tail: polls, positions ────────────────────────────▶ sender
 //! ```
 //!
+//! On both ways lines of containers' files go through `form`, which makes records of them.
+//!
 //! With a spool both lead into that, and the sender empties it on a thread of its own.
 
 mod answer;
@@ -23,6 +25,9 @@ mod replication;
 mod servers;
 mod spool;
 mod stream;
+mod records;
+mod form;
+mod labels;
 mod position;
 mod watched;
 mod tail;
@@ -33,12 +38,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use logpond_protocol::intake::assembly::Counts;
+
 use crate::client::{Access, Address, ClientError, HostPort};
 use crate::output::quantity;
 use crate::terminal::note;
 
 pub use answer::Taken;
 use bulk::Bulk;
+pub use form::Reading;
 use producer::Producer;
 use sender::Outlet;
 pub use sender::{Backoff, SendError, Sender};
@@ -58,6 +66,8 @@ pub struct Settings {
     pub access: Access,
     /// Files; empty is standard input.
     pub inputs: Vec<PathBuf>,
+    /// What the inputs' lines are.
+    pub reading: Reading,
     /// Whether files are followed, and where positions are remembered.
     pub tail: Option<PathBuf>,
     /// Fields for all records.
@@ -185,6 +195,12 @@ pub struct Totals {
     pub bytes: u64,
     /// Lines that found no room in the spool and were dropped.
     pub dropped: u64,
+    /// Lines that were not of their file's format and went out as they are.
+    pub unfit: u64,
+    /// Records that were longer than the limit for lines and were cut.
+    pub cut: u64,
+    /// Lines whose last part did not come.
+    pub unfinished: u64,
 }
 
 impl Totals {
@@ -205,13 +221,23 @@ impl Totals {
             count => format!(", {} {what}", quantity::count(count)),
         };
         format!(
-            "{} ({}) {where_to} after {}{}{}",
+            "{} ({}) {where_to} after {}{}{}{}{}{}",
             quantity::counted(self.accepted, "record"),
             quantity::bytes(self.bytes),
             quantity::span(time),
             more(self.rejected, "not taken"),
             more(self.dropped, "dropped"),
+            more(self.unfit, "not of the form of their file"),
+            more(self.cut, "cut"),
+            more(self.unfinished, "without their end"),
         )
+    }
+
+    /// Counts what happened to lines on their way to be records.
+    fn count(&mut self, counts: &Counts) {
+        self.unfit += counts.unfit;
+        self.cut += counts.cut;
+        self.unfinished += counts.unfinished;
     }
 
     fn reject(&mut self, input: &str, line: u64, reason: &str) {

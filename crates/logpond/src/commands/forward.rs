@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use logpond_protocol::intake::container::Format;
 use logpond_search::size::{Size, parse_duration, parse_size};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
-use crate::cli::{Forward, Wait};
+use crate::cli::{Forward, LineFormat, Wait};
 use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
-use crate::forward::{self, Backoff, ForwardError, Settings, SpoolSettings};
+use crate::forward::{self, Backoff, ForwardError, Reading, Settings, SpoolSettings};
 use crate::settings::{BULK_PORT, Surroundings};
 
 /// The first wait after no server took a batch.
@@ -88,6 +89,9 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         addresses,
         bulk,
         inputs: args.files,
+        reading: Reading {
+            format: format(args.format),
+        },
         tail,
         labels,
         backoff: Backoff {
@@ -102,6 +106,16 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
+}
+
+/// The format of inputs; `None` is to be recognised.
+fn format(given: LineFormat) -> Option<Format> {
+    match given {
+        LineFormat::Auto => None,
+        LineFormat::Lines => Some(Format::Lines),
+        LineFormat::Docker => Some(Format::Docker),
+        LineFormat::Cri => Some(Format::Cri),
+    }
 }
 
 /// Where uploads go.

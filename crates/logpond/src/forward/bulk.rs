@@ -17,7 +17,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use logpond_record::{Batch, EntryKind, SourceId};
+use logpond_record::{Batch, SourceId};
 use logpond_segment::batches::BatchId;
 use logpond_segment::journal::UploadWriter;
 use serde::Deserialize;
@@ -25,6 +25,7 @@ use serde::Deserialize;
 use super::answer::{Taken, judge};
 use super::attempts::{Attempt, Attempts, Failure};
 use super::producer::Producer;
+use super::records::Records;
 use super::sender::{Origin, Outlet, SendError, labels_of};
 use super::{Pause, Settings, Totals};
 use crate::client::{ClientError, HostPort};
@@ -179,14 +180,10 @@ impl Bulk {
 }
 
 impl Outlet for Bulk {
-    /// Gathers lines; they count when they are answered.
-    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError> {
-        let mut batch = Batch::new(EntryKind::Line, labels_of(&self.labels, origin));
-        let whole = lines.strip_suffix(b"\n").unwrap_or(lines);
-        let each = whole.split(|byte| *byte == b'\n');
-        each.for_each(|line| batch.push(line));
+    /// Gathers records; they count when they are answered.
+    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
         self.gathered.batches.push(Named {
-            batch,
+            batch: records.to_batch(labels_of(&self.labels, origin)),
             id: self.producer.name(),
             input: origin.file.unwrap_or("standard input").to_owned(),
             first_line: origin.first_line,

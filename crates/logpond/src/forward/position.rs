@@ -1,13 +1,17 @@
 //! Positions in files that are followed, and the file that remembers them.
 //!
-//! Invariants: a position is behind what was acknowledged, never before it; the file is replaced
-//! as a whole, so that it is never half written; one process at a time uses it.
+//! Invariants: a position is behind what was acknowledged, never before it, but for parts of lines that
+//! were read and not sent, which it names; the file is replaced as a whole, so that it is never half
+//! written; one process at a time uses it.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use logpond_protocol::intake::assembly::Held;
+use logpond_protocol::intake::container::{Format, Stream};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -87,8 +91,78 @@ pub(super) struct Position {
     /// What it starts with.
     #[serde(flatten)]
     pub(super) fingerprint: Fingerprint,
-    /// Bytes that were acknowledged.
+    /// Bytes that were acknowledged, but for what is held.
     pub(super) offset: u64,
+    /// What the lines were taken for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
+    /// By the names of streams, where parts of unfinished lines begin that are before the offset.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    held: BTreeMap<String, u64>,
+    /// Streams whose unfinished line begins in the file before, which had the same name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    carried: Vec<String>,
+    /// The file's own path, where the name is that of a symbolic link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<PathBuf>,
+}
+
+impl Position {
+    /// A position before everything.
+    pub(super) fn start(path: PathBuf, identity: Identity, fingerprint: Fingerprint) -> Position {
+        let target = std::fs::canonicalize(&path).ok();
+        Position {
+            target: target.filter(|target| *target != path),
+            path,
+            identity,
+            fingerprint,
+            offset: 0,
+            format: None,
+            held: BTreeMap::new(),
+            carried: Vec::new(),
+        }
+    }
+
+    /// What the lines were taken for, if that was decided.
+    pub(super) fn format(&self) -> Option<Format> {
+        Format::from_name(self.format.as_deref()?)
+    }
+
+    /// Notes what the lines are taken for.
+    pub(super) fn set_format(&mut self, format: Option<Format>) {
+        self.format = format.map(|format| format.name().to_owned());
+    }
+
+    /// Where parts begin that were not sent.
+    pub(super) fn held(&self) -> Held {
+        Stream::ALL.map(|stream| self.held.get(key(stream)).copied())
+    }
+
+    /// Notes where parts begin that were not sent, and which of their lines begin in the file before.
+    pub(super) fn set_held(&mut self, held: Held, carried: [bool; 3]) {
+        let streams = Stream::ALL.into_iter();
+        let each = streams.clone().zip(held);
+        let named = each.filter_map(|(stream, from)| Some((key(stream).to_owned(), from?)));
+        self.held = named.collect();
+        let each = streams.zip(carried).filter(|(_, is_carried)| *is_carried);
+        self.carried = each.map(|(stream, _)| key(stream).to_owned()).collect();
+    }
+
+    /// Streams whose unfinished line begins in the file before.
+    pub(super) fn carried(&self) -> [bool; 3] {
+        Stream::ALL.map(|stream| self.carried.iter().any(|name| name == key(stream)))
+    }
+
+    /// Of two positions in a file, which is behind the other: with the same offset, the one that holds
+    /// less back.
+    pub(super) fn progress(&self) -> impl Ord {
+        (self.offset, std::cmp::Reverse(self.held.len()))
+    }
+}
+
+/// The name of a stream in a position.
+fn key(stream: Stream) -> &'static str {
+    stream.name().unwrap_or("lines")
 }
 
 #[derive(Serialize, Deserialize)]

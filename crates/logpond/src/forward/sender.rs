@@ -12,6 +12,7 @@ use super::attempts::{Attempt, Attempts, Failure};
 use super::cutter::BATCH_BYTES;
 use super::position::Position;
 use super::producer::Producer;
+use super::records::{Body, Records};
 use super::replication::{self, Known};
 use super::{Pause, Settings};
 use crate::client::{
@@ -29,6 +30,9 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// The longest time between two questions whether batches are replicated.
 const REPLICATION_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The most labels that servers take with a batch.
+const LABELS_MAX: usize = 32;
 
 /// The longest answer that is read: a list of 100 rejections with their reasons fits many times.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -93,8 +97,8 @@ impl std::error::Error for SendError {}
 
 /// Where lines go.
 pub(super) trait Outlet {
-    /// Hands lines over: they are durable afterwards, or have been refused for good.
-    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError>;
+    /// Hands records over: they are durable afterwards, or have been refused for good.
+    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError>;
 
     /// Takes what was sent as complete: nothing more comes for a while, or there is a batch of
     /// [`Outlet::batch_bytes`].
@@ -126,6 +130,8 @@ pub(super) trait Outlet {
 pub(super) struct Origin<'a> {
     /// The file's name for the records.
     pub(super) file: Option<&'a str>,
+    /// What the file's name and surroundings say of its records.
+    pub(super) labels: &'a [(String, String)],
     /// The number of the first line in its input, from 1, where that is known.
     pub(super) first_line: u64,
     /// How far the file was read with these lines, if that is remembered.
@@ -135,8 +141,8 @@ pub(super) struct Origin<'a> {
 /// A batch on its way.
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing<'a> {
-    /// Its lines.
-    pub(super) lines: &'a [u8],
+    /// Its records.
+    pub(super) body: &'a Body<'a>,
     /// Fields for all of them.
     pub(super) labels: &'a Labels,
     /// Its name, with the attempt that comes next.
@@ -258,7 +264,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
     let request = agent
         .post(url(address, batch.labels))
         .header(BATCH_HEADER, batch.id.to_string())
-        .content_type("text/plain");
+        .content_type(batch.body.content_type);
     let failed = |reason, retry_after, may_be_there| {
         Attempt::Failed(Failure {
             reason,
@@ -266,7 +272,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
             may_be_there,
         })
     };
-    let response = match request.send(batch.lines) {
+    let response = match request.send(&*batch.body.bytes) {
         Ok(response) => response,
         Err(error) => return failed(describe(&error), None, was_connected(&error)),
     };
@@ -299,10 +305,10 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
 }
 
 impl Outlet for Sender {
-    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError> {
+    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
         let labels = labels_of(&self.labels, origin);
         let batch = Outgoing {
-            lines,
+            body: &records.to_body(),
             labels: &labels,
             id: self.producer.name(),
         };
@@ -319,11 +325,19 @@ impl Outlet for Sender {
     }
 }
 
-/// The fields of a batch: those for all records, and the file that it comes from.
+/// The fields of a batch: those for all records, the file that it comes from, and what that says. Of
+/// the latter, what was given for all records stands.
 pub(super) fn labels_of(own: &[(String, String)], origin: &Origin<'_>) -> Labels {
     let own = own.iter().map(|(name, value)| (&**name, &**value));
-    let all = own.chain(origin.file.map(|file| ("file", file)));
-    all.map(|(name, value)| (name.into(), value.into()))
+    let of_file = origin.labels.iter();
+    let of_file = of_file
+        .map(|(name, value)| (&**name, &**value))
+        .filter(|(name, _)| own.clone().all(|(given, _)| given != *name));
+    let file = origin.file.map(|file| ("file", file));
+    let least = own.clone().count() + usize::from(file.is_some());
+    let all = own.clone().chain(file).chain(of_file);
+    all.take(LABELS_MAX.max(least))
+        .map(|(name, value)| (name.into(), value.into()))
         .collect()
 }
 

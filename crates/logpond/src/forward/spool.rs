@@ -34,6 +34,7 @@ use logpond_segment::journal::{self, ClosedFile, Snapshot, Visible, WriteError, 
 use super::answer::Taken;
 use super::position::Position;
 use super::producer::Producer;
+use super::records::Records;
 use super::sender::{Origin, Outlet, SendError, Sender, labels_of};
 use super::{ForwardError, Pause, Settings, SpoolSettings, Totals};
 use crate::clock;
@@ -312,14 +313,10 @@ impl Spool {
 }
 
 impl Outlet for Spool {
-    /// Makes lines durable in the spool; they count when a server has them.
-    fn send(&mut self, lines: &[u8], origin: &Origin<'_>) -> Result<Taken, SendError> {
+    /// Makes records durable in the spool; they count when a server has them.
+    fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
         self.say_dropped()?;
-        let mut batch = Batch::new(EntryKind::Line, labels(&self.labels, origin));
-        let whole = lines.strip_suffix(b"\n").unwrap_or(lines);
-        whole
-            .split(|byte| *byte == b'\n')
-            .for_each(|line| batch.push(line));
+        let batch = records.to_batch(labels(&self.labels, origin));
         let id = self.producer.name();
         self.append(&batch, id)?;
         Ok(Taken::default())

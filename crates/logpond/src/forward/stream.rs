@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::cutter::{Cutter, count_lines, first_batch};
+use super::cutter::{Cutter, first_batch};
+use super::form::{Form, Reading};
+use super::labels;
+use super::records::Records;
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Settings, Totals};
 use crate::input;
@@ -19,6 +22,9 @@ const CHUNKS_QUEUED: usize = 4;
 
 /// How long to wait for a chunk when no line waits; nothing happens when it is over.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
+
+/// How often it is looked whether parts of lines have waited for too long.
+const HELD_WAIT: Duration = Duration::from_millis(250);
 
 /// Forwards all inputs to their ends.
 pub(super) fn run(
@@ -42,23 +48,43 @@ pub(super) fn run(
             name: name.clone(),
             source,
         };
-        let (reader, file) = if is_standard {
-            (input::standard(), None)
+        let (reader, file, labels) = if is_standard {
+            (input::standard(), None, Vec::new())
         } else {
             let absolute = std::path::absolute(path).map_err(unreadable)?;
             let label = absolute.to_string_lossy().into_owned();
-            (input::open(path).map_err(unreadable)?, Some(label))
+            let target = std::fs::canonicalize(path).ok();
+            let labels = labels::of(&absolute, target.as_deref());
+            (input::open(path).map_err(unreadable)?, Some(label), labels)
         };
-        forward(reader, &name, file.as_deref(), sender, totals)?;
+        let input = Input {
+            name: &name,
+            file: file.as_deref(),
+            labels: &labels,
+            reading: &settings.reading,
+        };
+        forward(reader, input, sender, totals)?;
     }
     Ok(())
+}
+
+/// An input that ends.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    /// Its name in messages.
+    pub(super) name: &'a str,
+    /// Its name for the records.
+    pub(super) file: Option<&'a str>,
+    /// What its path says of the records.
+    pub(super) labels: &'a [(String, String)],
+    /// How it is read.
+    pub(super) reading: &'a Reading,
 }
 
 /// Forwards one input to its end. An input that fails is forwarded up to where it does.
 pub(super) fn forward(
     reader: Box<dyn Read + Send>,
-    name: &str,
-    file: Option<&str>,
+    input: Input<'_>,
     sender: &mut dyn Outlet,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
@@ -67,22 +93,23 @@ pub(super) fn forward(
         .name("lp-reader".to_string())
         .spawn(move || read(reader, &chunks))
         .map_err(|source| ForwardError::Input {
-            name: name.to_string(),
+            name: input.name.to_string(),
             source,
         })?;
     let mut batches = Batches {
         cutter: Cutter::default(),
         waiting_since: None,
         lines: 0,
-        name,
-        file,
+        form: Form::new(input.reading, Instant::now()),
+        offset: 0,
+        input,
         sender,
         totals,
     };
     match batches.take_in(&received)? {
         None => Ok(()),
         Some(source) => Err(ForwardError::Input {
-            name: name.to_string(),
+            name: input.name.to_string(),
             source,
         }),
     }
@@ -114,10 +141,12 @@ struct Batches<'a> {
     cutter: Cutter,
     /// When the oldest whole line that was not sent came.
     waiting_since: Option<Instant>,
-    /// Lines of the input before those in the cutter.
+    /// Lines of the input before those in the cutter, or records made of them.
     lines: u64,
-    name: &'a str,
-    file: Option<&'a str>,
+    form: Form,
+    /// Bytes of the input that went through the form.
+    offset: u64,
+    input: Input<'a>,
     sender: &'a mut dyn Outlet,
     totals: &'a mut Totals,
 }
@@ -131,6 +160,7 @@ impl Batches<'_> {
         loop {
             let wait = match self.waiting_since {
                 Some(since) => self.sender.linger().saturating_sub(since.elapsed()),
+                None if self.form.is_holding() => HELD_WAIT,
                 None => IDLE_WAIT,
             };
             let failure = match chunks.recv_timeout(wait) {
@@ -148,6 +178,8 @@ impl Batches<'_> {
             };
             let rest = self.cutter.take_rest();
             self.send(&rest)?;
+            self.send_held(true)?;
+            self.sender.flush().map_err(ForwardError::Send)?;
             return Ok(failure);
         }
     }
@@ -156,7 +188,7 @@ impl Batches<'_> {
         if let Some(over_long) = self.cutter.push(chunk) {
             let line = self.lines + over_long.lines_before + 1;
             self.totals.reject(
-                self.name,
+                self.input.name,
                 line,
                 "it is longer than 32 MiB, the hard limit for lines",
             );
@@ -175,27 +207,57 @@ impl Batches<'_> {
 
     fn send(&mut self, mut lines: &[u8]) -> Result<(), ForwardError> {
         self.waiting_since = None;
-        while !lines.is_empty() {
-            let (batch, rest) = lines.split_at(first_batch(lines));
-            self.send_batch(batch)?;
-            lines = rest;
+        if !self.form.is_decided() && !lines.is_empty() {
+            self.form.decide(lines);
         }
+        while !lines.is_empty() {
+            let taken = match self.form.assembler().is_some() {
+                true => self.assemble(lines)?,
+                false => {
+                    let taken = first_batch(lines);
+                    self.send_batch(Records::Lines(&lines[..taken]))?;
+                    taken
+                }
+            };
+            lines = &lines[taken..];
+        }
+        self.send_held(false)?;
         self.sender.flush().map_err(ForwardError::Send)
     }
 
-    fn send_batch(&mut self, batch: &[u8]) -> Result<(), ForwardError> {
+    /// Sends the records that end with the first of these lines; gives how many bytes were taken.
+    fn assemble(&mut self, lines: &[u8]) -> Result<usize, ForwardError> {
+        let now = Instant::now();
+        let (taken, batch) = self.form.fill(lines, self.offset, now, self.totals);
+        self.offset += taken as u64;
+        self.send_batch(Records::Entries(&batch))?;
+        Ok(taken)
+    }
+
+    /// Sends what is held and has waited for too long, or all that is held.
+    fn send_held(&mut self, all: bool) -> Result<(), ForwardError> {
+        let batch = self.form.flush(all, Instant::now(), self.totals);
+        self.send_batch(Records::Entries(&batch))
+    }
+
+    fn send_batch(&mut self, records: Records<'_>) -> Result<(), ForwardError> {
+        if records.count() == 0 {
+            return Ok(());
+        }
         let origin = Origin {
-            file: self.file,
+            file: self.input.file,
+            labels: self.input.labels,
             first_line: self.lines + 1,
             position: None,
         };
         let taken = self
             .sender
-            .send(batch, &origin)
+            .send(records, &origin)
             .map_err(ForwardError::Send)?;
+        let name = self.input.name;
         self.totals
-            .add(&taken, batch.len(), self.name, self.lines + 1);
-        self.lines += count_lines(batch);
+            .add(&taken, records.bytes(), name, self.lines + 1);
+        self.lines += records.count();
         Ok(())
     }
 }

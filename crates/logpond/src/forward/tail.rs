@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::form::Reading;
 use super::position::{Identity, Position, StateFile};
 use super::sender::Outlet;
 use super::watched::Watched;
@@ -39,7 +40,8 @@ pub(super) fn run(
     sender: &mut dyn Outlet,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
-    let mut tail = Tail::open(&settings.inputs, state, sender.positions(), Instant::now())?;
+    let others = sender.positions();
+    let mut tail = Tail::open(settings, state, others, Instant::now())?;
     let pause = sender.pause().clone();
     while !pause.is_stopped() {
         match tail.poll(Instant::now(), sender, totals) {
@@ -57,6 +59,7 @@ pub(super) fn run(
 /// The files that are followed.
 pub(super) struct Tail {
     patterns: Vec<String>,
+    reading: Reading,
     state: StateFile,
     /// What was remembered at the start; files that come later may be among them.
     remembered: Vec<Position>,
@@ -70,11 +73,12 @@ pub(super) struct Tail {
 impl Tail {
     /// Reads the positions; files are opened by the first poll.
     pub(super) fn open(
-        inputs: &[PathBuf],
+        settings: &Settings,
         state: &Path,
         others: Vec<Position>,
         now: Instant,
     ) -> Result<Tail, ForwardError> {
+        let inputs = &settings.inputs;
         if inputs.is_empty() || inputs.iter().any(|input| input.as_os_str() == "-") {
             return Err(ForwardError::NothingToTail);
         }
@@ -87,6 +91,7 @@ impl Tail {
         remembered.extend(others);
         let mut tail = Tail {
             patterns,
+            reading: settings.reading.clone(),
             state,
             remembered,
             files: Vec::new(),
@@ -126,7 +131,11 @@ impl Tail {
         moved: &mut bool,
     ) -> Result<(), ForwardError> {
         let mut ended = Vec::new();
-        for (at, file) in self.files.iter_mut().enumerate() {
+        for at in 0..self.files.len() {
+            if !self.hand_over(at, now) {
+                continue;
+            }
+            let file = &mut self.files[at];
             let is_nameless = identity_at(&file.path) != Some(file.identity);
             let is_quiet = now.saturating_duration_since(file.changed) >= NAMELESS_FOR;
             let is_over = is_nameless && is_quiet;
@@ -153,6 +162,39 @@ impl Tail {
         Ok(())
     }
 
+    /// Has a file that nothing was read of go on with what the one before it, of the same name, has left
+    /// unfinished. False if that one is to be read first.
+    fn hand_over(&mut self, at: usize, now: Instant) -> bool {
+        let (before, rest) = self.files.split_at_mut(at);
+        // Once there are bytes its writer uses it, and so has ended with the other.
+        let Some(file) = rest.first_mut().filter(|f| f.awaits() && f.has_bytes()) else {
+            return true;
+        };
+        let before = before.iter_mut().rev();
+        let mut same_name = before.filter(|before| before.path == file.path);
+        let is_late = now.saturating_duration_since(file.changed) >= NAMELESS_FOR;
+        match same_name.next().filter(|before| before.is_holding()) {
+            Some(before) if before.is_read() => file.carry_on(before),
+            // It may be that it cannot be read.
+            Some(_) if !is_late => return false,
+            _ => file.await_nothing(),
+        }
+        true
+    }
+
+    /// Adds a file; what one before it holds and was sent with this one by an earlier run is not sent
+    /// again.
+    fn add(&mut self, mut file: Watched) {
+        let before = self.files.iter_mut().rev();
+        let mut same_name = before.filter(|before| before.path == file.path);
+        if let Some(before) = same_name.next()
+            && file.position().offset > 0
+        {
+            before.held_for(&mut file);
+        }
+        self.files.push(file);
+    }
+
     /// Opens what the patterns name and is not open yet.
     fn discover(&mut self, now: Instant) {
         let mut found = Vec::new();
@@ -172,12 +214,12 @@ impl Tail {
                 self.complain_once(&path, "it is not followed: there are 4096 files already");
                 continue;
             }
-            match Watched::open(&path, &self.remembered, now) {
+            match Watched::open(&path, &self.reading, &self.remembered, now) {
                 Ok(file) => match file.start() {
                     Ok(start) if input::is_compressed(&start) => {
                         self.complain_once(&path, "it is not followed: it is compressed");
                     }
-                    _ => self.files.push(file),
+                    _ => self.add(file),
                 },
                 Err(error) => self.complain_once(&path, &format!("it cannot be read: {error}")),
             }
@@ -186,19 +228,24 @@ impl Tail {
 
     /// Opens files that were renamed while nobody followed them: their rest is still to be sent.
     fn find_renamed(&mut self, now: Instant) {
-        let lost: Vec<Position> = self
-            .remembered
-            .iter()
-            .filter(|p| identity_at(&p.path) != Some(p.identity))
-            .filter(|p| {
-                self.patterns
-                    .iter()
-                    .any(|pattern| is_match(pattern, &p.path))
-            })
-            .cloned()
-            .collect();
+        let mut lost: Vec<Position> = Vec::new();
+        for position in &self.remembered {
+            let is_asked_for = |pattern: &String| is_match(pattern, &position.path);
+            let is_lost = identity_at(&position.path) != Some(position.identity)
+                && self.patterns.iter().any(is_asked_for);
+            let known = lost.iter_mut().find(|p| p.identity == position.identity);
+            match known {
+                _ if !is_lost => {}
+                Some(known) if known.progress() <= position.progress() => {
+                    *known = position.clone();
+                }
+                Some(_) => {}
+                None => lost.push(position.clone()),
+            }
+        }
         for position in lost {
-            let Some(directory) = position.path.parent() else {
+            let own = position.target.as_ref().unwrap_or(&position.path);
+            let Some(directory) = own.parent() else {
                 continue;
             };
             let Ok(entries) = std::fs::read_dir(directory) else {
@@ -210,12 +257,12 @@ impl Tail {
                 .find(|path| identity_at(path) == Some(position.identity));
             let Some(renamed) = renamed else { continue };
             let same = [position.clone()];
-            if let Ok(mut file) = Watched::open(&renamed, &same, now)
+            if let Ok(mut file) = Watched::open(&renamed, &self.reading, &same, now)
                 && file.position().offset == position.offset
                 && position.offset > 0
             {
-                file.path = position.path;
-                self.files.push(file);
+                file.rename(&position);
+                self.add(file);
             }
         }
     }
@@ -228,7 +275,11 @@ impl Tail {
 
     /// Remembers where the files are now, and files of earlier runs as long as they exist.
     fn save(&self) -> Result<(), ForwardError> {
-        let mut positions: Vec<Position> = self.files.iter().map(Watched::position).collect();
+        let mut positions: Vec<Position> = self
+            .files
+            .iter()
+            .map(|file| file.position().clone())
+            .collect();
         let is_open = |p: &Position| self.files.iter().any(|f| f.identity == p.identity);
         let others = self.remembered.iter();
         positions.extend(others.filter(|p| !is_open(p) && p.path.exists()).cloned());

@@ -7,8 +7,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;
 
+use logpond_protocol::intake::container::Format;
+use logpond_protocol::intake::push::{self, PushForm, entries};
+use logpond_record::envelope;
 use logpond_segment::batches::BatchId;
 
+use super::records::Records;
 use super::sender::Origin;
 use super::tail::Tail;
 use super::*;
@@ -128,6 +132,25 @@ fn tell(mut stream: &TcpStream, say: Option<Say>) -> bool {
     stream.write_all(text.as_bytes()).is_ok()
 }
 
+/// How many records a body has, and the body; of entries a text: fields, line.
+fn records_of(head: &str, body: Vec<u8>) -> (u64, Vec<u8>) {
+    if !head.contains(entries::CONTENT_TYPE) {
+        return (cutter::count_lines(&body), body);
+    }
+    let pushed = push::decode_default(PushForm::Entries, &body, Vec::new());
+    assert_eq!(pushed.rejected, []);
+    let mut text = Vec::new();
+    for held in pushed.batch.iter() {
+        let (_, envelope, line) = envelope::open(held).unwrap();
+        for (name, value) in envelope.fields() {
+            let value = String::from_utf8_lossy(&value.to_text()).into_owned();
+            text.extend_from_slice(format!("{name}={value} ").as_bytes());
+        }
+        text.extend_from_slice(format!("{}\n", line.escape_ascii()).as_bytes());
+    }
+    (pushed.accepted as u64, text)
+}
+
 /// The head of a request, the length of its body, and the name of its batch.
 fn read_head(reader: &mut impl BufRead) -> Option<(String, usize, Option<BatchId>)> {
     let mut head = String::new();
@@ -163,7 +186,7 @@ fn serve(mut stream: &TcpStream, (script, received, names): &Shared) -> bool {
         return tell(stream, script.lock().unwrap().pop_front());
     }
     names.lock().unwrap().push(id.unwrap());
-    let lines = cutter::count_lines(&body);
+    let (lines, body) = records_of(&head, body);
     let say = script.lock().unwrap().pop_front().unwrap_or(Say::Yes);
     let (status, extra, answer) = match say {
         Say::Enough => {
@@ -226,6 +249,7 @@ pub(super) fn settings(servers: &[&Server]) -> Settings {
             .collect(),
         bulk: None,
         inputs: Vec::new(),
+        reading: Reading::default(),
         tail: None,
         labels: vec![("hostname".into(), "web 1".into())],
         backoff: Backoff {
@@ -247,7 +271,13 @@ fn forward(settings: &Settings, input: &[u8]) -> (Result<(), ForwardError>, Tota
     let mut sender = Sender::new(settings, pause(), Producer::new().unwrap());
     let mut totals = Totals::default();
     let reader = Box::new(std::io::Cursor::new(input.to_vec()));
-    let outcome = stream::forward(reader, "input", None, &mut sender, &mut totals);
+    let input = stream::Input {
+        name: "input",
+        file: None,
+        labels: &[],
+        reading: &settings.reading,
+    };
+    let outcome = stream::forward(reader, input, &mut sender, &mut totals);
     (outcome, totals)
 }
 
@@ -395,14 +425,16 @@ impl Bench {
         file.write_all(text.as_bytes()).unwrap();
     }
 
+    fn following(&self, inputs: &[PathBuf]) -> Settings {
+        let mut settings = settings(&[&self.server]);
+        settings.inputs = inputs.to_vec();
+        settings
+    }
+
     fn start(&self, pattern: &str) -> Tail {
-        Tail::open(
-            &[self.path(pattern)],
-            &self.path("state/positions.json"),
-            Vec::new(),
-            self.now,
-        )
-        .unwrap()
+        let settings = self.following(&[self.path(pattern)]);
+        let state = self.path("state/positions.json");
+        Tail::open(&settings, &state, Vec::new(), self.now).unwrap()
     }
 
     /// Polls, a second later each time, until nothing moves; gives what arrived since.
@@ -535,23 +567,25 @@ fn positions_that_make_no_sense_cost_repetition_only() {
     let mut tail = bench.start("a.log");
     assert_eq!(bench.poll(&mut tail), "1\n");
     assert!(bench.path("state/positions.json.bad").exists());
-    let second = Tail::open(
-        &[bench.path("a.log")],
-        &bench.path("state/positions.json"),
-        Vec::new(),
-        bench.now,
-    );
+    let settings = bench.following(&[bench.path("a.log")]);
+    let state = bench.path("state/positions.json");
+    let second = Tail::open(&settings, &state, Vec::new(), bench.now);
     assert!(matches!(second, Err(ForwardError::StateInUse(_))));
 }
 
 #[test]
 fn tail_needs_files() {
     let state = Path::new("/nowhere/state");
+    let open = |inputs: Vec<PathBuf>| {
+        let mut settings = settings(&[&Server::gone()]);
+        settings.inputs = inputs;
+        Tail::open(&settings, state, Vec::new(), Instant::now())
+    };
     for inputs in [vec![], vec![PathBuf::from("-")]] {
-        let tail = Tail::open(&inputs, state, Vec::new(), Instant::now());
+        let tail = open(inputs);
         assert!(matches!(tail, Err(ForwardError::NothingToTail)));
     }
-    let tail = Tail::open(&["/tmp/a[".into()], state, Vec::new(), Instant::now());
+    let tail = open(vec!["/tmp/a[".into()]);
     assert!(matches!(tail, Err(ForwardError::Pattern { .. })));
 }
 
@@ -572,9 +606,9 @@ fn positions_are_known_from_the_spool() {
         spool::Spool::open(&of, settings, sender, Producer::new().unwrap()).unwrap()
     };
     let follow = |mut spool: spool::Spool, state: &str| {
-        let inputs = [bench.path("a.log")];
+        let following = bench.following(&[bench.path("a.log")]);
         let positions = spool.positions();
-        let mut tail = Tail::open(&inputs, &bench.path(state), positions, bench.now).unwrap();
+        let mut tail = Tail::open(&following, &bench.path(state), positions, bench.now).unwrap();
         let mut totals = Totals::default();
         while tail.poll(bench.now, &mut spool, &mut totals).unwrap() {}
         spool.finish().unwrap()
@@ -617,11 +651,216 @@ fn a_busy_server_is_kept_for_a_while() {
     let (busy, other) = (Server::start(&[Say::Enough; 100]), Server::start(&[]));
     let settings = settings(&[&busy, &other]);
     let mut sender = Sender::new(&settings, pause(), Producer::new().unwrap());
-    let taken = sender.send(b"a\n", &Origin::default()).unwrap();
+    let taken = sender
+        .send(Records::Lines(b"a\n"), &Origin::default())
+        .unwrap();
     assert!(taken.is_busy);
-    sender.send(b"b\n", &Origin::default()).unwrap();
+    sender
+        .send(Records::Lines(b"b\n"), &Origin::default())
+        .unwrap();
     assert_eq!(
         (busy.text(), other.text()),
         (b"a\nb\n".to_vec(), Vec::new())
     );
+}
+
+fn cri(stream: &str, tag: &str, text: &str) -> String {
+    format!("2026-03-02T00:00:06.1Z {stream} {tag} {text}\n")
+}
+
+fn docker(stream: &str, text: &str) -> String {
+    format!("{{\"log\":\"{text}\",\"stream\":\"{stream}\",\"time\":\"2026-03-02T00:00:06Z\"}}\n")
+}
+
+#[test]
+fn lines_of_containers_are_unwrapped_and_joined() {
+    let mut bench = Bench::new();
+    bench.append("a.log", &docker("stdout", "one \\u003c2\\n"));
+    bench.append("a.log", &docker("stdout", "part "));
+    bench.append("a.log", "no JSON\n");
+    bench.append("b.log", "{\"log\":1}\n");
+    let mut tail = bench.start("*.log");
+    let first = "stream=stdout one <2\nno JSON\n{\"log\":1}\n";
+    assert_eq!(bench.poll(&mut tail), first);
+    bench.append("a.log", &docker("stderr", "between\\n"));
+    bench.append("a.log", &docker("stdout", "of it\\n"));
+    assert_eq!(
+        bench.poll(&mut tail),
+        "stream=stderr between\nstream=stdout part of it\n"
+    );
+    assert_eq!((bench.totals.accepted, bench.totals.unfit), (5, 1));
+}
+
+/// Whatever is held when a follower ends, the next one reads it again, and nothing else.
+#[test]
+fn a_restart_between_parts_loses_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    let pieces = [
+        cri("stdout", "P", "a "),
+        cri("stderr", "F", "b"),
+        cri("stderr", "P", "c "),
+        cri("stdout", "F", "d"),
+        cri("stdout", "P", "e "),
+        cri("stderr", "F", "f"),
+        "no such line\n".to_owned(),
+        cri("stdout", "F", "g"),
+    ];
+    let mut text = String::new();
+    for piece in &pieces {
+        bench.append("a.log", piece);
+        let mut tail = bench.start("a.log");
+        text += &bench.poll(&mut tail);
+    }
+    let expected = [
+        "stream=stderr b",
+        "stream=stdout a d",
+        "stream=stderr c f",
+        "no such line",
+        "stream=stdout e g",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_part_whose_rest_does_not_come_is_sent_after_a_while() {
+    let mut bench = Bench::new();
+    bench.append("a.log", &cri("stdout", "P", "name: "));
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "");
+    bench.now += Duration::from_secs(11);
+    assert_eq!(bench.poll(&mut tail), "stream=stdout name: \n");
+    bench.append("a.log", &cri("stdout", "F", "x"));
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "stream=stdout x\n");
+    assert_eq!(bench.totals.unfinished, 1);
+}
+
+/// A runtime may begin a new file in the middle of a line.
+#[test]
+fn lines_are_joined_over_a_rotation() {
+    let mut bench = Bench::new();
+    bench.append(
+        "0.log",
+        &(cri("stdout", "P", "a ") + &cri("stderr", "P", "b ")),
+    );
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "");
+    fs::rename(bench.path("0.log"), bench.path("0.log.1")).unwrap();
+    bench.append("0.log.1", &cri("stdout", "P", "c "));
+    bench.append("0.log", "");
+    assert_eq!(bench.poll(&mut tail), "");
+    bench.append("0.log", &cri("stdout", "F", "d"));
+    assert_eq!(bench.poll(&mut tail), "stream=stdout a c d\n");
+    bench.append("0.log", &cri("stderr", "F", "e"));
+    assert_eq!(bench.poll(&mut tail), "stream=stderr b e\n");
+    bench.now += Duration::from_secs(61);
+    assert_eq!(bench.poll(&mut tail), "");
+    drop(tail);
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
+/// The same with a follower that is started anew at each step.
+#[test]
+fn lines_are_joined_over_a_rotation_and_restarts() {
+    let mut bench = Bench::new();
+    let mut text = String::new();
+    let mut step = |bench: &mut Bench, name: &str, piece: &str| {
+        bench.append(name, piece);
+        let mut tail = bench.start("0.log");
+        text += &bench.poll(&mut tail);
+    };
+    step(&mut bench, "0.log", &cri("stdout", "P", "a "));
+    step(&mut bench, "0.log", &cri("stderr", "P", "b "));
+    fs::rename(bench.path("0.log"), bench.path("0.log.1")).unwrap();
+    step(&mut bench, "0.log.1", &cri("stdout", "P", "c "));
+    step(&mut bench, "0.log", &cri("stdout", "F", "d"));
+    step(&mut bench, "0.log", &cri("stdout", "F", "between"));
+    step(&mut bench, "0.log", &cri("stderr", "P", "e "));
+    step(&mut bench, "0.log", &cri("stderr", "F", "f"));
+    step(&mut bench, "0.log", &cri("stderr", "F", "last"));
+    let expected = [
+        "stream=stdout a c d",
+        "stream=stdout between",
+        "stream=stderr b e f",
+        "stream=stderr last",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+/// A line that goes on much later does so in another file, which nobody has seen.
+#[test]
+fn lines_are_not_joined_over_a_gap() {
+    let mut bench = Bench::new();
+    bench.append("0.log", &cri("stdout", "P", "a "));
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "");
+    drop(tail);
+    fs::rename(bench.path("0.log"), bench.path("0.log.1")).unwrap();
+    bench.append("0.log", "2026-03-02T01:00:06Z stdout F b\n");
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "stream=stdout a \nstream=stdout b\n");
+}
+
+#[test]
+fn emptied_files_give_what_was_held_of_them() {
+    let mut bench = Bench::new();
+    bench.append("0.log", &cri("stdout", "P", "a "));
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "");
+    File::create(bench.path("0.log")).unwrap();
+    bench.append("0.log", "now it is text\n");
+    assert_eq!(bench.poll(&mut tail), "stream=stdout a \nnow it is text\n");
+    drop(tail);
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
+#[test]
+fn inputs_that_end_are_unwrapped_too() {
+    let server = Server::start(&[]);
+    let mut settings = settings(&[&server]);
+    let input = cri("stdout", "P", "a ") + &cri("stdout", "F", "b") + &cri("stderr", "P", "c");
+    let (outcome, totals) = forward(&settings, input.as_bytes());
+    outcome.unwrap();
+    assert_eq!(server.text(), b"stream=stdout a b\nstream=stderr c\n");
+    assert_eq!((totals.accepted, totals.unfinished), (2, 1));
+    // As they are, if that is asked for.
+    let server = Server::start(&[]);
+    settings.addresses = vec![Address::parse(&server.url()).unwrap()];
+    settings.reading.format = Some(Format::Lines);
+    forward(&settings, input.as_bytes()).0.unwrap();
+    assert_eq!(server.text(), input.as_bytes());
+}
+
+/// What labels of a path say is sent; what is given for all records stands.
+#[test]
+fn paths_give_labels() {
+    let mut bench = Bench::new();
+    let directory = "pods/shop_web-1_0c5cd3b8-6d2c/server";
+    fs::create_dir_all(bench.path(directory)).unwrap();
+    bench.append(&format!("{directory}/0.log"), &cri("stdout", "F", "a"));
+    let mut settings = bench.following(&[bench.path("pods/*/*/*.log")]);
+    settings.labels.push(("pod".into(), "mine".into()));
+    bench.sender = Sender::new(&settings, pause(), Producer::new().unwrap());
+    let state = bench.path("state/positions.json");
+    let mut tail = Tail::open(&settings, &state, Vec::new(), bench.now).unwrap();
+    while tail
+        .poll(bench.now, &mut bench.sender, &mut bench.totals)
+        .unwrap()
+    {}
+    let query = bench.server.queries().remove(0);
+    let labels = query
+        .split("&label=")
+        .skip(1)
+        .filter(|l| !l.starts_with("file"));
+    let expected = [
+        "hostname%3Dweb%201",
+        "pod%3Dmine",
+        "namespace%3Dshop",
+        "pod_uid%3D0c5cd3b8-6d2c",
+        "container%3Dserver",
+    ];
+    assert_eq!(labels.collect::<Vec<_>>(), expected);
 }

@@ -6,10 +6,15 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use logpond_protocol::intake::assembly::Held;
+use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
 
 use super::cutter::{BATCH_BYTES, count_lines, first_batch};
+use super::form::{DETECTION_BYTES, Form, Reading};
+use super::labels;
 use super::position::{Fingerprint, Identity, Position};
+use super::records::Records;
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Totals};
 use crate::terminal::note;
@@ -24,15 +29,23 @@ pub(super) struct Watched {
     /// Which file it is.
     pub(super) identity: Identity,
     file: File,
-    fingerprint: Fingerprint,
-    /// Everything before this was acknowledged, or refused for good.
+    /// What the path and what is beside it say of the records.
+    labels: Vec<(String, String)>,
+    form: Form,
+    /// How far it is read.
     offset: u64,
+    /// What was acknowledged, or refused for good.
+    position: Position,
+    /// Streams whose unfinished lines begin in the file before, which is read again for them.
+    awaits: [bool; 3],
+    /// What is held here and was given to the file behind this one.
+    lent: Held,
     /// Length and change time at which no whole line was left to send; nothing is read until they
     /// change.
     idle_at: Option<(u64, i64, i64)>,
     /// Whether the bytes up to the next line end belong to a line that no server takes.
     is_skipping: bool,
-    /// Lines since reading began.
+    /// Lines, or records made of them, since reading began.
     lines: u64,
     /// When the file was last seen to change, for files that lost their name.
     pub(super) changed: Instant,
@@ -40,22 +53,39 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Opens a file; it is read from its remembered position, if it is the same file still.
-    pub(super) fn open(path: &Path, remembered: &[Position], now: Instant) -> io::Result<Watched> {
+    pub(super) fn open(
+        path: &Path,
+        reading: &Reading,
+        remembered: &[Position],
+        now: Instant,
+    ) -> io::Result<Watched> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         let identity = Identity::of(&metadata);
+        let start = Fingerprint::of(&file, 0)?;
+        let mut position = Position::start(path.to_path_buf(), identity, start);
+        let mut form = Form::new(reading, now);
         let mut offset = 0;
-        for position in remembered.iter().filter(|p| p.identity == identity) {
-            if position.offset <= metadata.len() && position.fingerprint.matches(&file)? {
-                offset = offset.max(position.offset);
+        if let Some(known) = known(&file, metadata.len(), identity, remembered)? {
+            let start = std::mem::replace(&mut position, known);
+            (position.path, position.target) = (start.path, start.target);
+            offset = position.offset;
+            position.fingerprint = Fingerprint::of(&file, offset)?;
+            if let Some(format) = reading.format.or(position.format()) {
+                form.resume(format, offset, position.held());
             }
+            offset = form.reads_from(offset);
         }
         Ok(Watched {
+            labels: labels::of(path, position.target.as_deref()),
             path: path.to_path_buf(),
             identity,
-            fingerprint: Fingerprint::of(&file, offset)?,
             file,
+            form,
             offset,
+            position,
+            awaits: [false; 3],
+            lent: [None; 3],
             idle_at: None,
             is_skipping: false,
             lines: 0,
@@ -71,32 +101,109 @@ impl Watched {
         Ok(start)
     }
 
-    /// How far it was read.
-    pub(super) fn position(&self) -> Position {
-        Position {
-            path: self.path.clone(),
-            identity: self.identity,
-            fingerprint: self.fingerprint,
-            offset: self.offset,
+    /// Gives it the name that it had before it was renamed.
+    pub(super) fn rename(&mut self, of: &Position) {
+        self.path = of.path.clone();
+        self.position.path = of.path.clone();
+        self.position.target = of.target.clone();
+        self.labels = labels::of(&of.path, of.target.as_deref());
+    }
+
+    /// How far it was sent.
+    pub(super) fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// Whether parts of lines wait for their rest, or will once they are read again.
+    pub(super) fn is_holding(&self) -> bool {
+        self.form.is_holding() || self.offset < self.position.offset
+    }
+
+    /// Whether there is anything in it.
+    pub(super) fn has_bytes(&self) -> bool {
+        self.file
+            .metadata()
+            .is_ok_and(|metadata| metadata.len() > 0)
+    }
+
+    /// Whether all whole lines in it were read.
+    pub(super) fn is_read(&self) -> bool {
+        let metadata = self.file.metadata();
+        metadata.is_ok_and(|metadata| self.idle_at == Some(seen(&metadata)))
+    }
+
+    /// Whether lines that the file before this one has left unfinished are to be gone on with: nothing
+    /// of this one was read yet, or an earlier run had begun with that.
+    pub(super) fn awaits(&self) -> bool {
+        let is_new = self.offset == 0 && self.position.offset == 0;
+        is_new || self.awaits != [false; 3]
+    }
+
+    /// Nothing of the file before this one is gone on with.
+    pub(super) fn await_nothing(&mut self) {
+        self.awaits = [false; 3];
+    }
+
+    /// Goes on with lines that the file before this one has left unfinished: its name is this one's
+    /// now, and nothing follows in it. What is held in it still counts as held until it was sent with
+    /// this one.
+    pub(super) fn carry_on(&mut self, before: &mut Watched) {
+        if let (false, Some(format)) = (self.form.is_decided(), before.form.format()) {
+            self.form.resume(format, 0, [None; 3]);
+        }
+        let streams = match self.position.offset {
+            0 => [true; 3],
+            _ => self.awaits,
+        };
+        self.await_nothing();
+        if let (Some(own), Some(other)) = (self.form.assembler(), before.form.assembler())
+            && own.format() == other.format()
+        {
+            let held = other.held();
+            own.carry_on(other, streams);
+            for (at, from) in other.held().into_iter().enumerate() {
+                before.lent[at] = held[at].filter(|_| from.is_none()).or(before.lent[at]);
+            }
         }
     }
 
-    /// How far the file is read with a batch.
-    fn position_behind(&self, batch: &[u8]) -> io::Result<Position> {
-        let offset = self.offset + batch.len() as u64;
-        let fingerprint = match self.fingerprint.is_whole() {
-            true => self.fingerprint,
-            false => Fingerprint::of(&self.file, offset)?,
-        };
-        Ok(Position {
-            fingerprint,
-            offset,
-            ..self.position()
-        })
+    /// Goes back to what an earlier run held of this file and the file behind it, `next`, has not gone
+    /// on with yet; the rest was sent.
+    pub(super) fn held_for(&mut self, next: &mut Watched) {
+        let carried = next.position.carried();
+        next.awaits = carried;
+        let mut held = self.position.held();
+        for (from, is_carried) in held.iter_mut().zip(carried) {
+            *from = from.filter(|_| is_carried);
+        }
+        self.position.set_held(held, [false; 3]);
+        if let Some(format) = self.form.format() {
+            self.form.resume(format, self.position.offset, held);
+        }
+        self.offset = self.form.reads_from(self.position.offset);
+    }
+
+    /// The position once everything that was read and is not held was sent.
+    fn position_now(&mut self) -> Position {
+        let mut position = self.position.clone();
+        position.offset = self.offset;
+        position.set_format(self.form.format());
+        let mut held = self.form.held();
+        for (from, lent) in held.iter_mut().zip(self.lent) {
+            *from = lent.or(*from);
+        }
+        position.set_held(held, self.form.carried());
+        if !position.fingerprint.is_whole() {
+            // The file may have been emptied meanwhile; the next turn sees to that.
+            if let Ok(fingerprint) = Fingerprint::of(&self.file, self.offset) {
+                position.fingerprint = fingerprint;
+            }
+        }
+        position
     }
 
     /// Sends what is new, up to the last whole line or, `to_the_end`, all of it. True if anything
-    /// was sent.
+    /// was read or sent.
     pub(super) fn follow(
         &mut self,
         to_the_end: bool,
@@ -107,32 +214,44 @@ impl Watched {
         let mut moved = false;
         for _ in 0..BATCHES_IN_TURN {
             let metadata = self.file.metadata().map_err(|e| self.unreadable(e))?;
-            let seen = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+            let seen = seen(&metadata);
             if self.idle_at == Some(seen) && !to_the_end {
                 break;
             }
             if !moved {
-                self.notice_truncation(seen.0)
-                    .map_err(|e| self.unreadable(e))?;
+                self.notice_truncation(seen.0, now, sender, totals)?;
                 self.changed = if to_the_end { self.changed } else { now };
             }
-            let mut batch = self
+            let mut bytes = self
                 .read(seen.0, to_the_end)
                 .map_err(|e| self.unreadable(e))?;
-            batch.truncate(first_batch(&batch));
-            if batch.is_empty() {
+            bytes.truncate(first_batch(&bytes));
+            if bytes.is_empty() {
                 self.idle_at = Some(seen);
                 break;
             }
-            self.send(&batch, sender, totals)?;
+            self.take_in(&bytes, now, sender, totals)?;
             moved = true;
         }
+        let is_all = to_the_end && !moved;
+        moved |= self.flush(is_all, now, sender, totals)?;
         Ok(moved)
     }
 
     /// Starts anew if the file was emptied, or emptied and filled with something else.
-    fn notice_truncation(&mut self, length: u64) -> io::Result<()> {
-        if length >= self.offset && self.fingerprint.matches(&self.file)? {
+    fn notice_truncation(
+        &mut self,
+        length: u64,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
+        let fingerprint = self.position.fingerprint;
+        let is_same = length >= self.offset.max(self.position.offset)
+            && fingerprint
+                .matches(&self.file)
+                .map_err(|e| self.unreadable(e))?;
+        if is_same {
             return Ok(());
         }
         note(&format!(
@@ -143,7 +262,13 @@ impl Watched {
         self.idle_at = None;
         self.is_skipping = false;
         self.lines = 0;
-        self.fingerprint = Fingerprint::of(&self.file, 0)?;
+        let start = Fingerprint::of(&self.file, 0).map_err(|e| self.unreadable(e))?;
+        self.position.fingerprint = start;
+        // What was held of what is gone is all that there will be of it.
+        self.flush(true, now, sender, totals)?;
+        self.form.reset();
+        self.lent = [None; 3];
+        self.position = self.position_now();
         Ok(())
     }
 
@@ -177,44 +302,94 @@ impl Watched {
         }
     }
 
-    fn send(
+    /// Takes whole lines in: as records, or on the way to be some.
+    fn take_in(
         &mut self,
-        batch: &[u8],
+        bytes: &[u8],
+        now: Instant,
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
-        let name = self.path.to_string_lossy().into_owned();
-        let is_ended = batch.last() == Some(&b'\n');
-        if self.is_skipping {
+        let is_ended = bytes.last() == Some(&b'\n');
+        let is_too_long = bytes.len() > LINE_BYTES_MAX && count_lines(bytes) == 1;
+        if self.is_skipping || is_too_long {
+            if !self.is_skipping {
+                let name = self.path.to_string_lossy();
+                let reason = "it is longer than 32 MiB, the hard limit for lines";
+                totals.reject(&name, self.lines + 1, reason);
+                self.lines += 1;
+            }
             self.is_skipping = !is_ended;
-        } else if batch.len() > LINE_BYTES_MAX && count_lines(batch) == 1 {
-            totals.reject(
-                &name,
-                self.lines + 1,
-                "it is longer than 32 MiB, the hard limit for lines",
-            );
-            self.is_skipping = !is_ended;
-            self.lines += 1;
-        } else {
-            let position = self
-                .position_behind(batch)
-                .map_err(|e| self.unreadable(e))?;
+            self.offset += bytes.len() as u64;
+            self.position = self.position_now();
+            self.idle_at = None;
+            return Ok(());
+        }
+        if !self.form.is_decided() {
+            self.decide().map_err(|e| self.unreadable(e))?;
+        }
+        if self.form.assembler().is_none() {
+            self.offset += bytes.len() as u64;
+            return self.send(Records::Lines(bytes), sender, totals);
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (taken, batch) = self.form.fill(rest, self.offset, now, totals);
+            rest = &rest[taken..];
+            self.offset += taken as u64;
+            self.send(Records::Entries(&batch), sender, totals)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is held and has waited for too long, or all that is held. True if there was any.
+    fn flush(
+        &mut self,
+        all: bool,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<bool, ForwardError> {
+        let batch: Batch = self.form.flush(all, now, totals);
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        self.send(Records::Entries(&batch), sender, totals)?;
+        Ok(true)
+    }
+
+    /// Recognises the format by the start of the file.
+    fn decide(&mut self) -> io::Result<()> {
+        let mut start = vec![0; DETECTION_BYTES];
+        let filled = read_fully_at(&self.file, &mut start, 0)?;
+        self.form.decide(&start[..filled]);
+        Ok(())
+    }
+
+    /// Sends the records of what was read since the last time, if there are any.
+    fn send(
+        &mut self,
+        records: Records<'_>,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
+        let position = self.position_now();
+        self.idle_at = None;
+        if records.count() > 0 {
+            let name = self.path.to_string_lossy().into_owned();
             let origin = Origin {
                 first_line: 0,
                 file: Some(&name),
+                labels: &self.labels,
                 position: Some(&position),
             };
-            let taken = sender.send(batch, &origin).map_err(ForwardError::Send)?;
-            totals.add(&taken, batch.len(), &name, self.lines + 1);
-            self.lines += count_lines(batch);
+            let taken = sender.send(records, &origin).map_err(ForwardError::Send)?;
+            totals.add(&taken, records.bytes(), &name, self.lines + 1);
+            self.lines += records.count();
         }
-        self.offset += batch.len() as u64;
-        self.idle_at = None;
-        if !self.fingerprint.is_whole() {
-            // The file may have been emptied meanwhile; the next turn sees to that.
-            if let Ok(fingerprint) = Fingerprint::of(&self.file, self.offset) {
-                self.fingerprint = fingerprint;
-            }
+        // Reading again what was held by an earlier run is no step back.
+        if records.count() > 0 || position.offset >= self.position.offset {
+            self.position = position;
         }
         Ok(())
     }
@@ -225,6 +400,28 @@ impl Watched {
             source,
         }
     }
+}
+
+/// The farthest position that is remembered of a file, if it is the same file still.
+fn known(
+    file: &File,
+    length: u64,
+    identity: Identity,
+    remembered: &[Position],
+) -> io::Result<Option<Position>> {
+    let mut farthest: Option<&Position> = None;
+    for position in remembered.iter().filter(|p| p.identity == identity) {
+        let is_same = position.offset <= length && position.fingerprint.matches(file)?;
+        if is_same && farthest.is_none_or(|known| known.progress() <= position.progress()) {
+            farthest = Some(position);
+        }
+    }
+    Ok(farthest.cloned())
+}
+
+/// What changes when a file is written to.
+fn seen(metadata: &std::fs::Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// Fills the buffer as far as the file reaches.

@@ -16,6 +16,7 @@ mod access;
 mod bulk;
 mod command_line;
 mod cluster;
+mod containers;
 mod crash;
 mod damage;
 mod disk_full;

@@ -1,10 +1,11 @@
 //! The sending side of a spool: the thread `lp-spool`.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use logpond_record::SourceId;
+use logpond_record::{EntryKind, SourceId};
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{self, ClosedFile, Frame, JournalFile};
@@ -13,6 +14,7 @@ use super::marks::{Marks, SENT_AHEAD};
 use super::{POSITION_LABEL, Shared};
 use crate::forward::Totals;
 use crate::forward::position::Position;
+use crate::forward::records::Body;
 use crate::forward::sender::{Outgoing, Outlet, SendError, Sender};
 use crate::terminal::note;
 
@@ -216,7 +218,7 @@ impl Drain {
         if !is_marked || index >= self.marks.sent {
             self.mark(source, index).map_err(|e| self.unreadable(&e))?;
         }
-        let lines = lines_of(frame);
+        let body = body_of(frame);
         let mut labels = frame.labels().clone();
         labels.retain(|(name, _)| &**name != POSITION_LABEL);
         let shared = Arc::clone(&self.shared);
@@ -228,7 +230,7 @@ impl Drain {
                 .map(|at| at.max(started).elapsed())
         };
         let outgoing = Outgoing {
-            lines: &lines,
+            body: &body,
             labels: &labels,
             id,
         };
@@ -239,7 +241,7 @@ impl Drain {
         let file = frame.labels().iter().find(|(name, _)| &**name == "file");
         let file = file.map_or("standard input", |(_, value)| value);
         let input = format!("a batch of {file}");
-        self.totals.add(&taken, lines.len(), &input, 1);
+        self.totals.add(&taken, body.bytes.len(), &input, 1);
         self.note_replicated(index + 1);
         Ok(())
     }
@@ -374,12 +376,20 @@ fn position_of(frame: &Frame<'_>) -> Option<Position> {
     serde_json::from_str(text).ok()
 }
 
-/// The lines of a frame with their ends.
-fn lines_of(frame: &Frame<'_>) -> Vec<u8> {
+/// The records of a frame, in the form that they came in.
+fn body_of(frame: &Frame<'_>) -> Body<'static> {
+    if frame.kind() == EntryKind::Enveloped {
+        let mut from = 0;
+        return Body::of_entries(frame.ends().iter().map(|end| {
+            let held = &frame.payload()[from..*end as usize];
+            from = *end as usize;
+            held
+        }));
+    }
     let mut lines = Vec::with_capacity(frame.payload().len() + frame.count());
     for entry in frame.entries() {
         lines.extend_from_slice(entry.raw);
         lines.push(b'\n');
     }
-    lines
+    Body::of_lines(Cow::Owned(lines))
 }

@@ -162,7 +162,9 @@ fn the_log_says_what_was_dropped() {
     let sender = Sender::new(&settings, pause, own);
     let mut spool = Spool::open(&spool, &settings, sender, producer).unwrap();
     spool.dropped_unsaid = 1234;
-    spool.send(b"next\n", &Origin::default()).unwrap();
+    spool
+        .send(Records::Lines(b"next\n"), &Origin::default())
+        .unwrap();
     let drained = spool.finish().unwrap();
     assert!(drained.outcome.is_ok());
     let said = "logpond: 1234 records dropped because the spool was full\nnext\n";

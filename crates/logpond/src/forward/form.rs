@@ -1,0 +1,178 @@
+//! What the lines of an input are, and how they become records.
+//!
+//! Lines that are records go out as they are. Others go through an [`Assembler`], which holds parts
+//! until their lines are whole.
+
+use std::time::{Duration, Instant};
+
+use logpond_protocol::intake::assembly::{self, Assembler, Held};
+use logpond_protocol::intake::container::Format;
+use logpond_record::{Batch, EntryKind, Labels};
+use logpond_segment::journal::FRAME_ENTRIES_MAX;
+
+use super::Totals;
+use super::cutter::BATCH_BYTES;
+
+/// Bytes at the start of a file that its format is recognised in: a runtime's line is at most 16 KiB,
+/// six times as long where every byte is escaped.
+pub(super) const DETECTION_BYTES: usize = 256 << 10;
+
+/// Records that one line may end: what was held, and its own.
+const RECORDS_OF_LINE_MAX: usize = 8;
+
+/// How inputs are read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The format of all inputs; without one each is recognised.
+    pub format: Option<Format>,
+}
+
+/// How the lines of one input become records.
+pub(super) struct Form {
+    reading: Reading,
+    state: State,
+    started: Instant,
+}
+
+enum State {
+    /// There was no whole line yet.
+    Undecided,
+    Lines,
+    Assembled(Box<Assembler>),
+}
+
+impl Form {
+    pub(super) fn new(reading: &Reading, started: Instant) -> Form {
+        Form {
+            reading: reading.clone(),
+            state: State::Undecided,
+            started,
+        }
+    }
+
+    /// Whether the format is known.
+    pub(super) fn is_decided(&self) -> bool {
+        !matches!(self.state, State::Undecided)
+    }
+
+    /// The format, once it is decided.
+    pub(super) fn format(&self) -> Option<Format> {
+        match &self.state {
+            State::Undecided => None,
+            State::Lines => Some(Format::Lines),
+            State::Assembled(assembler) => Some(assembler.format()),
+        }
+    }
+
+    /// Decides by the start of the input, unless the format was given. Without a whole line there it
+    /// is lines, since no runtime writes such long ones.
+    pub(super) fn decide(&mut self, start: &[u8]) {
+        let detected = || Format::detect(start).unwrap_or(Format::Lines);
+        let format = self.reading.format.unwrap_or_else(detected);
+        self.resume(format, 0, [None; 3]);
+    }
+
+    /// Goes on as an earlier run did.
+    pub(super) fn resume(&mut self, format: Format, offset: u64, held: Held) {
+        self.state = match format {
+            Format::Lines => State::Lines,
+            format => {
+                let settings = assembly::Settings::of(format);
+                State::Assembled(Box::new(Assembler::resume(settings, offset, held)))
+            }
+        };
+    }
+
+    /// Begins anew, with another input.
+    pub(super) fn reset(&mut self) {
+        self.state = State::Undecided;
+    }
+
+    /// What makes records, if lines are none as they are.
+    pub(super) fn assembler(&mut self) -> Option<&mut Assembler> {
+        match &mut self.state {
+            State::Assembled(assembler) => Some(assembler),
+            _ => None,
+        }
+    }
+
+    /// What is held; also `None` of all streams if lines are sent as they are.
+    pub(super) fn held(&self) -> Held {
+        match &self.state {
+            State::Assembled(assembler) => assembler.held(),
+            _ => [None; 3],
+        }
+    }
+
+    /// For each stream, whether what is held began in the file before.
+    pub(super) fn carried(&self) -> [bool; 3] {
+        match &self.state {
+            State::Assembled(assembler) => assembler.carried(),
+            _ => [false; 3],
+        }
+    }
+
+    /// Where an input that was read up to `offset` is read from.
+    pub(super) fn reads_from(&self, offset: u64) -> u64 {
+        match &self.state {
+            State::Assembled(assembler) => assembler.reads_from(),
+            _ => offset,
+        }
+    }
+
+    /// Whether anything is held.
+    pub(super) fn is_holding(&self) -> bool {
+        self.held().iter().any(Option::is_some)
+    }
+
+    /// Takes lines, of which the first begins at `start`, until there is a batch. Gives how many bytes
+    /// were taken, and the records that ended with them.
+    pub(super) fn fill(
+        &mut self,
+        lines: &[u8],
+        start: u64,
+        now: Instant,
+        totals: &mut Totals,
+    ) -> (usize, Batch) {
+        let now = self.clock(now);
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        let State::Assembled(assembler) = &mut self.state else {
+            return (0, batch);
+        };
+        let mut taken = 0;
+        while taken < lines.len() && !is_full(&batch) {
+            let rest = &lines[taken..];
+            let end = memchr::memchr(b'\n', rest);
+            let line = &rest[..end.unwrap_or(rest.len())];
+            let start = start + taken as u64;
+            assembler.push(line, start, now, &mut |record| record.push_to(&mut batch));
+            taken += end.map_or(rest.len(), |end| end + 1);
+        }
+        totals.count(&assembler.take_counts());
+        (taken, batch)
+    }
+
+    /// What is held and has waited for too long, or all that is held.
+    pub(super) fn flush(&mut self, all: bool, now: Instant, totals: &mut Totals) -> Batch {
+        let now = self.clock(now);
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        if let State::Assembled(assembler) = &mut self.state {
+            let take = &mut |record: assembly::Assembled<'_>| record.push_to(&mut batch);
+            match all {
+                true => assembler.finish(take),
+                false => assembler.flush_due(now, take),
+            }
+            totals.count(&assembler.take_counts());
+        }
+        batch
+    }
+
+    fn clock(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
+    }
+}
+
+/// Whether one more line may be too much for a batch.
+fn is_full(batch: &Batch) -> bool {
+    batch.payload().len() >= BATCH_BYTES || batch.len() + RECORDS_OF_LINE_MAX > FRAME_ENTRIES_MAX
+}
