@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 14] = [
+pub(crate) const TARGETS: [Target; 15] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -35,6 +35,7 @@ pub(crate) const TARGETS: [Target; 14] = [
     target("assembly", intake::fuzz::fuzz_assembly, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
     target("gelf", intake::fuzz::fuzz_gelf, true),
+    target("journal_export", intake::fuzz::fuzz_journal_export, false),
     target("journal", journal::fuzz_frames, false),
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),

@@ -20,6 +20,9 @@ pub enum EntryKind {
     Syslog = 2,
     /// One of the others with a time and fields beside its line, see [`crate::envelope`].
     Enveloped = 3,
+    /// A line of text whose form is not looked for: what its sender said of it counts, whatever
+    /// stands in it.
+    Text = 4,
 }
 
 impl EntryKind {
@@ -30,6 +33,7 @@ impl EntryKind {
             EntryKind::Json,
             EntryKind::Syslog,
             EntryKind::Enveloped,
+            EntryKind::Text,
         ];
         all.into_iter().find(|k| *k as u8 == number)
     }

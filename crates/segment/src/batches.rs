@@ -151,6 +151,17 @@ impl BatchSet {
         self.runs.is_empty()
     }
 
+    /// The epochs in order.
+    pub fn epochs(&self) -> impl Iterator<Item = u128> {
+        self.runs.incarnations().map(|incarnation| incarnation.0)
+    }
+
+    /// The runs of an epoch in order.
+    pub fn of_epoch(&self, epoch: u128) -> impl Iterator<Item = Interval> {
+        let runs = self.runs.intervals_of(Incarnation(epoch));
+        runs.iter().copied()
+    }
+
     /// The runs in order of epoch and sequence.
     pub fn runs(&self) -> impl Iterator<Item = (u128, Interval)> {
         let runs = self.runs.intervals();

@@ -178,6 +178,18 @@ impl SourceSet {
         self.incarnations.is_empty()
     }
 
+    /// The incarnations in order.
+    pub fn incarnations(&self) -> impl Iterator<Item = Incarnation> {
+        self.incarnations.keys().copied()
+    }
+
+    /// The intervals of an incarnation in order.
+    pub fn intervals_of(&self, incarnation: Incarnation) -> &[Interval] {
+        self.incarnations
+            .get(&incarnation)
+            .map_or(&[], |list| &list[..])
+    }
+
     /// The intervals in order of incarnation and number.
     pub fn intervals(&self) -> impl Iterator<Item = (Incarnation, Interval)> {
         let each = self.incarnations.iter();

@@ -151,30 +151,54 @@ pub(crate) async fn receive(
 }
 
 async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    let chunk = tokio::time::timeout(BODY_IDLE_MAX, next_chunk_ever(body));
+    chunk.await.unwrap_or_else(|_| {
+        let seconds = BODY_IDLE_MAX.as_secs();
+        let message = format!("nothing of the body came for {seconds} s");
+        Err(ApiError::new(Kind::BodyTooSlow, message))
+    })
+}
+
+/// The next chunk of a body, however late it comes; `None` at its end.
+pub(super) async fn next_chunk_ever(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    std::future::poll_fn(|context| poll_chunk(body, context)).await
+}
+
+/// The same, but only what is there already.
+pub(super) async fn chunk_at_hand(body: &mut Incoming) -> Option<Result<Option<Bytes>, ApiError>> {
+    let look = |context: &mut Context<'_>| match poll_chunk(body, context) {
+        Poll::Ready(chunk) => Poll::Ready(Some(chunk)),
+        Poll::Pending => Poll::Ready(None),
+    };
+    std::future::poll_fn(look).await
+}
+
+fn poll_chunk(
+    body: &mut Incoming,
+    context: &mut Context<'_>,
+) -> Poll<Result<Option<Bytes>, ApiError>> {
     loop {
-        let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-        let frame = tokio::time::timeout(BODY_IDLE_MAX, frame)
-            .await
-            .map_err(|_| {
-                let seconds = BODY_IDLE_MAX.as_secs();
-                let message = format!("nothing of the body came for {seconds} s");
-                ApiError::new(Kind::BodyTooSlow, message)
-            })?;
-        match frame {
-            None => return Ok(None),
+        let polled = Pin::new(&mut *body).poll_frame(context);
+        match std::task::ready!(polled) {
+            None => return Poll::Ready(Ok(None)),
             Some(Err(e)) => {
-                return Err(ApiError::bad_request(format!("the body broke off: {e}")));
+                let error = ApiError::bad_request(format!("the body broke off: {e}"));
+                return Poll::Ready(Err(error));
             }
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
+                    return Poll::Ready(Ok(Some(data)));
                 }
             }
         }
     }
 }
 
-async fn room_for(bytes: usize, bodies: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
+/// Room among the memory for all bodies, as soon as there is some.
+pub(super) async fn room_for(
+    bytes: usize,
+    bodies: &Arc<Semaphore>,
+) -> Result<OwnedSemaphorePermit, ApiError> {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     let waiting = bodies.clone().acquire_many_owned(bytes);
     match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {

@@ -25,6 +25,7 @@ mod elastic;
 mod otlp;
 mod gelf;
 mod splunk;
+mod journal_upload;
 mod batches;
 mod query;
 mod top;
@@ -106,6 +107,8 @@ pub struct App {
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<Operator>>,
     bodies: Arc<Semaphore>,
+    /// What uploads of journals share.
+    uploads: journal_upload::Uploads,
     /// Acknowledgement ids that were given to senders that ask for some.
     acks: AtomicU64,
 }
@@ -132,6 +135,7 @@ impl App {
             guard,
             operator: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            uploads: journal_upload::Uploads::default(),
             acks: AtomicU64::new(0),
         }
     }

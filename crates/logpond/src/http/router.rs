@@ -11,8 +11,8 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, gelf, health, histogram, loki,
-    metrics, origin, otlp, page, push, query, segments, splunk, top,
+    App, authorization, batches, cluster, compact, elastic, fields, gelf, health, histogram,
+    journal_upload, loki, metrics, origin, otlp, page, push, query, segments, splunk, top,
 };
 use crate::tokens::Role;
 
@@ -48,6 +48,7 @@ pub(crate) enum Shipper {
     Gelf,
     Splunk(splunk::Question),
     Elastic(elastic::Question),
+    Journal,
 }
 
 const READ: &[Method] = &[Method::GET, Method::HEAD];
@@ -75,7 +76,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 49] = [
+pub(crate) const ROUTES: [Route; 50] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -89,6 +90,7 @@ pub(crate) const ROUTES: [Route; 49] = [
     ("/services/collector/ack", ACT, WRITER, HEC_ACK),
     ("/services/collector/health", READ, WRITER, HEC_HEALTH),
     ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
+    ("/upload", ACT, WRITER, Endpoint::Ship(Shipper::Journal)),
     ("/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
     ("/{}/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
     (
@@ -330,6 +332,7 @@ async fn take_in(
         Shipper::Gelf => gelf::push(app, request).await?,
         Shipper::Splunk(question) => splunk::answer(app, question, request).await,
         Shipper::Elastic(question) => elastic::answer(app, question, names, request).await,
+        Shipper::Journal => journal_upload::answer(app, request).await,
     })
 }
 

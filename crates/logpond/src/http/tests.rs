@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, RATIO_MAX};
+use logpond_protocol::intake::journal_export::ENTRY_BYTES_MAX;
 use logpond_protocol::intake::push::REJECTIONS_MAX;
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, LINE_BYTES_DEFAULT};
 use logpond_search::aggregate::{BUCKETS_MAX, EXACT_VALUES_MAX};
@@ -125,6 +126,7 @@ fn the_page_has_the_limits() {
         mib(BODIES_BYTES_MAX),
         seconds(ROOM_WAIT_MAX),
         seconds(body::BODY_IDLE_MAX),
+        mib(ENTRY_BYTES_MAX),
         mib(LINE_BYTES_DEFAULT),
         push::LABELS_MAX.to_string(),
         format!("{FIELD_NAME_BYTES_MAX} bytes"),

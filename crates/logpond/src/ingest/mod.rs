@@ -406,6 +406,44 @@ impl Ingest {
                 source: None,
             });
         }
+        let queued = self.enqueue(batch, id, durable).await?;
+        self.outcome(queued).await
+    }
+
+    /// Submits batches in their order and waits until all are synced: they share syncs.
+    ///
+    /// # Errors
+    /// The first refusal; what the others have become is then not known.
+    pub async fn submit_all(
+        &self,
+        batches: impl IntoIterator<Item = (Batch, Option<BatchId>)>,
+    ) -> Result<(), Refused> {
+        let mut queued = Vec::new();
+        let mut refused = None;
+        for (batch, id) in batches {
+            match self.enqueue(Arc::new(batch), id, true).await {
+                Ok(answer) => queued.push(answer),
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        for answer in queued {
+            if let Err(error) = self.outcome(answer).await {
+                refused.get_or_insert(error);
+            }
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Hands a batch to the writer, once there is room for it; gives where its outcome arrives.
+    async fn enqueue(
+        &self,
+        batch: Arc<Batch>,
+        id: Option<BatchId>,
+        durable: bool,
+    ) -> Result<oneshot::Receiver<Result<Accepted, Refused>>, Refused> {
         self.gate.check()?;
         let room = self.room_for(&batch).await?;
         let (reply, answer) = oneshot::channel();
@@ -417,10 +455,16 @@ impl Ingest {
             reply,
             room,
         };
-        let stopping = |_| Refused::Stopping;
         let sent = self.queue.send(Message::Batch(submission));
         sent.map_err(|_| Refused::Stopping)?;
-        let result = answer.await.map_err(stopping)?;
+        Ok(answer)
+    }
+
+    async fn outcome(
+        &self,
+        queued: oneshot::Receiver<Result<Accepted, Refused>>,
+    ) -> Result<Accepted, Refused> {
+        let result = queued.await.map_err(|_| Refused::Stopping)?;
         match &result {
             Err(Refused::Full(_)) => self.metrics.refused_full.add(1),
             Err(Refused::Failed(_)) => self.metrics.refused_failed.add(1),

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
+use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 use logpond_segment::sources::SourceSet;
@@ -132,6 +133,7 @@ enum Request {
 pub struct Store {
     requests: SyncSender<Request>,
     counters: Arc<Counters>,
+    live: LiveSet,
     /// Wakes the thread.
     changes: Changes,
 }
@@ -226,6 +228,16 @@ impl Store {
         Ok(())
     }
 
+    /// The named batches of a producer's life that segments hold, but for copies that were sent again.
+    pub fn batches_of(&self, epoch: u128) -> BatchSet {
+        let mut found = BatchSet::default();
+        for segment in self.live.snapshot().iter() {
+            let of_epoch = segment.file().manifest().batches.of_epoch(epoch);
+            of_epoch.for_each(|run| found.insert_run(epoch, run));
+        }
+        found
+    }
+
     /// What the store has done and met.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
@@ -260,7 +272,7 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
     let is_stopping = Arc::new(AtomicBool::new(false));
     let counters = Arc::new(Counters::default());
     counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
-    let changes = parts.changes.clone();
+    let (changes, live) = (parts.changes.clone(), parts.live.clone());
     let worker = Worker::new(
         parts,
         policy,
@@ -274,6 +286,7 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
     let store = Store {
         requests,
         counters,
+        live,
         changes: changes.clone(),
     };
     Ok((

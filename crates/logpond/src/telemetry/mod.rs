@@ -52,12 +52,14 @@ pub enum Intake {
     Otlp,
     /// Splunk's event collector.
     Splunk,
+    /// Uploads of systemd's journal.
+    JournalUpload,
     /// Calls of other nodes.
     Cluster,
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 15] = [
+pub const INTAKES: [Intake; 16] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -72,6 +74,7 @@ pub const INTAKES: [Intake; 15] = [
     Intake::Elastic,
     Intake::Otlp,
     Intake::Splunk,
+    Intake::JournalUpload,
     Intake::Cluster,
 ];
 
@@ -93,6 +96,7 @@ impl Intake {
             Intake::Elastic => "elastic",
             Intake::Otlp => "otlp",
             Intake::Splunk => "splunk",
+            Intake::JournalUpload => "journal_upload",
             Intake::Cluster => "cluster",
         }
     }

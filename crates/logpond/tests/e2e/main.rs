@@ -25,6 +25,7 @@ mod facts;
 mod follow;
 mod load;
 mod forwarded;
+mod journal_upload;
 mod late;
 mod original;
 mod process;

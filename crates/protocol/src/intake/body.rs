@@ -216,7 +216,7 @@ impl Decoder {
     }
 }
 
-fn zstd_decoder() -> io::Result<ZstdDecoder<'static>> {
+pub(super) fn zstd_decoder() -> io::Result<ZstdDecoder<'static>> {
     let mut decoder = ZstdDecoder::new()?;
     decoder.set_parameter(zstd::stream::raw::DParameter::WindowLogMax(
         ZSTD_WINDOW_LOG_MAX,

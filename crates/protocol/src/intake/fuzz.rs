@@ -7,6 +7,8 @@ use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, e
 use super::assembly::{Assembled, Assembler, Settings};
 use super::container::{Format, Part};
 use super::frames::{FrameSplitter, Framed};
+use super::journal_entry::{DERIVED, Sealer, fields_of};
+use super::journal_export::{ExportSplitter, Exported, write_entry};
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
 use super::push::{PushForm, decode, elastic, gelf, loki, otlp, splunk};
@@ -221,6 +223,51 @@ pub fn fuzz_frames(data: &[u8]) {
     }
     assert_eq!(frames[0], frames[1], "chunks matter to frames");
     assert_eq!(lines[0], lines[1], "chunks matter to lines");
+}
+
+/// Any bytes as a journal in export format, whole and byte by byte: what is an entry is a record from
+/// which the entry is made again.
+pub fn fuzz_journal_export(data: &[u8]) {
+    let mut ways = [Vec::new(), Vec::new()];
+    for (way, chunk) in ways.iter_mut().zip([data.len().max(1), 1]) {
+        let mut splitter = ExportSplitter::new();
+        let mut sealer = Sealer::new(FRAME_BYTES_MAX);
+        let take = |entry: Exported<'_>, way: &mut Vec<Vec<u8>>| {
+            let Ok(fields) = entry else {
+                return way.push(b"rejected".to_vec());
+            };
+            let mut written = Vec::new();
+            write_entry(fields.iter(), &mut written);
+            way.push(written);
+            check_sealed(&mut sealer, &fields.iter().collect::<Vec<_>>());
+        };
+        let mut take = take;
+        let mut fed = data.chunks(chunk);
+        let end = fed.try_for_each(|part| splitter.feed(part, |entry| take(entry, way)));
+        way.push(format!("{end:?} {:?}", splitter.partial()).into_bytes());
+    }
+    assert_eq!(ways[0], ways[1], "chunks matter to entries");
+}
+
+fn check_sealed(sealer: &mut Sealer, fields: &[(&str, &[u8])]) {
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    if sealer.seal(fields.iter().copied(), &mut batch).is_err() {
+        return assert!(batch.is_empty());
+    }
+    let (_, envelope, line) = envelope::open(batch.payload()).expect("what was sealed is opened");
+    let values: Vec<_> = envelope.fields().collect();
+    let mut back: Vec<(String, Vec<u8>)> = Vec::new();
+    let each = values.iter().map(|(name, value)| (*name, value));
+    fields_of(each, line, |name, value| {
+        back.push((name.to_owned(), value.to_vec()));
+    });
+    let own = fields.iter().filter(|(name, _)| !DERIVED.contains(name));
+    let mut own: Vec<(String, Vec<u8>)> = own
+        .map(|(name, value)| ((*name).to_owned(), value.to_vec()))
+        .collect();
+    own.sort();
+    back.sort();
+    assert_eq!(own, back);
 }
 
 /// Parses `raw` three times, so that what is learned from it is used, and compares.

@@ -7,22 +7,27 @@
 //! - No input panics, recurses or allocates more than a small multiple of its own size.
 //!
 //! ```text
-//! socket ─▶ lines, frames ─┐
-//! HTTP ─▶ body ─▶ push ────┼▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
-//! files ─▶ docker, cri ─────┘                                │ json  syslog  access  logfmt  content
-//!                                                            └ timestamps, shapes
+//! socket ─▶ lines, frames ─────────────────┐
+//! HTTP ─▶ body ─▶ push, journal_upload ────┼▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
+//! files ─▶ docker, cri ────────────────────┘                               │ json  syslog  access
+//!                                                                          │ logfmt  content
+//!                                                                          └ timestamps, shapes
 //! ```
 
 pub mod lines;
 pub mod frames;
 pub mod relp;
 pub mod body;
+pub mod journal_entry;
+pub mod journal_export;
+pub mod journal_upload;
 pub mod push;
 pub mod container;
 pub mod docker;
 pub mod cri;
 mod joiner;
 pub mod assembly;
+pub mod unpack;
 pub mod parser;
 pub mod json;
 pub mod fuzz;

@@ -89,6 +89,7 @@ impl Parser {
         match entry.kind {
             EntryKind::Json => self.json(entry),
             EntryKind::Syslog => self.syslog(entry, true).or_else(|| self.line(entry)),
+            EntryKind::Text => None,
             // Entries have been taken out of their envelopes.
             EntryKind::Line | EntryKind::Enveloped => self.line(entry),
         }

@@ -324,7 +324,7 @@ fn check_time(time: Option<Timestamp>) -> Result<(), RejectReason> {
 }
 
 /// Whether a record may have fields of these names: nothing of it is left out in silence.
-fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), RejectReason> {
+pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), RejectReason> {
     let malformed = |reason: String| Err(RejectReason::Malformed(reason));
     let mut count = 0;
     for name in names {
@@ -361,7 +361,7 @@ fn check(kind: EntryKind, held: &[u8], line_bytes_max: usize) -> Result<(), Reje
         },
         _ if held.len() > line_bytes_max => Err(too_long(line_bytes_max)),
         EntryKind::Json => json::validate(held).map_err(RejectReason::NotAnObject),
-        EntryKind::Line | EntryKind::Syslog => Ok(()),
+        EntryKind::Line | EntryKind::Syslog | EntryKind::Text => Ok(()),
     }
 }
 

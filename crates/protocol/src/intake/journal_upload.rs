@@ -1,0 +1,268 @@
+//! Uploads of a journal: bodies of `systemd-journal-upload`, of any length and in any encoding, as
+//! batches of records.
+//!
+//! Invariants: entries come in the order of the stream; a part has at most about
+//! [`PART_ENTRIES`] of them or [`PART_BYTES`], so that memory does not grow with the body; every
+//! entry is in a part or is counted as rejected.
+
+use std::fmt;
+
+use logpond_record::{Batch, EntryKind, Labels};
+
+use super::body::{BodyError, Encoding};
+use super::journal_entry::{Position, Sealer};
+use super::journal_export::{ExportError, ExportSplitter, Exported, Partial};
+use super::push::{RejectReason, Rejection};
+use super::unpack::Unpacker;
+
+/// A part ends once it has so many entries: enough that a sync is shared by many.
+const PART_ENTRIES: usize = 1024;
+
+/// A part ends once its records have so many bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// So much of the stream is read before it is looked whether the part has to end.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// Rejections of a part that are listed.
+const REJECTIONS_MAX: usize = 16;
+
+/// Why an upload cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UploadError {
+    /// It is not compressed as it says.
+    Body(BodyError),
+    /// It is no journal in export format.
+    Export(ExportError),
+    /// It ends within an entry.
+    Partial(Partial),
+}
+
+impl fmt::Display for UploadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UploadError::Body(error) => write!(f, "{error}"),
+            UploadError::Export(error) => write!(f, "{error}"),
+            UploadError::Partial(partial) => write!(
+                f,
+                "the journal ends within an entry, after {} whole fields of it: no empty line follows \
+                 the last one",
+                partial.fields
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UploadError {}
+
+/// An entry as a batch of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Its record.
+    pub batch: Batch,
+    /// Which entry of which journal it is, if it says so.
+    pub position: Option<Position>,
+}
+
+/// Some entries of an upload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The entries.
+    pub entries: Vec<Sealed>,
+    /// The first entries that cannot be taken, with their numbers in the upload.
+    pub rejected: Vec<Rejection>,
+    /// How many cannot be taken.
+    pub rejected_total: usize,
+}
+
+/// Reads one upload.
+pub struct UploadReader {
+    unpacker: Unpacker,
+    splitter: ExportSplitter,
+    sealer: Sealer,
+    /// What came and is not decompressed yet, from `input_at` on.
+    input: Vec<u8>,
+    input_at: usize,
+    /// What is decompressed and not read yet, from `unpacked_at` on.
+    unpacked: Vec<u8>,
+    unpacked_at: usize,
+    entries: usize,
+}
+
+impl UploadReader {
+    /// At the beginning of an upload; `None` as for [`Unpacker::new`]. Messages longer than
+    /// `line_bytes_max` are rejected.
+    pub fn new(encoding: Encoding, line_bytes_max: usize) -> Option<UploadReader> {
+        Some(UploadReader {
+            unpacker: Unpacker::new(encoding)?,
+            splitter: ExportSplitter::new(),
+            sealer: Sealer::new(line_bytes_max),
+            input: Vec::new(),
+            input_at: 0,
+            unpacked: Vec::new(),
+            unpacked_at: 0,
+            entries: 0,
+        })
+    }
+
+    /// Takes the next bytes of the body, once what came before [is read](UploadReader::is_drained).
+    pub fn give(&mut self, bytes: Vec<u8>) {
+        debug_assert!(self.is_drained());
+        self.input = bytes;
+        self.input_at = 0;
+    }
+
+    /// Whether everything that came is read.
+    pub fn is_drained(&self) -> bool {
+        self.input_at == self.input.len()
+            && self.unpacked_at == self.unpacked.len()
+            && !self.unpacker.is_pending()
+    }
+
+    /// Memory that is held of an unfinished entry.
+    pub fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
+    }
+
+    /// The next part of what came.
+    ///
+    /// # Errors
+    /// When the body is none; the entries before that are lost with it, and sent again by those who
+    /// learn of it.
+    pub fn read(&mut self) -> Result<Part, UploadError> {
+        let (mut part, mut bytes) = (Part::default(), 0);
+        while !self.is_drained() && part.entries.len() < PART_ENTRIES && bytes < PART_BYTES {
+            if self.unpacked_at == self.unpacked.len() {
+                let input = &self.input[self.input_at..];
+                let taken = self.unpacker.step(input, &mut self.unpacked);
+                self.input_at += taken.map_err(UploadError::Body)?;
+                self.unpacked_at = 0;
+            }
+            bytes += self.read_piece(&mut part)?;
+        }
+        Ok(part)
+    }
+
+    /// Whether the upload is complete; gives its last entries.
+    ///
+    /// # Errors
+    /// When it ends early, wherever that is.
+    pub fn finish(mut self) -> Result<Part, UploadError> {
+        let mut part = self.read()?;
+        debug_assert!(self.is_drained());
+        let encoding = Unpacker::new(Encoding::Identity);
+        if let Some(identity) = encoding {
+            let unpacker = std::mem::replace(&mut self.unpacker, identity);
+            self.unpacked = unpacker.finish().map_err(UploadError::Body)?;
+            self.unpacked_at = 0;
+        }
+        while self.unpacked_at < self.unpacked.len() {
+            self.read_piece(&mut part)?;
+        }
+        match self.splitter.partial() {
+            Some(partial) => Err(UploadError::Partial(partial)),
+            None => Ok(part),
+        }
+    }
+
+    /// Reads a piece of what is decompressed; gives the bytes of its records.
+    fn read_piece(&mut self, part: &mut Part) -> Result<usize, UploadError> {
+        let piece = &self.unpacked[self.unpacked_at..];
+        let piece = &piece[..piece.len().min(PIECE_BYTES)];
+        self.unpacked_at += piece.len();
+        let (sealer, entries) = (&mut self.sealer, &mut self.entries);
+        let mut bytes = 0;
+        let take = |entry: Exported<'_>| {
+            *entries += 1;
+            let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+            let sealed = match entry {
+                Ok(fields) => sealer.seal(fields.iter(), &mut batch),
+                Err(fault) => Err(RejectReason::Malformed(fault.to_string())),
+            };
+            match sealed {
+                Ok(position) => {
+                    bytes += batch.payload().len();
+                    part.entries.push(Sealed { batch, position });
+                }
+                Err(reason) => part.reject(*entries, reason),
+            }
+        };
+        self.splitter
+            .feed(piece, take)
+            .map_err(UploadError::Export)?;
+        Ok(bytes)
+    }
+}
+
+impl Part {
+    fn reject(&mut self, line: usize, reason: RejectReason) {
+        self.rejected_total += 1;
+        if self.rejected.len() < REJECTIONS_MAX {
+            self.rejected.push(Rejection { line, reason });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(reader: &mut UploadReader, chunks: &[&[u8]]) -> Result<Vec<Part>, UploadError> {
+        let mut parts = Vec::new();
+        for chunk in chunks {
+            reader.give(chunk.to_vec());
+            while !reader.is_drained() {
+                parts.push(reader.read()?);
+            }
+        }
+        Ok(parts)
+    }
+
+    #[test]
+    fn parts_are_bounded_whatever_a_body_becomes() {
+        let entries = 40_000;
+        let body = zstd::encode_all(&b"MESSAGE=x\n\n".repeat(entries)[..], 3).unwrap();
+        assert!(body.len() < 1000);
+        let mut reader = UploadReader::new(Encoding::Zstd, 100).unwrap();
+        let parts = read(&mut reader, &[&body]).unwrap();
+        let most = PART_ENTRIES + PIECE_BYTES;
+        assert!(parts.len() > 8 && parts.iter().all(|part| part.entries.len() < most));
+        let last = reader.finish().unwrap();
+        let all = parts.iter().map(|part| part.entries.len()).sum::<usize>() + last.entries.len();
+        assert_eq!(all, entries);
+    }
+
+    #[test]
+    fn rejected_entries_are_named() {
+        let mut reader = UploadReader::new(Encoding::Identity, 5).unwrap();
+        let body = b"MESSAGE=short\n\nMESSAGE=longer\n\n=\n\nMESSAGE=last\n\n";
+        let parts = read(&mut reader, &[&body[..20], &body[20..]]).unwrap();
+        let numbers: Vec<usize> = parts
+            .iter()
+            .flat_map(|part| part.rejected.iter().map(|rejection| rejection.line))
+            .collect();
+        assert_eq!(numbers, [2, 3]);
+        let taken: usize = parts.iter().map(|part| part.entries.len()).sum();
+        assert_eq!((taken, reader.finish()), (2, Ok(Part::default())));
+    }
+
+    #[test]
+    fn bodies_that_end_early_are_refused() {
+        let end = |encoding, body: &[u8]| {
+            let mut reader = UploadReader::new(encoding, 100).unwrap();
+            read(&mut reader, &[body])?;
+            reader.finish()
+        };
+        let whole = b"MESSAGE=x\n\n";
+        assert!(end(Encoding::Identity, whole).is_ok());
+        assert!(end(Encoding::Identity, b"").is_ok());
+        let partial = end(Encoding::Identity, b"MESSAGE=x\n\nMESSAGE=y\n");
+        assert!(matches!(partial, Err(UploadError::Partial(_))));
+        let packed = zstd::encode_all(&whole[..], 3).unwrap();
+        assert!(end(Encoding::Zstd, &packed).is_ok());
+        let cut = end(Encoding::Zstd, &packed[..packed.len() - 1]);
+        assert!(matches!(cut, Err(UploadError::Body(_))), "{cut:?}");
+        let text = end(Encoding::Identity, b"text\nof no journal\n");
+        assert!(matches!(text, Err(UploadError::Export(_))));
+    }
+}
