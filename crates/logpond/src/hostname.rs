@@ -14,13 +14,17 @@ pub fn own() -> String {
     names.nodename().to_string_lossy().into_owned()
 }
 
-/// The labels of what a peer sends: its address, or for loopback the name of this machine, `own`.
+/// The labels of what a peer sends: its name.
 pub fn labels_of(peer: IpAddr, own: &Arc<str>) -> Labels {
-    let value = match peer.is_loopback() && !own.is_empty() {
-        true => Box::from(&**own),
+    vec![("hostname".into(), Box::from(&*of_peer(peer, own)))]
+}
+
+/// What a peer is called: its address, or for loopback the name of this machine, `own`.
+pub fn of_peer(peer: IpAddr, own: &Arc<str>) -> Arc<str> {
+    match peer.is_loopback() && !own.is_empty() {
+        true => own.clone(),
         false => peer.to_string().into(),
-    };
-    vec![("hostname".into(), value)]
+    }
 }
 
 #[cfg(test)]

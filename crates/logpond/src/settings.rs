@@ -115,6 +115,8 @@ pub struct Settings {
     pub relp: Option<SocketAddr>,
     /// Where what ships logs to other systems is taken.
     pub shippers: ShipperAddresses,
+    /// The file that says what clients of the Forward protocol must know.
+    pub fluent_security: Option<PathBuf>,
     /// Where other nodes are served, if this is one of a cluster.
     pub gossip: Option<SocketAddr>,
     /// Where other nodes reach that, if it is not where it is bound.
@@ -334,6 +336,7 @@ impl Settings {
             syslog_tcp: address("syslog-tcp", 5514)?,
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure)?,
+            fluent_security: values.read("fluent-security", optional_file)?,
             // Nodes know each other by their certificates.
             gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {

@@ -50,6 +50,12 @@ pub struct Intakes {
     /// GELF over TCP [default: 127.0.0.1:12201].
     #[arg(long, value_name = "ADDR")]
     pub gelf_tcp: Option<String>,
+    /// The Forward protocol of Fluentd and Fluent Bit [default: 127.0.0.1:24224].
+    #[arg(long, value_name = "ADDR")]
+    pub fluent: Option<String>,
+    /// The shared key and the users of that protocol, in TOML [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub fluent_security: Option<String>,
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
@@ -140,6 +146,8 @@ impl Serve {
             ("relp", &self.intakes.relp),
             ("gelf-udp", &self.intakes.gelf_udp),
             ("gelf-tcp", &self.intakes.gelf_tcp),
+            ("fluent", &self.intakes.fluent),
+            ("fluent-security", &self.intakes.fluent_security),
             ("line-bytes-max", &self.intakes.line_bytes_max),
         ]));
         all

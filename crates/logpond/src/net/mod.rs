@@ -13,6 +13,7 @@ mod bulk;
 mod framing;
 mod gather;
 mod gelf;
+mod fluent;
 mod relp;
 mod stream;
 mod udp;
@@ -26,12 +27,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_record::Batch;
+use logpond_segment::batches::BatchId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use bind::{BindError, bind_tcp, bind_udp};
 pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
+pub use fluent::{Fluent, Security, SecurityError, answer_heartbeats, read_security, serve_fluent};
 pub use stream::serve_stream;
 pub use udp::serve_udp;
 
@@ -77,9 +80,15 @@ pub struct Context {
 impl Context {
     /// Submits a batch, waiting as long as it takes: for room, or for the disk to have space
     /// again. Gives up only when the journal failed or the process stops.
-    async fn submit_patiently(&self, batch: &Arc<Batch>, durable: bool) -> Result<u64, Refused> {
+    async fn submit_patiently(
+        &self,
+        batch: &Arc<Batch>,
+        id: Option<BatchId>,
+        durable: bool,
+    ) -> Result<u64, Refused> {
         loop {
-            match self.ingest.submit(batch.clone(), durable).await {
+            let submitted = self.ingest.submit_named(batch.clone(), id, durable);
+            match submitted.await {
                 Ok(accepted) => {
                     self.count_accepted(batch);
                     return Ok(accepted.count);

@@ -140,7 +140,8 @@ impl Connection {
         let mut failed = None;
         let mut batches = Decoding::of(self.gather.take());
         while let Some(batch) = batches.next(&self.context).await {
-            match self.context.submit_patiently(&batch, self.is_durable).await {
+            let durable = self.is_durable;
+            match self.context.submit_patiently(&batch, None, durable).await {
                 Ok(count) => acknowledged += count,
                 Err(refused) => {
                     self.context.count_lost(batch.len());

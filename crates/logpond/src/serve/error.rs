@@ -7,8 +7,8 @@ use logpond_segment::journal::RecoverError;
 
 use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
-use crate::net::BindError;
 use crate::net::tls::TlsError;
+use crate::net::{BindError, SecurityError};
 use crate::tokens::TokenFileError;
 
 /// Why a server does not start, or did not end in order.
@@ -29,6 +29,8 @@ pub enum ServeError {
         /// The file of tokens.
         tokens: PathBuf,
     },
+    /// What clients of the Forward protocol must know cannot be read.
+    Security(SecurityError),
     /// The file of tokens cannot be read.
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
@@ -61,6 +63,7 @@ impl fmt::Display for ServeError {
             ServeError::Bind(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
+            ServeError::Security(e) => write!(f, "{e}"),
             ServeError::NoToken { tokens } => write!(
                 f,
                 "other machines could reach http, and {} has no token that can be used; make one: \
@@ -97,7 +100,7 @@ impl error::Error for ServeError {
             ServeError::Tokens(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
-            ServeError::NoToken { .. } | ServeError::Panic => None,
+            ServeError::NoToken { .. } | ServeError::Security(_) | ServeError::Panic => None,
         }
     }
 }

@@ -29,6 +29,9 @@ const BLOCKING_KEPT: Duration = Duration::from_secs(10);
 /// How long blocking work may hold up the end once everything is drained.
 const BLOCKING_END_MAX: Duration = Duration::from_secs(1);
 
+/// Ports that are tried for two sockets side by side.
+const PORTS_TRIED_MAX: usize = 16;
+
 /// How often the runtime's delay is measured: often enough to see a stall, rare enough to cost
 /// nothing while idle.
 const DELAY_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,6 +42,9 @@ pub(super) struct Listeners {
     streams: Vec<(Intake, TcpListener, SocketAddr)>,
     datagrams: Vec<(Intake, UdpSocket, SocketAddr)>,
     gossip: Option<(TcpListener, SocketAddr)>,
+    /// Of the Forward protocol: what its clients are asked, and where they look whether it is there.
+    fluent: net::Fluent,
+    heartbeats: Option<UdpSocket>,
 }
 
 /// What the runtime runs for other nodes.
@@ -99,11 +105,16 @@ impl Listeners {
             }
         }
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
+        let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
+        let security = settings.fluent_security.as_deref();
+        let security = security.map(net::read_security).transpose();
         Ok(Listeners {
             http,
             streams,
             datagrams,
             gossip: gossip.transpose()?,
+            fluent: net::Fluent::new(security.map_err(ServeError::Security)?),
+            heartbeats,
         })
     }
 
@@ -127,6 +138,25 @@ impl Listeners {
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
     }
+}
+
+/// A socket for heartbeats at the port of the Forward protocol. Where the system chose the port, and
+/// somebody has it for datagrams, another is chosen; where it is given, there are none then: only old
+/// versions of Fluentd want them.
+fn heartbeats_beside(
+    streams: &mut [(Intake, TcpListener, SocketAddr)],
+    wanted: Option<SocketAddr>,
+) -> Option<UdpSocket> {
+    let mut streams = streams.iter_mut();
+    let (_, listener, bound) = streams.find(|(intake, _, _)| *intake == Intake::Fluent)?;
+    for _ in 0..PORTS_TRIED_MAX {
+        if let Ok((socket, _)) = net::bind_udp("--fluent", *bound) {
+            return Some(socket);
+        }
+        let wanted = wanted.filter(|wanted| wanted.port() == 0)?;
+        (*listener, *bound) = net::bind_tcp("--fluent", wanted).ok()?;
+    }
+    None
 }
 
 /// Runs to the end of the drain. Says by `is_up` whether it listens.
@@ -186,15 +216,17 @@ impl Running {
             hostname: hostname.clone(),
         };
         let mut tasks = JoinSet::new();
+        let fluent = recognising(listeners.fluent, &app);
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            accept_stream(&mut tasks, listener, context_of(intake));
+            accept_stream(&mut tasks, listener, context_of(intake), fluent.clone());
         }
         for (intake, socket, address) in listeners.datagrams {
             expose_drops(&metrics, intake, address);
             let socket = tokio::net::UdpSocket::from_std(socket)?;
             tasks.spawn(net::serve_udp(socket, context_of(intake)));
         }
+        answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())
@@ -245,20 +277,48 @@ impl Running {
     }
 }
 
+fn answer_heartbeats(
+    tasks: &mut JoinSet<()>,
+    socket: Option<UdpSocket>,
+    shutdown: &Shutdown,
+) -> io::Result<()> {
+    if let Some(socket) = socket {
+        let socket = tokio::net::UdpSocket::from_std(socket)?;
+        tasks.spawn(net::answer_heartbeats(socket, shutdown.clone()));
+    }
+    Ok(())
+}
+
+/// Has the chunks recognised that segments hold.
+fn recognising(fluent: net::Fluent, app: &App) -> net::Fluent {
+    let store = app.store.clone();
+    fluent.recognising(Arc::new(move |epoch| store.batches_of(epoch)))
+}
+
 /// Serves a listener of records or of uploads.
 fn accept_stream(
     tasks: &mut JoinSet<()>,
     listener: tokio::net::TcpListener,
     context: net::Context,
+    fluent: net::Fluent,
 ) {
-    if context.intake != Intake::Bulk {
-        let most = net::CONNECTIONS_MAX;
-        tasks.spawn(net::accept(listener, context, most, net::serve_stream));
-        return;
+    let most = net::CONNECTIONS_MAX;
+    match context.intake {
+        Intake::Bulk => {
+            let (most, room) = (net::BULK_CONNECTIONS_MAX, net::Room::default());
+            let serve = move |stream, _, context| net::serve_bulk(stream, context, room.clone());
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Intake::Fluent => {
+            let serve = move |stream, peer, context| {
+                net::serve_fluent(stream, peer, context, fluent.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        _ => {
+            tasks.spawn(net::accept(listener, context, most, net::serve_stream));
+        }
     }
-    let (most, room) = (net::BULK_CONNECTIONS_MAX, net::Room::default());
-    let serve = move |stream, _peer, context| net::serve_bulk(stream, context, room.clone());
-    tasks.spawn(net::accept(listener, context, most, serve));
 }
 
 /// SIGTERM and SIGINT, if they are this server's business.

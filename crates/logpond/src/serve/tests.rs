@@ -6,6 +6,7 @@ mod damage;
 mod encrypted;
 mod ends;
 mod gelf;
+mod fluent;
 mod http;
 mod lines;
 mod queries;
@@ -44,6 +45,7 @@ fn settings(data: &Path) -> Settings {
         syslog_tcp: Some(any),
         relp: Some(any),
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
+        fluent_security: None,
         gossip: None,
         advertise: None,
         join: Vec::new(),

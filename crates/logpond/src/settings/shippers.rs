@@ -49,7 +49,7 @@ const fn shipper(
 }
 
 /// All of them.
-pub const SHIPPERS: [Shipper; 2] = [
+pub const SHIPPERS: [Shipper; 3] = [
     shipper(
         Intake::GelfUdp,
         "gelf-udp",
@@ -64,6 +64,14 @@ pub const SHIPPERS: [Shipper; 2] = [
         "--gelf-tcp",
         "GELF",
         12201,
+        Transport::Tcp,
+    ),
+    shipper(
+        Intake::Fluent,
+        "fluent",
+        "--fluent",
+        "Fluent",
+        24224,
         Transport::Tcp,
     ),
 ];

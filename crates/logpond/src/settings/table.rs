@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 27] = [
+pub const TABLE: [Setting; 29] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -82,6 +82,18 @@ pub const TABLE: [Setting; 27] = [
         form: "ADDR|off",
         default: "127.0.0.1:12201",
         doc: "Address for GELF over TCP, with a NUL or a line end behind each message.",
+    },
+    Setting {
+        name: "fluent",
+        form: "ADDR|off",
+        default: "127.0.0.1:24224",
+        doc: "Address for the Forward protocol of Fluentd and Fluent Bit, each chunk acknowledged once it is on the disk.",
+    },
+    Setting {
+        name: "fluent-security",
+        form: "FILE|off",
+        default: "off",
+        doc: "A TOML file with the `shared-key` that clients of `fluent` must know and, if users are asked for, their passwords below `[users]`.",
     },
     Setting {
         name: "gossip",

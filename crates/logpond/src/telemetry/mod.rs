@@ -42,6 +42,8 @@ pub enum Intake {
     GelfTcp,
     /// GELF over HTTP.
     GelfHttp,
+    /// The Forward protocol of Fluentd.
+    Fluent,
     /// `POST /api/v1/push`.
     Http,
     /// Loki's push API.
@@ -59,7 +61,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 16] = [
+pub const INTAKES: [Intake; 17] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -69,6 +71,7 @@ pub const INTAKES: [Intake; 16] = [
     Intake::GelfUdp,
     Intake::GelfTcp,
     Intake::GelfHttp,
+    Intake::Fluent,
     Intake::Http,
     Intake::Loki,
     Intake::Elastic,
@@ -91,6 +94,7 @@ impl Intake {
             Intake::GelfUdp => "gelf_udp",
             Intake::GelfTcp => "gelf_tcp",
             Intake::GelfHttp => "gelf_http",
+            Intake::Fluent => "fluent",
             Intake::Http => "http",
             Intake::Loki => "loki",
             Intake::Elastic => "elastic",

@@ -22,6 +22,7 @@ mod damage;
 mod disk_full;
 mod failures;
 mod facts;
+mod fluent;
 mod follow;
 mod load;
 mod forwarded;

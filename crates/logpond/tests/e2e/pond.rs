@@ -82,7 +82,7 @@ impl Pushed {
 }
 
 /// The flags of all listeners for records.
-pub(crate) const INTAKES: [&str; 8] = [
+pub(crate) const INTAKES: [&str; 9] = [
     "--fast",
     "--durable",
     "--bulk",
@@ -91,6 +91,7 @@ pub(crate) const INTAKES: [&str; 8] = [
     "--relp",
     "--gelf-udp",
     "--gelf-tcp",
+    "--fluent",
 ];
 
 /// Arguments of a server that listens on free ports only, and that keeps its data however full

@@ -1,6 +1,6 @@
 """Ships records with the clients of other systems, as a program would use them.
 
-usage: ship_with_clients.py elasticsearch|loki|gelf-udp|gelf-tcp|gelf-http URL|ADDRESS COUNT
+usage: ship_with_clients.py elasticsearch|loki|gelf-udp|gelf-tcp|gelf-http|fluent URL|ADDRESS COUNT
 """
 import logging
 import sys
@@ -77,9 +77,27 @@ def gelf(make, **options):
     handler.close()
 
 
+def fluent():
+    from fluent import event, handler, sender
+
+    host, port = url.rsplit(":", 1)
+    logger = logging.getLogger("shipping")
+    logger.propagate = False
+    forward = handler.FluentHandler("shop", host=host, port=int(port), nanosecond_precision=True)
+    forward.setFormatter(handler.FluentRecordFormatter({"level": "%(levelname)s"}))
+    logger.addHandler(forward)
+    for number in range(count):
+        logger.warning({"message": "shipped %d" % number, "number": number, "of": {"n": [number]}})
+    forward.close()
+    sender.setup("shop", host=host, port=int(port))
+    event.Event("orders", {"order": 7, "paid": True})
+    sender.close()
+
+
 clients = {
     "elasticsearch": elasticsearch,
     "loki": loki,
+    "fluent": fluent,
     "gelf-udp": lambda: gelf("GelfUdpHandler", compress=count % 2 == 0, chunk_size=1300),
     "gelf-tcp": lambda: gelf("GelfTcpHandler"),
     "gelf-http": lambda: gelf("GelfHttpHandler"),

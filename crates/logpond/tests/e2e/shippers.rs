@@ -99,3 +99,23 @@ fn the_clients_of_gelf_ship_here() {
         assert_eq!(pond.terminate().unwrap().code(), Some(0));
     }
 }
+
+#[test]
+fn the_client_of_fluentd_ships_here() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let (_scratch, pond) = start("fluent-logger");
+    ship_to(&python, &pond.address("fluent"), "fluent", 500);
+    // It waits for no acknowledgement.
+    wait_until("everything is here", || {
+        pond.query("tag~/^shop/")
+            .is_ok_and(|(rows, _)| rows.len() == 501)
+    })
+    .unwrap();
+    assert_eq!(count(&pond, "shipped level=WARNING"), 500);
+    assert_eq!(count(&pond, "number=17 \"shipped 17\" of.n:17"), 1);
+    assert_eq!(count(&pond, "tag=shop.orders order=7 paid=true"), 1);
+    assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}

@@ -56,7 +56,10 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let default = || root.join("target/venv/bin/python3");
     let path = env::var_os("LOGPOND_PYTHON").map_or_else(default, PathBuf::from);
     let works = Command::new(&path)
-        .args(["-c", "import duckdb, elasticsearch, logging_loki, pygelf"])
+        .args([
+            "-c",
+            "import duckdb, elasticsearch, fluent, logging_loki, pygelf",
+        ])
         .output()
         .is_ok_and(|output| output.status.success());
     if works {

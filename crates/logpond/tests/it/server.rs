@@ -43,6 +43,7 @@ fn command(directory: &Path) -> Command {
         "RELP",
         "GELF_UDP",
         "GELF_TCP",
+        "FLUENT",
     ] {
         command.env(format!("LOGPOND_{name}"), ":0");
     }
@@ -120,6 +121,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "bulk",
             "durable",
             "fast",
+            "fluent",
             "gelf_tcp",
             "gelf_udp",
             "gossip",

@@ -11,7 +11,7 @@ use super::journal_entry::{DERIVED, Sealer, fields_of};
 use super::journal_export::{ExportSplitter, Exported, write_entry};
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
-use super::push::{PushForm, decode, elastic, gelf, loki, otlp, splunk};
+use super::push::{PushForm, decode, elastic, fluent, gelf, loki, otlp, splunk};
 use super::{cri, docker, json};
 
 /// 2026-03-02T00:00:00Z.
@@ -198,6 +198,35 @@ pub fn fuzz_gelf(data: &[u8]) {
         }
     }
     assert_eq!(kept, messages.len());
+}
+
+/// Any bytes as a stream of the Forward protocol: what is decoded is sealed, and ends are found
+/// wherever the stream is cut.
+pub fn fuzz_fluent(data: &[u8]) {
+    let _ = fluent::read_ping(data);
+    let (parts, _) = fluent::decode(data, "sender", FRAME_BYTES_MAX);
+    for part in parts {
+        for held in part.batches.iter().flat_map(Batch::iter) {
+            let (kind, envelope, line) = envelope::open(held).expect("what was sealed is opened");
+            assert!(line.len() <= FRAME_BYTES_MAX);
+            assert!(envelope.fields().any(|(name, _)| name == "tag"));
+            assert!(kind != EntryKind::Json || json::validate(line).is_ok());
+        }
+        let mut ack = Vec::new();
+        if let Some(chunk) = part.chunk {
+            chunk.write_ack(&mut ack);
+            assert_eq!(
+                fluent::ValueEnd::default().find(&ack, 1 << 20),
+                Ok(Some(ack.len()))
+            );
+        }
+    }
+    let whole = fluent::ValueEnd::default().find(data, 1 << 16);
+    let mut end = fluent::ValueEnd::default();
+    let lengths = 0..=data.len();
+    let mut bit_by_bit = lengths.map(|length| end.find(&data[..length], 1 << 16));
+    let decided = bit_by_bit.find(|found| *found != Ok(None));
+    assert_eq!(decided.unwrap_or(Ok(None)), whole);
 }
 
 /// Any bytes as a stream of syslog frames and of lines, whole and byte by byte.

@@ -32,6 +32,7 @@ pub mod parser;
 pub mod json;
 pub mod fuzz;
 mod protobuf;
+mod msgpack;
 mod syslog;
 mod content;
 mod access;

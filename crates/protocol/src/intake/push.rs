@@ -8,6 +8,7 @@
 //! and all of its bytes but the LF are kept.
 
 pub mod elastic;
+pub mod fluent;
 pub mod gelf;
 pub mod entries;
 pub mod loki;
