@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 16] = [
+pub(crate) const TARGETS: [Target; 17] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -36,6 +36,7 @@ pub(crate) const TARGETS: [Target; 16] = [
     target("shippers", intake::fuzz::fuzz_shippers, true),
     target("gelf", intake::fuzz::fuzz_gelf, true),
     target("journal_export", intake::fuzz::fuzz_journal_export, false),
+    target("journal_file", intake::fuzz::fuzz_journal_file, false),
     target("fluent", intake::fuzz::fuzz_fluent, false),
     target("journal", journal::fuzz_frames, false),
     target("uploads", journal::fuzz_uploads, false),

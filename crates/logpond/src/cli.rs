@@ -2,6 +2,7 @@
 //! on anything outside. `commands` gives it its meaning.
 
 mod cluster;
+mod import;
 mod load;
 mod node;
 
@@ -15,6 +16,7 @@ pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
 };
+pub use import::Import;
 pub use load::Load;
 pub use node::{Intakes, Node, Serve};
 
@@ -54,6 +56,8 @@ pub enum Command {
     QueryNode(Box<Node>),
     /// Send lines from standard input or files to a server.
     Forward(Forward),
+    /// Send the entries of journals of systemd to a server.
+    Import(Import),
     /// Send lines at a steady rate, and say how soon they are acknowledged.
     Load(Load),
     /// Print the records that match.
@@ -108,13 +112,25 @@ pub struct Forward {
     /// are unwrapped and joined.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LineFormat::Auto)]
     pub format: LineFormat,
-    /// Where --tail remembers positions [default: ~/.local/state/logpond/forward.json].
-    #[arg(long, value_name = "FILE", requires = "tail", value_hint = ValueHint::FilePath)]
+    /// Send the journal of this machine, and go on with what comes: what `journalctl --follow` prints.
+    #[arg(long, conflicts_with_all = ["files", "tail", "bulk", "spool", "wait"])]
+    pub journal: bool,
+    /// Further arguments of journalctl, such as '--unit=nginx --since=now'.
+    #[arg(
+        long,
+        value_name = "ARGUMENTS",
+        requires = "journal",
+        allow_hyphen_values = true
+    )]
+    pub journal_args: Option<String>,
+    /// Where --tail remembers positions [default: ~/.local/state/logpond/forward.json], and --journal
+    /// how far it is [default: ~/.local/state/logpond/journal.json].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state: Option<PathBuf>,
     /// A field for all records; hostname and file are set anyway.
     #[arg(long, value_name = "NAME=VALUE")]
     pub label: Vec<String>,
-    /// Give up when no server took a batch for this long [default: 5m; with --tail: never].
+    /// Give up when no server took a batch for this long [default: 5m; with --tail and --journal: never].
     #[arg(long, value_name = "DURATION")]
     pub give_up_after: Option<String>,
     /// Keep records in this directory until a server has them: reading goes on while none answers,

@@ -12,6 +12,7 @@ mod histogram;
 mod segments;
 mod compact;
 mod forward;
+mod import;
 mod load;
 mod serve;
 mod verify;
@@ -62,7 +63,9 @@ pub fn run(cli: Cli) -> Exit {
         Command::Ingest(args) => serve::run(&args, Roles::INGEST),
         Command::Store(args) => serve::run_node(&args, Roles::STORE),
         Command::QueryNode(args) => serve::run_node(&args, Roles::QUERY),
+        Command::Forward(args) if args.journal => import::follow(args),
         Command::Forward(args) => forward::run(args),
+        Command::Import(args) => import::run(args),
         Command::Load(args) => load::run(&args),
         Command::Query(args) => query::run(*args),
         Command::Top(args) => top::run(args),

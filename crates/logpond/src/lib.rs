@@ -17,6 +17,7 @@ pub mod forward;
 pub mod load;
 pub mod input;
 pub mod net;
+pub mod import;
 pub mod ingest;
 pub mod store;
 pub mod query;

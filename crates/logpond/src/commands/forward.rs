@@ -80,7 +80,8 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         labels.push(("hostname".to_string(), crate::hostname::own()));
     }
     let tail = match (args.tail, args.state) {
-        (false, _) => None,
+        (false, Some(_)) => return Err("--state goes with --tail or --journal".into()),
+        (false, None) => None,
         (true, Some(state)) => Some(state),
         (true, None) => Some(state_default()?),
     };

@@ -20,13 +20,14 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::journal_entry::Position;
 use logpond_protocol::intake::journal_upload::{Part, Sealed, UploadError, UploadReader};
 use logpond_protocol::intake::push::Rejection;
-use logpond_record::{Batch, EntryKind, Labels, Timestamp};
+use logpond_record::{Batch, EntryKind, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
+use serde_json::json;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -34,8 +35,13 @@ use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::intake;
+use super::params::Params;
+use super::push;
 use crate::ingest::Refused;
 use crate::telemetry::Intake;
+
+/// Parameters of an upload.
+pub(super) const PARAMS: [&str; 1] = ["label"];
 
 /// The content type of the export format.
 const EXPORT: &str = "application/vnd.fdo.journal";
@@ -77,8 +83,10 @@ impl Default for Uploads {
 
 /// Takes a journal in.
 pub(super) async fn answer(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
+    let wants_json = wants_json(request.headers());
     let mut response = match upload(app, request).await {
-        Ok(said) => text(StatusCode::ACCEPTED, said),
+        Ok(outcome) if wants_json => Body::json(StatusCode::ACCEPTED, &outcome.to_json()),
+        Ok(outcome) => text(StatusCode::ACCEPTED, outcome.said()),
         Err(Trouble::Partial(said)) => text(StatusCode::EXPECTATION_FAILED, said),
         Err(Trouble::Error(error)) => {
             let (status, _, _) = error.kind.row();
@@ -123,7 +131,7 @@ impl From<UploadError> for Trouble {
     }
 }
 
-async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<String, Trouble> {
+async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<Outcome, Trouble> {
     let headers = request.headers();
     let given = intake::text_of(headers, CONTENT_TYPE)?;
     if given.split(';').next().map(str::trim) != Some(EXPORT) {
@@ -131,7 +139,9 @@ async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<String, Tr
         return Err(ApiError::new(Kind::UnsupportedMediaType, message).into());
     }
     let encoding = intake::encoding(headers)?;
-    let reader = UploadReader::new(encoding, app.line_bytes_max);
+    let params = Params::of(request.uri())?;
+    params.only(&PARAMS)?;
+    let reader = UploadReader::new(encoding, app.line_bytes_max, push::labels(&params)?);
     let internal = || ApiError::new(Kind::Internal, "there is no memory to decompress with");
     let reader = reader.ok_or_else(internal)?;
     // Before the body is sent for nothing.
@@ -140,13 +150,25 @@ async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<String, Tr
         app,
         reader: Some(reader),
         held: None,
-        entries: 0,
-        rejected: Vec::new(),
-        rejected_total: 0,
+        outcome: Outcome::default(),
     };
     let taken = upload.take(request.into_body()).await;
     upload.note_rejected();
-    taken.map(|()| upload.said())
+    taken.map(|()| upload.outcome)
+}
+
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("application/json"))
+}
+
+/// What became of the entries of a request.
+#[derive(Default)]
+struct Outcome {
+    accepted: u64,
+    known: u64,
+    rejected: Vec<Rejection>,
+    rejected_total: usize,
 }
 
 /// One request.
@@ -156,9 +178,7 @@ struct Upload<'a> {
     reader: Option<UploadReader>,
     /// The share of the memory for bodies that an unfinished entry has.
     held: Option<OwnedSemaphorePermit>,
-    entries: u64,
-    rejected: Vec<Rejection>,
-    rejected_total: usize,
+    outcome: Outcome,
 }
 
 impl Upload<'_> {
@@ -239,10 +259,12 @@ impl Upload<'_> {
 
     /// Makes the entries of a part durable that are not here yet.
     async fn store(&mut self, part: Part) -> Result<(), Trouble> {
-        self.entries += part.entries.len() as u64;
-        let room = REJECTIONS_MAX - self.rejected.len();
-        self.rejected.extend(part.rejected.into_iter().take(room));
-        self.rejected_total += part.rejected_total;
+        let outcome = &mut self.outcome;
+        let room = REJECTIONS_MAX - outcome.rejected.len();
+        outcome
+            .rejected
+            .extend(part.rejected.into_iter().take(room));
+        outcome.rejected_total += part.rejected_total;
         let app = self.app;
         let mut locks: Vec<usize> = part
             .entries
@@ -272,6 +294,8 @@ impl Upload<'_> {
         }
         app.metrics.resends_known.add(known);
         app.ingest.submit_all(batches).await?;
+        self.outcome.known += known;
+        self.outcome.accepted += records;
         let metrics = app.metrics.intake(Intake::JournalUpload);
         metrics.records.add(records);
         metrics.bytes.add(bytes as u64);
@@ -295,15 +319,18 @@ impl Upload<'_> {
 
     fn note_rejected(&self) {
         let metrics = self.app.metrics.intake(Intake::JournalUpload);
-        metrics.rejected.add(self.rejected_total as u64);
-        if let Some(first) = self.rejected.first() {
+        metrics.rejected.add(self.outcome.rejected_total as u64);
+        if let Some(first) = self.outcome.rejected.first() {
             crate::telemetry::warn(&format!(
                 "of an uploaded journal {} entries were not taken; entry {}: {}",
-                self.rejected_total, first.line, first.reason
+                self.outcome.rejected_total, first.line, first.reason
             ));
         }
     }
+}
 
+impl Outcome {
+    /// For `systemd-journal-upload`, which shows it to people.
     fn said(&self) -> String {
         if self.rejected_total == 0 {
             return "OK.".to_owned();
@@ -311,12 +338,23 @@ impl Upload<'_> {
         let mut said = format!(
             "OK, but {} of {} entries were not taken:",
             self.rejected_total,
-            self.entries + self.rejected_total as u64
+            self.accepted + self.known + self.rejected_total as u64
         );
         for rejection in &self.rejected {
             said += &format!("\nentry {}: {}", rejection.line, rejection.reason);
         }
         said
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let rejected = self.rejected.iter();
+        let rejected = rejected.map(|r| json!({ "entry": r.line, "reason": r.reason.to_string() }));
+        json!({
+            "accepted": self.accepted,
+            "known": self.known,
+            "rejected": rejected.collect::<Vec<_>>(),
+            "rejected_total": self.rejected_total,
+        })
     }
 }
 
@@ -358,7 +396,7 @@ fn add(batches: &mut Vec<(Batch, Option<BatchId>)>, entry: Batch, id: Option<Bat
     match batches.last_mut() {
         Some((last, None)) if id.is_none() => entry.iter().for_each(|held| last.push(held)),
         _ if id.is_none() => {
-            let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+            let mut batch = Batch::new(EntryKind::Enveloped, entry.labels.clone());
             entry.iter().for_each(|held| batch.push(held));
             batches.push((batch, None));
         }

@@ -109,7 +109,7 @@ fn batch_id(headers: &HeaderMap) -> Result<Option<BatchId>, ApiError> {
     id.map(Some).map_err(refuse)
 }
 
-fn labels(params: &Params) -> Result<Labels, ApiError> {
+pub(super) fn labels(params: &Params) -> Result<Labels, ApiError> {
     let mut labels = Labels::new();
     for text in params.all("label") {
         let bad = |what: String| Err(ApiError::bad_request(format!("parameter 'label': {what}")));

@@ -82,9 +82,10 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 8] = [
+    let expected: [(&str, &[&str]); 9] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
+        ("Journals", &journal_upload::PARAMS),
         ("Batches", &batches::PARAMS),
         ("Query", own),
         ("Top", &top::PARAMS),

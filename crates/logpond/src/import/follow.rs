@@ -144,7 +144,8 @@ fn read_state(path: &Path) -> io::Result<String> {
         file => file?.take(STATE_BYTES_MAX).read_to_end(&mut text)?,
     };
     let nonsense = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
-    let state: State = serde_json::from_slice(&text).map_err(|error| nonsense(error.to_string()))?;
+    let state: State =
+        serde_json::from_slice(&text).map_err(|error| nonsense(error.to_string()))?;
     match state.version {
         STATE_VERSION => Ok(state.cursor),
         other => Err(nonsense(format!("it is of version {other}"))),
@@ -162,7 +163,13 @@ impl Journalctl {
     fn start(arguments: &[String], cursor: &str) -> Result<Journalctl, ImportError> {
         let mut command = Command::new("journalctl");
         command
-            .args(["--output=export", "--follow", "--lines=all", "--quiet", "--all"])
+            .args([
+                "--output=export",
+                "--follow",
+                "--lines=all",
+                "--quiet",
+                "--all",
+            ])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
@@ -249,7 +256,9 @@ fn run(
         if lived < LIFE_MIN && batcher.entries == before {
             return Err(ImportError::Journalctl(format!("ended at once ({status})")));
         }
-        note(&format!("logpond: journalctl ended ({status}); it is started again"));
+        note(&format!(
+            "logpond: journalctl ended ({status}); it is started again"
+        ));
         // It goes on behind what a server has.
         state.save(&batcher.cursor_sent, true)?;
         thread::sleep(RESTART_AFTER);

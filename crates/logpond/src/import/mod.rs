@@ -28,8 +28,8 @@ use crate::output::quantity;
 use crate::terminal::{self, note};
 
 pub use follow::{Following, follow};
-pub use upload::{Target, UploadError};
 use upload::{Body, Taken, Uploader};
+pub use upload::{Target, UploadError};
 
 /// Entries are sent once there are so many bytes of them: a server syncs once for all.
 const BODY_BYTES: usize = 1 << 20;
@@ -137,7 +137,7 @@ impl Totals {
         };
         format!(
             "{} ({}) durable at {address} after {}{}{}{}{}",
-            quantity::counted(self.accepted, "entry").replace("entrys", "entries"),
+            entries(self.accepted),
             quantity::bytes(self.bytes),
             quantity::span(time),
             more(self.known, "more were there already"),
@@ -145,6 +145,13 @@ impl Totals {
             more(self.missing, "values were left out when they were written"),
             more(self.damaged, "damaged places"),
         )
+    }
+}
+
+fn entries(count: u64) -> String {
+    match count {
+        1 => "1 entry".to_owned(),
+        count => format!("{} entries", quantity::count(count)),
     }
 }
 
@@ -169,7 +176,11 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Import
     let outcome = send_all(settings, &mut batcher);
     batcher.end_progress();
     if !settings.quiet && (outcome.is_ok() || batcher.totals != Totals::default()) {
-        note(&batcher.totals.text(&batcher.uploader.address(), started.elapsed()));
+        note(
+            &batcher
+                .totals
+                .text(&batcher.uploader.address(), started.elapsed()),
+        );
     }
     outcome.map(|()| batcher.totals)
 }
@@ -285,6 +296,13 @@ impl Batcher {
         self.name(&what.to_string());
     }
 
+    /// Says how much of an input is missing, however much was said of it before.
+    fn lack(&mut self, what: &str) {
+        self.totals.damaged += u64::from(self.totals.damaged == 0);
+        self.end_progress();
+        note(&format!("logpond: {}: {what}", self.input));
+    }
+
     /// Notes values that were left out of an entry when it was written.
     fn miss(&mut self, names: &[String]) {
         self.totals.missing += names.len() as u64;
@@ -333,13 +351,20 @@ impl Batcher {
     }
 
     fn show_progress(&mut self) {
-        let Some(shown) = self.progress.filter(|shown| shown.elapsed() >= PROGRESS_EVERY) else {
+        let Some(shown) = self
+            .progress
+            .filter(|shown| shown.elapsed() >= PROGRESS_EVERY)
+        else {
             return;
         };
         let _ = shown;
         self.progress = Some(Instant::now());
         let sent = self.totals.accepted + self.totals.known;
-        let text = format!("{} entries, {}", quantity::count(sent), quantity::bytes(self.totals.bytes));
+        let text = format!(
+            "{} entries, {}",
+            quantity::count(sent),
+            quantity::bytes(self.totals.bytes)
+        );
         eprint!("\r{text}  ");
     }
 

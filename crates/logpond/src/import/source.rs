@@ -1,7 +1,7 @@
 //! Files with entries of journals, in whatever form.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,10 @@ fn read_journal(
     let opened = JournalFile::open(Bytes(file), length);
     let mut journal = opened.map_err(|error| match error {
         journal_file::FileError::Read(error) => failed(error),
-        other => failed(io::Error::new(io::ErrorKind::InvalidData, other.to_string())),
+        other => failed(io::Error::new(
+            io::ErrorKind::InvalidData,
+            other.to_string(),
+        )),
     })?;
     loop {
         match journal.read_next().map_err(failed)? {
@@ -110,21 +113,29 @@ fn read_journal(
             true => "",
             false => " (its writer did not close it)",
         };
-        batcher.damage(&format!("{} of {said} entries were not found{state}", said - read));
+        let lost = said - read;
+        batcher.lack(&format!(
+            "{lost} of {said} entries could not be read{state}"
+        ));
     }
     Ok(())
 }
 
 /// Reads what is no journal file: the export format, or JSON.
 fn read_stream(
-    stream: Box<dyn Read + Send>,
+    mut stream: Box<dyn Read + Send>,
     batcher: &mut Batcher,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
-    let mut stream = BufReader::with_capacity(CHUNK_BYTES, stream);
-    let start = stream.fill_buf().map_err(failed)?;
+    let mut start = Vec::new();
+    // A stream may begin with a short read.
+    let mut first = stream.by_ref().take(journal_file::MAGIC.len() as u64);
+    first.read_to_end(&mut start).map_err(failed)?;
+    let whole = Cursor::new(start.clone()).chain(stream);
+    let stream = BufReader::with_capacity(CHUNK_BYTES, whole);
     if start.starts_with(journal_file::MAGIC) {
-        let what = "a journal file is read by its offsets: give it as a file that is not compressed";
+        let what =
+            "a journal file is read by its offsets: give it as a file that is not compressed";
         return Err(failed(io::Error::new(io::ErrorKind::Unsupported, what)));
     }
     match start.trim_ascii_start().first() {
@@ -154,7 +165,12 @@ fn read_export(
         let fed = splitter.feed(chunk, take);
         let taken = chunk.len();
         outcome?;
-        fed.map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error.to_string())))?;
+        fed.map_err(|error| {
+            failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                error.to_string(),
+            ))
+        })?;
         stream.consume(taken);
     }
     if splitter.partial().is_some() {

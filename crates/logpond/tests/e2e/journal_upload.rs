@@ -267,7 +267,7 @@ impl Journal {
 }
 
 /// A part of the entries by which a difference is told.
-fn assert_same(found: &[Entry], wanted: &[Entry]) {
+pub(crate) fn assert_same(found: &[Entry], wanted: &[Entry]) {
     let mut counts: BTreeMap<&Entry, i64> = BTreeMap::new();
     for (entries, sign) in [(found, 1), (wanted, -1)] {
         entries

@@ -26,6 +26,7 @@ mod fluent;
 mod follow;
 mod load;
 mod forwarded;
+mod import;
 mod journal_upload;
 mod late;
 mod original;

@@ -8,7 +8,8 @@ use super::assembly::{Assembled, Assembler, Settings};
 use super::container::{Format, Part};
 use super::frames::{FrameSplitter, Framed};
 use super::journal_entry::{DERIVED, Sealer, fields_of};
-use super::journal_export::{ExportSplitter, Exported, write_entry};
+use super::journal_export::{ENTRY_BYTES_MAX, ExportSplitter, Exported, write_entry};
+use super::journal_file::{Item, JournalFile};
 use super::lines::{Line, LineSplitter};
 use super::parser::{Parser, rebuilds};
 use super::push::{PushForm, decode, elastic, fluent, gelf, loki, otlp, splunk};
@@ -276,6 +277,29 @@ pub fn fuzz_journal_export(data: &[u8]) {
         way.push(format!("{end:?} {:?}", splitter.partial()).into_bytes());
     }
     assert_eq!(ways[0], ways[1], "chunks matter to entries");
+}
+
+/// Any bytes as a journal file, and behind the beginning of one: it ends, and its entries are bounded.
+pub fn fuzz_journal_file(data: &[u8]) {
+    let mut whole = b"LPKSHHRH\0\0\0\0\x1a\0\0\0".to_vec();
+    whole.extend_from_slice(data);
+    for bytes in [data, &whole] {
+        let Ok(mut file) = JournalFile::open(bytes, bytes.len() as u64) else {
+            continue;
+        };
+        let mut items = 0;
+        while let Ok(Some(item)) = file.read_next() {
+            items += 1;
+            assert!(items <= bytes.len(), "the file does not end");
+            if let Item::Entry(Ok(fields)) = item {
+                let bytes: usize = fields
+                    .iter()
+                    .map(|(name, value)| name.len() + value.len())
+                    .sum();
+                assert!(bytes <= ENTRY_BYTES_MAX);
+            }
+        }
+    }
 }
 
 fn check_sealed(sealer: &mut Sealer, fields: &[(&str, &[u8])]) {

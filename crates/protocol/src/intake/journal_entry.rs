@@ -110,6 +110,18 @@ impl Position {
     }
 }
 
+/// Which entry of which journal it is, if it says so.
+pub fn position_of<'a>(
+    fields: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+) -> Option<Position> {
+    position(&Sorted::new(fields))
+}
+
+fn position(fields: &Sorted<'_>) -> Option<Position> {
+    let cursor = fields.first("__CURSOR").and_then(Position::of_cursor);
+    cursor.or_else(|| Position::of_address(fields))
+}
+
 /// The fields of an entry by name.
 struct Sorted<'a>(Vec<(&'a str, &'a [u8])>);
 
@@ -201,8 +213,7 @@ impl Sealer {
         let kind = self.kind(line, &fields);
         let each = envelope.iter().map(|(name, value)| (*name, value));
         batch.push_enveloped(kind, time_of(&fields), each, line);
-        let cursor = fields.first("__CURSOR").and_then(Position::of_cursor);
-        Ok(cursor.or_else(|| Position::of_address(&fields)))
+        Ok(position(&fields))
     }
 
     /// How the line is to be read: for what it is, unless a field of it would pass for one of an entry.

@@ -30,7 +30,7 @@ pub const VALUE_BYTES_MAX: u64 = 768 << 20;
 
 /// The most fields of an entry, those that repeat a name included: what journald takes, and the
 /// address that the export adds.
-const ENTRY_FIELDS_MAX: usize = FIELDS_MAX + 8;
+pub(super) const ENTRY_FIELDS_MAX: usize = FIELDS_MAX + 8;
 
 /// Why an entry is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,9 @@ impl std::error::Error for ExportError {}
 
 /// Where a field stands in the bytes of its entry.
 #[derive(Clone, Copy, Debug)]
-struct Span {
-    name: (u32, u32),
-    value: (u32, u32),
+pub(super) struct Span {
+    pub(super) name: (u32, u32),
+    pub(super) value: (u32, u32),
 }
 
 /// The fields of an entry, in the order of the stream.
@@ -111,6 +111,11 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Fields in these bytes; their names were [checked](check_name).
+    pub(super) fn new(held: &'a [u8], spans: &'a [Span]) -> Fields<'a> {
+        Fields { held, spans }
+    }
+
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + Clone + use<'a> {
         let (held, spans) = (self.held, self.spans);
@@ -310,9 +315,8 @@ impl ExportSplitter {
             return;
         }
         let name = &self.held[span.name.0 as usize..span.name.1 as usize];
-        let is_name = !name.is_empty() && name.len() <= FIELD_NAME_BYTES_MAX;
-        if !is_name || std::str::from_utf8(name).is_err() {
-            self.give_up(EntryFault::Name);
+        if let Err(fault) = check_name(name) {
+            self.give_up(fault);
         } else if self.spans.len() == ENTRY_FIELDS_MAX {
             self.give_up(EntryFault::TooManyFields);
         } else {
@@ -354,6 +358,15 @@ impl ExportSplitter {
         self.fault = Some(fault);
         self.held = Vec::new();
         self.spans.clear();
+    }
+}
+
+/// Whether a record may have a field of this name.
+pub(super) fn check_name(name: &[u8]) -> Result<(), EntryFault> {
+    let is_length = (1..=FIELD_NAME_BYTES_MAX).contains(&name.len());
+    match is_length && std::str::from_utf8(name).is_ok() {
+        true => Ok(()),
+        false => Err(EntryFault::Name),
     }
 }
 

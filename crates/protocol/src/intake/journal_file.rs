@@ -23,7 +23,9 @@ mod pages;
 use std::fmt;
 use std::io;
 
-use super::journal_export::{ENTRY_BYTES_MAX, ENTRY_FIELDS_MAX, EntryFault, Exported, Fields, Span};
+use super::journal_export::{
+    ENTRY_BYTES_MAX, ENTRY_FIELDS_MAX, EntryFault, Exported, Fields, Span,
+};
 use super::unpack::Unpacker;
 use object::{Header, Kind, Object};
 use pages::Pages;
@@ -124,9 +126,15 @@ pub enum Item<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Walk {
     /// Place `index` of the array at this offset.
-    Array { offset: u64, index: u64, count: u64 },
+    Array {
+        offset: u64,
+        index: u64,
+        count: u64,
+    },
     /// The object at this offset.
-    Objects { offset: u64 },
+    Objects {
+        offset: u64,
+    },
     End,
 }
 
@@ -208,7 +216,11 @@ impl<S: Source> JournalFile<S> {
         loop {
             match self.walk {
                 Walk::End => return Ok(None),
-                Walk::Array { offset, index, count } if index < count => {
+                Walk::Array {
+                    offset,
+                    index,
+                    count,
+                } if index < count => {
                     let entry = self.array_item(offset, index)?;
                     self.walk = Walk::Array {
                         offset,

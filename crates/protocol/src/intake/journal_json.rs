@@ -91,27 +91,51 @@ mod tests {
 
     #[test]
     fn values_are_texts_bytes_and_lists_of_both() {
-        let table: [(&str, &[(&str, &[u8])], &[&str]); 8] = [
+        type Row = (
+            &'static str,
+            &'static [(&'static str, &'static [u8])],
+            &'static [&'static str],
+        );
+        let table: [Row; 8] = [
             (r#"{"A":"x","B":""}"#, &[("A", b"x"), ("B", b"")], &[]),
             (r#"{"A":[255,0]}"#, &[("A", b"\xff\0")], &[]),
-            (r#"{"A":["x",[1],"y"]}"#, &[("A", b"x"), ("A", b"\x01"), ("A", b"y")], &[]),
+            (
+                r#"{"A":["x",[1],"y"]}"#,
+                &[("A", b"x"), ("A", b"\x01"), ("A", b"y")],
+                &[],
+            ),
             (r#"{"A":null,"B":"x"}"#, &[("B", b"x")], &["A"]),
             (r#"{"A":["x",null]}"#, &[("A", b"x")], &["A"]),
             (r#"{"A":7}"#, &[("A", b"7")], &[]),
-            ("\u{1e}{\"A\":\"\\u00e4\"}", &[("A", "ä".as_bytes())], &[]),
+            ("\u{1e}{\"A\":\"\\u00e4\"}", &[("A", b"\xc3\xa4")], &[]),
             (r#"data: {"A":"x"}"#, &[("A", b"x")], &[]),
         ];
         for (line, fields, missing) in table {
             let entry = read(line.as_bytes()).unwrap();
             let found: Vec<_> = entry.fields.iter().map(|(n, v)| (&**n, &**v)).collect();
-            assert_eq!((found, entry.missing), (fields.to_vec(), missing.to_vec()
-                .into_iter().map(str::to_owned).collect()), "{line}");
+            assert_eq!(
+                (found, entry.missing),
+                (
+                    fields.to_vec(),
+                    missing.iter().map(|name| (*name).to_owned()).collect()
+                ),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_entry_is_refused() {
-        for line in ["", "x", "[]", r#"{"A":true}"#, r#"{"A":{}}"#, r#"{"A":[256]}"#, r#"{"A":[-1]}"#, "{}x"] {
+        for line in [
+            "",
+            "x",
+            "[]",
+            r#"{"A":true}"#,
+            r#"{"A":{}}"#,
+            r#"{"A":[256]}"#,
+            r#"{"A":[-1]}"#,
+            "{}x",
+        ] {
             assert!(read(line.as_bytes()).is_err(), "{line}");
         }
     }

@@ -80,6 +80,7 @@ pub struct UploadReader {
     unpacker: Unpacker,
     splitter: ExportSplitter,
     sealer: Sealer,
+    labels: Labels,
     /// What came and is not decompressed yet, from `input_at` on.
     input: Vec<u8>,
     input_at: usize,
@@ -91,12 +92,13 @@ pub struct UploadReader {
 
 impl UploadReader {
     /// At the beginning of an upload; `None` as for [`Unpacker::new`]. Messages longer than
-    /// `line_bytes_max` are rejected.
-    pub fn new(encoding: Encoding, line_bytes_max: usize) -> Option<UploadReader> {
+    /// `line_bytes_max` are rejected; `labels` are fields of all records.
+    pub fn new(encoding: Encoding, line_bytes_max: usize, labels: Labels) -> Option<UploadReader> {
         Some(UploadReader {
             unpacker: Unpacker::new(encoding)?,
             splitter: ExportSplitter::new(),
             sealer: Sealer::new(line_bytes_max),
+            labels,
             input: Vec::new(),
             input_at: 0,
             unpacked: Vec::new(),
@@ -170,11 +172,12 @@ impl UploadReader {
         let piece = &self.unpacked[self.unpacked_at..];
         let piece = &piece[..piece.len().min(PIECE_BYTES)];
         self.unpacked_at += piece.len();
-        let (sealer, entries) = (&mut self.sealer, &mut self.entries);
+        let (sealer, labels) = (&mut self.sealer, &self.labels);
+        let entries = &mut self.entries;
         let mut bytes = 0;
         let take = |entry: Exported<'_>| {
             *entries += 1;
-            let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+            let mut batch = Batch::new(EntryKind::Enveloped, labels.clone());
             let sealed = match entry {
                 Ok(fields) => sealer.seal(fields.iter(), &mut batch),
                 Err(fault) => Err(RejectReason::Malformed(fault.to_string())),
@@ -223,7 +226,7 @@ mod tests {
         let entries = 40_000;
         let body = zstd::encode_all(&b"MESSAGE=x\n\n".repeat(entries)[..], 3).unwrap();
         assert!(body.len() < 1000);
-        let mut reader = UploadReader::new(Encoding::Zstd, 100).unwrap();
+        let mut reader = UploadReader::new(Encoding::Zstd, 100, Labels::new()).unwrap();
         let parts = read(&mut reader, &[&body]).unwrap();
         let most = PART_ENTRIES + PIECE_BYTES;
         assert!(parts.len() > 8 && parts.iter().all(|part| part.entries.len() < most));
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn rejected_entries_are_named() {
-        let mut reader = UploadReader::new(Encoding::Identity, 5).unwrap();
+        let mut reader = UploadReader::new(Encoding::Identity, 5, Labels::new()).unwrap();
         let body = b"MESSAGE=short\n\nMESSAGE=longer\n\n=\n\nMESSAGE=last\n\n";
         let parts = read(&mut reader, &[&body[..20], &body[20..]]).unwrap();
         let numbers: Vec<usize> = parts
@@ -249,7 +252,7 @@ mod tests {
     #[test]
     fn bodies_that_end_early_are_refused() {
         let end = |encoding, body: &[u8]| {
-            let mut reader = UploadReader::new(encoding, 100).unwrap();
+            let mut reader = UploadReader::new(encoding, 100, Labels::new()).unwrap();
             read(&mut reader, &[body])?;
             reader.finish()
         };

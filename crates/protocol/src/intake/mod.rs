@@ -20,6 +20,8 @@ pub mod relp;
 pub mod body;
 pub mod journal_entry;
 pub mod journal_export;
+pub mod journal_file;
+pub mod journal_json;
 pub mod journal_upload;
 pub mod push;
 pub mod container;

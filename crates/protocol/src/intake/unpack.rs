@@ -72,6 +72,17 @@ impl Unpacker {
         )
     }
 
+    /// Whether the body may end here, as far as that can be told before its [end](Unpacker::finish).
+    pub fn is_complete(&self) -> bool {
+        !matches!(
+            self.inner,
+            Inner::Zstd {
+                complete: false,
+                ..
+            }
+        )
+    }
+
     /// Decompresses some of the input into `out`, which it replaces; gives how much it took.
     ///
     /// # Errors

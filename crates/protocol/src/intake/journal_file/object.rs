@@ -136,7 +136,10 @@ impl Object {
         let [.., a, b, c, d, e, f, g, h] = head;
         let bytes = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
         if bytes < HEAD_BYTES || bytes > pages.length() - offset {
-            return damage(offset, "an object is longer than the file, or has no length");
+            return damage(
+                offset,
+                "an object is longer than the file, or has no length",
+            );
         }
         Ok(Object {
             offset,

@@ -20,7 +20,11 @@ impl Maker {
         bytes[72..88].copy_from_slice(&0xabu128.to_be_bytes());
         bytes[88..96].copy_from_slice(&(HEADER_BYTES as u64).to_le_bytes());
         let (is_compact, entries) = (flags & 16 != 0, Vec::new());
-        Maker { bytes, is_compact, entries }
+        Maker {
+            bytes,
+            is_compact,
+            entries,
+        }
     }
 
     fn object(&mut self, kind: u8, flags: u8, rest: &[u8]) -> u64 {
@@ -110,9 +114,11 @@ fn sample(flags: u32) -> Maker {
         array = Some(match array {
             None => {
                 let first = file.array(None);
-                file.bytes.truncate(file.bytes.len() - if flags & 16 != 0 { 8 } else { 16 });
+                file.bytes
+                    .truncate(file.bytes.len() - if flags & 16 != 0 { 8 } else { 16 });
                 let bytes = file.bytes.len() as u64 - first;
-                file.bytes[first as usize + 8..first as usize + 16].copy_from_slice(&bytes.to_le_bytes());
+                file.bytes[first as usize + 8..first as usize + 16]
+                    .copy_from_slice(&bytes.to_le_bytes());
                 first
             }
             Some(first) => file.array(Some(first)),
@@ -140,7 +146,11 @@ fn entries_come_in_order_from_both_forms() {
     let Some(Item::Entry(Ok(fields))) = file.read_next().unwrap() else {
         panic!("no entry");
     };
-    let address: Vec<_> = fields.iter().take(4).map(|(n, v)| (n, v.escape_ascii().to_string())).collect();
+    let address: Vec<_> = fields
+        .iter()
+        .take(4)
+        .map(|(n, v)| (n, v.escape_ascii().to_string()))
+        .collect();
     let cursor = "s=000000000000000000000000000000ab;i=0;b=000000000000000000000000000000b0;m=5;t=60a24181e4000;x=7";
     assert_eq!(
         address,
@@ -172,10 +182,26 @@ fn compressed_data_is_unpacked_within_bounds() {
         (object::ZSTD, zstd(&bomb), "TooLong"),
         (object::LZ4, lz4(&bomb), "TooLong"),
         (object::LZ4, lying, "TooLong"),
-        (object::ZSTD, zstd(&text)[..20].to_vec(), "damage: an entry's data is not complete zstd"),
-        (object::LZ4, lz4(&text)[..20].to_vec(), "damage: an entry's data is not complete LZ4"),
-        (object::LZ4, b"short".to_vec(), "damage: an entry's data is not complete LZ4"),
-        (8, b"A=1".to_vec(), "damage: an entry's data is compressed in an unknown way"),
+        (
+            object::ZSTD,
+            zstd(&text)[..20].to_vec(),
+            "damage: an entry's data is not complete zstd",
+        ),
+        (
+            object::LZ4,
+            lz4(&text)[..20].to_vec(),
+            "damage: an entry's data is not complete LZ4",
+        ),
+        (
+            object::LZ4,
+            b"short".to_vec(),
+            "damage: an entry's data is not complete LZ4",
+        ),
+        (
+            8,
+            b"A=1".to_vec(),
+            "damage: an entry's data is compressed in an unknown way",
+        ),
         (0, b"A".to_vec(), "damage: a field has no name"),
     ];
     for (flags, payload, wanted) in table {
@@ -193,7 +219,10 @@ fn compressed_data_is_unpacked_within_bounds() {
 #[test]
 fn files_that_are_none_are_refused() {
     assert!(matches!(read(b""), Err(FileError::NotAJournal)));
-    assert!(matches!(read(b"text of some length"), Err(FileError::NotAJournal)));
+    assert!(matches!(
+        read(b"text of some length"),
+        Err(FileError::NotAJournal)
+    ));
     let whole = sample(0).bytes;
     assert!(matches!(read(&whole[..100]), Err(FileError::Header)));
     let mut newer = whole.clone();
@@ -215,7 +244,10 @@ fn files_that_nobody_closed_are_read_as_far_as_they_go() {
     unlinked.bytes[16] = 1;
     unlinked.bytes.extend([0; 1000]);
     let found = read(&unlinked.bytes).unwrap();
-    assert_eq!((&found[..4], &*found[4]), (&WANTED.map(str::to_owned)[..], "MESSAGE=number 4"));
+    assert_eq!(
+        (&found[..4], &*found[4]),
+        (&WANTED.map(str::to_owned)[..], "MESSAGE=number 4")
+    );
     // The list of arrays is gone: the objects are looked through.
     let mut lost = whole.bytes.clone();
     lost[176..184].copy_from_slice(&12345u64.to_le_bytes());
@@ -226,7 +258,10 @@ fn files_that_nobody_closed_are_read_as_far_as_they_go() {
         assert!(entries.count() < 5, "{end}: {found:?}");
     }
     let found = read(&whole.bytes[..whole.bytes.len() - 50]).unwrap();
-    let entries: Vec<_> = found.iter().filter(|text| text.starts_with("MESSAGE")).collect();
+    let entries: Vec<_> = found
+        .iter()
+        .filter(|text| text.starts_with("MESSAGE"))
+        .collect();
     assert_eq!(entries, WANTED.iter().collect::<Vec<_>>(), "{found:?}");
 }
 

@@ -1,0 +1,94 @@
+//! `logpond import`, and `logpond forward --journal`: flags to settings; the work is in
+//! [`crate::import`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use logpond_search::size::parse_duration;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::{Exit, Failure, access, variable};
+use crate::cli::{Forward, Import, Servers};
+use crate::client::Address;
+use crate::import::{self, Following, Settings, Target, Totals};
+use crate::settings::Surroundings;
+
+pub(super) fn run(args: Import) -> Result<Exit, Failure> {
+    let settings = Settings {
+        target: target(&args.servers, &args.label, Some(&args.give_up_after))?,
+        inputs: args.inputs,
+        quiet: args.quiet,
+    };
+    // A signal ends the process: what was taken is known at the next time.
+    let stop = Arc::new(AtomicBool::new(false));
+    Ok(exit(&import::run(&settings, &stop)?))
+}
+
+/// Follows the journal of this machine.
+pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
+    let following = Following {
+        target: target(&args.servers, &args.label, args.give_up_after.as_deref())?,
+        arguments: arguments(args.journal_args.as_deref().unwrap_or_default()),
+        state: args.state.map_or_else(state_default, Ok)?,
+        quiet: args.quiet,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    // A second signal of the kind ends the process at once.
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(exit(&import::follow(&following, &stop)?))
+}
+
+fn exit(totals: &Totals) -> Exit {
+    match totals.is_complete() {
+        true => Exit::Found,
+        false => Exit::Error,
+    }
+}
+
+fn target(
+    servers: &Servers,
+    labels: &[String],
+    give_up_after: Option<&str>,
+) -> Result<Target, Failure> {
+    let addresses = servers.addr.iter().map(|address| Address::parse(address));
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    let duration = |text| match parse_duration(text) {
+        Ok(nanos) => Ok(Duration::from_nanos(nanos as u64)),
+        Err(error) => Err(format!("--give-up-after: {error}")),
+    };
+    let mut given = Vec::new();
+    for label in labels {
+        let (name, value) = label
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| format!("--label: expected NAME=VALUE, not '{label}'"))?;
+        given.push((name.to_string(), value.to_string()));
+    }
+    Ok(Target {
+        access: access(&servers.access, &addresses)?,
+        addresses,
+        labels: given,
+        give_up_after: give_up_after.map(duration).transpose()?,
+    })
+}
+
+/// Arguments of `journalctl`, with spaces between them.
+fn arguments(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn state_default() -> Result<PathBuf, Failure> {
+    let surroundings = Surroundings {
+        variable: &variable,
+        is_root: false,
+    };
+    let directory = surroundings
+        .xdg("XDG_STATE_HOME", ".local/state")
+        .ok_or("HOME is not set: say where the cursor is remembered by --state FILE")?;
+    Ok(directory.join("logpond/journal.json"))
+}
