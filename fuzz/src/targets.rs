@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 17] = [
+pub(crate) const TARGETS: [Target; 18] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -33,6 +33,7 @@ pub(crate) const TARGETS: [Target; 17] = [
     target("docker", intake::fuzz::fuzz_docker, true),
     target("cri", intake::fuzz::fuzz_cri, true),
     target("assembly", intake::fuzz::fuzz_assembly, true),
+    target("multiline", intake::fuzz::fuzz_multiline, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
     target("gelf", intake::fuzz::fuzz_gelf, true),
     target("journal_export", intake::fuzz::fuzz_journal_export, false),

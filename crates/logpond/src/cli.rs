@@ -113,7 +113,7 @@ pub struct Forward {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LineFormat::Auto)]
     pub format: LineFormat,
     /// Send the journal of this machine, and go on with what comes: what `journalctl --follow` prints.
-    #[arg(long, conflicts_with_all = ["files", "tail", "bulk", "spool", "wait"])]
+    #[arg(long, conflicts_with_all = ["files", "tail", "bulk", "spool", "wait", "multiline", "multiline_start"])]
     pub journal: bool,
     /// Further arguments of journalctl, such as '--unit=nginx --since=now'.
     #[arg(
@@ -123,6 +123,16 @@ pub struct Forward {
         allow_hyphen_values = true
     )]
     pub journal_args: Option<String>,
+    /// Put the lines of a record together: a stack trace and the line before it, lines that are
+    /// indented, or all up to the next line with a time.
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub multiline: Option<Multiline>,
+    /// A record begins with each line that this regular expression matches; others belong to it.
+    #[arg(long, value_name = "REGEX", conflicts_with = "multiline")]
+    pub multiline_start: Option<String>,
+    /// How long more lines of a record are waited for.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub multiline_wait: String,
     /// Where --tail remembers positions [default: ~/.local/state/logpond/forward.json], and --journal
     /// how far it is [default: ~/.local/state/logpond/journal.json].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -166,6 +176,19 @@ pub enum LineFormat {
     Docker,
     /// Kubernetes' container runtimes.
     Cri,
+}
+
+/// Which lines belong to one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Multiline {
+    /// Traces of Java, .NET, Python, Go, Ruby, Node.js, PHP and Rust belong to the line before.
+    Stacktrace,
+    /// Lines that begin with a space or a tab belong to the line before.
+    Indent,
+    /// A record begins with a time, or like an entry of MySQL's log of slow statements.
+    Sql,
+    /// A record begins with a time.
+    Timestamp,
 }
 
 /// What the end of `forward` waits for.

@@ -201,6 +201,8 @@ pub struct Totals {
     pub cut: u64,
     /// Lines whose last part did not come.
     pub unfinished: u64,
+    /// Records of several lines that were too long and became several.
+    pub split: u64,
 }
 
 impl Totals {
@@ -221,7 +223,7 @@ impl Totals {
             count => format!(", {} {what}", quantity::count(count)),
         };
         format!(
-            "{} ({}) {where_to} after {}{}{}{}{}{}",
+            "{} ({}) {where_to} after {}{}{}{}{}{}{}",
             quantity::counted(self.accepted, "record"),
             quantity::bytes(self.bytes),
             quantity::span(time),
@@ -230,6 +232,7 @@ impl Totals {
             more(self.unfit, "not of the form of their file"),
             more(self.cut, "cut"),
             more(self.unfinished, "without their end"),
+            more(self.split, "split"),
         )
     }
 
@@ -238,6 +241,7 @@ impl Totals {
         self.unfit += counts.unfit;
         self.cut += counts.cut;
         self.unfinished += counts.unfinished;
+        self.split += counts.split;
     }
 
     fn reject(&mut self, input: &str, line: u64, reason: &str) {

@@ -6,11 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use logpond_protocol::intake::container::Format;
+use logpond_protocol::intake::multiline::Rule;
+use logpond_search::Finder;
+use logpond_search::query::Pattern;
 use logpond_search::size::{Size, parse_duration, parse_size};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
-use crate::cli::{Forward, LineFormat, Wait};
+use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
 use crate::forward::{self, Backoff, ForwardError, Reading, Settings, SpoolSettings};
 use crate::settings::{BULK_PORT, Surroundings};
@@ -79,6 +82,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
     if !labels.iter().any(|(name, _)| name == "hostname") {
         labels.push(("hostname".to_string(), crate::hostname::own()));
     }
+    let reading = reading(&args)?;
     let tail = match (args.tail, args.state) {
         (false, Some(_)) => return Err("--state goes with --tail or --journal".into()),
         (false, None) => None,
@@ -89,10 +93,8 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         access: access(&args.servers.access, &addresses)?,
         addresses,
         bulk,
+        reading,
         inputs: args.files,
-        reading: Reading {
-            format: format(args.format),
-        },
         tail,
         labels,
         backoff: Backoff {
@@ -107,6 +109,33 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
+}
+
+fn reading(args: &Forward) -> Result<Reading, Failure> {
+    let named = args.multiline.map(|name| match name {
+        Multiline::Stacktrace => Rule::stacktrace(),
+        Multiline::Indent => Rule::indent(),
+        Multiline::Sql => Rule::sql(),
+        Multiline::Timestamp => Rule::timestamp(),
+    });
+    let starting = args.multiline_start.as_deref().map(starting).transpose()?;
+    let wait = parse_duration(&args.multiline_wait);
+    let wait = wait.map_err(|error| format!("--multiline-wait: {error}"))?;
+    Ok(Reading {
+        format: format(args.format),
+        rule: named.or(starting),
+        record_wait: Duration::from_nanos(wait.unsigned_abs()),
+    })
+}
+
+/// The rule that a record begins with a line that this matches.
+fn starting(source: &str) -> Result<Rule, Failure> {
+    let pattern = Pattern::Regex {
+        source: source.into(),
+        case_insensitive: false,
+    };
+    let finder = Finder::new(&pattern).map_err(|error| format!("--multiline-start: {error}"))?;
+    Ok(Rule::starting(move |line| finder.is_match(line)))
 }
 
 /// The format of inputs; `None` is to be recognised.

@@ -1,12 +1,13 @@
 //! What the lines of an input are, and how they become records.
 //!
 //! Lines that are records go out as they are. Others go through an [`Assembler`], which holds parts
-//! until their lines are whole.
+//! until their lines are whole, and lines until their records are.
 
 use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::assembly::{self, Assembler, Held};
 use logpond_protocol::intake::container::Format;
+use logpond_protocol::intake::multiline::Rule;
 use logpond_record::{Batch, EntryKind, Labels};
 use logpond_segment::journal::FRAME_ENTRIES_MAX;
 
@@ -21,10 +22,24 @@ pub(super) const DETECTION_BYTES: usize = 256 << 10;
 const RECORDS_OF_LINE_MAX: usize = 8;
 
 /// How inputs are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reading {
     /// The format of all inputs; without one each is recognised.
     pub format: Option<Format>,
+    /// Which lines belong to one record, if not each is one.
+    pub rule: Option<Rule>,
+    /// How long more lines of a record are waited for.
+    pub record_wait: Duration,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            format: None,
+            rule: None,
+            record_wait: assembly::RECORD_WAIT,
+        }
+    }
 }
 
 /// How the lines of one input become records.
@@ -74,10 +89,14 @@ impl Form {
 
     /// Goes on as an earlier run did.
     pub(super) fn resume(&mut self, format: Format, offset: u64, held: Held) {
-        self.state = match format {
-            Format::Lines => State::Lines,
-            format => {
-                let settings = assembly::Settings::of(format);
+        self.state = match (format, &self.reading.rule) {
+            (Format::Lines, None) => State::Lines,
+            (format, rule) => {
+                let settings = assembly::Settings {
+                    rule: rule.clone(),
+                    record_wait: self.reading.record_wait,
+                    ..assembly::Settings::of(format)
+                };
                 State::Assembled(Box::new(Assembler::resume(settings, offset, held)))
             }
         };

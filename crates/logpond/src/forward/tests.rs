@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use logpond_protocol::intake::container::Format;
+use logpond_protocol::intake::multiline::Rule;
 use logpond_protocol::intake::push::{self, PushForm, entries};
 use logpond_record::envelope;
 use logpond_segment::batches::BatchId;
@@ -397,6 +398,7 @@ struct Bench {
     sender: Sender,
     totals: Totals,
     now: Instant,
+    reading: Reading,
 }
 
 impl Bench {
@@ -408,6 +410,7 @@ impl Bench {
             server,
             totals: Totals::default(),
             now: Instant::now(),
+            reading: Reading::default(),
         }
     }
 
@@ -428,6 +431,7 @@ impl Bench {
     fn following(&self, inputs: &[PathBuf]) -> Settings {
         let mut settings = settings(&[&self.server]);
         settings.inputs = inputs.to_vec();
+        settings.reading = self.reading.clone();
         settings
     }
 
@@ -832,6 +836,46 @@ fn inputs_that_end_are_unwrapped_too() {
     settings.reading.format = Some(Format::Lines);
     forward(&settings, input.as_bytes()).0.unwrap();
     assert_eq!(server.text(), input.as_bytes());
+}
+
+/// Records of several lines, with a follower that is started anew after each line, and a rotation.
+#[test]
+fn lines_of_a_record_are_one() {
+    let mut bench = Bench::new();
+    bench.reading.rule = Some(Rule::stacktrace());
+    bench.reading.record_wait = Duration::from_secs(600);
+    let mut text = String::new();
+    let lines = [
+        "first",
+        "failed",
+        "java.lang.Error: x",
+        "\tat a.b(c:1)",
+        "Caused by: y",
+        "next",
+        " indented",
+        "last",
+    ];
+    for (number, line) in lines.into_iter().enumerate() {
+        if number == 3 {
+            fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+        }
+        bench.append("a.log", &format!("{line}\n"));
+        let mut tail = bench.start("a.log");
+        text += &bench.poll(&mut tail);
+    }
+    let expected = [
+        "first",
+        r"failed\njava.lang.Error: x\n\tat a.b(c:1)\nCaused by: y",
+        r"next\n indented",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    bench.reading.record_wait = Duration::from_secs(1);
+    let mut tail = bench.start("a.log");
+    bench.poll(&mut tail);
+    assert_eq!(bench.totals.accepted, 4);
+    drop(tail);
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "");
 }
 
 /// What labels of a path say is sent; what is given for all records stands.

@@ -1,5 +1,6 @@
-//! Lines of containers, from the files of their runtimes to the store: each is there once, byte for
-//! byte, with the labels of its container, whatever happens to files and forwarders meanwhile.
+//! Lines of containers, and records of several lines, from their files to the store: each is there
+//! once, byte for byte, with the labels of its container, whatever happens to files and forwarders
+//! meanwhile.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -122,7 +123,7 @@ fn pods_are_there_line_by_line_with_their_labels() {
     say(&format!("pods: {} lines of 10 containers", expected.len()));
 }
 
-/// A runtime that writes lines with numbers in parts, into a file that it begins anew now and then.
+/// A program that writes records with numbers in parts, into a file that it begins anew now and then.
 struct Runtime {
     directory: PathBuf,
     format: &'static str,
@@ -146,8 +147,23 @@ impl Runtime {
         format!("n={number} \"<é\\>\" {}", "xyz ".repeat(length / 4))
     }
 
-    fn stream(number: usize) -> &'static str {
-        ["stdout", "stderr"][number / 3 % 2]
+    /// The record with this number: a line, or some with a trace.
+    fn record(&self, number: usize) -> String {
+        match (self.format, number % 3) {
+            ("lines", 1) => {
+                let frame = format!("\tat a.b(c:{number})\n");
+                let frames = frame.repeat(1 + number % 7);
+                format!("n={number} failed\njava.lang.Error: x\n{frames}Caused by: y")
+            }
+            _ => Runtime::line(number),
+        }
+    }
+
+    fn stream(&self, number: usize) -> &'static str {
+        match self.format {
+            "lines" => "",
+            _ => ["stdout", "stderr"][number / 3 % 2],
+        }
     }
 
     fn write(&self, text: &str) {
@@ -157,7 +173,7 @@ impl Runtime {
     }
 
     fn part(&self, number: usize, part: &str, is_last: bool) -> String {
-        let stream = Runtime::stream(number);
+        let stream = self.stream(number);
         let time = format!(
             "2026-03-02T00:{:02}:{:02}.5Z",
             number / 600 % 60,
@@ -180,6 +196,10 @@ impl Runtime {
     fn next(&mut self) -> Vec<String> {
         let number = self.lines;
         self.lines += 1;
+        if self.format == "lines" {
+            let record = self.record(number);
+            return record.lines().map(|line| format!("{line}\n")).collect();
+        }
         let line = Runtime::line(number);
         let mut parts = Vec::new();
         let mut rest = &line[..];
@@ -234,7 +254,15 @@ fn kill_and_rotate(format: &'static str) {
         rotations: 0,
     };
     fs::create_dir(&runtime.directory).unwrap();
-    let start = |runtime: &Runtime| follow(&pond, scratch.path(), &runtime.path(), &[]);
+    // A record of several lines is held until the next one begins.
+    let (extra, held) = match format {
+        "lines" => (
+            &["--multiline", "stacktrace", "--multiline-wait", "1h"][..],
+            1,
+        ),
+        _ => (&[][..], 0),
+    };
+    let start = |runtime: &Runtime| follow(&pond, scratch.path(), &runtime.path(), extra);
     const ROUNDS: usize = 8;
     for round in 0..ROUNDS {
         runtime.write_lines(50);
@@ -246,7 +274,7 @@ fn kill_and_rotate(format: &'static str) {
             runtime.rotate();
         }
         runtime.write_lines(3);
-        let whole = runtime.lines;
+        let whole = runtime.lines - held;
         wait_until("the joined line is there", || count(&pond) >= whole).unwrap();
         runtime.write_lines(700);
         runtime.begin_long_line();
@@ -261,7 +289,8 @@ fn kill_and_rotate(format: &'static str) {
     }
     runtime.write_lines(1);
     let forwarder = start(&runtime);
-    wait_until("all lines are there", || count(&pond) >= runtime.lines).unwrap();
+    let whole = runtime.lines - held;
+    wait_until("all lines are there", || count(&pond) >= whole).unwrap();
     end(forwarder);
     compact(&pond);
     let mut found: Vec<(usize, String, String)> = rows(&pond)
@@ -269,11 +298,12 @@ fn kill_and_rotate(format: &'static str) {
         .map(|row| {
             let line = row["_line"].as_str().unwrap().to_owned();
             let number = line.split([' ', '=']).nth(1).unwrap().parse().unwrap();
-            (number, row["stream"].as_str().unwrap().to_owned(), line)
+            let stream = row["stream"].as_str().unwrap_or_default();
+            (number, stream.to_owned(), line)
         })
         .collect();
     found.sort();
-    let expected = (0..runtime.lines).map(|n| (n, Runtime::stream(n).to_owned(), Runtime::line(n)));
+    let expected = (0..whole).map(|n| (n, runtime.stream(n).to_owned(), runtime.record(n)));
     let expected: Vec<_> = expected.collect();
     assert_eq!(found.len(), expected.len());
     let differs = found.iter().zip(&expected).find(|(a, b)| a != b);
@@ -292,4 +322,9 @@ fn killed_forwarders_join_lines_of_docker_once() {
 #[test]
 fn killed_forwarders_join_lines_of_kubernetes_once() {
     kill_and_rotate("cri");
+}
+
+#[test]
+fn killed_forwarders_keep_records_of_several_lines() {
+    kill_and_rotate("lines");
 }

@@ -17,11 +17,11 @@ enum Way {
 }
 
 /// Forwards an input and gives the lines that are stored, in their order in time.
-fn forwarded(name: &str, input: &[u8], way: Way) -> Vec<String> {
+fn forwarded(name: &str, input: &[u8], way: Way, extra: &[&str]) -> Vec<String> {
     let scratch = Scratch::new(name).unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut command = Command::new(program());
-    command.args(["forward", "--quiet"]);
+    command.args(["forward", "--quiet"]).args(extra);
     match way {
         Way::Batches => command.args(["--addr", &pond.url()]),
         Way::Spool => {
@@ -58,8 +58,12 @@ fn forwarded(name: &str, input: &[u8], way: Way) -> Vec<String> {
 }
 
 fn assert_arrives(name: &str, lines: &[&str], input: &str) {
+    assert_arrives_by(name, &[], lines, input);
+}
+
+fn assert_arrives_by(name: &str, extra: &[&str], lines: &[&str], input: &str) {
     for way in [Way::Batches, Way::Spool, Way::Bulk] {
-        let found = forwarded(name, input.as_bytes(), way);
+        let found = forwarded(name, input.as_bytes(), way, extra);
         assert!(found == lines, "{} lines by {way:?}", found.len());
     }
 }
@@ -80,6 +84,21 @@ fn a_line_beyond_64_kib_and_all_behind_it_arrive() {
 #[test]
 fn a_last_line_without_its_end_arrives() {
     assert_arrives("last", &["first", "last"], "first\nlast");
+}
+
+/// Line ends in a record stay where they are.
+#[test]
+fn records_of_several_lines_are_one() {
+    let records = [
+        "first",
+        "failed\njava.lang.Error: 100%\n\tat a.b(c:1)\n... 2 more",
+        "last\n\tindented",
+    ];
+    let input = records.join("\n");
+    assert_arrives_by("several", &["--multiline", "stacktrace"], &records, &input);
+    let extra = ["--multiline-start", "^(first|failed|last)"];
+    assert_arrives_by("several", &extra, &records, &input);
+    assert_arrives("several", &input.lines().collect::<Vec<_>>(), &input);
 }
 
 /// A line that is too long for others, sent past the forwarder: what is behind it is stored and

@@ -1,7 +1,9 @@
-//! Records from the lines of a file: unwrapped as its format says, long lines joined again.
+//! Records from the lines of a file: unwrapped as its format says, long lines joined again, and lines
+//! that a rule takes for one record put together.
 //!
 //! ```text
-//! line of the file ─▶ docker, cri ─▶ parts ─▶ joiner, for each stream ─▶ record
+//! line of the file ─▶ docker, cri ─▶ part ─▶ joiner ─▶ line ─▶ group ─▶ record
+//!                                            └─ for each stream ─┘
 //! ```
 //!
 //! Invariants:
@@ -9,7 +11,7 @@
 //!   resumed, does not change its records.
 //! - A line that does not fit the format is a record as it is, and counted.
 //! - What is behind [`Assembler::held`] is all that must be read again; each byte before was given out.
-//! - Memory is at most a line for each stream.
+//! - Memory is at most a line and a record for each stream.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,14 +20,20 @@ use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_record::{Batch, EntryKind, Timestamp, Value};
 
 use super::container::{Format, Part, Stream};
+use super::group::{Added, Group};
 use super::joiner::{Head, Joiner};
 use super::lines::character_end;
+use super::multiline::Rule;
 use super::{cri, docker};
 
 /// How long the rest of a line is waited for. Runtimes write the parts of a line as they read them, so
 /// the rest of a long line comes at once, unless its process is held up: starved, stopped, at a full
 /// disk. What has no end after this is a prompt or a progress bar, which somebody wants to see.
 pub const PART_WAIT: Duration = Duration::from_secs(10);
+
+/// How long more lines of a record are waited for, unless told otherwise: programs write the lines of
+/// a trace at once.
+pub const RECORD_WAIT: Duration = Duration::from_secs(1);
 
 /// The field that marks a record that was cut; its value is the length that it had.
 const TRUNCATED_FIELD: &str = "_truncated_bytes";
@@ -37,6 +45,10 @@ pub struct Settings {
     pub format: Format,
     /// Bytes of a record's line that are kept, at most [`LINE_BYTES_MAX`].
     pub line_bytes_max: usize,
+    /// Which lines belong together, if any do.
+    pub rule: Option<Rule>,
+    /// How long more lines of a record are waited for.
+    pub record_wait: Duration,
 }
 
 impl Settings {
@@ -45,6 +57,8 @@ impl Settings {
         Settings {
             format,
             line_bytes_max: LINE_BYTES_DEFAULT,
+            rule: None,
+            record_wait: RECORD_WAIT,
         }
     }
 }
@@ -96,6 +110,8 @@ pub struct Counts {
     pub cut: u64,
     /// Lines whose end did not come.
     pub unfinished: u64,
+    /// Records that had more lines or bytes than a record may have, and became several.
+    pub split: u64,
 }
 
 #[derive(Debug, Default)]
@@ -103,8 +119,28 @@ struct Source {
     /// Parts that begin before were given out by an earlier reading.
     from: u64,
     joiner: Joiner,
+    group: Group,
     /// When the last part came.
     changed: Duration,
+    /// The time that it has.
+    time: Option<Timestamp>,
+}
+
+impl Source {
+    /// What is known of the record that is held.
+    fn head(&self) -> Option<&Head<'static>> {
+        self.group.head().or(self.joiner.head())
+    }
+
+    /// Whether a part of this time cannot go on with what is held of the file before: too much time
+    /// lies between, so that a file in between was not seen.
+    fn is_strange(&self, time: Option<Timestamp>) -> bool {
+        let is_carried = self.head().is_some_and(|head| head.is_carried);
+        let (Some(last), Some(time)) = (self.time, time) else {
+            return false;
+        };
+        is_carried && time.0.saturating_sub(last.0) > PART_WAIT.as_nanos() as i64
+    }
 }
 
 /// Makes records of the lines of one file.
@@ -175,12 +211,12 @@ impl Assembler {
             return;
         }
         source.changed = now;
-        if source.joiner.is_strange(part.time, PART_WAIT) {
-            self.counts.unfinished += 1;
-            self.give_joined(part.stream, take);
+        if source.is_strange(part.time) {
+            self.give_held(part.stream, take);
         }
         let source = &mut self.sources[part.stream as usize];
-        if part.is_last && source.joiner.start().is_none() {
+        source.time = part.time;
+        if part.is_last && source.joiner.head().is_none() {
             return self.give_whole(part, start, take);
         }
         let stream = part.stream;
@@ -191,7 +227,7 @@ impl Assembler {
 
     /// Where what is held begins.
     pub fn held(&self) -> Held {
-        [0, 1, 2].map(|at: usize| self.sources[at].joiner.start())
+        [0, 1, 2].map(|at: usize| self.sources[at].head().map(|head| head.start))
     }
 
     /// Whether anything is held.
@@ -199,9 +235,9 @@ impl Assembler {
         self.held().iter().any(Option::is_some)
     }
 
-    /// For each stream, whether its unfinished line began in the file before.
+    /// For each stream, whether what is held began in the file before.
     pub fn carried(&self) -> [bool; 3] {
-        [0, 1, 2].map(|at: usize| self.sources[at].joiner.is_carried())
+        [0, 1, 2].map(|at: usize| self.sources[at].head().is_some_and(|head| head.is_carried))
     }
 
     /// Takes over what is held of these streams of the file before this one, of which nothing was read
@@ -209,10 +245,12 @@ impl Assembler {
     pub fn carry_on(&mut self, before: &mut Assembler, streams: [bool; 3]) {
         let sources = self.sources.iter_mut().zip(&mut before.sources);
         for ((source, before), is_carried) in sources.zip(streams) {
-            if is_carried && before.joiner.start().is_some() {
+            if is_carried && before.head().is_some() {
                 source.joiner = std::mem::take(&mut before.joiner);
-                source.joiner.carry();
-                source.changed = before.changed;
+                source.group = std::mem::take(&mut before.group);
+                let heads = [source.joiner.head_mut(), source.group.head_mut()];
+                heads.into_iter().flatten().for_each(Head::carry);
+                (source.changed, source.time) = (before.changed, before.time);
             }
         }
     }
@@ -221,17 +259,21 @@ impl Assembler {
     pub fn flush_due(&mut self, now: Duration, take: &mut impl FnMut(Assembled<'_>)) {
         for stream in Stream::ALL {
             let source = &self.sources[stream as usize];
-            let is_due = now.saturating_sub(source.changed) >= PART_WAIT;
-            if is_due && source.joiner.start().is_some() {
-                self.counts.unfinished += 1;
-                self.give_joined(stream, take);
+            let wait = match source.joiner.head() {
+                Some(_) => PART_WAIT,
+                None => self.settings.record_wait,
+            };
+            if now.saturating_sub(source.changed) >= wait {
+                self.give_held(stream, take);
             }
         }
     }
 
     /// Gives all that is held: nothing follows.
     pub fn finish(&mut self, take: &mut impl FnMut(Assembled<'_>)) {
-        self.flush_due(Duration::MAX, take);
+        for stream in Stream::ALL {
+            self.give_held(stream, take);
+        }
     }
 
     /// What happened to lines since this was asked last.
@@ -239,11 +281,29 @@ impl Assembler {
         std::mem::take(&mut self.counts)
     }
 
-    /// Gives a line that is none of the format. Such a line is never held.
+    /// Gives a line that is none of the format. Such a line is never held, nor part of another record.
     fn give_unfit(&mut self, line: &[u8], start: u64, take: &mut impl FnMut(Assembled<'_>)) {
-        if start >= self.resumed_at {
-            self.counts.unfit += 1;
-            self.give_whole(Part::of_line(line), start, take);
+        if start < self.resumed_at {
+            return;
+        }
+        self.counts.unfit += 1;
+        let kept = self.kept_of(line);
+        let cut_bytes = line.len() - kept;
+        self.give(
+            Stream::Unnamed,
+            &Head::default(),
+            &line[..kept],
+            cut_bytes,
+            take,
+        );
+    }
+
+    /// How much of a line is kept.
+    fn kept_of(&self, line: &[u8]) -> usize {
+        let bytes_max = self.settings.line_bytes_max;
+        match line.len() > bytes_max {
+            true => character_end(&line[..bytes_max]),
+            false => line.len(),
         }
     }
 
@@ -252,19 +312,58 @@ impl Assembler {
             start,
             time: part.time,
             attributes: part.attributes,
+            is_carried: false,
         };
-        let bytes = part.text.len();
-        let kept = match bytes > self.settings.line_bytes_max {
-            true => character_end(&part.text[..self.settings.line_bytes_max]),
-            false => bytes,
-        };
-        self.give(part.stream, &head, &part.text[..kept], bytes - kept, take);
+        let kept = self.kept_of(&part.text);
+        let line = &part.text[..kept];
+        self.add_line(part.stream, head, line, part.text.len() - kept, take);
     }
 
     fn give_joined(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
         let mut joiner = std::mem::take(&mut self.sources[stream as usize].joiner);
-        joiner.finish(|head, line, cut_bytes| self.give(stream, &head, line, cut_bytes, take));
+        joiner.finish(|head, line, cut_bytes| self.add_line(stream, head, line, cut_bytes, take));
         self.sources[stream as usize].joiner = joiner;
+    }
+
+    /// Gives all that is held of a stream.
+    fn give_held(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+        if self.sources[stream as usize].joiner.head().is_some() {
+            self.counts.unfinished += 1;
+            self.give_joined(stream, take);
+        }
+        self.give_group(stream, take);
+    }
+
+    fn give_group(&mut self, stream: Stream, take: &mut impl FnMut(Assembled<'_>)) {
+        let mut group = std::mem::take(&mut self.sources[stream as usize].group);
+        group.finish(|head, text| self.give(stream, &head, text, 0, take));
+        self.sources[stream as usize].group = group;
+    }
+
+    /// Takes a line in: as a record, or as one of several.
+    fn add_line(
+        &mut self,
+        stream: Stream,
+        head: Head<'_>,
+        line: &[u8],
+        cut_bytes: usize,
+        take: &mut impl FnMut(Assembled<'_>),
+    ) {
+        let group = &mut self.sources[stream as usize].group;
+        let rule = self.settings.rule.as_ref();
+        // What is behind a line that was cut is no part of its record.
+        let Some(rule) = rule.filter(|_| cut_bytes == 0).cloned() else {
+            self.give_group(stream, take);
+            return self.give(stream, &head, line, cut_bytes, take);
+        };
+        match group.add(&rule, line, self.settings.line_bytes_max) {
+            Added::Taken => return,
+            Added::Other => {}
+            Added::Full => self.counts.split += 1,
+        }
+        self.give_group(stream, take);
+        let group = &mut self.sources[stream as usize].group;
+        group.begin(&rule, head.into_owned(), line);
     }
 
     fn give(

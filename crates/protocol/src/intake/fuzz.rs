@@ -11,6 +11,7 @@ use super::journal_entry::{DERIVED, Sealer, fields_of};
 use super::journal_export::{ENTRY_BYTES_MAX, ExportSplitter, Exported, write_entry};
 use super::journal_file::{Item, JournalFile};
 use super::lines::{Line, LineSplitter};
+use super::multiline::Rule;
 use super::parser::{Parser, rebuilds};
 use super::push::{PushForm, decode, elastic, fluent, gelf, loki, otlp, splunk};
 use super::{cri, docker, json};
@@ -85,10 +86,17 @@ fn check_part(part: Option<Part<'_>>, line: &[u8]) {
 /// Any bytes as a file of each format: read at once, and by readers that are stopped after each line
 /// and go on from what was held.
 pub fn fuzz_assembly(data: &[u8]) {
-    for format in [Format::Lines, Format::Docker, Format::Cri] {
+    for (format, rule) in [
+        (Format::Docker, None),
+        (Format::Cri, None),
+        (Format::Lines, Some(Rule::stacktrace())),
+        (Format::Docker, Some(Rule::sql())),
+        (Format::Cri, Some(Rule::indent())),
+    ] {
         let settings = Settings {
-            format,
             line_bytes_max: FRAME_BYTES_MAX,
+            rule,
+            ..Settings::of(format)
         };
         let mut starts = Vec::new();
         let mut offset = 0;
@@ -129,6 +137,36 @@ pub fn fuzz_assembly(data: &[u8]) {
         }
         let [first, second] = records;
         assert_eq!(first.into_inner(), second.into_inner(), "stops matter");
+    }
+}
+
+/// Any bytes as lines that rules put together: the lines of the records are those that there were.
+pub fn fuzz_multiline(data: &[u8]) {
+    let rules = [
+        Rule::stacktrace(),
+        Rule::indent(),
+        Rule::sql(),
+        Rule::timestamp(),
+        Rule::starting(|line| line.len() % 2 == 0),
+    ];
+    for rule in rules {
+        let mut assembler = Assembler::new(Settings {
+            rule: Some(rule),
+            ..Settings::of(Format::Lines)
+        });
+        let mut text = Vec::new();
+        let mut take = |record: Assembled<'_>| {
+            text.extend_from_slice(record.line);
+            text.push(b'\n');
+        };
+        let mut start = 0;
+        for line in data.split(|byte| *byte == b'\n') {
+            assembler.push(line, start, Duration::ZERO, &mut take);
+            start += line.len() as u64 + 1;
+        }
+        assembler.finish(&mut take);
+        text.pop();
+        assert_eq!(text, data);
     }
 }
 

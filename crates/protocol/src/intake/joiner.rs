@@ -4,8 +4,6 @@
 //! those of the first part. Memory is at most the limit of a line. What does not fit is cut off and
 //! counted.
 
-use std::time::Duration;
-
 use logpond_record::Timestamp;
 use logpond_record::limits::LINE_BYTES_MAX;
 
@@ -21,9 +19,17 @@ pub(super) struct Head<'a> {
     pub(super) time: Option<Timestamp>,
     /// What the runtime was told to add.
     pub(super) attributes: Attributes<'a>,
+    /// Whether it begins before the input does, and is gone on with there.
+    pub(super) is_carried: bool,
 }
 
 impl Head<'_> {
+    /// Has it begin before the input does.
+    pub(super) fn carry(&mut self) {
+        self.start = 0;
+        self.is_carried = true;
+    }
+
     /// The same, for longer than its input.
     pub(super) fn into_owned(self) -> Head<'static> {
         let owned = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
@@ -32,6 +38,7 @@ impl Head<'_> {
         Head {
             start: self.start,
             time: self.time,
+            is_carried: self.is_carried,
             attributes: self.attributes.into_iter().map(owned).collect(),
         }
     }
@@ -41,39 +48,19 @@ impl Head<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
     head: Option<Head<'static>>,
-    /// The time of its last part.
-    time: Option<Timestamp>,
     kept: Vec<u8>,
     cut_bytes: usize,
-    is_carried: bool,
 }
 
 impl Joiner {
-    /// Where the unfinished line begins, if there is one.
-    pub(super) fn start(&self) -> Option<u64> {
-        self.head.as_ref().map(|head| head.start)
+    /// What is known of the unfinished line, if there is one.
+    pub(super) fn head(&self) -> Option<&Head<'static>> {
+        self.head.as_ref()
     }
 
-    /// Takes the line as one that begins before the input does.
-    pub(super) fn carry(&mut self) {
-        if let Some(head) = &mut self.head {
-            head.start = 0;
-            self.is_carried = true;
-        }
-    }
-
-    /// Whether a part of this time cannot belong to a line that began before the input: too much time
-    /// lies between, so that a file in between was not seen.
-    pub(super) fn is_strange(&self, time: Option<Timestamp>, wait: Duration) -> bool {
-        let (Some(last), Some(time)) = (self.time, time) else {
-            return false;
-        };
-        self.is_carried && time.0.saturating_sub(last.0) > wait.as_nanos() as i64
-    }
-
-    /// Whether the unfinished line began before the input.
-    pub(super) fn is_carried(&self) -> bool {
-        self.is_carried
+    /// What is known of the unfinished line, if there is one.
+    pub(super) fn head_mut(&mut self) -> Option<&mut Head<'static>> {
+        self.head.as_mut()
     }
 
     /// Adds a part that begins at `start`, and keeps `bytes_max` of its line. True if the line ends
@@ -85,10 +72,10 @@ impl Joiner {
                 start,
                 time: part.time,
                 attributes: part.attributes,
+                is_carried: false,
             };
             head.into_owned()
         });
-        self.time = part.time;
         let room = bytes_max - self.kept.len();
         let kept = match self.cut_bytes {
             0 => part.text.len().min(room),
@@ -111,7 +98,6 @@ impl Joiner {
         let cut_bytes = self.cut_bytes + self.kept.len() - kept;
         take(head, &self.kept[..kept], cut_bytes);
         self.cut_bytes = 0;
-        self.is_carried = false;
         clear(&mut self.kept);
     }
 }

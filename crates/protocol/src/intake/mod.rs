@@ -9,7 +9,7 @@
 //! ```text
 //! socket ─▶ lines, frames ─────────────────┐
 //! HTTP ─▶ body ─▶ push, journal_upload ────┼▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
-//! files ─▶ docker, cri ────────────────────┘                               │ json  syslog  access
+//! files ─▶ assembly ───────────────────────┘                               │ json  syslog  access
 //!                                                                          │ logfmt  content
 //!                                                                          └ timestamps, shapes
 //! ```
@@ -28,6 +28,8 @@ pub mod container;
 pub mod docker;
 pub mod cri;
 mod joiner;
+mod group;
+pub mod multiline;
 pub mod assembly;
 pub mod unpack;
 pub mod parser;

@@ -1,3 +1,4 @@
+use super::super::group;
 use super::*;
 use proptest::prelude::*;
 
@@ -198,6 +199,88 @@ fn lines_that_do_not_fit_are_given_once() {
     assert_eq!(found, ["none none", "none ab"]);
 }
 
+#[test]
+fn lines_of_a_record_are_put_together_for_each_stream() {
+    let settings = Settings {
+        rule: Some(Rule::stacktrace()),
+        ..Settings::of(Format::Cri)
+    };
+    let file = [
+        cri("stdout", "F", "one"),
+        cri("stderr", "F", "failed"),
+        cri("stdout", "F", "two"),
+        cri("stderr", "P", "java.lang.Err"),
+        cri("stderr", "F", "or: x"),
+        "no line of a runtime\n".to_owned(),
+        cri("stderr", "F", "\tat a.b(c:1)"),
+        cri("stderr", "F", "next"),
+    ];
+    assert_eq!(
+        records(&settings, &file.concat()),
+        [
+            "stdout one",
+            "none no line of a runtime",
+            r"stderr failed\njava.lang.Error: x\n\tat a.b(c:1)",
+            "stdout two",
+            "stderr next",
+        ]
+    );
+}
+
+#[test]
+fn records_have_bounds() {
+    let settings = Settings {
+        rule: Some(Rule::indent()),
+        line_bytes_max: 8,
+        ..Settings::of(Format::Lines)
+    };
+    let file = "a\n bc\n def\n gh\n123456789\n i\nj\n";
+    assert_eq!(
+        records(&settings, file),
+        [
+            r"none a\n bc",
+            r"none  def\n gh",
+            "none 12345678 -1",
+            "none  i",
+            "none j"
+        ]
+    );
+    let settings = Settings {
+        rule: Some(Rule::indent()),
+        ..Settings::of(Format::Lines)
+    };
+    let many = "a\n".to_owned() + &" \n".repeat(group::RECORD_LINES_MAX);
+    let mut assembler = Assembler::new(settings);
+    let mut lines = Vec::new();
+    let mut take = |r: Assembled<'_>| lines.push(r.line.iter().filter(|b| **b == b'\n').count());
+    feed(&mut assembler, &many, 0, &mut take);
+    assembler.finish(&mut take);
+    assert_eq!(lines, [group::RECORD_LINES_MAX - 1, 0]);
+    assert_eq!(assembler.take_counts().split, 1);
+}
+
+#[test]
+fn a_record_waits_a_moment_for_more_lines() {
+    let settings = Settings {
+        rule: Some(Rule::indent()),
+        ..Settings::of(Format::Cri)
+    };
+    let mut assembler = Assembler::new(settings);
+    let mut records = Vec::new();
+    let mut take = |r: Assembled<'_>| records.push(told(r));
+    let end = feed(&mut assembler, &cri("stdout", "F", "a"), 0, &mut take);
+    assembler.flush_due(NOW + RECORD_WAIT / 2, &mut take);
+    assert_eq!(assembler.held(), [Some(0), None, None]);
+    // While a line of it is on its way, it waits for that.
+    let file = cri("stdout", "F", "a") + &cri("stdout", "P", " b");
+    feed(&mut assembler, &file, end, &mut take);
+    assembler.flush_due(NOW + RECORD_WAIT, &mut take);
+    assert_eq!(assembler.held(), [Some(0), None, None]);
+    assembler.flush_due(NOW + PART_WAIT, &mut take);
+    assert_eq!(records, [r"stdout a\n b"]);
+    assert!(!assembler.is_holding());
+}
+
 /// Lines of two streams, each in parts, as tokens that are laid between each other.
 fn parts() -> impl Strategy<Value = Vec<(bool, bool, String)>> {
     proptest::collection::vec((any::<bool>(), any::<bool>(), "[a-cé ]{0,5}"), 0..24)
@@ -243,9 +326,11 @@ proptest! {
         is_cri in any::<bool>(),
         stops in proptest::collection::vec(0usize..24, 0..4),
         max in 1usize..12,
+        has_rule in any::<bool>(),
     ) {
         let format = if is_cri { Format::Cri } else { Format::Docker };
-        let settings = Settings { line_bytes_max: max, ..Settings::of(format) };
+        let rule = has_rule.then(Rule::indent);
+        let settings = Settings { line_bytes_max: max, rule, ..Settings::of(format) };
         let file = file_of(&parts, format);
         let mut stops: Vec<usize> = stops.into_iter().map(|s| s.min(parts.len())).collect();
         stops.sort_unstable();
