@@ -8,6 +8,7 @@ mod ends;
 mod gelf;
 mod fluent;
 mod http;
+mod journals;
 mod lines;
 mod queries;
 mod resends;
