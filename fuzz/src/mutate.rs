@@ -17,7 +17,7 @@ const NUMBERS: [u64; 12] = [
 ];
 
 /// Texts that mean something to one of the decoders.
-const WORDS: [&[u8]; 40] = [
+const WORDS: [&[u8]; 46] = [
     b"{",
     b"}",
     b"[",
@@ -58,6 +58,12 @@ const WORDS: [&[u8]; 40] = [
     b"\"GET / HTTP/1.1\" 200 5",
     b"1048576 ",
     b"\xe2\x9f\xa8_msg:t\xe2\x9f\xa9",
+    b"\x93\xa1t\x91\x92\x01\x81\xa3log\xa1x\xc0",
+    b"\x93\xa1t\x01\x81\xa3log\xa1x",
+    b"\x93\xa1t\xc4\x08\x92\x01\x81\xa3log\xa0\x81\xa5chunk\xa1c",
+    b"\xd7\x00\x69\xa4\xd3\x00\x00\x00\x00\x07",
+    b"\x81\xaacompressed\xa4gzip",
+    b"{\"short_message\":\"x\",\"host\":\"h\"}",
 ];
 
 /// A small seeded generator (xorshift64*): the same seed gives the same run.

@@ -172,7 +172,10 @@ impl Settings {
 
     /// Whether other machines can reach HTTP, and so must show a token.
     pub fn is_http_guarded(&self) -> bool {
-        !self.http.ip().is_loopback() && !self.insecure
+        let shippers = self.shippers.on().filter(|(shipper, _)| shipper.is_http);
+        let addresses = shippers.map(|(_, address)| address);
+        let mut all = addresses.chain([self.http]);
+        all.any(|address| !address.ip().is_loopback()) && !self.insecure
     }
 }
 
@@ -335,7 +338,7 @@ impl Settings {
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
             relp: address("relp", 2514)?,
-            shippers: values.shippers(insecure)?,
+            shippers: values.shippers(insecure, tls.is_some())?,
             fluent_security: values.read("fluent-security", optional_file)?,
             // Nodes know each other by their certificates.
             gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
@@ -468,10 +471,15 @@ impl Values<'_> {
         }
     }
 
-    fn shippers(&self, insecure: bool) -> Result<ShipperAddresses, SettingsError> {
+    fn shippers(
+        &self,
+        insecure: bool,
+        has_certificate: bool,
+    ) -> Result<ShipperAddresses, SettingsError> {
         let mut addresses = ShipperAddresses::default();
         for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
-            *address = self.address(shipper.name, shipper.port, insecure)?;
+            let may_be_open = insecure || (shipper.is_http && has_certificate);
+            *address = self.address(shipper.name, shipper.port, may_be_open)?;
         }
         Ok(addresses)
     }

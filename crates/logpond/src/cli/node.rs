@@ -56,6 +56,21 @@ pub struct Intakes {
     /// The shared key and the users of that protocol, in TOML [default: off].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub fluent_security: Option<String>,
+    /// Logs of OpenTelemetry over gRPC [default: 127.0.0.1:4317].
+    #[arg(long, value_name = "ADDR")]
+    pub otlp_grpc: Option<String>,
+    /// HTTP for exporters of OpenTelemetry, too [default: off; port 4318].
+    #[arg(long, value_name = "ADDR")]
+    pub otlp_http: Option<String>,
+    /// HTTP for what ships to Loki, too [default: off; port 3100].
+    #[arg(long, value_name = "ADDR")]
+    pub loki: Option<String>,
+    /// HTTP for what ships to Elasticsearch, too [default: off; port 9200].
+    #[arg(long, value_name = "ADDR")]
+    pub elasticsearch: Option<String>,
+    /// HTTP for what ships to Splunk, too [default: off; port 8088].
+    #[arg(long, value_name = "ADDR")]
+    pub splunk: Option<String>,
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
@@ -148,6 +163,11 @@ impl Serve {
             ("gelf-tcp", &self.intakes.gelf_tcp),
             ("fluent", &self.intakes.fluent),
             ("fluent-security", &self.intakes.fluent_security),
+            ("otlp-grpc", &self.intakes.otlp_grpc),
+            ("otlp-http", &self.intakes.otlp_http),
+            ("loki", &self.intakes.loki),
+            ("elasticsearch", &self.intakes.elasticsearch),
+            ("splunk", &self.intakes.splunk),
             ("line-bytes-max", &self.intakes.line_bytes_max),
         ]));
         all

@@ -26,6 +26,15 @@ pub(super) async fn decode<T: Send + 'static>(
     // Before the body is sent for nothing.
     app.ingest.gate().check()?;
     let received = body::receive(body, RECEIVED_BYTES_MAX, &app.bodies).await?;
+    decode_received(received, encoding, decode).await
+}
+
+/// Has a body that was received decoded on a thread for that.
+pub(super) async fn decode_received<T: Send + 'static>(
+    received: Received,
+    encoding: Encoding,
+    decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     let work = move || decompress(received, encoding, decode);
     let decoded = tokio::task::spawn_blocking(work).await;
     decoded.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))?

@@ -24,6 +24,7 @@ mod loki;
 mod elastic;
 mod otlp;
 mod gelf;
+mod grpc;
 mod splunk;
 mod journal_upload;
 mod batches;
@@ -56,6 +57,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use body::{Body, pass_on, receive};
 pub(crate) use error::{ApiError, Kind};
+pub use grpc::serve_grpc;
 #[cfg(test)]
 pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};

@@ -86,7 +86,7 @@ async fn take(
     Ok(form.respond(StatusCode::OK, answer))
 }
 
-fn refused(error: OtlpError) -> ApiError {
+pub(super) fn refused(error: OtlpError) -> ApiError {
     let kind = match error {
         OtlpError::TooLarge(_) => Kind::BodyTooLarge,
         OtlpError::Body(_) => Kind::BadRequest,
@@ -97,10 +97,7 @@ fn refused(error: OtlpError) -> ApiError {
 /// An `ExportLogsServiceResponse`; empty if everything was taken.
 fn success(pushed: &Pushed, form: Form) -> Vec<u8> {
     let rejected = pushed.rejected_total;
-    let first = pushed.rejected.first();
-    let message = first.map_or(String::new(), |rejection| {
-        format!("record {}: {}", rejection.line, rejection.reason)
-    });
+    let message = first_rejection(pushed);
     match form {
         Form::Json if rejected == 0 => b"{}".to_vec(),
         Form::Json => {
@@ -112,8 +109,20 @@ fn success(pushed: &Pushed, form: Form) -> Vec<u8> {
                 .to_string()
                 .into_bytes()
         }
-        Form::Protobuf => otlp::write_success(rejected as u64, &message),
+        Form::Protobuf => success_message(pushed),
     }
+}
+
+/// An `ExportLogsServiceResponse` in Protocol Buffers; empty if everything was taken.
+pub(super) fn success_message(pushed: &Pushed) -> Vec<u8> {
+    otlp::write_success(pushed.rejected_total as u64, &first_rejection(pushed))
+}
+
+fn first_rejection(pushed: &Pushed) -> String {
+    let first = pushed.rejected.first();
+    first.map_or(String::new(), |rejection| {
+        format!("record {}: {}", rejection.line, rejection.reason)
+    })
 }
 
 /// A `google.rpc.Status`.

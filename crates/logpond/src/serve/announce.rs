@@ -217,9 +217,12 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
     let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
-    let shippers = shippers.on().map(|(_, address)| address);
-    let is_raw_open = raw.into_iter().flatten().chain(shippers).any(is_open);
-    match (is_raw_open, is_open(http)) {
+    let of_shippers = |is_http| {
+        let mut found = shippers.on().filter(move |(s, _)| s.is_http == is_http);
+        found.any(|(_, address)| is_open(address))
+    };
+    let is_raw_open = raw.into_iter().flatten().any(is_open) || of_shippers(false);
+    match (is_raw_open, is_open(http) || of_shippers(true)) {
         (false, false) => "  Only this machine can connect (loopback).\n",
         (false, true) if settings.is_http_guarded() => {
             "  Other machines can connect, encrypted and with a token.\n"

@@ -216,10 +216,10 @@ impl Running {
             hostname: hostname.clone(),
         };
         let mut tasks = JoinSet::new();
-        let fluent = recognising(listeners.fluent, &app);
+        let shared = Shared::of(listeners.fluent, &app, &tls);
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            accept_stream(&mut tasks, listener, context_of(intake), fluent.clone());
+            accept_stream(&mut tasks, listener, context_of(intake), shared.clone());
         }
         for (intake, socket, address) in listeners.datagrams {
             expose_drops(&metrics, intake, address);
@@ -289,10 +289,24 @@ fn answer_heartbeats(
     Ok(())
 }
 
-/// Has the chunks recognised that segments hold.
-fn recognising(fluent: net::Fluent, app: &App) -> net::Fluent {
-    let store = app.store.clone();
-    fluent.recognising(Arc::new(move |epoch| store.batches_of(epoch)))
+/// What connections of a listener may need.
+#[derive(Clone)]
+struct Shared {
+    fluent: net::Fluent,
+    app: Arc<App>,
+    tls: Option<Arc<net::tls::Acceptor>>,
+}
+
+impl Shared {
+    fn of(fluent: net::Fluent, app: &Arc<App>, tls: &Option<Arc<net::tls::Acceptor>>) -> Shared {
+        // Chunks are recognised that segments hold.
+        let store = app.store.clone();
+        Shared {
+            fluent: fluent.recognising(Arc::new(move |epoch| store.batches_of(epoch))),
+            app: app.clone(),
+            tls: tls.clone(),
+        }
+    }
 }
 
 /// Serves a listener of records or of uploads.
@@ -300,8 +314,9 @@ fn accept_stream(
     tasks: &mut JoinSet<()>,
     listener: tokio::net::TcpListener,
     context: net::Context,
-    fluent: net::Fluent,
+    shared: Shared,
 ) {
+    let Shared { fluent, app, tls } = shared;
     let most = net::CONNECTIONS_MAX;
     match context.intake {
         Intake::Bulk => {
@@ -312,6 +327,18 @@ fn accept_stream(
         Intake::Fluent => {
             let serve = move |stream, peer, context| {
                 net::serve_fluent(stream, peer, context, fluent.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Intake::OtlpGrpc => {
+            let serve = move |stream, _, context| {
+                http::serve_grpc(stream, context, app.clone(), tls.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Intake::Otlp | Intake::Loki | Intake::Elastic | Intake::Splunk => {
+            let serve = move |stream, _, context| {
+                http::serve_accepted(stream, context, app.clone(), tls.clone())
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }

@@ -1,5 +1,6 @@
 //! Where what ships logs to other systems is taken at: one table of listeners.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use crate::telemetry::Intake;
@@ -28,13 +29,13 @@ pub struct Shipper {
     pub port: u16,
     /// How it is reached.
     pub transport: Transport,
+    /// Whether it is encrypted and asks for tokens as HTTP does.
+    pub is_http: bool,
 }
 
-const fn shipper(
+const fn raw(
     intake: Intake,
-    name: &'static str,
-    flag: &'static str,
-    title: &'static str,
+    (name, flag, title): (&'static str, &'static str, &'static str),
     port: u16,
     transport: Transport,
 ) -> Shipper {
@@ -45,39 +46,49 @@ const fn shipper(
         title,
         port,
         transport,
+        is_http: false,
     }
 }
 
+const fn http(
+    intake: Intake,
+    (name, flag, title): (&'static str, &'static str, &'static str),
+    port: u16,
+) -> Shipper {
+    Shipper {
+        intake,
+        name,
+        flag,
+        title,
+        port,
+        transport: Transport::Tcp,
+        is_http: true,
+    }
+}
+
+const GELF_UDP: (&str, &str, &str) = ("gelf-udp", "--gelf-udp", "GELF");
+const GELF_TCP: (&str, &str, &str) = ("gelf-tcp", "--gelf-tcp", "GELF");
+const FLUENT: (&str, &str, &str) = ("fluent", "--fluent", "Fluent");
+const OTLP_GRPC: (&str, &str, &str) = ("otlp-grpc", "--otlp-grpc", "OTLP");
+const OTLP_HTTP: (&str, &str, &str) = ("otlp-http", "--otlp-http", "OTLP/HTTP");
+const LOKI: (&str, &str, &str) = ("loki", "--loki", "Loki");
+const ELASTIC: (&str, &str, &str) = ("elasticsearch", "--elasticsearch", "Elastic");
+const SPLUNK: (&str, &str, &str) = ("splunk", "--splunk", "Splunk");
+
 /// All of them.
-pub const SHIPPERS: [Shipper; 3] = [
-    shipper(
-        Intake::GelfUdp,
-        "gelf-udp",
-        "--gelf-udp",
-        "GELF",
-        12201,
-        Transport::Udp,
-    ),
-    shipper(
-        Intake::GelfTcp,
-        "gelf-tcp",
-        "--gelf-tcp",
-        "GELF",
-        12201,
-        Transport::Tcp,
-    ),
-    shipper(
-        Intake::Fluent,
-        "fluent",
-        "--fluent",
-        "Fluent",
-        24224,
-        Transport::Tcp,
-    ),
+pub const SHIPPERS: [Shipper; 8] = [
+    raw(Intake::GelfUdp, GELF_UDP, 12201, Transport::Udp),
+    raw(Intake::GelfTcp, GELF_TCP, 12201, Transport::Tcp),
+    raw(Intake::Fluent, FLUENT, 24224, Transport::Tcp),
+    http(Intake::OtlpGrpc, OTLP_GRPC, 4317),
+    http(Intake::Otlp, OTLP_HTTP, 4318),
+    http(Intake::Loki, LOKI, 3100),
+    http(Intake::Elastic, ELASTIC, 9200),
+    http(Intake::Splunk, SPLUNK, 8088),
 ];
 
 /// An address for each of [`SHIPPERS`]; what is off has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShipperAddresses(pub [Option<SocketAddr>; SHIPPERS.len()]);
 
 impl ShipperAddresses {
@@ -91,5 +102,12 @@ impl ShipperAddresses {
     pub fn of(&self, intake: Intake) -> Option<SocketAddr> {
         let mut on = self.on();
         on.find_map(|(shipper, address)| (shipper.intake == intake).then_some(address))
+    }
+}
+
+impl fmt::Debug for ShipperAddresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = self.on().map(|(shipper, address)| (shipper.name, address));
+        f.debug_map().entries(on).finish()
     }
 }

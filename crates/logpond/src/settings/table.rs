@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 29] = [
+pub const TABLE: [Setting; 34] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -94,6 +94,36 @@ pub const TABLE: [Setting; 29] = [
         form: "FILE|off",
         default: "off",
         doc: "A TOML file with the `shared-key` that clients of `fluent` must know and, if users are asked for, their passwords below `[users]`.",
+    },
+    Setting {
+        name: "otlp-grpc",
+        form: "ADDR|off",
+        default: "127.0.0.1:4317",
+        doc: "Address for logs of OpenTelemetry over gRPC. It is encrypted and asks for tokens as `http` does, here and below.",
+    },
+    Setting {
+        name: "otlp-http",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Another address of the HTTP interface, for exporters of OpenTelemetry; without a port 4318.",
+    },
+    Setting {
+        name: "loki",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Another address of the HTTP interface, for what ships to Loki; without a port 3100.",
+    },
+    Setting {
+        name: "elasticsearch",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Another address of the HTTP interface, for what ships to Elasticsearch; without a port 9200.",
+    },
+    Setting {
+        name: "splunk",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Another address of the HTTP interface, for what ships to Splunk's event collector; without a port 8088.",
     },
     Setting {
         name: "gossip",

@@ -52,6 +52,8 @@ pub enum Intake {
     Elastic,
     /// Logs of OpenTelemetry.
     Otlp,
+    /// The same over gRPC.
+    OtlpGrpc,
     /// Splunk's event collector.
     Splunk,
     /// Uploads of systemd's journal.
@@ -61,7 +63,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 17] = [
+pub const INTAKES: [Intake; 18] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -76,6 +78,7 @@ pub const INTAKES: [Intake; 17] = [
     Intake::Loki,
     Intake::Elastic,
     Intake::Otlp,
+    Intake::OtlpGrpc,
     Intake::Splunk,
     Intake::JournalUpload,
     Intake::Cluster,
@@ -99,6 +102,7 @@ impl Intake {
             Intake::Loki => "loki",
             Intake::Elastic => "elastic",
             Intake::Otlp => "otlp",
+            Intake::OtlpGrpc => "otlp_grpc",
             Intake::Splunk => "splunk",
             Intake::JournalUpload => "journal_upload",
             Intake::Cluster => "cluster",

@@ -24,7 +24,7 @@ fn run(arguments: &[&str], token: Option<&str>, input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn create(data: &Path, role: &str) -> String {
+pub(crate) fn create(data: &Path, role: &str) -> String {
     let data = data.to_str().unwrap();
     let output = run(
         &["token", "create", "--role", role, "--data", data],
@@ -78,7 +78,7 @@ fn tokens_open_what_they_are_for() {
 }
 
 /// Makes an authority and the certificate of a node of it.
-fn certificate(ca: &Path, out: &Path) {
+pub(crate) fn certificate(ca: &Path, out: &Path) {
     let (ca, out) = (ca.to_str().unwrap(), out.to_str().unwrap());
     let table: [&[&str]; 2] = [
         &["cluster", "ca", "create", "--out", ca],

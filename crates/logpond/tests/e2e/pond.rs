@@ -82,7 +82,7 @@ impl Pushed {
 }
 
 /// The flags of all listeners for records.
-pub(crate) const INTAKES: [&str; 9] = [
+pub(crate) const INTAKES: [&str; 10] = [
     "--fast",
     "--durable",
     "--bulk",
@@ -92,6 +92,7 @@ pub(crate) const INTAKES: [&str; 9] = [
     "--gelf-udp",
     "--gelf-tcp",
     "--fluent",
+    "--otlp-grpc",
 ];
 
 /// Arguments of a server that listens on free ports only, and that keeps its data however full

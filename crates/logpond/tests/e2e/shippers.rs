@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::access::{certificate, create};
+use crate::http::Client;
+use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::{program, python};
 
 /// Has a client ship so many records to HTTP.
@@ -117,5 +119,100 @@ fn the_client_of_fluentd_ships_here() {
     assert_eq!(count(&pond, "number=17 \"shipped 17\" of.n:17"), 1);
     assert_eq!(count(&pond, "tag=shop.orders order=7 paid=true"), 1);
     assert_eq!(pond.metric("logpond_ingest_malformed_total").unwrap(), 0.0);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_exporters_of_opentelemetry_ship_here() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let (_scratch, pond) = start("opentelemetry");
+    ship_to(&python, &pond.address("otlp_grpc"), "otlp-grpc", 1000);
+    ship(&python, &pond, "otlp-http", 500);
+    assert_eq!(
+        count(&pond, "shipped severity_text=WARN service.name=shop"),
+        1500
+    );
+    assert_eq!(
+        count(
+            &pond,
+            "number=17 \"shipped 17\" _time>=2026-03-02T00:00:00Z"
+        ),
+        2
+    );
+    let metrics = pond.get("/metrics").unwrap();
+    assert!(metrics.contains("logpond_ingest_records_total{intake=\"otlp_grpc\"} 1000\n"));
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// With a token and encrypted, as other machines have to.
+#[test]
+fn the_library_of_grpc_reads_every_answer() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let scratch = Scratch::new("grpc").unwrap();
+    let data = scratch.path().join("data");
+    let (writer, reader) = (create(&data, "write"), create(&data, "read"));
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    certificate(Path::new(&path("ca")), Path::new(&path("node")));
+    let (pem, key) = (path("node/node.pem"), path("node/node.key"));
+    let tls = ["--tls-certificate", &pem, "--tls-key", &key];
+    for tls in [&[][..], &tls] {
+        let all = [&["--require-token", "--line-bytes-max", "2MiB"], tls].concat();
+        let pond = Pond::start(program(), &data, &all).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ship_with_clients.py");
+        let mut command = Command::new(&python);
+        command
+            .arg(script)
+            .args(["grpc", &pond.address("otlp_grpc"), "2097152"])
+            .env("TOKEN", writer.trim())
+            .env("READER", reader.trim());
+        if !tls.is_empty() {
+            command.env("CA", path("ca/ca.pem"));
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    }
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    // Each of three compressions, and one beside what was too long; twice.
+    assert_eq!(count(&pond, "\"by gRPC\""), 8);
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=yyyy");
+    let counted = pond.get(&target).unwrap();
+    assert!(counted.contains("\"rows\":80"), "{counted}");
+    assert_eq!(count(&pond, "\"not by\""), 0);
+}
+
+#[test]
+fn apis_of_others_have_ports_of_their_own() {
+    let Some(python) = python("shippers") else {
+        return;
+    };
+    let scratch = Scratch::new("ports").unwrap();
+    let any = "127.0.0.1:0";
+    let flags = ["--loki", "--elasticsearch", "--otlp-http", "--splunk"];
+    let flags: Vec<_> = flags.iter().flat_map(|flag| [*flag, any]).collect();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &flags).unwrap();
+    let ways = [
+        ("loki", "loki", 50),
+        ("elasticsearch", "elasticsearch", 100),
+        ("otlp_http", "otlp-http", 100),
+    ];
+    for (listener, kind, shipped) in ways {
+        let url = format!("http://{}", pond.address(listener));
+        ship_to(&python, &url, kind, shipped);
+    }
+    assert_eq!(count(&pond, "shipped"), 250);
+    let splunk = pond.address("splunk");
+    let mut client = Client::connect(&splunk).unwrap();
+    let event = br#"{"event":"by Splunk"}"#;
+    let answer = client
+        .send("POST", "/services/collector", &[], event)
+        .unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(count(&pond, "\"by Splunk\""), 1);
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

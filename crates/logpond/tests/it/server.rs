@@ -44,6 +44,7 @@ fn command(directory: &Path) -> Command {
         "GELF_UDP",
         "GELF_TCP",
         "FLUENT",
+        "OTLP_GRPC",
     ] {
         command.env(format!("LOGPOND_{name}"), ":0");
     }
@@ -120,13 +121,18 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
         [
             "bulk",
             "durable",
+            "elasticsearch",
             "fast",
             "fluent",
             "gelf_tcp",
             "gelf_udp",
             "gossip",
             "http",
+            "loki",
+            "otlp_grpc",
+            "otlp_http",
             "relp",
+            "splunk",
             "syslog_tcp",
             "syslog_udp"
         ]

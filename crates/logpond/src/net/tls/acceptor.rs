@@ -85,8 +85,21 @@ impl Acceptor {
     /// When the peer does not do its part in time ([`io::ErrorKind::TimedOut`]), or the two do not
     /// agree; the peer was then told so, as far as TLS can tell. It is counted already.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<Incoming> {
+        self.accept_for(stream, None).await
+    }
+
+    /// The same for HTTP/2, which clients of gRPC insist on.
+    ///
+    /// # Errors
+    /// As for [`Acceptor::accept`].
+    pub async fn accept_http2(&self, stream: TcpStream) -> io::Result<Incoming> {
+        self.accept_for(stream, Some(b"h2")).await
+    }
+
+    async fn accept_for(&self, stream: TcpStream, protocol: Option<&[u8]>) -> io::Result<Incoming> {
         let tls = self.metrics.access.tls(self.listener);
-        match tokio::time::timeout(HANDSHAKE_TIME_MAX, self.shake_hands(stream)).await {
+        let shaking = self.shake_hands(stream, protocol);
+        match tokio::time::timeout(HANDSHAKE_TIME_MAX, shaking).await {
             Ok(Ok(Incoming::Tls(stream))) => {
                 tls.done.add(1);
                 Ok(Incoming::Tls(stream))
@@ -111,7 +124,11 @@ impl Acceptor {
         }
     }
 
-    async fn shake_hands(&self, stream: TcpStream) -> Result<Incoming, Failed> {
+    async fn shake_hands(
+        &self,
+        stream: TcpStream,
+        protocol: Option<&[u8]>,
+    ) -> Result<Incoming, Failed> {
         let mut first = [0];
         match stream.peek(&mut first).await? {
             0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -120,10 +137,14 @@ impl Acceptor {
         }
         let slot = self.handshakes.acquire().await;
         let _slot = slot.map_err(io::Error::other)?;
-        let config = {
+        let mut config = {
             let current = self.config.read().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(&current)
         };
+        if let Some(protocol) = protocol {
+            // Its parts are shared.
+            Arc::make_mut(&mut config).alpn_protocols = vec![protocol.to_vec()];
+        }
         let handshake = TlsAcceptor::from(config).accept(stream).into_fallible();
         match handshake.await {
             Ok(stream) => Ok(Incoming::Tls(Box::new(stream))),

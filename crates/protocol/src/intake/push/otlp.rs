@@ -22,7 +22,7 @@ use logpond_record::{EntryKind, Timestamp, Value};
 use super::{RejectReason, Shipment, TooLarge};
 
 pub use json::decode as decode_json;
-pub use protobuf::{decode as decode_protobuf, write_status, write_success};
+pub use protobuf::{decode as decode_protobuf, write_failure, write_status, write_success};
 
 /// Names and values.
 type Fields<'a> = Vec<(Cow<'a, str>, Value<'a>)>;

@@ -62,6 +62,24 @@ pub fn write_status(code: u64, message: &str) -> Vec<u8> {
     out
 }
 
+/// Encodes a `google.rpc.Status`, with the seconds after which the same request may pass as
+/// `google.rpc.RetryInfo`.
+pub fn write_failure(code: u64, message: &str, retry_after_s: Option<u32>) -> Vec<u8> {
+    let mut out = write_status(code, message);
+    if let Some(seconds) = retry_after_s {
+        let (mut delay, mut info, mut any) = (Vec::new(), Vec::new(), Vec::new());
+        write::number(1, seconds.into(), &mut delay);
+        write::bytes(1, &delay, &mut info);
+        write::bytes(1, RETRY_INFO.as_bytes(), &mut any);
+        write::bytes(2, &info, &mut any);
+        write::bytes(3, &any, &mut out);
+    }
+    out
+}
+
+/// How a message of any type says that it is this one.
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
+
 fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), OtlpError> {
     let mut resource = Fields::new();
     // A resource may stand behind its records.

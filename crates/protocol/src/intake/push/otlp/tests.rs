@@ -212,3 +212,12 @@ fn records_with_too_many_fields_are_rejected() {
     let reason = pushed.rejected[0].reason.to_string();
     assert_eq!(reason, "it has more than 1024 fields");
 }
+
+/// As `protoc` encodes code 14, "busy" and a delay of 5 s.
+#[test]
+fn failures_say_when_to_try_again() {
+    let expected = b"\x08\x0e\x12\x04busy\x1a\x30\x0a\x28type.googleapis.com/google.rpc.RetryInfo\
+        \x12\x04\x0a\x02\x08\x05";
+    assert_eq!(write_failure(14, "busy", Some(5)), expected);
+    assert_eq!(write_failure(14, "busy", None), &expected[..8]);
+}
