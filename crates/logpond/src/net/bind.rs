@@ -33,11 +33,18 @@ impl fmt::Display for BindError {
         } = self;
         write!(f, "cannot listen on {address} ({flag}): ")?;
         match source.kind() {
-            io::ErrorKind::AddrInUse => write!(
-                f,
-                "the port is in use; stop the program that has it, or choose another with \
-                 {flag} ADDR (port 0 takes a free one)"
-            ),
+            io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "the port is in use; stop the program that has it, or choose another with \
+                     {flag} ADDR (port 0 takes a free one)"
+                )?;
+                // Commands need HTTP, and nothing else.
+                match *flag {
+                    "--http" => Ok(()),
+                    flag => write!(f, ", or none with {flag} off"),
+                }
+            }
             io::ErrorKind::PermissionDenied => write!(
                 f,
                 "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE, or choose \

@@ -177,7 +177,9 @@ fn a_port_or_a_directory_in_use_is_an_error_that_says_what_to_do() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        said.contains("(--durable)") && said.contains("in use"),
+        said.contains("(--durable)")
+            && said.contains("in use")
+            && said.contains("or none with --durable off"),
         "{said}"
     );
     assert!(output.stdout.is_empty());
