@@ -105,7 +105,7 @@ pub struct Forward {
     /// The servers.
     #[command(flatten)]
     pub servers: Servers,
-    /// Keep following the files across rotation and truncation. FILE may be a quoted glob.
+    /// Keep following the files across rotation, truncation and compression. FILE may be a quoted glob.
     #[arg(long)]
     pub tail: bool,
     /// What lines are: records, or lines of containers as Docker or Kubernetes (CRI) keep them, which

@@ -29,6 +29,7 @@ mod records;
 mod form;
 mod labels;
 mod position;
+mod archive;
 mod watched;
 mod tail;
 

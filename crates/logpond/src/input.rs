@@ -21,7 +21,7 @@ const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const BZIP2_MAGIC: (&[u8], &[u8]) = (b"BZh", b"1AY&SY");
 
 /// Bytes that tell all of these forms.
-const START_BYTES: usize = 10;
+pub const START_BYTES: usize = 10;
 
 /// Largest window of a zstd stream, as a power of two: 128 MiB is what `zstd` itself allows.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -55,6 +55,12 @@ pub fn standard() -> Box<dyn Read + Send> {
 /// Whether content that starts like this is compressed.
 pub fn is_compressed(start: &[u8]) -> bool {
     start.starts_with(&GZIP_MAGIC) || start.starts_with(&ZSTD_MAGIC)
+}
+
+/// Whether content that starts like this, with [`START_BYTES`], is compressed in a form that is not
+/// read.
+pub fn is_unreadable(start: &[u8]) -> bool {
+    start.len() == START_BYTES && may_be_compressed(start) && !is_compressed(start)
 }
 
 /// Whether more bytes may make a compressed form of this start, or it is one.

@@ -67,6 +67,11 @@ impl Cutter {
         self.whole >= bytes
     }
 
+    /// Bytes that are held.
+    pub(super) fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Whether there are whole lines.
     pub(super) fn has_lines(&self) -> bool {
         self.whole > 0

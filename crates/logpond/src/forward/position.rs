@@ -19,10 +19,10 @@ use super::ForwardError;
 use crate::terminal::note;
 
 /// Bytes at the start of a file that tell it from another one with the same inode number.
-const FINGERPRINT_BYTES_MAX: u64 = 1 << 10;
+pub(super) const FINGERPRINT_BYTES_MAX: u64 = 1 << 10;
 
 /// Most positions that are remembered: far more files than one machine's services write.
-const POSITIONS_MAX: usize = 10_000;
+pub(super) const POSITIONS_MAX: usize = 10_000;
 
 /// The longest file of positions that is read: it has room for all of them with long paths.
 const STATE_BYTES_MAX: u64 = 64 << 20;
@@ -31,7 +31,7 @@ const STATE_BYTES_MAX: u64 = 64 << 20;
 const STATE_VERSION: u32 = 1;
 
 /// Which file it is, whatever its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Identity {
     device: u64,
     inode: u64,
@@ -64,6 +64,22 @@ impl Fingerprint {
             hash: xxh3_64(&start),
             bytes,
         })
+    }
+
+    /// The fingerprint of what was acknowledged up to `offset` of content that starts like this.
+    pub(super) fn of_start(start: &[u8], offset: u64) -> Fingerprint {
+        let bytes = offset.min(FINGERPRINT_BYTES_MAX).min(start.len() as u64);
+        Fingerprint {
+            hash: xxh3_64(&start[..bytes as usize]),
+            bytes,
+        }
+    }
+
+    /// Whether content starts with the bytes of this fingerprint, which has some.
+    pub(super) fn is_of(&self, start: &[u8]) -> bool {
+        self.bytes > 0
+            && start.len() as u64 >= self.bytes
+            && Fingerprint::of_start(start, self.bytes) == *self
     }
 
     /// Whether it already covers as much as it can.
@@ -105,6 +121,10 @@ pub(super) struct Position {
     /// The file's own path, where the name is that of a symbolic link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<PathBuf>,
+    /// The length of a compressed file whose content was sent to its end; offset and fingerprint of
+    /// such a file are of the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) archive: Option<u64>,
 }
 
 impl Position {
@@ -120,7 +140,16 @@ impl Position {
             format: None,
             held: BTreeMap::new(),
             carried: Vec::new(),
+            archive: None,
         }
+    }
+
+    /// Goes on from where another file with the same content was sent up to.
+    pub(super) fn go_on(&mut self, other: &Position) {
+        self.fingerprint = other.fingerprint;
+        self.offset = other.offset;
+        self.format = other.format.clone();
+        self.held = other.held.clone();
     }
 
     /// What the lines were taken for, if that was decided.

@@ -7,12 +7,14 @@
 //! in the copy only. A file that is created and renamed between two looks is not seen, unless a
 //! pattern matches its new name, too.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::archive::{self, Archive, Outcome, Seen};
 use super::form::Reading;
-use super::position::{Identity, Position, StateFile};
+use super::position::{Identity, POSITIONS_MAX, Position, StateFile};
 use super::sender::Outlet;
 use super::watched::Watched;
 use super::{ForwardError, SendError, Settings, Totals};
@@ -29,6 +31,16 @@ const DISCOVER_TIME_PART: u32 = 20;
 /// How long a file without its name is still read: daemons reopen their logs some time after the
 /// rename.
 const NAMELESS_FOR: Duration = Duration::from_secs(60);
+
+/// How long a compressed file must not change before it is read: compressing takes time.
+const ARCHIVE_QUIET: Duration = Duration::from_secs(5);
+
+/// Positions that are remembered of files of one name that are followed no longer: as many rotations as
+/// may lie between the end of one file and the reading of what it was compressed to.
+const ENDED_MAX: usize = 8;
+
+/// Most files beside a lost one that are looked at for what it was compressed to.
+const CANDIDATES_MAX: usize = 100;
 
 /// Most files followed at once; each holds a handle.
 const FILES_MAX: usize = 4096;
@@ -56,14 +68,36 @@ pub(super) fn run(
     Ok(())
 }
 
+/// What was found when a compressed file was looked at.
+#[derive(Clone, Copy)]
+struct Look {
+    seen: Seen,
+    /// When it may be looked at again, if it is to be before it changes.
+    again: Option<Instant>,
+}
+
+/// Where the content of a compressed file comes from.
+enum Origin {
+    /// A file that is followed.
+    Followed,
+    /// A file that was sent up to here.
+    Sent(Box<Position>),
+    Unknown,
+}
+
 /// The files that are followed.
 pub(super) struct Tail {
     patterns: Vec<String>,
     reading: Reading,
     state: StateFile,
-    /// What was remembered at the start; files that come later may be among them.
+    /// What was remembered at the start, and of files that are followed no longer; files that come
+    /// later may be among them.
     remembered: Vec<Position>,
     files: Vec<Watched>,
+    /// Compressed files that are being read, one after the other.
+    archives: Vec<Archive>,
+    /// Compressed files as they were when they were looked at.
+    looked_at: HashMap<Identity, Look>,
     /// When patterns may be expanded again.
     discover_after: Option<Instant>,
     /// Paths that were complained about.
@@ -95,6 +129,8 @@ impl Tail {
             state,
             remembered,
             files: Vec::new(),
+            archives: Vec::new(),
+            looked_at: HashMap::new(),
             discover_after: None,
             complained: HashSet::new(),
         };
@@ -156,10 +192,121 @@ impl Tail {
         }
         for at in ended.into_iter().rev() {
             let file = self.files.remove(at);
-            self.remembered.retain(|p| p.identity != file.identity);
+            self.remember(file.position().clone());
             *moved = true;
         }
+        self.read_archive(now, sender, totals, moved)
+    }
+
+    /// Remembers how far a file was sent that is followed no longer: a pattern may match its new name,
+    /// or that of what it is compressed to.
+    fn remember(&mut self, position: Position) {
+        self.remembered.retain(|p| p.identity != position.identity);
+        let is_of_name = |p: &Position| p.path == position.path && p.archive.is_none();
+        let of_name = self.remembered.iter().filter(|p| is_of_name(p)).count();
+        if of_name >= ENDED_MAX
+            && let Some(oldest) = self.remembered.iter().position(is_of_name)
+        {
+            self.remembered.remove(oldest);
+        }
+        if self.remembered.len() >= POSITIONS_MAX {
+            self.remembered.remove(0);
+        }
+        self.remembered.push(position);
+    }
+
+    /// Reads a compressed file for a while.
+    fn read_archive(
+        &mut self,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+        moved: &mut bool,
+    ) -> Result<(), ForwardError> {
+        let Some(archive) = self.archives.first_mut() else {
+            return Ok(());
+        };
+        *moved = true;
+        let complaint = match archive.follow(now, sender, totals) {
+            Ok(Outcome::More) => return Ok(()),
+            Ok(Outcome::Done) => None,
+            Ok(Outcome::Incomplete) => {
+                Some("it ends early; the rest is read when it has it".into())
+            }
+            Err(ForwardError::Input { source, .. }) => Some(format!("it cannot be read: {source}")),
+            Err(error) => return Err(error),
+        };
+        let archive = self.archives.remove(0);
+        if let Some(complaint) = complaint {
+            self.complain_once(&archive.path, &complaint);
+        }
+        let seen = archive.seen;
+        self.looked_at
+            .insert(archive.identity, Look { seen, again: None });
+        self.remember(archive.position().clone());
         Ok(())
+    }
+
+    /// Looks at a compressed file that is not being read: it is once it has not changed for a while and
+    /// no file with its content is followed.
+    fn look_at(&mut self, path: &Path, now: Instant) -> std::io::Result<()> {
+        let metadata = std::fs::metadata(path)?;
+        let (identity, seen) = (Identity::of(&metadata), archive::seen(&metadata));
+        let own = self.remembered.iter().find(|p| p.identity == identity);
+        let is_sent = own.is_some_and(|own| own.archive == Some(seen.0));
+        let was_seen = self
+            .looked_at
+            .get(&identity)
+            .is_some_and(|l| l.seen == seen);
+        let again = (!is_sent).then(|| now + ARCHIVE_QUIET);
+        if self.looked_at.len() >= POSITIONS_MAX {
+            // Those that were sent are remembered as such.
+            self.looked_at.clear();
+        }
+        self.looked_at.insert(identity, Look { seen, again });
+        if is_sent || !was_seen {
+            return Ok(());
+        }
+        let start = match archive::start(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
+            start => start?,
+        };
+        let known = match self.origin(path, identity, &start) {
+            Origin::Followed => return Ok(()),
+            Origin::Sent(position) => Some(position),
+            Origin::Unknown => None,
+        };
+        let archive = Archive::open(path, start, known.as_deref(), &self.reading, now)?;
+        self.archives.push(archive);
+        Ok(())
+    }
+
+    /// Which file a compressed one was, by its content and its name.
+    fn origin(&self, path: &Path, identity: Identity, start: &[u8]) -> Origin {
+        let is_of = |p: &&Position| {
+            (p.identity == identity || is_related(path, p)) && p.fingerprint.is_of(start)
+        };
+        let is_followed =
+            |file: &&Watched| is_related(path, file.position()) && file.starts_like(start);
+        if self.files.iter().any(|file| is_followed(&file)) {
+            return Origin::Followed;
+        }
+        let sent = self.remembered.iter().filter(is_of);
+        match sent.max_by(|a, b| a.progress().cmp(&b.progress())) {
+            Some(position) => Origin::Sent(Box::new(position.clone())),
+            None => Origin::Unknown,
+        }
+    }
+
+    /// Whether nothing is to be done about a compressed file now.
+    fn is_settled(&self, path: &Path, identity: Identity, now: Instant) -> bool {
+        let is_read = self.archives.iter().any(|a| a.identity == identity);
+        let Some(look) = self.looked_at.get(&identity) else {
+            return is_read;
+        };
+        let seen = std::fs::metadata(path).map(|metadata| archive::seen(&metadata));
+        let is_same = seen.is_ok_and(|seen| seen == look.seen);
+        is_read || is_same && look.again.is_none_or(|again| now < again)
     }
 
     /// Has a file that nothing was read of go on with what the one before it, of the same name, has left
@@ -207,7 +354,9 @@ impl Tail {
         }
         for path in found {
             let identity = identity_at(&path);
-            if identity.is_none() || self.files.iter().any(|f| Some(f.identity) == identity) {
+            let Some(identity) = identity else { continue };
+            let is_open = self.files.iter().any(|f| f.identity == identity);
+            if is_open || self.is_settled(&path, identity, now) {
                 continue;
             }
             if self.files.len() >= FILES_MAX {
@@ -217,7 +366,14 @@ impl Tail {
             match Watched::open(&path, &self.reading, &self.remembered, now) {
                 Ok(file) => match file.start() {
                     Ok(start) if input::is_compressed(&start) => {
-                        self.complain_once(&path, "it is not followed: it is compressed");
+                        if let Err(error) = self.look_at(&path, now) {
+                            self.complain_once(&path, &format!("it cannot be read: {error}"));
+                        }
+                    }
+                    Ok(start) if input::is_unreadable(&start) => {
+                        let reason =
+                            "it is not followed: it is compressed by neither gzip nor zstd";
+                        self.complain_once(&path, reason);
                     }
                     _ => self.add(file),
                 },
@@ -231,7 +387,8 @@ impl Tail {
         let mut lost: Vec<Position> = Vec::new();
         for position in &self.remembered {
             let is_asked_for = |pattern: &String| is_match(pattern, &position.path);
-            let is_lost = identity_at(&position.path) != Some(position.identity)
+            let is_lost = position.archive.is_none()
+                && !is_there(position)
                 && self.patterns.iter().any(is_asked_for);
             let known = lost.iter_mut().find(|p| p.identity == position.identity);
             match known {
@@ -251,11 +408,13 @@ impl Tail {
             let Ok(entries) = std::fs::read_dir(directory) else {
                 continue;
             };
-            let renamed = entries
-                .filter_map(Result::ok)
-                .map(|entry| entry.path())
-                .find(|path| identity_at(path) == Some(position.identity));
-            let Some(renamed) = renamed else { continue };
+            let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            let renamed =
+                paths.find(|path| *path != *own && identity_at(path) == Some(position.identity));
+            let Some(renamed) = renamed else {
+                self.find_compressed(&position, directory, now);
+                continue;
+            };
             let same = [position.clone()];
             if let Ok(mut file) = Watched::open(&renamed, &self.reading, &same, now)
                 && file.position().offset == position.offset
@@ -263,6 +422,27 @@ impl Tail {
             {
                 file.rename(&position);
                 self.add(file);
+            }
+        }
+    }
+
+    /// Opens what a file was compressed to while nobody followed it.
+    fn find_compressed(&mut self, lost: &Position, directory: &Path, now: Instant) {
+        let Ok(entries) = std::fs::read_dir(directory) else {
+            return;
+        };
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let candidates = paths.filter(|path| is_related(path, lost) && path.is_file());
+        for path in candidates.take(CANDIDATES_MAX) {
+            let is_known = |identity| self.remembered.iter().any(|p| p.identity == identity);
+            let is_new = identity_at(&path).is_some_and(|identity| !is_known(identity));
+            let Some(start) = archive::start(&path).ok().filter(|_| is_new) else {
+                continue;
+            };
+            if is_compressed(&path) && lost.fingerprint.is_of(&start) {
+                let opened = Archive::open(&path, start, Some(lost), &self.reading, now);
+                self.archives.extend(opened.ok());
+                return;
             }
         }
     }
@@ -282,7 +462,14 @@ impl Tail {
             .collect();
         let is_open = |p: &Position| self.files.iter().any(|f| f.identity == p.identity);
         let others = self.remembered.iter();
-        positions.extend(others.filter(|p| !is_open(p) && p.path.exists()).cloned());
+        // Compressed files get other names with each rotation.
+        let exists = |p: &Position| p.path.exists() || self.looked_at.contains_key(&p.identity);
+        positions.extend(others.filter(|p| !is_open(p) && exists(p)).cloned());
+        positions.extend(
+            self.archives
+                .iter()
+                .map(|archive| archive.position().clone()),
+        );
         self.state.save(positions)
     }
 }
@@ -302,6 +489,35 @@ fn pattern(input: &Path) -> Result<String, ForwardError> {
         Ok(_) => Ok(text.to_string()),
         Err(error) => Err(refuse(error.msg)),
     }
+}
+
+/// Whether a file's name may be that of this file after a rotation: it is beside it, and begins with its
+/// name up to the first dot.
+fn is_related(path: &Path, of: &Position) -> bool {
+    let own = of.target.as_ref().unwrap_or(&of.path);
+    let is_beside = [&of.path, own].iter().any(|p| p.parent() == path.parent());
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let (Some(name), Some(of)) = (name(path), name(own)) else {
+        return false;
+    };
+    let stem = of.split('.').next().unwrap_or_default();
+    is_beside && !stem.is_empty() && name.starts_with(stem)
+}
+
+/// Whether the file that has this name now is the one that was sent up to here: the number of one that
+/// was removed may be that of the next one.
+fn is_there(position: &Position) -> bool {
+    let is_same = |file: File| position.fingerprint.matches(&file).unwrap_or(true);
+    identity_at(&position.path) == Some(position.identity)
+        && File::open(&position.path).map_or(true, is_same)
+}
+
+/// Whether a file is compressed.
+fn is_compressed(path: &Path) -> bool {
+    input::plain_length(path).is_none()
 }
 
 fn is_match(pattern: &str, path: &Path) -> bool {

@@ -538,12 +538,159 @@ fn globs_find_new_files_and_know_renamed_ones() {
     assert_eq!(bench.poll(&mut tail), "2\n");
     fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
     bench.append("a.log", "3\n");
-    let gzip = [0x1f, 0x8b, 8, 0, 0, b'\n'];
-    fs::write(bench.path("c.log.gz"), gzip).unwrap();
+    fs::write(bench.path("c.log.bz2"), b"BZh91AY&SY..").unwrap();
     assert_eq!(bench.poll(&mut tail), "3\n");
     drop(tail);
     let mut tail = bench.start("*.log*");
     assert_eq!(bench.poll(&mut tail), "");
+}
+
+/// What a pattern finds under its new name, after it is followed no longer under the old one.
+#[test]
+fn renamed_files_are_not_sent_again_later() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n");
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "1\n");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log", "2\n");
+    assert_eq!(bench.poll(&mut tail), "2\n");
+    for _ in 0..3 {
+        bench.now += Duration::from_secs(61);
+        assert_eq!(bench.poll(&mut tail), "");
+    }
+    bench.append("a.log.1", "late\n");
+    assert_eq!(bench.poll(&mut tail), "late\n");
+    drop(tail);
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "");
+}
+
+impl Bench {
+    /// Compresses a file, as rotation does.
+    fn compress(&self, from: &str, to: &str) {
+        let content = fs::read(self.path(from)).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(&content).unwrap();
+        fs::write(self.path(to), encoder.finish().unwrap()).unwrap();
+        fs::remove_file(self.path(from)).unwrap();
+    }
+
+    /// Polls until compressed files have been quiet for long enough.
+    fn poll_long(&mut self, tail: &mut Tail) -> String {
+        let mut text = String::new();
+        for _ in 0..4 {
+            self.now += Duration::from_secs(31);
+            text += &self.poll(tail);
+        }
+        text
+    }
+}
+
+/// The file is followed while it is renamed and compressed, and nothing comes of it again.
+#[test]
+fn compressed_files_that_were_followed_are_not_sent_again() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "1\n2\n");
+    let mut tail = bench.start("a.log*");
+    assert_eq!(bench.poll(&mut tail), "1\n2\n");
+    fs::rename(bench.path("a.log"), bench.path("a.log.1")).unwrap();
+    bench.append("a.log.1", "3\n");
+    bench.append("a.log", "4\n");
+    bench.compress("a.log.1", "a.log.1.gz");
+    assert_eq!(bench.poll_long(&mut tail), "3\n4\n");
+    fs::rename(bench.path("a.log.1.gz"), bench.path("a.log.2.gz")).unwrap();
+    assert_eq!(bench.poll_long(&mut tail), "");
+    drop(tail);
+    let mut tail = bench.start("a.log*");
+    assert_eq!(bench.poll_long(&mut tail), "");
+}
+
+/// Rotation and compression while nobody looks: only the rest is sent, whether a pattern matches what
+/// came of it or not.
+#[test]
+fn the_rest_of_a_file_that_was_compressed_is_sent() {
+    for pattern in ["a.log*", "a.log"] {
+        let mut bench = Bench::new();
+        bench.append("a.log", "1\n2\n");
+        let mut tail = bench.start(pattern);
+        assert_eq!(bench.poll(&mut tail), "1\n2\n");
+        drop(tail);
+        bench.append("a.log", "3\nwithout end");
+        bench.compress("a.log", "a.log.1.gz");
+        bench.append("a.log", "4\n");
+        let mut tail = bench.start(pattern);
+        let mut text = bench.poll_long(&mut tail);
+        text = text.replace("without end", "without end\n");
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["3", "4", "without end"], "{pattern}");
+        drop(tail);
+        let mut tail = bench.start(pattern);
+        assert_eq!(bench.poll_long(&mut tail), "", "{pattern}");
+    }
+}
+
+/// Compressed files of which nothing is known are read once, those that are damaged or still being
+/// written as far as they go.
+#[test]
+fn compressed_files_are_read_once() {
+    let mut bench = Bench::new();
+    bench.append("plain", "1\n2\n");
+    bench.compress("plain", "old.log.gz");
+    let zstd = zstd::encode_all(&b"3\n4\n"[..], 1).unwrap();
+    fs::write(bench.path("older.log.zst"), &zstd).unwrap();
+    fs::write(bench.path("bad.log.gz"), b"\x1f\x8bnonsense").unwrap();
+    let long: String = (0..50_000).map(|n| format!("{n} {}\n", n * 7919)).collect();
+    bench.append("plain", &long);
+    bench.compress("plain", "cut.log.gz");
+    let whole = fs::read(bench.path("cut.log.gz")).unwrap();
+    fs::write(bench.path("cut.log.gz"), &whole[..whole.len() / 2]).unwrap();
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll(&mut tail), "", "they may still be written");
+    let first = bench.poll_long(&mut tail);
+    assert!(
+        first.lines().count() > 10_000,
+        "what there is of one that ends early is sent"
+    );
+    assert_eq!(bench.poll_long(&mut tail), "");
+    fs::write(bench.path("cut.log.gz"), &whole).unwrap();
+    let second = bench.poll_long(&mut tail);
+    drop(tail);
+    let mut tail = bench.start("*.log*");
+    assert_eq!(bench.poll_long(&mut tail), "");
+    let all = first + &second;
+    let mut found: Vec<&str> = all.lines().collect();
+    let mut expected: Vec<&str> = long.lines().chain(["1", "2", "3", "4"]).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert!(
+        found == expected,
+        "{} of {} lines",
+        found.len(),
+        expected.len()
+    );
+}
+
+/// What an earlier run held of a line goes on in what the file was compressed to.
+#[test]
+fn parts_go_on_in_compressed_files() {
+    let mut bench = Bench::new();
+    bench.append(
+        "0.log",
+        &(cri("stdout", "F", "a") + &cri("stdout", "P", "b ")),
+    );
+    let mut tail = bench.start("0.log");
+    assert_eq!(bench.poll(&mut tail), "stream=stdout a\n");
+    drop(tail);
+    bench.append("0.log", &cri("stdout", "F", "c"));
+    bench.compress("0.log", "0.log.20260302-000006.gz");
+    bench.append("0.log", &cri("stderr", "F", "d"));
+    let mut tail = bench.start("0.log");
+    let text = bench.poll_long(&mut tail);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["stream=stderr d", "stream=stdout b c"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,6 +10,7 @@ use logpond_protocol::intake::assembly::Held;
 use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
 
+use super::archive::{Seen, seen};
 use super::cutter::{BATCH_BYTES, count_lines, first_batch};
 use super::form::{DETECTION_BYTES, Form, Reading};
 use super::labels;
@@ -17,6 +18,7 @@ use super::position::{Fingerprint, Identity, Position};
 use super::records::Records;
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Totals};
+use crate::input;
 use crate::terminal::note;
 
 /// Batches sent of one file before the next file has its turn.
@@ -42,7 +44,7 @@ pub(super) struct Watched {
     lent: Held,
     /// Length and change time at which no whole line was left to send; nothing is read until they
     /// change.
-    idle_at: Option<(u64, i64, i64)>,
+    idle_at: Option<Seen>,
     /// Whether the bytes up to the next line end belong to a line that no server takes.
     is_skipping: bool,
     /// Lines, or records made of them, since reading began.
@@ -93,12 +95,19 @@ impl Watched {
         })
     }
 
-    /// The first bytes of the file, at most four.
+    /// The first bytes of the file, as many as tell whether it is compressed.
     pub(super) fn start(&self) -> io::Result<Vec<u8>> {
-        let mut start = vec![0; 4];
+        let mut start = vec![0; input::START_BYTES];
         let bytes = self.file.read_at(&mut start, 0)?;
         start.truncate(bytes);
         Ok(start)
+    }
+
+    /// Whether the content of a compressed file that starts like this is of this file.
+    pub(super) fn starts_like(&self, start: &[u8]) -> bool {
+        let mut own = vec![0; start.len()];
+        let filled = read_fully_at(&self.file, &mut own, 0);
+        filled.is_ok_and(|filled| filled == start.len()) && own == start
     }
 
     /// Gives it the name that it had before it was renamed.
@@ -417,11 +426,6 @@ fn known(
         }
     }
     Ok(farthest.cloned())
-}
-
-/// What changes when a file is written to.
-fn seen(metadata: &std::fs::Metadata) -> (u64, i64, i64) {
-    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// Fills the buffer as far as the file reaches.

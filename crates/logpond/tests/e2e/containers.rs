@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
+use crate::resends::{assert_each_once, line};
 use crate::surroundings::{program, say, shared};
 
 /// Follows the files of a pattern.
@@ -121,6 +122,48 @@ fn pods_are_there_line_by_line_with_their_labels() {
         assert_eq!(differs, None);
     }
     say(&format!("pods: {} lines of 10 containers", expected.len()));
+}
+
+fn compress(file: &Path, to: &Path) {
+    let content = fs::read(file).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    encoder.write_all(&content).unwrap();
+    fs::write(to, encoder.finish().unwrap()).unwrap();
+    fs::remove_file(file).unwrap();
+}
+
+/// A forwarder is killed while it reads; then the file gets more lines, is rotated and compressed.
+#[test]
+fn compressed_files_give_their_rest_once() {
+    let scratch = Scratch::new("compressed").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    let write = |name: &str, numbers: std::ops::Range<usize>| {
+        let text: String = numbers.map(line).collect();
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(path(name));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    // Of one file nothing is known.
+    write("app.log.2", 0..1000);
+    compress(&path("app.log.2"), &path("app.log.2.gz"));
+    write("app.log", 1000..9000);
+    let start = || follow(&pond, scratch.path(), &path("app.log*"), &[]);
+    let mut forwarder = start();
+    wait_until("some lines are there", || count(&pond) > 0).unwrap();
+    forwarder.kill().unwrap();
+    forwarder.wait().unwrap();
+    write("app.log", 9000..10_000);
+    compress(&path("app.log"), &path("app.log.1.gz"));
+    write("app.log", 10_000..11_000);
+    let forwarder = start();
+    wait_until("all lines are there", || count(&pond) >= 11_000).unwrap();
+    end(forwarder);
+    write("app.log", 11_000..11_010);
+    let forwarder = start();
+    wait_until("the last lines are there", || count(&pond) >= 11_010).unwrap();
+    end(forwarder);
+    assert_each_once(&pond, 11_010);
 }
 
 /// A program that writes records with numbers in parts, into a file that it begins anew now and then.
