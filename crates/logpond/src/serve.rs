@@ -139,6 +139,7 @@ impl Server {
             ends_by_signal,
             watcher: access.watcher(),
             tls: access.tls(),
+            syslog_tls: access.syslog(),
         };
         let runtime = start_runtime(parts)?;
         Ok(Server {

@@ -30,7 +30,7 @@ use logpond_cluster::Roles;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
-use crate::net::tls::CertificateFiles;
+use crate::net::tls::{CertificateFiles, ClientRules, Peer};
 use crate::tokens::Token;
 
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
@@ -38,6 +38,9 @@ const LINE_BYTES_MIN: u64 = 1 << 10;
 
 /// The port for uploads, where none is named.
 pub const BULK_PORT: u16 = 7653;
+
+/// The port for syslog over TLS, where none is named (RFC 5425, section 4.1).
+const SYSLOG_TLS_PORT: u16 = 6514;
 
 /// The port for other nodes, where none is named.
 const GOSSIP_PORT: u16 = 7659;
@@ -111,6 +114,14 @@ pub struct Settings {
     pub syslog_udp: Option<SocketAddr>,
     /// Where syslog is taken over TCP, if at all.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Where syslog is taken over TLS, if at all.
+    pub syslog_tls: Option<SocketAddr>,
+    /// Which clients may send there.
+    pub syslog_clients: ClientRules,
+    /// Where syslog of this machine's programs is taken, if at all.
+    pub dev_log: Option<PathBuf>,
+    /// The directory for the sockets of journald, if there are to be any.
+    pub journald: Option<PathBuf>,
     /// Where syslog is taken over RELP, if at all.
     pub relp: Option<SocketAddr>,
     /// Where what ships logs to other systems is taken.
@@ -166,6 +177,7 @@ impl Settings {
             (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
             self.shippers = ShipperAddresses::default();
+            (self.syslog_tls, self.dev_log, self.journald) = (None, None, None);
         }
         Ok(self)
     }
@@ -328,6 +340,11 @@ impl Settings {
         })?;
         let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
         let cluster_tls = values.read("cluster-tls", optional_file)?;
+        let syslog_clients = ClientRules {
+            authorities: values.read("syslog-tls-ca", optional_file)?,
+            peers: values.read("syslog-tls-peers", peers)?,
+        };
+        let syslog_tls = values.syslog_tls(&syslog_clients, tls.is_some(), insecure)?;
         Ok(Settings {
             roles: Roles::ALL,
             data,
@@ -337,6 +354,10 @@ impl Settings {
             bulk: address("bulk", BULK_PORT)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
+            syslog_tls,
+            syslog_clients,
+            dev_log: values.read("dev-log", optional_file)?,
+            journald: values.read("journald", optional_file)?,
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure, tls.is_some())?,
             fluent_security: values.read("fluent-security", optional_file)?,
@@ -394,6 +415,17 @@ fn nodes(text: &str) -> Result<Vec<SocketAddr>, String> {
         parse_address(address.trim(), GOSSIP_PORT).map_err(|error| error.to_string())
     });
     addresses.collect()
+}
+
+/// Fingerprints and names with commas between them.
+fn peers(text: &str) -> Result<Vec<Peer>, String> {
+    match text {
+        "off" => Ok(Vec::new()),
+        text => text
+            .split(',')
+            .map(|peer| Peer::parse(peer.trim()))
+            .collect(),
+    }
 }
 
 fn copies(text: &str) -> Result<usize, String> {
@@ -469,6 +501,33 @@ impl Values<'_> {
                 "its certificate is missing: name it by tls-certificate".to_string(),
             )),
         }
+    }
+
+    /// The address for syslog over TLS, which needs a certificate.
+    fn syslog_tls(
+        &self,
+        clients: &ClientRules,
+        has_certificate: bool,
+        insecure: bool,
+    ) -> Result<Option<SocketAddr>, SettingsError> {
+        let name = "syslog-tls";
+        let are_checked = !clients.are_open();
+        let address = self.address(name, SYSLOG_TLS_PORT, insecure || are_checked)?;
+        let are_names_signed = clients.authorities.is_some()
+            || clients
+                .peers
+                .iter()
+                .all(|peer| matches!(peer, Peer::Fingerprint(_)));
+        if address.is_some() && !has_certificate {
+            let reason = "it has no certificate: name one by tls-certificate and tls-key";
+            return Err(self.refuse(name, reason.to_string()));
+        }
+        if !are_names_signed {
+            let reason = "names are believed only of certificates that somebody signed: name the \
+                          authority by syslog-tls-ca";
+            return Err(self.refuse("syslog-tls-peers", reason.to_string()));
+        }
+        Ok(address)
     }
 
     fn shippers(

@@ -41,6 +41,21 @@ pub struct Intakes {
     /// Syslog over TCP [default: 127.0.0.1:5514].
     #[arg(long, value_name = "ADDR")]
     pub syslog_tcp: Option<String>,
+    /// Syslog over TLS, with the certificate of HTTP [default: off; port 6514].
+    #[arg(long, value_name = "ADDR")]
+    pub syslog_tls: Option<String>,
+    /// Authorities that sign for its clients, in PEM [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub syslog_tls_ca: Option<String>,
+    /// Fingerprints and names of its clients [default: off].
+    #[arg(long, value_name = "PEERS")]
+    pub syslog_tls_peers: Option<String>,
+    /// Syslog of this machine's programs, such as /dev/log [default: off].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub dev_log: Option<String>,
+    /// Sockets of journald, such as in /run/systemd/journal [default: off].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub journald: Option<String>,
     /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
     #[arg(long, value_name = "ADDR")]
     pub relp: Option<String>,
@@ -158,6 +173,11 @@ impl Serve {
             ("bulk", &self.intakes.bulk),
             ("syslog-udp", &self.intakes.syslog_udp),
             ("syslog-tcp", &self.intakes.syslog_tcp),
+            ("syslog-tls", &self.intakes.syslog_tls),
+            ("syslog-tls-ca", &self.intakes.syslog_tls_ca),
+            ("syslog-tls-peers", &self.intakes.syslog_tls_peers),
+            ("dev-log", &self.intakes.dev_log),
+            ("journald", &self.intakes.journald),
             ("relp", &self.intakes.relp),
             ("gelf-udp", &self.intakes.gelf_udp),
             ("gelf-tcp", &self.intakes.gelf_tcp),

@@ -4,11 +4,13 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
 use socket2::{Domain, Socket, Type};
 
-/// Receive buffer asked for a datagram socket: about 20,000 messages of 200 bytes while the
-/// process is busy elsewhere. The kernel grants at most `net.core.rmem_max`.
-const UDP_RECEIVE_BYTES: usize = 8 << 20;
+/// Receive buffer asked for a datagram socket: about 80,000 messages of 200 bytes while the process is
+/// busy elsewhere. Who may not administrate the network gets at most `net.core.rmem_max`.
+const UDP_RECEIVE_BYTES: usize = 64 << 20;
 
 /// Connections that may wait to be accepted. The kernel grants at most `net.core.somaxconn`.
 const BACKLOG: i32 = 1024;
@@ -88,7 +90,9 @@ pub fn bind_udp(
 ) -> Result<(UdpSocket, SocketAddr), BindError> {
     bind(flag, address, Type::DGRAM, |socket| {
         // A smaller buffer than asked for is no reason to fail.
-        let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BYTES);
+        if setsockopt(socket, RcvBufForce, &UDP_RECEIVE_BYTES).is_err() {
+            let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BYTES);
+        }
         socket.bind(&address.into())
     })
 }

@@ -24,7 +24,9 @@ impl Framing {
     /// The framing of an intake.
     pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
         match intake {
-            Intake::SyslogTcp => Framing::Frames(FrameSplitter::new(line_bytes_max)),
+            Intake::SyslogTcp | Intake::SyslogTls => {
+                Framing::Frames(FrameSplitter::new(line_bytes_max))
+            }
             Intake::GelfTcp => {
                 Framing::Frames(FrameSplitter::new(gelf::message_bytes_max(line_bytes_max)))
             }

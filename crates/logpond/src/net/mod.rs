@@ -17,6 +17,8 @@ mod fluent;
 mod relp;
 mod stream;
 mod udp;
+mod wire;
+pub mod local;
 pub mod tls;
 #[cfg(test)]
 mod tests;
@@ -35,7 +37,7 @@ use tokio::task::JoinSet;
 pub use bind::{BindError, bind_tcp, bind_udp};
 pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
 pub use fluent::{Fluent, Security, SecurityError, answer_heartbeats, read_security, serve_fluent};
-pub use stream::serve_stream;
+pub use stream::{serve_encrypted, serve_stream};
 pub use udp::serve_udp;
 
 use crate::ingest::{Ingest, Refused};

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use logpond_record::EntryKind;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::framing::Framing;
 use super::gather::Gather;
 use super::gelf::Decoding;
+use super::tls::{Acceptor, Incoming};
+use super::wire::Wire;
 use super::{BATCH_BYTES, Context, LINGER};
 use crate::hostname;
 use crate::ingest::Refused;
@@ -31,8 +33,25 @@ enum Pause {
 
 /// Serves one connection to its end.
 pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
+    serve(Wire::Plain(stream), peer, context).await;
+}
+
+/// Serves one connection that is to be encrypted (RFC 5425); one that is not is closed.
+pub async fn serve_encrypted(
+    stream: TcpStream,
+    peer: IpAddr,
+    context: Context,
+    acceptor: Arc<Acceptor>,
+) {
+    // What failed is counted, and the peer was told.
+    if let Ok(Incoming::Tls(stream)) = acceptor.accept(stream).await {
+        serve(Wire::Tls(stream), peer, context).await;
+    }
+}
+
+async fn serve(stream: Wire, peer: IpAddr, context: Context) {
     let kind = match context.intake {
-        Intake::SyslogTcp | Intake::Relp => EntryKind::Syslog,
+        Intake::SyslogTcp | Intake::SyslogTls | Intake::Relp => EntryKind::Syslog,
         _ => EntryKind::Line,
     };
     let labels = hostname::labels_of(peer, &context.hostname);
@@ -48,7 +67,7 @@ pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Wire,
     context: Context,
     is_durable: bool,
     framing: Framing,

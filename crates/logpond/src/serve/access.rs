@@ -15,6 +15,7 @@ use crate::watch::{self, Stamp, WatchThread, Watched, Watcher};
 pub(super) struct Access {
     guard: Arc<Guard>,
     tls: Option<Arc<Acceptor>>,
+    syslog: Option<Arc<Acceptor>>,
     cluster: Option<Arc<ClusterTls>>,
     /// There is none where no file is to be watched.
     watch: Option<WatchThread>,
@@ -40,6 +41,16 @@ impl Access {
             }
             None => None,
         };
+        let syslog = match &settings.tls {
+            Some(files) if settings.syslog_tls.is_some() => {
+                let rules = &settings.syslog_clients;
+                let (acceptor, of_files) =
+                    tls::syslog(files, rules, metrics).map_err(ServeError::Tls)?;
+                watched.push(of_files);
+                Some(acceptor)
+            }
+            _ => None,
+        };
         let cluster = match &settings.cluster_tls {
             Some(directory) => {
                 let (cluster, of_files) =
@@ -56,6 +67,7 @@ impl Access {
         Ok(Access {
             guard,
             tls,
+            syslog,
             cluster,
             watch,
         })
@@ -69,6 +81,11 @@ impl Access {
     /// What encrypts HTTP, if anything does.
     pub(super) fn tls(&self) -> Option<Arc<Acceptor>> {
         self.tls.clone()
+    }
+
+    /// What encrypts syslog, if anything does.
+    pub(super) fn syslog(&self) -> Option<Arc<Acceptor>> {
+        self.syslog.clone()
     }
 
     /// What this node needs to talk with the others, if it is one of a cluster.

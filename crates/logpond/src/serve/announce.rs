@@ -29,6 +29,8 @@ pub struct Addresses {
     pub syslog_udp: Option<SocketAddr>,
     /// Syslog over TCP.
     pub syslog_tcp: Option<SocketAddr>,
+    /// Syslog over TLS.
+    pub syslog_tls: Option<SocketAddr>,
     /// Syslog over RELP.
     pub relp: Option<SocketAddr>,
     /// What ships logs to other systems.
@@ -48,6 +50,7 @@ impl Addresses {
             "bulk": text(self.bulk),
             "syslog_udp": text(self.syslog_udp),
             "syslog_tcp": text(self.syslog_tcp),
+            "syslog_tls": text(self.syslog_tls),
             "relp": text(self.relp),
             "gossip": text(self.gossip),
         });
@@ -154,6 +157,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         bulk,
         syslog_udp,
         syslog_tcp,
+        syslog_tls,
         relp,
         shippers,
         gossip,
@@ -173,6 +177,10 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
     all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
     all.push(("Syslog", sockets(syslog_udp, syslog_tcp)));
+    let local = settings.dev_log.iter().chain(&settings.journald);
+    let local: Vec<String> = local.map(|path| path.display().to_string()).collect();
+    all.push(("Local", local.join("   ")));
+    all.extend(syslog_tls.map(|address| ("Syslog", format!("{address} tls"))));
     all.extend(relp.map(|relp| ("RELP", relp.to_string())));
     for protocol in SHIPPERS.chunk_by(|a, b| a.title == b.title) {
         let title = protocol[0].title;
@@ -211,12 +219,17 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         bulk,
         syslog_udp,
         syslog_tcp,
+        syslog_tls,
         relp,
         shippers,
         gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
-    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
+    // Without a rule for its clients it is encrypted for anybody.
+    let syslog_tls = syslog_tls.filter(|_| settings.syslog_clients.are_open());
+    let raw = [
+        fast, durable, bulk, syslog_udp, syslog_tcp, syslog_tls, relp, gossip,
+    ];
     let of_shippers = |is_http| {
         let mut found = shippers.on().filter(move |(s, _)| s.is_http == is_http);
         found.any(|(_, address)| is_open(address))

@@ -7,6 +7,7 @@ use logpond_segment::journal::RecoverError;
 
 use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
+use crate::net::local::PathBindError;
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
 use crate::tokens::TokenFileError;
@@ -22,6 +23,8 @@ pub enum ServeError {
     Registry(RegistryError),
     /// An address cannot be bound.
     Bind(BindError),
+    /// A socket in the file system cannot be bound.
+    BindPath(PathBindError),
     /// The certificate cannot be used.
     Tls(TlsError),
     /// Other machines could reach HTTP, and nobody has a token.
@@ -61,6 +64,7 @@ impl fmt::Display for ServeError {
             ServeError::Identity(e) => write!(f, "{e}"),
             ServeError::Registry(e) => write!(f, "{e}"),
             ServeError::Bind(e) => write!(f, "{e}"),
+            ServeError::BindPath(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
@@ -97,6 +101,7 @@ impl error::Error for ServeError {
             ServeError::Identity(e) => e.source(),
             ServeError::Registry(e) => e.source(),
             ServeError::Bind(e) => e.source(),
+            ServeError::BindPath(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),

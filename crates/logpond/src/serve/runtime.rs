@@ -13,6 +13,7 @@ use crate::cluster::{self, HttpTransport, Member, Service};
 use crate::http::{self, App};
 use crate::ingest::Ingest;
 use crate::net;
+use crate::net::local::LocalSockets;
 use crate::net::tls::ClusterTls;
 use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 use crate::shutdown::{Shutdown, Stopper};
@@ -41,6 +42,7 @@ pub(super) struct Listeners {
     http: (TcpListener, SocketAddr),
     streams: Vec<(Intake, TcpListener, SocketAddr)>,
     datagrams: Vec<(Intake, UdpSocket, SocketAddr)>,
+    local: LocalSockets,
     gossip: Option<(TcpListener, SocketAddr)>,
     /// Of the Forward protocol: what its clients are asked, and where they look whether it is there.
     fluent: net::Fluent,
@@ -70,6 +72,8 @@ pub(super) struct Parts {
     pub(super) watcher: Option<Watcher>,
     /// What encrypts HTTP, if anything does.
     pub(super) tls: Option<Arc<net::tls::Acceptor>>,
+    /// What encrypts syslog, if anything does.
+    pub(super) syslog_tls: Option<Arc<net::tls::Acceptor>>,
 }
 
 impl Listeners {
@@ -81,6 +85,7 @@ impl Listeners {
             (Intake::Durable, "--durable", settings.durable),
             (Intake::Bulk, "--bulk", settings.bulk),
             (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
+            (Intake::SyslogTls, "--syslog-tls", settings.syslog_tls),
             (Intake::Relp, "--relp", settings.relp),
         ];
         let wanted = wanted
@@ -105,6 +110,8 @@ impl Listeners {
             }
         }
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
+        let local = LocalSockets::bind(settings.dev_log.as_deref(), settings.journald.as_deref())
+            .map_err(ServeError::BindPath)?;
         let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
         let security = settings.fluent_security.as_deref();
         let security = security.map(net::read_security).transpose();
@@ -112,6 +119,7 @@ impl Listeners {
             http,
             streams,
             datagrams,
+            local,
             gossip: gossip.transpose()?,
             fluent: net::Fluent::new(security.map_err(ServeError::Security)?),
             heartbeats,
@@ -133,6 +141,7 @@ impl Listeners {
             bulk: of(Intake::Bulk),
             syslog_udp: of(Intake::SyslogUdp),
             syslog_tcp: of(Intake::SyslogTcp),
+            syslog_tls: of(Intake::SyslogTls),
             relp: of(Intake::Relp),
             shippers: ShipperAddresses(SHIPPERS.map(|shipper| of(shipper.intake))),
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
@@ -205,6 +214,7 @@ impl Running {
             ends_by_signal,
             watcher,
             tls,
+            syslog_tls,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
         let context_of = |intake| net::Context {
@@ -216,7 +226,7 @@ impl Running {
             hostname: hostname.clone(),
         };
         let mut tasks = JoinSet::new();
-        let shared = Shared::of(listeners.fluent, &app, &tls);
+        let shared = Shared::of(listeners.fluent, &app, &tls, syslog_tls);
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             accept_stream(&mut tasks, listener, context_of(intake), shared.clone());
@@ -227,6 +237,7 @@ impl Running {
             tasks.spawn(net::serve_udp(socket, context_of(intake)));
         }
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
+        listeners.local.serve(context_of, &mut tasks)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())
@@ -295,16 +306,23 @@ struct Shared {
     fluent: net::Fluent,
     app: Arc<App>,
     tls: Option<Arc<net::tls::Acceptor>>,
+    syslog_tls: Option<Arc<net::tls::Acceptor>>,
 }
 
 impl Shared {
-    fn of(fluent: net::Fluent, app: &Arc<App>, tls: &Option<Arc<net::tls::Acceptor>>) -> Shared {
+    fn of(
+        fluent: net::Fluent,
+        app: &Arc<App>,
+        tls: &Option<Arc<net::tls::Acceptor>>,
+        syslog_tls: Option<Arc<net::tls::Acceptor>>,
+    ) -> Shared {
         // Chunks are recognised that segments hold.
         let store = app.store.clone();
         Shared {
             fluent: fluent.recognising(Arc::new(move |epoch| store.batches_of(epoch))),
             app: app.clone(),
             tls: tls.clone(),
+            syslog_tls,
         }
     }
 }
@@ -316,12 +334,27 @@ fn accept_stream(
     context: net::Context,
     shared: Shared,
 ) {
-    let Shared { fluent, app, tls } = shared;
+    let Shared {
+        fluent,
+        app,
+        tls,
+        syslog_tls,
+    } = shared;
     let most = net::CONNECTIONS_MAX;
     match context.intake {
         Intake::Bulk => {
             let (most, room) = (net::BULK_CONNECTIONS_MAX, net::Room::default());
             let serve = move |stream, _, context| net::serve_bulk(stream, context, room.clone());
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Intake::SyslogTls => {
+            // There is one where there is a listener.
+            let Some(acceptor) = syslog_tls else {
+                return;
+            };
+            let serve = move |stream, peer, context| {
+                net::serve_encrypted(stream, peer, context, acceptor.clone())
+            };
             tasks.spawn(net::accept(listener, context, most, serve));
         }
         Intake::Fluent => {

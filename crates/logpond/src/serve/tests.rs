@@ -25,6 +25,7 @@ use logpond_search::size::Size;
 use tempfile::TempDir;
 
 use super::Server;
+use crate::net::tls::ClientRules;
 use crate::settings::{SHIPPERS, Settings, ShipperAddresses};
 
 /// A server with a data directory of its own.
@@ -44,6 +45,10 @@ fn settings(data: &Path) -> Settings {
         bulk: Some(any),
         syslog_udp: Some(any),
         syslog_tcp: Some(any),
+        syslog_tls: None,
+        syslog_clients: ClientRules::default(),
+        dev_log: None,
+        journald: None,
         relp: Some(any),
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         fluent_security: None,

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 34] = [
+pub const TABLE: [Setting; 39] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -64,6 +64,36 @@ pub const TABLE: [Setting; 34] = [
         form: "ADDR|off",
         default: "127.0.0.1:5514",
         doc: "Address for syslog over TCP.",
+    },
+    Setting {
+        name: "syslog-tls",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Address for syslog over TLS (RFC 5425); without a port 6514. It shows `tls-certificate`. Other machines can reach it only with a rule for clients, or `insecure`.",
+    },
+    Setting {
+        name: "syslog-tls-ca",
+        form: "FILE|off",
+        default: "off",
+        doc: "Authorities in PEM that sign for clients of `syslog-tls`; a client must show a certificate of theirs then.",
+    },
+    Setting {
+        name: "syslog-tls-peers",
+        form: "PEER[,PEER…]|off",
+        default: "off",
+        doc: "Clients of `syslog-tls` by the fingerprints of their certificates, whoever signed them (`sha-256:AB:…` or `sha-1:AB:…`), or by names in certificates that `syslog-tls-ca` signed (`host.example.org`, `*.example.org`). All others are refused.",
+    },
+    Setting {
+        name: "dev-log",
+        form: "PATH|off",
+        default: "off",
+        doc: "Socket for syslog of this machine's programs, such as `/dev/log`. Each record says which process sent it. No program waits for it: what the journal cannot take waits in memory, up to 64 MiB, and a record says what was lost beyond that.",
+    },
+    Setting {
+        name: "journald",
+        form: "DIR|off",
+        default: "off",
+        doc: "Directory for the sockets of journald, such as `/run/systemd/journal`, where no journald runs: `socket` for entries with fields, `stdout` for what services print, `dev-log` for syslog. As with `dev-log`, each record says which process sent it, and no program waits.",
     },
     Setting {
         name: "relp",

@@ -12,13 +12,16 @@ pub enum Reloaded {
     HttpCertificate,
     /// The certificate and the authorities of a cluster's node.
     ClusterCertificate,
+    /// The certificate of the listener for syslog, and the authorities of its clients.
+    SyslogCertificate,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 3] = [
+const RELOADED: [Reloaded; 4] = [
     Reloaded::Tokens,
     Reloaded::HttpCertificate,
     Reloaded::ClusterCertificate,
+    Reloaded::SyslogCertificate,
 ];
 
 impl Reloaded {
@@ -28,6 +31,7 @@ impl Reloaded {
             Reloaded::Tokens => "tokens",
             Reloaded::HttpCertificate => "http_certificate",
             Reloaded::ClusterCertificate => "cluster_certificate",
+            Reloaded::SyslogCertificate => "syslog_certificate",
         }
     }
 }
@@ -48,16 +52,20 @@ pub enum TlsListener {
     Http,
     /// Other nodes of the cluster.
     Cluster,
+    /// Syslog.
+    Syslog,
 }
 
 /// All listeners that may speak TLS, in the order of their numbers.
-const TLS_LISTENERS: [TlsListener; 2] = [TlsListener::Http, TlsListener::Cluster];
+const TLS_LISTENERS: [TlsListener; 3] =
+    [TlsListener::Http, TlsListener::Cluster, TlsListener::Syslog];
 
 impl TlsListener {
     fn as_str(self) -> &'static str {
         match self {
             TlsListener::Http => "http",
             TlsListener::Cluster => "cluster",
+            TlsListener::Syslog => "syslog",
         }
     }
 }

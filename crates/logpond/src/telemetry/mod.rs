@@ -34,6 +34,14 @@ pub enum Intake {
     SyslogUdp,
     /// Syslog over TCP.
     SyslogTcp,
+    /// Syslog over TLS.
+    SyslogTls,
+    /// Syslog datagrams of this machine's programs.
+    DevLog,
+    /// Entries for journald.
+    Journal,
+    /// What services print.
+    Stdout,
     /// Syslog over RELP, each message acknowledged after the sync.
     Relp,
     /// GELF datagrams.
@@ -63,12 +71,16 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 18] = [
+pub const INTAKES: [Intake; 22] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
     Intake::SyslogUdp,
     Intake::SyslogTcp,
+    Intake::SyslogTls,
+    Intake::DevLog,
+    Intake::Journal,
+    Intake::Stdout,
     Intake::Relp,
     Intake::GelfUdp,
     Intake::GelfTcp,
@@ -93,6 +105,10 @@ impl Intake {
             Intake::Bulk => "bulk",
             Intake::SyslogUdp => "syslog_udp",
             Intake::SyslogTcp => "syslog_tcp",
+            Intake::SyslogTls => "syslog_tls",
+            Intake::DevLog => "dev_log",
+            Intake::Journal => "journal",
+            Intake::Stdout => "stdout",
             Intake::Relp => "relp",
             Intake::GelfUdp => "gelf_udp",
             Intake::GelfTcp => "gelf_tcp",

@@ -11,16 +11,16 @@ use crate::surroundings::{program, say};
 const DISK_BYTES: usize = 48 << 20;
 
 /// A small file system in memory, unmounted with its owner.
-struct SmallDisk {
-    path: PathBuf,
+pub(crate) struct SmallDisk {
+    pub(crate) path: PathBuf,
 }
 
 impl SmallDisk {
     /// Mounts one; nothing where that is not permitted.
-    fn mount(path: &Path) -> Option<SmallDisk> {
+    pub(crate) fn mount(path: &Path, bytes: usize) -> Option<SmallDisk> {
         fs::create_dir_all(path).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={DISK_BYTES}"), "none"])
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "none"])
             .arg(path)
             .output()
             .is_ok_and(|output| output.status.success());
@@ -37,7 +37,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_refuses_and_recovers() {
     let scratch = Scratch::new("full").unwrap();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else {
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_BYTES) else {
         // Mounting needs privileges that a build machine may rightly not give.
         say("skipped: a full disk because mounting a small file system is not permitted here");
         return;
@@ -96,7 +96,7 @@ fn a_full_disk_refuses_and_recovers() {
 }
 
 /// Lines of about 1 KiB of letters drawn from a seed.
-fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut out = Vec::with_capacity(bytes + 1100);
     while out.len() < bytes {

@@ -25,6 +25,7 @@ mod facts;
 mod fluent;
 mod follow;
 mod load;
+mod local;
 mod forwarded;
 mod import;
 mod journal_upload;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::pond::{Pond, Scratch, wait_until};
@@ -106,4 +107,179 @@ fn messages_over_relp_are_here_once() {
         rows.iter()
             .all(|row| row["hostname"] == "ash" && row["app"] == "app")
     );
+}
+
+/// Makes an authority and two certificates of it, and one of a stranger.
+fn certificates(directory: &Path) {
+    let run = |arguments: &[&str]| {
+        let done = Command::new(program())
+            .args(["cluster"])
+            .args(arguments)
+            .output();
+        let done = done.unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    let path = |name: &str| directory.join(name).display().to_string();
+    for ca in ["ca", "strange-ca"] {
+        run(&["ca", "create", "--out", &path(ca)]);
+    }
+    for (ca, name, host) in [
+        ("ca", "server", "127.0.0.1"),
+        ("ca", "client", "sender.example.org"),
+        ("ca", "other", "other.example.net"),
+        ("strange-ca", "stranger", "sender.example.org"),
+    ] {
+        let (ca, out) = (path(ca), path(name));
+        let names = ["--name", name, "--address", host, "--out", &out];
+        run(&[&["certificate", "--ca", &ca][..], &names].concat());
+    }
+}
+
+/// Records that a server finds which speaks HTTPS.
+fn count(pond: &Pond, q: &str, directory: &Path) -> usize {
+    let done = Command::new(program())
+        .args(["query", q, "--count", "--since", "2000-01-01", "--addr"])
+        .arg(pond.url().replace("http://", "https://"))
+        .arg("--ca-file")
+        .arg(directory.join("ca/ca.pem"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    text.trim().parse().unwrap_or_else(|_| panic!("{done:?}"))
+}
+
+/// What `openssl s_client` makes of a connection with the certificate of one of them.
+fn sends_as(who: Option<&str>, directory: &Path, address: &str, message: &str) -> bool {
+    let path = |name: &str| directory.join(name).display().to_string();
+    let mut command = Command::new("openssl");
+    command
+        .args(["s_client", "-quiet", "-no_ign_eof", "-connect", address])
+        .args(["-verify_return_error", "-CAfile", &path("ca/ca.pem")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if let Some(who) = who {
+        let files = [format!("{who}/node.pem"), format!("{who}/node.key")];
+        command.args(["-cert", &path(&files[0]), "-key", &path(&files[1])]);
+    }
+    let mut client = command.spawn().unwrap();
+    let mut input = client.stdin.take().unwrap();
+    let framed = format!("<13>1 - ash app - - - {message}");
+    // A refused client may be gone already.
+    let _ = input.write_all(format!("{} {framed}", framed.len()).as_bytes());
+    drop(input);
+    client.wait().unwrap().success()
+}
+
+#[test]
+fn syslog_over_tls_is_taken_from_those_who_may_send() {
+    let scratch = Scratch::new("syslog-tls").unwrap();
+    let directory = scratch.path();
+    certificates(directory);
+    if Command::new("openssl").arg("version").output().is_err() {
+        return skip("syslog over TLS", "there is no openssl");
+    }
+    let path = |name: &str| directory.join(name).display().to_string();
+    let stranger = Command::new("openssl")
+        .args(["x509", "-noout", "-fingerprint", "-sha256", "-in"])
+        .arg(path("stranger/node.pem"))
+        .output()
+        .unwrap();
+    let stranger = String::from_utf8_lossy(&stranger.stdout).into_owned();
+    let (_, digits) = stranger.trim().split_once('=').unwrap();
+    let by_fingerprint = format!("sha-256:{digits}");
+    // Who is let in by which rule: the client, one of another name, a stranger, nobody's.
+    let ca = path("ca/ca.pem");
+    let table: [(&[&str], [bool; 4]); 4] = [
+        (&[], [true, true, true, true]),
+        (&["--syslog-tls-ca", &ca], [true, true, false, false]),
+        (
+            &[
+                "--syslog-tls-ca",
+                &ca,
+                "--syslog-tls-peers",
+                "*.example.org",
+            ],
+            [true, false, false, false],
+        ),
+        (
+            &["--syslog-tls-peers", &by_fingerprint],
+            [false, false, true, false],
+        ),
+    ];
+    for (number, (rules, expected)) in table.into_iter().enumerate() {
+        let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
+        let of_server = ["--tls-certificate", &certificate, "--tls-key", &key];
+        let listening = ["--syslog-tls", "127.0.0.1:0"];
+        let arguments = [&of_server[..], &listening, rules].concat();
+        let data = directory.join(format!("data-{number}"));
+        let pond = Pond::start(program(), &data, &arguments).unwrap();
+        let address = pond.address("syslog_tls");
+        let clients = [Some("client"), Some("other"), Some("stranger"), None];
+        for (who, is_let_in) in clients.into_iter().zip(expected) {
+            let message = format!("from-{}", who.unwrap_or("nobody"));
+            sends_as(who, directory, &address, &message);
+            if is_let_in {
+                wait_until(&message, || count(&pond, &message, directory) == 1).unwrap();
+            }
+        }
+        let sent = expected.iter().filter(|is_let_in| **is_let_in).count();
+        assert_eq!(count(&pond, "from", directory), sent, "{rules:?}");
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn rsyslog_sends_over_tls() {
+    let modules = fs::read_dir("/usr/lib").unwrap().filter_map(Result::ok);
+    let mut drivers = modules.map(|entry| entry.path().join("rsyslog/lmnsd_ossl.so"));
+    if !drivers.any(|driver| driver.exists()) {
+        let what = "there is no rsyslog with OpenSSL (./test installs it)";
+        return skip("rsyslog over TLS", what);
+    }
+    let scratch = Scratch::new("rsyslog-tls").unwrap();
+    let directory = scratch.path();
+    certificates(directory);
+    let path = |name: &str| directory.join(name).display().to_string();
+    let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
+    let authorities = path("ca/ca.pem");
+    let arguments = [
+        ["--tls-certificate", &*certificate],
+        ["--tls-key", &key],
+        ["--syslog-tls", "127.0.0.1:0"],
+        ["--syslog-tls-ca", &authorities],
+    ]
+    .concat();
+    let pond = Pond::start(program(), &directory.join("data"), &arguments).unwrap();
+    let address = pond.address("syslog_tls");
+    let port = address.rsplit(':').next().unwrap();
+    let action = format!(
+        "global(defaultNetstreamDriverCAFile=\"{}\" defaultNetstreamDriverCertFile=\"{}\" \
+         defaultNetstreamDriverKeyFile=\"{}\")\n\
+         ruleset(name=\"out\") {{ action(type=\"omfwd\" protocol=\"tcp\" target=\"127.0.0.1\" \
+         port=\"{port}\" StreamDriver=\"ossl\" StreamDriverMode=\"1\" \
+         StreamDriverAuthMode=\"x509/certvalid\" TCP_Framing=\"octet-counted\" \
+         template=\"RSYSLOG_SyslogProtocol23Format\") }}",
+        path("ca/ca.pem"),
+        path("client/node.pem"),
+        path("client/node.key"),
+    );
+    let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
+        return;
+    };
+    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
+    for number in 0..MESSAGES {
+        let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - encrypted {number}\n");
+        stream.write_all(line.as_bytes()).unwrap();
+    }
+    drop(stream);
+    wait_until("all messages are here", || {
+        count(&pond, "encrypted", directory) >= MESSAGES
+    })
+    .unwrap();
+    assert_eq!(count(&pond, "encrypted", directory), MESSAGES);
 }

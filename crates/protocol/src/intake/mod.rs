@@ -32,6 +32,8 @@ mod group;
 pub mod multiline;
 pub mod assembly;
 pub mod unpack;
+pub mod journal_native;
+pub mod journal_stdout;
 pub mod parser;
 pub mod json;
 pub mod fuzz;

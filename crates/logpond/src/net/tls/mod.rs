@@ -9,12 +9,14 @@
 
 mod acceptor;
 mod authority;
+mod clients;
 mod cluster;
 mod error;
 mod explain;
 mod identity;
 mod pem;
 mod role;
+mod syslog;
 mod watch;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -28,6 +30,7 @@ use rustls::sign::SingleCertAndKey;
 
 pub use acceptor::{Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, Incoming};
 pub use authority::{Authority, Issued, NODE_VALID, Name};
+pub use clients::Peer;
 pub use cluster::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
     NodeRefused, cluster,
@@ -37,6 +40,7 @@ pub use explain::{explain, tls_error, tls_error_of_request};
 pub use identity::valid_until;
 pub use pem::read_certificates;
 pub use role::is_node_name;
+pub use syslog::{ClientRules, syslog};
 
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::Watched;

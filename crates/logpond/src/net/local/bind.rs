@@ -1,0 +1,190 @@
+//! Sockets in the file system.
+
+use std::fmt;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Every program of the machine may send.
+const MODE: u32 = 0o666;
+
+/// A path could not be bound.
+#[derive(Debug)]
+pub struct PathBindError {
+    /// The flag that names the path, with its dashes.
+    pub flag: &'static str,
+    /// The path.
+    pub path: PathBuf,
+    /// The system's answer.
+    pub source: io::Error,
+}
+
+impl fmt::Display for PathBindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PathBindError { flag, path, source } = self;
+        write!(f, "cannot listen on {} ({flag}): ", path.display())?;
+        match source.kind() {
+            io::ErrorKind::AddrInUse => write!(
+                f,
+                "another program receives there, such as systemd-journald or a syslog daemon; stop it, \
+                 or choose another path with {flag} PATH"
+            ),
+            io::ErrorKind::AlreadyExists => write!(
+                f,
+                "there is something that is no socket; remove it, or choose another path with {flag} PATH"
+            ),
+            io::ErrorKind::PermissionDenied => write!(
+                f,
+                "permission denied; run as root, or choose another path with {flag} PATH"
+            ),
+            io::ErrorKind::NotFound => write!(f, "its directory does not exist; make it first"),
+            _ => write!(f, "{source}"),
+        }
+    }
+}
+
+impl std::error::Error for PathBindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// A socket that is taken away again at the end, if it is still ours.
+#[derive(Debug)]
+pub struct PathGuard {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Drop for PathGuard {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|now| now == self.identity) {
+            // What cannot be removed is removed by whoever binds it next.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Binds a datagram socket that every program of the machine may send to. A socket that a program
+/// left behind is replaced.
+///
+/// # Errors
+/// When somebody receives there already, or the system refuses; the error names `flag`.
+pub(super) fn bind_datagram(
+    flag: &'static str,
+    path: &Path,
+) -> Result<(UnixDatagram, PathGuard), PathBindError> {
+    let connect = |path: &Path| UnixDatagram::unbound()?.connect(path);
+    bind(flag, path, connect, |path| UnixDatagram::bind(path))
+}
+
+/// Binds a stream socket in the same way.
+///
+/// # Errors
+/// As those of [`bind_datagram`].
+pub(super) fn bind_listener(
+    flag: &'static str,
+    path: &Path,
+) -> Result<(UnixListener, PathGuard), PathBindError> {
+    let connect = |path: &Path| UnixStream::connect(path).map(drop);
+    bind(flag, path, connect, |path| UnixListener::bind(path))
+}
+
+/// Makes a directory for sockets, if there is none.
+///
+/// # Errors
+/// When the system refuses.
+pub(super) fn make_directory(flag: &'static str, path: &Path) -> Result<(), PathBindError> {
+    fs::create_dir_all(path).map_err(|source| PathBindError {
+        flag,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn bind<S>(
+    flag: &'static str,
+    path: &Path,
+    connect: impl Fn(&Path) -> io::Result<()>,
+    make: impl Fn(&Path) -> io::Result<S>,
+) -> Result<(S, PathGuard), PathBindError> {
+    let bound = || {
+        if is_left_behind(path, connect)? {
+            fs::remove_file(path)?;
+        }
+        let socket = make(path)?;
+        fs::set_permissions(path, Permissions::from_mode(MODE))?;
+        let identity = identity(path)?;
+        let path = path.to_owned();
+        Ok((socket, PathGuard { path, identity }))
+    };
+    bound().map_err(|source| PathBindError {
+        flag,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Whether there is a socket at which nobody receives, or a link to nothing.
+fn is_left_behind(path: &Path, connect: impl Fn(&Path) -> io::Result<()>) -> io::Result<bool> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        found => found?.file_type(),
+    };
+    if !found.is_socket() && !found.is_symlink() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    match connect(path) {
+        Ok(()) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) => match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Ok(true),
+            _ => Err(io::ErrorKind::AddrInUse.into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_behind_is_replaced_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        drop(UnixDatagram::bind(&path).unwrap());
+        let (socket, guard) = bind_datagram("--dev-log", &path).unwrap();
+        let sender = UnixDatagram::unbound().unwrap();
+        sender.send_to(b"x", &path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, MODE);
+        let error = bind_datagram("--dev-log", &path).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
+        drop((socket, guard));
+        assert!(!path.exists(), "it is taken away at the end");
+        fs::write(&path, "mine").unwrap();
+        let error = bind_datagram("--dev-log", &path).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        let missing = directory.path().join("no/log");
+        let error = bind_datagram("--dev-log", &missing).unwrap_err();
+        assert!(error.to_string().contains("its directory does not exist"));
+    }
+
+    #[test]
+    fn one_takes_away_only_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let (_first, guard) = bind_datagram("--dev-log", &path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _second = bind_datagram("--dev-log", &path).unwrap();
+        drop(guard);
+        assert!(path.exists());
+    }
+}

@@ -1,0 +1,132 @@
+//! journald's native socket: entries with fields, as `sd_journal_send` sends them.
+//!
+//! An entry that is too large for a datagram comes as a file in memory, sealed so that it cannot change
+//! while it is read; no other file is looked at, since a sender may hand over what it must not read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::net::UnixDatagram;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use logpond_protocol::intake::journal_native::NativeEntries;
+use logpond_record::limits::LINE_BYTES_MAX;
+use rustix::fs::SealFlags;
+
+use super::entries::Entries;
+use super::process::{self, Processes};
+use super::queue::{self, Emptying, Filling};
+use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent};
+use crate::clock;
+use crate::net::Context;
+
+/// The longest file that is read: an entry with the longest line, and as much again of fields, would not
+/// be kept anyhow.
+const FILE_BYTES_MAX: u64 = LINE_BYTES_MAX as u64 + (1 << 20);
+
+/// Starts to receive; what is received comes out of the queue that is given back.
+///
+/// # Errors
+/// When the socket cannot tell who sends, or no thread can be started.
+pub(super) fn start(
+    socket: UnixDatagram,
+    path: &str,
+    context: Context,
+) -> io::Result<(JoinHandle<()>, Emptying)> {
+    let receiver = Receiver::new(socket, DATAGRAM_BYTES_MAX)?;
+    let mut labels = process::machine(&context.hostname);
+    labels.push(("_TRANSPORT".into(), "journal".into()));
+    let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
+    let intake = Journal {
+        receiver,
+        processes: Processes::new(labels),
+        filling,
+        entries: Entries::new(context.clone()),
+        context,
+    };
+    let thread = thread::Builder::new().name("lp-journal-in".to_owned());
+    Ok((thread.spawn(move || intake.run())?, emptying))
+}
+
+struct Journal {
+    receiver: Receiver,
+    processes: Processes,
+    filling: Filling,
+    entries: Entries,
+    context: Context,
+}
+
+impl Journal {
+    fn run(mut self) {
+        while !self.context.shutdown.is_stopping() {
+            match self.receiver.next(self.entries.is_empty()) {
+                Ok(Some(sent)) => {
+                    self.take(sent);
+                    if self.entries.is_full() {
+                        self.hand_over();
+                    }
+                }
+                Ok(None) => self.hand_over(),
+                Err(error) => {
+                    self.receiver.complain(&error);
+                    self.hand_over();
+                }
+            }
+        }
+        // What the kernel holds already.
+        while let Ok(Some(sent)) = self.receiver.at_once() {
+            self.take(sent);
+        }
+        self.hand_over();
+    }
+
+    fn take(&mut self, mut sent: Sent) {
+        let labels = match sent.credentials {
+            Some(credentials) => self.processes.labels(credentials, Instant::now()),
+            None => self.processes.unknown(),
+        };
+        let in_file = match (sent.bytes, sent.files.pop()) {
+            (0, Some(file)) => read_sealed(file),
+            (0, None) if sent.files_refused > 0 => Err(io::ErrorKind::PermissionDenied.into()),
+            _ => Ok(Vec::new()),
+        };
+        let Ok(in_file) = in_file else {
+            return self.context.count_lost(1);
+        };
+        let bytes = match in_file.is_empty() {
+            true => self.receiver.bytes(&sent),
+            false => &in_file,
+        };
+        for entry in NativeEntries::new(bytes) {
+            if entry.fields.is_empty() {
+                self.context.count_lost(1);
+                continue;
+            }
+            let is_whole = entry.left_out == 0 && !sent.is_cut;
+            self.entries.add(&entry.fields, &labels, is_whole);
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let now = clock::now();
+        if !self.entries.is_empty() {
+            self.filling.push(self.entries.take(), now);
+        }
+        self.filling.tell_losses(now);
+    }
+}
+
+/// Reads a file that nobody can change any more.
+fn read_sealed(file: File) -> io::Result<Vec<u8>> {
+    let needed = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    let refused = |reason| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    if !rustix::fs::fcntl_get_seals(&file)?.contains(needed) {
+        return refused("the file is not sealed");
+    }
+    if file.metadata()?.len() > FILE_BYTES_MAX {
+        return refused("the file is too large");
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

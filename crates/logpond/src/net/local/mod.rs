@@ -1,0 +1,145 @@
+//! Sockets for the programs of this machine: `/dev/log`, and those of journald.
+//!
+//! Invariants:
+//! - No program ever waits for the journal, the disk or the network: each socket is emptied into a
+//!   queue that is bounded, datagrams by a thread that does nothing else; what finds no room there is
+//!   counted and told.
+//! - Who sent something is the kernel's word, never the sender's.
+//!
+//! ```text
+//! /dev/log, socket ─▶ thread: who sent it, batches ─┐
+//! stdout ─▶ a task each: lines ─────────────────────┴▶ queue (64 MiB) ─▶ task: submit ─▶ journal
+//! ```
+
+mod bind;
+mod cgroup;
+mod dev_log;
+mod entries;
+mod journal;
+mod process;
+mod queue;
+mod receive;
+mod stdout;
+
+use std::io;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use tokio::task::JoinSet;
+
+pub use bind::{PathBindError, PathGuard};
+use bind::{bind_datagram, bind_listener};
+use queue::Emptying;
+
+use super::Context;
+use crate::telemetry::Intake;
+
+/// journald's names for its sockets, below its directory.
+const JOURNAL_NAME: &str = "socket";
+const STDOUT_NAME: &str = "stdout";
+const DEV_LOG_NAME: &str = "dev-log";
+
+/// A socket, where it is, and what takes it away at the end.
+struct Bound<S> {
+    path: PathBuf,
+    socket: S,
+    guard: PathGuard,
+}
+
+/// The sockets that are on.
+#[derive(Default)]
+pub struct LocalSockets {
+    dev_logs: Vec<Bound<UnixDatagram>>,
+    journal: Option<Bound<UnixDatagram>>,
+    stdout: Option<Bound<UnixListener>>,
+}
+
+impl LocalSockets {
+    /// Binds a socket for syslog, and those of journald in a directory, which is made.
+    ///
+    /// # Errors
+    /// When somebody receives there already, or the system refuses.
+    pub fn bind(
+        dev_log: Option<&Path>,
+        journald: Option<&Path>,
+    ) -> Result<LocalSockets, PathBindError> {
+        let mut sockets = LocalSockets::default();
+        if let Some(path) = dev_log {
+            sockets.dev_logs.push(datagram("--dev-log", path)?);
+        }
+        if let Some(directory) = journald {
+            let flag = "--journald";
+            bind::make_directory(flag, directory)?;
+            let in_directory = |name: &str| directory.join(name);
+            sockets.journal = Some(datagram(flag, &in_directory(JOURNAL_NAME))?);
+            sockets
+                .dev_logs
+                .push(datagram(flag, &in_directory(DEV_LOG_NAME))?);
+            let path = in_directory(STDOUT_NAME);
+            let (socket, guard) = bind_listener(flag, &path)?;
+            sockets.stdout = Some(Bound {
+                path,
+                socket,
+                guard,
+            });
+        }
+        Ok(sockets)
+    }
+
+    /// Serves them until the stop; what the kernel holds then is still taken.
+    ///
+    /// # Errors
+    /// When a socket cannot say who sends, or no thread can be started.
+    pub fn serve(
+        self,
+        context_of: impl Fn(Intake) -> Context,
+        tasks: &mut JoinSet<()>,
+    ) -> io::Result<()> {
+        for bound in self.dev_logs {
+            let context = context_of(Intake::DevLog);
+            let started = dev_log::start(bound.socket, &name(&bound.path), context)?;
+            tasks.spawn(empty(started, bound.guard));
+        }
+        if let Some(bound) = self.journal {
+            let context = context_of(Intake::Journal);
+            let started = journal::start(bound.socket, &name(&bound.path), context)?;
+            tasks.spawn(empty(started, bound.guard));
+        }
+        if let Some(bound) = self.stdout {
+            let context = context_of(Intake::Stdout);
+            let (filling, emptying) = queue::queue(context.clone(), name(&bound.path));
+            bound.socket.set_nonblocking(true)?;
+            let listener = tokio::net::UnixListener::from_std(bound.socket)?;
+            let guard = bound.guard;
+            tasks.spawn(async move {
+                stdout::serve(listener, filling, context).await;
+                drop(guard);
+            });
+            tasks.spawn(emptying.run());
+        }
+        Ok(())
+    }
+}
+
+fn datagram(flag: &'static str, path: &Path) -> Result<Bound<UnixDatagram>, PathBindError> {
+    let (socket, guard) = bind_datagram(flag, path)?;
+    let path = path.to_owned();
+    Ok(Bound {
+        path,
+        socket,
+        guard,
+    })
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Submits what a thread receives, until it ends.
+async fn empty((thread, emptying): (JoinHandle<()>, Emptying), guard: PathGuard) {
+    emptying.run().await;
+    // The queue ended because the thread did.
+    let _ = thread.join();
+    drop(guard);
+}

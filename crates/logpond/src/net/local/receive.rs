@@ -1,0 +1,181 @@
+//! Datagrams with who sent them.
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::{PassCred, RcvBuf, RcvBufForce};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt};
+
+use super::process::Credentials;
+use crate::telemetry::warn;
+
+/// Receive buffer asked for: a stall of seconds fits in. Only who may administrate the network gets
+/// all of it; the number of datagrams that wait is limited by `net.unix.max_dgram_qlen` besides.
+const RECEIVE_BYTES: usize = 64 << 20;
+
+/// How often the stop is looked for while nothing comes.
+const IDLE_WAIT: Duration = Duration::from_millis(250);
+
+/// How long the first message of a batch waits for company.
+const LINGER: Duration = Duration::from_millis(10);
+
+/// The most descriptors that a datagram may carry (the kernel's SCM_MAX_FD): with room for all of
+/// them none is left open by accident.
+const FILES_MAX: usize = 253;
+
+/// The largest datagram that is taken whole: that a sender's buffer of 8 MiB lets through, which
+/// journald gives its own.
+pub(super) const DATAGRAM_BYTES_MAX: usize = 8 << 20;
+
+/// How often a socket that fails is complained of.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// What came.
+pub(super) struct Sent {
+    /// Bytes that were sent.
+    pub(super) bytes: usize,
+    /// Whether not all of them are there.
+    pub(super) is_cut: bool,
+    /// Who sent it, unless it came from another world.
+    pub(super) credentials: Option<Credentials>,
+    /// What was handed over with it.
+    pub(super) files: Vec<File>,
+    /// How many files were handed over that were closed unread.
+    pub(super) files_refused: usize,
+}
+
+/// A socket and room for what comes.
+pub(super) struct Receiver {
+    socket: UnixDatagram,
+    buffer: Vec<u8>,
+    /// For what comes beside the bytes.
+    space: Vec<u8>,
+    /// When the batch under way is to be handed over.
+    linger_until: Option<Instant>,
+    complained: Option<Instant>,
+}
+
+impl Receiver {
+    /// Asks the kernel to say who sends. Longer messages than `message_bytes_max` are cut.
+    pub(super) fn new(socket: UnixDatagram, message_bytes_max: usize) -> io::Result<Receiver> {
+        setsockopt(&socket, PassCred, &true)?;
+        // A smaller buffer than asked for is no reason to fail.
+        if setsockopt(&socket, RcvBufForce, &RECEIVE_BYTES).is_err() {
+            let _ = setsockopt(&socket, RcvBuf, &RECEIVE_BYTES);
+        }
+        socket.set_nonblocking(true)?;
+        Ok(Receiver {
+            socket,
+            buffer: vec![0; message_bytes_max.clamp(64 << 10, DATAGRAM_BYTES_MAX)],
+            space: nix::cmsg_space!(UnixCredentials, [RawFd; FILES_MAX]),
+            linger_until: None,
+            complained: None,
+        })
+    }
+
+    /// The next datagram; `None` after a while without one. That while is short unless nothing
+    /// waits for company (`is_idle`).
+    pub(super) fn next(&mut self, is_idle: bool) -> io::Result<Option<Sent>> {
+        if is_idle {
+            self.linger_until = None;
+        }
+        if let Some(sent) = self.at_once()? {
+            return Ok(Some(sent));
+        }
+        let wait = match is_idle {
+            true => IDLE_WAIT,
+            false => {
+                let now = Instant::now();
+                let until = *self.linger_until.get_or_insert(now + LINGER);
+                until.saturating_duration_since(now)
+            }
+        };
+        let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::ZERO);
+        let mut ready = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, wait) {
+            Ok(0) => Ok(None),
+            Ok(_) | Err(Errno::EINTR) => self.at_once(),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The next datagram, if there is one.
+    pub(super) fn at_once(&mut self) -> io::Result<Option<Sent>> {
+        let mut parts = [IoSliceMut::new(&mut self.buffer)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_TRUNC;
+        let (socket, space) = (self.socket.as_raw_fd(), Some(self.space.as_mut_slice()));
+        let received = match recvmsg::<()>(socket, &mut parts, space, flags) {
+            Ok(received) => received,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut sent = Sent {
+            bytes: received.bytes,
+            is_cut: received.flags.contains(MsgFlags::MSG_TRUNC),
+            credentials: None,
+            files: Vec::new(),
+            files_refused: 0,
+        };
+        for message in received.cmsgs()? {
+            match message {
+                ControlMessageOwned::ScmCredentials(said) => {
+                    // The number of a process that cannot be seen from here is 0.
+                    sent.credentials =
+                        u32::try_from(said.pid())
+                            .ok()
+                            .filter(|pid| *pid > 0)
+                            .map(|pid| Credentials {
+                                pid,
+                                uid: said.uid(),
+                                gid: said.gid(),
+                            });
+                }
+                ControlMessageOwned::ScmRights(files) => {
+                    let handed_over = files.len();
+                    sent.files.extend(files.into_iter().filter_map(own));
+                    sent.files_refused += handed_over - sent.files.len();
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(sent))
+    }
+
+    /// The bytes of what came last.
+    pub(super) fn bytes(&self, sent: &Sent) -> &[u8] {
+        &self.buffer[..sent.bytes.min(self.buffer.len())]
+    }
+
+    /// Says that the socket fails, now and then, and waits a little.
+    pub(super) fn complain(&mut self, error: &io::Error) {
+        let now = Instant::now();
+        let is_due = |before: Instant| now.saturating_duration_since(before) >= COMPLAIN_EVERY;
+        if self.complained.is_none_or(is_due) {
+            self.complained = Some(now);
+            warn(&format!("a socket of this machine cannot be read: {error}"));
+        }
+        std::thread::sleep(LINGER);
+    }
+}
+
+/// A file in memory that was handed over, opened anew for reading, since a bare number owns nothing.
+/// Anything else is closed without being opened: this process may read what the sender may not, and
+/// some files do things when they are opened.
+fn own(handed_over: RawFd) -> Option<File> {
+    let path = format!("/proc/self/fd/{handed_over}");
+    let is_in_memory = std::fs::read_link(&path)
+        .is_ok_and(|to| to.as_os_str().as_bytes().starts_with(b"/memfd:"))
+        && std::fs::metadata(&path).is_ok_and(|file| file.is_file());
+    let file = match is_in_memory {
+        true => File::open(path).ok(),
+        false => None,
+    };
+    let _ = nix::unistd::close(handed_over);
+    file
+}

@@ -1,0 +1,85 @@
+//! Syslog over TLS (RFC 5425).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::sign::SingleCertAndKey;
+
+use super::acceptor::Acceptor;
+use super::clients::{Clients, Peer};
+use super::identity::Identity;
+use super::watch::{Seen, WatchedTls};
+use super::{CertificateFiles, TlsError, provider, read_certificates};
+use crate::telemetry::{Metrics, Reloaded, TlsListener};
+use crate::watch::Watched;
+
+/// Which clients may connect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientRules {
+    /// The file of the authorities that sign for clients, if any do.
+    pub authorities: Option<PathBuf>,
+    /// Fingerprints and names; with none, whom an authority has signed.
+    pub peers: Vec<Peer>,
+}
+
+impl ClientRules {
+    /// Whether clients need no certificate.
+    pub fn are_open(&self) -> bool {
+        self.authorities.is_none() && self.peers.is_empty()
+    }
+}
+
+/// The acceptor of a listener for syslog, and what keeps it up to date once `lp-watch` looks at it.
+///
+/// # Errors
+/// When the files cannot be used; see [`TlsError`].
+pub fn syslog(
+    files: &CertificateFiles,
+    rules: &ClientRules,
+    metrics: &Arc<Metrics>,
+) -> Result<(Arc<Acceptor>, Box<dyn Watched>), TlsError> {
+    let mut paths = vec![files.certificate.clone(), files.key.clone()];
+    paths.extend(rules.authorities.clone());
+    let seen = Seen::of(paths);
+    let (config, identity) = syslog_config(files, rules)?;
+    let acceptor = Arc::new(Acceptor::new(TlsListener::Syslog, config, metrics.clone()));
+    acceptor.note_expiry(&identity);
+    let (files, rules, of_acceptor) = (files.clone(), rules.clone(), acceptor.clone());
+    let take_in = move || {
+        let (config, identity) = syslog_config(&files, &rules)?;
+        of_acceptor.replace(config);
+        of_acceptor.note_expiry(&identity);
+        Ok(())
+    };
+    let watched = WatchedTls::new(seen, take_in, Reloaded::SyslogCertificate, metrics.clone());
+    Ok((acceptor, Box::new(watched)))
+}
+
+fn syslog_config(
+    files: &CertificateFiles,
+    rules: &ClientRules,
+) -> Result<(ServerConfig, Identity), TlsError> {
+    let identity = Identity::load(files)?;
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Library)?;
+    let builder = match rules.are_open() {
+        true => builder.with_no_client_auth(),
+        false => builder.with_client_cert_verifier(Arc::new(clients(rules)?)),
+    };
+    let key = SingleCertAndKey::from(identity.key.clone());
+    Ok((builder.with_cert_resolver(Arc::new(key)), identity))
+}
+
+fn clients(rules: &ClientRules) -> Result<Clients, TlsError> {
+    let authorities = match &rules.authorities {
+        Some(path) => read_certificates(path)?,
+        None => Vec::new(),
+    };
+    Clients::new(&authorities, rules.peers.clone()).map_err(|reason| TlsError::NotPem {
+        path: rules.authorities.clone().unwrap_or_default(),
+        expected: "authority",
+        reason,
+    })
+}

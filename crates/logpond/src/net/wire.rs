@@ -1,0 +1,55 @@
+//! The connection below a stream of records, plain or encrypted.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+/// A connection.
+pub(super) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Wire {
+    /// Reads what is there already; [`io::ErrorKind::WouldBlock`] if nothing is.
+    pub(super) fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stream = match self {
+            Wire::Plain(stream) => return stream.try_read(buffer),
+            Wire::Tls(stream) => stream,
+        };
+        let mut buffer = ReadBuf::new(buffer);
+        // Nobody needs to be woken: who waits does so by `readable`.
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(stream).poll_read(&mut context, &mut buffer) {
+            Poll::Ready(read) => read.map(|()| buffer.filled().len()),
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Waits until bytes come, after `try_read` has said that there are none.
+    pub(super) async fn readable(&self) -> io::Result<()> {
+        match self {
+            Wire::Plain(stream) => stream.readable().await,
+            Wire::Tls(stream) => stream.get_ref().0.readable().await,
+        }
+    }
+
+    pub(super) async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Wire::Plain(stream) => stream.write_all(bytes).await,
+            Wire::Tls(stream) => stream.write_all(bytes).await,
+        }
+    }
+
+    /// Ends it in order; of TLS by a last word (`close_notify`).
+    pub(super) async fn shutdown(&mut self) -> io::Result<()> {
+        match self {
+            Wire::Plain(stream) => stream.shutdown().await,
+            Wire::Tls(stream) => stream.shutdown().await,
+        }
+    }
+}
