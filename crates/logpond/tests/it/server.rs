@@ -134,6 +134,7 @@ fn a_server_tells_its_addresses_drains_and_finds_its_records_again() {
             "relp",
             "splunk",
             "syslog_tcp",
+            "syslog_tls",
             "syslog_udp"
         ]
     );
