@@ -94,8 +94,8 @@ pub enum Command {
     mut_arg("addr", |addr| addr.help(
         "Servers; one takes all batches until it fails or asks to send elsewhere"
     )),
-    after_help = "Ends once everything is acknowledged as durable. A record is sent again \
-                        when an answer is lost, so it may then be stored twice.\n\
+    after_help = "Ends once everything is acknowledged as durable. A batch is sent again \
+                        when an answer is lost, and the server knows it again.\n\
                         Exit status: 0 everything was taken, 2 something was not."
 )]
 pub struct Forward {
