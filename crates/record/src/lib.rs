@@ -25,6 +25,6 @@ pub use json::write_json_string;
 pub use record::{Fix, Message, Record};
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
-pub use time_pattern::{ParsedTime, PatternError, TimePattern};
+pub use time_pattern::{ParsedTime, PatternError, TimePattern, write_unwritten_offset};
 pub use time_source::{Assumed, TimeSource};
 pub use value::{Value, write_float, write_int};

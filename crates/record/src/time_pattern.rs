@@ -298,11 +298,7 @@ impl Item {
             Item::Second => b'S',
             Item::Fraction(_) => b'f',
             Item::Offset(_) => b'z',
-            Item::Unwritten(minutes) => {
-                let (sign, minutes) = (if *minutes < 0 { '-' } else { '+' }, minutes.abs());
-                let text = format!("%o[{sign}{:02}:{:02}]", minutes / 60, minutes % 60);
-                return out.extend_from_slice(text.as_bytes());
-            }
+            Item::Unwritten(minutes) => return write_unwritten_offset(*minutes, out),
             Item::Epoch(1_000_000_000) => b's',
             Item::Epoch(1_000_000) => b'L',
             Item::Epoch(1_000) => b'U',
@@ -412,6 +408,13 @@ impl<'a> Found<'a> {
         let minutes = offset.unwrap_or(self.unwritten_minutes);
         Timestamp::from_seconds(civil.to_seconds()? - i64::from(minutes) * 60, self.nanos)
     }
+}
+
+/// Appends the item of a pattern for an offset, in minutes, that is known and not written.
+pub fn write_unwritten_offset(minutes: i32, out: &mut Vec<u8>) {
+    let (sign, minutes) = (if minutes < 0 { '-' } else { '+' }, minutes.abs());
+    let text = format!("%o[{sign}{:02}:{:02}]", minutes / 60, minutes % 60);
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Reads an offset from UTC; gives its length and its minutes.

@@ -4,6 +4,7 @@
 //! came in (beyond a small allowance), and no more than that is ever allocated. A body that ends
 //! early is an error, never a short result.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -88,6 +89,23 @@ impl fmt::Display for BodyError {
 }
 
 impl std::error::Error for BodyError {}
+
+/// A body that came whole, as it was before it was compressed, if it was: then at most `bytes_max`.
+///
+/// # Errors
+/// When it cannot be decompressed, or only to more than that.
+pub fn decompressed(
+    body: &[u8],
+    encoding: Encoding,
+    bytes_max: usize,
+) -> Result<Cow<'_, [u8]>, BodyError> {
+    if encoding == Encoding::Identity {
+        return Ok(Cow::Borrowed(body));
+    }
+    let mut decoder = Decoder::new(encoding, bytes_max)?;
+    decoder.write(body)?;
+    decoder.finish().map(Cow::Owned)
+}
 
 /// Decompresses one body.
 pub struct Decoder {

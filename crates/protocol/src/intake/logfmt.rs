@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Fix, Value};
+use logpond_record::Value;
 use memchr::{memchr, memchr2};
 
 use super::json::number_value;
@@ -43,19 +43,11 @@ pub(crate) fn read<'a>(line: &'a str, outline: &mut Outline) -> Option<Parts<'a>
             false => (at, at + bare_length(&bytes[at..end])?),
         };
         let inside = &line[start..stop];
-        let (value, kind, canonical) = match quoted {
+        let read = match quoted {
             true => quoted_value(inside)?,
             false => bare_value(inside),
         };
-        if outline.push(b"", key, (start, stop), kind) {
-            if !canonical {
-                parts.fixes.push(Fix {
-                    slot: parts.values.len() as u16,
-                    text: Cow::Borrowed(inside.as_bytes()),
-                });
-            }
-            parts.values.push(value);
-        }
+        outline.add(&mut parts, key, line, (start, stop), read);
         pairs += 1;
         at = stop + usize::from(quoted);
         if at < end {

@@ -147,6 +147,27 @@ impl Outline {
         true
     }
 
+    /// Adds a field of `text`, which stands at `span`, with its value, the letter of its slot's kind,
+    /// and whether the value is written as it would be rendered.
+    pub(crate) fn add<'a>(
+        &mut self,
+        parts: &mut Parts<'a>,
+        key: &[u8],
+        text: &'a str,
+        span: (usize, usize),
+        (value, kind, canonical): (Value<'a>, u8, bool),
+    ) {
+        if !self.push(b"", key, span, kind) {
+            return;
+        }
+        if !canonical {
+            let slot = parts.values.len() as u16;
+            let text = Cow::Borrowed(&text.as_bytes()[span.0..span.1]);
+            parts.fixes.push(Fix { slot, text });
+        }
+        parts.values.push(value);
+    }
+
     /// Notes whether `key` may be the time or the message.
     fn note(&mut self, key: &[u8], index: u16) {
         if !matches!(key[0], b'_' | b't' | b'@' | b'm') {

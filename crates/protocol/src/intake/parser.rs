@@ -99,9 +99,9 @@ impl Parser {
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
-            raw if content::is_candidate(raw) => self.event(entry),
+            raw if content::is_candidate(raw) => self.fields(entry, content::read),
             raw if access::is_candidate(raw) => self.access(entry),
-            raw if logfmt::is_candidate(raw) => self.logfmt(entry),
+            raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
         }
     }
@@ -125,16 +125,14 @@ impl Parser {
         Some(self.parsed(parts, outcome.shape, outcome.whole, true))
     }
 
-    fn logfmt<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    /// A line that is made of fields and is no JSON.
+    fn fields<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        read: fn(&'a str, &mut Outline) -> Option<Parts<'a>>,
+    ) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
-        let mut parts = logfmt::read(text, &mut self.outline)?;
-        let outcome = self.finish(entry, &mut parts);
-        Some(self.parsed(parts, outcome.shape, outcome.whole, false))
-    }
-
-    fn event<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
-        let text = std::str::from_utf8(entry.raw).ok()?;
-        let mut parts = content::read(text, &mut self.outline)?;
+        let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
         Some(self.parsed(parts, outcome.shape, outcome.whole, false))
     }

@@ -208,12 +208,7 @@ impl Shipment {
             }
         };
         self.records += 1;
-        let batch = &mut self.pushed.batch;
-        batch.push_enveloped(kind, time, fields, line);
-        match batch.payload().len() > BATCH_BYTES_MAX {
-            true => Err(TooLarge),
-            false => Ok(()),
-        }
+        put(&mut self.pushed.batch, kind, time, fields, line)
     }
 
     /// Notes that the next record is not taken.
@@ -224,6 +219,21 @@ impl Shipment {
 
     fn finish(self) -> Pushed {
         self.pushed.finished()
+    }
+}
+
+/// Appends a record with what its sender said of it, as long as there is room.
+fn put<'f>(
+    batch: &mut Batch,
+    kind: EntryKind,
+    time: Option<Timestamp>,
+    fields: impl IntoIterator<Item = (&'f str, &'f Value<'f>)>,
+    line: &[u8],
+) -> Result<(), TooLarge> {
+    batch.push_enveloped(kind, time, fields, line);
+    match batch.payload().len() > BATCH_BYTES_MAX {
+        true => Err(TooLarge),
+        false => Ok(()),
     }
 }
 

@@ -78,7 +78,7 @@ fn draw_header<'a>(
     sketch.rewind(before);
     // Most messages end here; only what leaves a doubt is worth the time that the rules take.
     let traditional = rfc3164::draw(text, context, sketch);
-    if traditional == Some(Certainty::Tagged) {
+    if traditional.is_some_and(|certainty| certainty != Certainty::Timed) {
         return Some(());
     }
     sketch.rewind(before);

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Fix, Value};
+use logpond_record::Value;
 use memchr::{memchr, memchr_iter};
 
 use crate::intake::logfmt;
@@ -34,7 +34,9 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     let mut at = START.len();
     for name in HEADER {
         let length = header_length(&text.as_bytes()[at..])?;
-        add(name, text, (at, at + length), outline, &mut parts);
+        let span = (at, at + length);
+        let read = value_of(&text[span.0..span.1]);
+        outline.add(&mut parts, name.as_bytes(), text, span, read);
         at += length + 1;
     }
     extension(text, at, outline, &mut parts)?;
@@ -70,13 +72,9 @@ fn extension<'a>(
         let next = next_key(bytes, value, value, end);
         // A space stands before each key but the first.
         let value_end = next.map_or(end.max(value), |(next, _)| next - 1);
-        add(
-            &text[key.0..key.1],
-            text,
-            (value, value_end),
-            outline,
-            parts,
-        );
+        let (name, span) = (&text.as_bytes()[key.0..key.1], (value, value_end));
+        let read = value_of(&text[span.0..span.1]);
+        outline.add(parts, name, text, span, read);
         match next {
             Some(next) => key = next,
             None => return Some(()),
@@ -106,27 +104,13 @@ fn is_in_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'[' | b']')
 }
 
-fn add<'a>(
-    name: &str,
-    text: &'a str,
-    (start, end): (usize, usize),
-    outline: &mut Outline,
-    parts: &mut Parts<'a>,
-) {
-    let written = &text[start..end];
-    let (value, kind, is_same) = match memchr(b'\\', written.as_bytes()) {
+/// The value of a field: it, the letter of its slot's kind, and whether it is written as it would be
+/// rendered.
+fn value_of(written: &str) -> (Value<'_>, u8, bool) {
+    match memchr(b'\\', written.as_bytes()) {
         None => logfmt::bare_value(written),
         Some(_) => unescape(written),
-    };
-    if !outline.push(b"", name.as_bytes(), (start, end), kind) {
-        return;
     }
-    if !is_same {
-        let slot = parts.values.len() as u16;
-        let text = Cow::Borrowed(written.as_bytes());
-        parts.fixes.push(Fix { slot, text });
-    }
-    parts.values.push(value);
 }
 
 fn unescape(written: &str) -> (Value<'_>, u8, bool) {

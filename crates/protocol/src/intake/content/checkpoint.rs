@@ -31,10 +31,9 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         }
         let start = at + name_bytes + 2;
         let stop = start + memchr::memchr(b'"', &bytes[start..])?;
-        if outline.push(b"", &bytes[at..at + name_bytes], (start, stop), b't') {
-            let value = Value::Str(Cow::Borrowed(&text[start..stop]));
-            parts.values.push(value);
-        }
+        let value = Value::Str(Cow::Borrowed(&text[start..stop]));
+        let (name, read) = (&bytes[at..at + name_bytes], (value, b't', true));
+        outline.add(&mut parts, name, text, (start, stop), read);
         at = stop + 1;
         if bytes.get(at) == Some(&b';') {
             at += 1;

@@ -26,7 +26,9 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     let mut at = START.len();
     for name in HEADER {
         let length = text[at..].find('|')?;
-        add(name, text, (at, at + length), outline, &mut parts);
+        let span = (at, at + length);
+        let read = logfmt::bare_value(&text[span.0..span.1]);
+        outline.add(&mut parts, name.as_bytes(), text, span, read);
         at += length + 1;
     }
     let mut delimiter = '\t';
@@ -42,8 +44,9 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         let (key, _) = text[at..at + length]
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())?;
-        let value = (at + key.len() + 1, at + length);
-        add(key, text, value, outline, &mut parts);
+        let span = (at + key.len() + 1, at + length);
+        let read = logfmt::bare_value(&text[span.0..span.1]);
+        outline.add(&mut parts, key.as_bytes(), text, span, read);
         at += length + delimiter.len_utf8();
     }
     Some(parts)
@@ -59,18 +62,5 @@ fn delimiter_of(given: &str) -> Option<char> {
             u32::from_str_radix(code, 16).ok().and_then(char::from_u32)
         }
         _ => None,
-    }
-}
-
-fn add<'a>(
-    name: &str,
-    text: &'a str,
-    span: (usize, usize),
-    outline: &mut Outline,
-    parts: &mut Parts<'a>,
-) {
-    let (value, kind, _) = logfmt::bare_value(&text[span.0..span.1]);
-    if outline.push(b"", name.as_bytes(), span, kind) {
-        parts.values.push(value);
     }
 }

@@ -38,9 +38,8 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     let mut at = START.len();
     for (name, value) in NAMES.iter().zip(fields.splitn(NAMES.len(), '\t')) {
         let span = (at, at + value.len());
-        if outline.push(b"", name.as_bytes(), span, b't') {
-            parts.values.push(Value::Str(Cow::Borrowed(value)));
-        }
+        let read = (Value::Str(Cow::Borrowed(value)), b't', true);
+        outline.add(&mut parts, name.as_bytes(), text, span, read);
         at = span.1 + 1;
     }
     (parts.values.len() >= FIELDS_MIN).then_some(parts)

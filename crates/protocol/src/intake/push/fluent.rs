@@ -30,7 +30,7 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{BATCH_BYTES_MAX, TooLarge, check_names, check_time};
-use crate::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
+use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
 use crate::intake::msgpack::{Fields, MsgpackError, Reader, Token, flatten, json, write};
 
 pub use crate::intake::msgpack::ValueEnd;
@@ -149,6 +149,7 @@ pub fn decode(
     while !reader.is_at_end() {
         let mut taking = Taking {
             decoded: Decoded::default(),
+            bytes: 0,
             sender,
             line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
         };
@@ -175,10 +176,6 @@ impl Decoded {
                 None => self.batches.push(batch),
             }
         }
-    }
-
-    fn bytes(&self) -> usize {
-        self.batches.iter().map(|batch| batch.payload().len()).sum()
     }
 }
 
@@ -261,6 +258,8 @@ impl Chunk {
 /// A message that is being read.
 struct Taking<'s> {
     decoded: Decoded,
+    /// Of all its batches.
+    bytes: usize,
     sender: &'s str,
     line_bytes_max: usize,
 }
@@ -315,7 +314,8 @@ impl Taking<'_> {
                 self.entries(&tag, &mut second, Some(count))
             }
             (None, Token::Text(packed) | Token::Bytes(packed)) => {
-                let packed = decompress(packed, options.encoding()?)?;
+                let packed = decompressed(packed, options.encoding()?, BODY_BYTES_MAX)
+                    .map_err(FluentError::Compressed)?;
                 identify(&packed, b"");
                 self.entries(&tag, &mut Reader::new(&packed), None)
             }
@@ -424,9 +424,11 @@ impl Taking<'_> {
         }
         let each = fields.iter().map(|(name, value)| (&**name, value));
         if let Some(batch) = batches.last_mut() {
+            let before = batch.payload().len();
             batch.push_enveloped(kind, time, each, line);
+            self.bytes += batch.payload().len() - before;
         }
-        match self.decoded.bytes() > BATCH_BYTES_MAX {
+        match self.bytes > BATCH_BYTES_MAX {
             true => Err(FluentError::TooLarge(TooLarge)),
             false => Ok(()),
         }
@@ -443,18 +445,6 @@ fn is_entry_head(list: &[u8]) -> bool {
             time,
             Ok(Token::Int(_) | Token::Float(_) | Token::Extension(..))
         )
-}
-
-fn decompress(packed: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>, FluentError> {
-    if encoding == Encoding::Identity {
-        return Ok(Cow::Borrowed(packed));
-    }
-    let inflate = || {
-        let mut decoder = Decoder::new(encoding, BODY_BYTES_MAX)?;
-        decoder.write(packed)?;
-        decoder.finish()
-    };
-    inflate().map(Cow::Owned).map_err(FluentError::Compressed)
 }
 
 /// The time that a token is: seconds, or `EventTime`, which has nanoseconds.

@@ -27,10 +27,8 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 
 use super::members::{Fields, Members, flatten, text_of};
 use super::splunk::seconds;
-use super::{
-    BATCH_BYTES_MAX, Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time,
-};
-use crate::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
+use super::{Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time, put};
+use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
 
 pub use chunks::{ASSEMBLY_TIME_MAX, Chunks};
 pub use stream::{Decoded, decode};
@@ -95,11 +93,7 @@ pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<Pushed, GelfErr
             check(EntryKind::Line, message.line.as_bytes(), line_bytes_max).map(|()| message)
         });
         let message = message.map_err(|reason| GelfError::Message { number, reason })?;
-        message.put(&mut pushed.batch);
-        match pushed.batch.payload().len() > BATCH_BYTES_MAX {
-            true => Err(GelfError::TooLarge(TooLarge)),
-            false => Ok(()),
-        }
+        message.put(&mut pushed.batch).map_err(GelfError::TooLarge)
     };
     // White space within an object may be line ends, too.
     let whole = put(1, &body);
@@ -121,7 +115,12 @@ pub fn decode_body(body: &[u8], line_bytes_max: usize) -> Result<Pushed, GelfErr
 
 /// A message as it is, also if it is compressed by gzip, zlib or zstd.
 fn decompress(raw: &[u8], bytes_max: usize) -> Result<Cow<'_, [u8]>, BodyError> {
-    let encoding = match raw {
+    decompressed(raw, encoding_of(raw), bytes_max)
+}
+
+/// How a message is compressed, if it is.
+fn encoding_of(raw: &[u8]) -> Encoding {
+    match raw {
         [0x1f, 0x8b, ..] => Encoding::Gzip,
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Encoding::Zstd,
         // RFC 1950: method 8, a window of at most 32 KiB, and a check of both bytes.
@@ -132,11 +131,8 @@ fn decompress(raw: &[u8], bytes_max: usize) -> Result<Cow<'_, [u8]>, BodyError> 
         {
             Encoding::Deflate
         }
-        _ => return Ok(Cow::Borrowed(raw)),
-    };
-    let mut decoder = Decoder::new(encoding, bytes_max)?;
-    decoder.write(raw)?;
-    decoder.finish().map(Cow::Owned)
+        _ => Encoding::Identity,
+    }
 }
 
 /// Reads a message.
@@ -226,8 +222,14 @@ fn line_of<'a>(
 
 impl Message<'_> {
     /// Takes it in.
-    fn put(&self, batch: &mut Batch) {
+    fn put(&self, batch: &mut Batch) -> Result<(), TooLarge> {
         let each = self.fields.iter().map(|(name, value)| (&**name, value));
-        batch.push_enveloped(EntryKind::Line, self.time, each, self.line.as_bytes());
+        put(
+            batch,
+            EntryKind::Line,
+            self.time,
+            each,
+            self.line.as_bytes(),
+        )
     }
 }

@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    BATCH_BYTES_MAX, Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names,
-    check_time, without_cr,
+    Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names, check_time, put,
+    without_cr,
 };
 
 const NANOS: i64 = 1_000_000_000;
@@ -165,11 +165,7 @@ fn add(
     let names = fields.iter().map(|(name, _)| &**name);
     check_names(names).map_err(|reason| HecError::Fields(reason.to_string()))?;
     let each = fields.iter().map(|(name, value)| (&**name, value));
-    batch.push_enveloped(kind, time, each, line.as_bytes());
-    match batch.payload().len() > BATCH_BYTES_MAX {
-        true => Err(HecError::TooLarge(TooLarge)),
-        false => Ok(()),
-    }
+    put(batch, kind, time, each, line.as_bytes()).map_err(HecError::TooLarge)
 }
 
 fn text(value: &str) -> Value<'_> {

@@ -16,7 +16,9 @@ const TAG_BYTES_MAX: usize = 128;
 /// How sure it is that the RFC describes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
-    /// There is a time, and a tag behind it.
+    /// There is a time, a host and a tag.
+    Whole,
+    /// There is a time, and a tag right behind it.
     Tagged,
     /// There is a time.
     Timed,
@@ -58,11 +60,13 @@ pub(super) fn draw<'a>(
     };
     sketch.literal(" ");
     rest = after;
+    let mut has_host = false;
     if tag(rest).is_none()
         && let Some((host, after)) = word(rest).filter(|(host, _)| is_host(host))
         && matches!(after.first(), None | Some(b' '))
     {
         sketch.text("hostname:t", host);
+        has_host = true;
         rest = match after.strip_prefix(b" ") {
             Some(after) => {
                 sketch.literal(" ");
@@ -71,7 +75,10 @@ pub(super) fn draw<'a>(
             None => after,
         };
     }
-    Some(draw_content(rest, sketch))
+    Some(match draw_content(rest, sketch) {
+        Certainty::Tagged if has_host => Certainty::Whole,
+        certainty => certainty,
+    })
 }
 
 /// Draws a line that has no priority, if a host and a tag follow its time. Among lines of unknown
@@ -82,16 +89,12 @@ pub(super) fn draw_alone<'a>(
     context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<()> {
-    let is_traditional = line.first().is_some_and(u8::is_ascii_uppercase);
-    if !is_syslog && !is_traditional {
-        return None;
-    }
-    let written = context.times.header(line, context.received)?;
-    let (host, after) = word(line[written.bytes..].strip_prefix(b" ")?)?;
-    if !is_host(host) || tag(after.strip_prefix(b" ")?).is_none() {
-        return None;
-    }
-    draw(line, context, sketch).map(|_| ())
+    let may_begin_so = match line.first()? {
+        first if first.is_ascii_uppercase() => true,
+        first => is_syslog && *first != b' ',
+    };
+    let drawn = may_begin_so.then(|| draw(line, context, sketch));
+    (drawn == Some(Some(Certainty::Whole))).then_some(())
 }
 
 fn draw_content<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Certainty {

@@ -3,12 +3,12 @@
 //! Abbreviations are not unique; these are what devices write, each with the meaning that is by far
 //! the most frequent. An unknown one is no zone, and stays where it is.
 
-use logpond_record::Timestamp;
+use logpond_record::{Timestamp, write_unwritten_offset};
 
 use super::{Form, Layout, Written, digit, in_latest_year, instant, syslog_civil, year_after};
 
 /// Abbreviations and their minutes east of UTC.
-const NAMES: [(&str, i16); 37] = [
+const NAMES: [(&str, i16); 45] = [
     ("UTC", 0),
     ("GMT", 0),
     ("Z", 0),
@@ -46,10 +46,6 @@ const NAMES: [(&str, i16); 37] = [
     ("MDT", -360),
     ("PST", -480),
     ("PDT", -420),
-];
-
-/// Those of few places, of which two are fractions of an hour or rare.
-const RARE_NAMES: [(&str, i16); 8] = [
     ("AKST", -540),
     ("AKDT", -480),
     ("HST", -600),
@@ -81,10 +77,7 @@ impl ZoneName {
             out.extend_from_slice(b" %Y");
         }
         if self.minutes != 0 {
-            let sign = if self.minutes < 0 { '-' } else { '+' };
-            let minutes = self.minutes.abs();
-            let text = format!("%o[{sign}{:02}:{:02}]", minutes / 60, minutes % 60);
-            out.extend_from_slice(text.as_bytes());
+            write_unwritten_offset(self.minutes.into(), out);
         }
     }
 
@@ -95,7 +88,7 @@ impl ZoneName {
         let (length, minutes) = match &text[..letters] {
             b"TZ" => hours(&text[letters..]).map(|(bytes, minutes)| (letters + bytes, minutes))?,
             name => {
-                let mut names = NAMES.iter().chain(&RARE_NAMES);
+                let mut names = NAMES.iter();
                 let known = names.find(|(known, _)| known.as_bytes() == name)?;
                 (letters, known.1)
             }
