@@ -65,10 +65,10 @@ impl Framing {
     pub(super) fn feed(&mut self, bytes: &[u8], gather: &mut Gather, context: &Context) {
         match self {
             Framing::Lines(lines) => lines.feed(bytes, |line| {
-                add(line.bytes, line.truncated_bytes, gather, context);
+                gather.add(line.bytes, line.truncated_bytes, context);
             }),
             Framing::Frames(frames) => frames.feed(bytes, |frame| {
-                add(frame.bytes, frame.truncated_bytes, gather, context);
+                gather.add(frame.bytes, frame.truncated_bytes, context);
             }),
             // What is no RELP ends the session, which `is_over` says.
             Framing::Relp(session) => {
@@ -82,21 +82,13 @@ impl Framing {
     pub(super) fn finish(&mut self, gather: &mut Gather, context: &Context) {
         match self {
             Framing::Lines(lines) => lines.finish(|line| {
-                add(line.bytes, line.truncated_bytes, gather, context);
+                gather.add(line.bytes, line.truncated_bytes, context);
             }),
             Framing::Frames(frames) => frames.finish(|frame| {
-                add(frame.bytes, frame.truncated_bytes, gather, context);
+                gather.add(frame.bytes, frame.truncated_bytes, context);
             }),
             // Its sender was told nothing of it, and sends it again.
             Framing::Relp(_) => {}
         }
     }
-}
-
-fn add(raw: &[u8], truncated_bytes: usize, gather: &mut Gather, context: &Context) {
-    if truncated_bytes == 0 {
-        return gather.push(raw);
-    }
-    context.metrics.intake(context.intake).truncated.add(1);
-    gather.push_cut(raw, (raw.len() + truncated_bytes) as u64);
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use logpond_record::limits::TRUNCATED_FIELD;
 use logpond_record::{Batch, EntryKind, Labels};
 
+use super::Context;
+
 /// Batches of one sender.
 ///
 /// Invariant: batches come out in the order in which their records came in.
@@ -55,6 +57,15 @@ impl Gather {
         self.done.push(Arc::new(batch));
         self.bytes += raw.len() + 4;
         self.records += 1;
+    }
+
+    /// Adds a record of which so many bytes are missing; counts it if it was cut.
+    pub(super) fn add(&mut self, raw: &[u8], truncated_bytes: usize, context: &Context) {
+        if truncated_bytes == 0 {
+            return self.push(raw);
+        }
+        context.metrics.intake(context.intake).truncated.add(1);
+        self.push_cut(raw, (raw.len() + truncated_bytes) as u64);
     }
 
     /// Everything gathered; the gather is empty afterwards.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
+use logpond_protocol::intake::frames::trim_end;
 use logpond_record::EntryKind;
 use tokio::net::UdpSocket;
 
@@ -134,20 +135,8 @@ impl Datagrams {
 
 fn take_syslog(datagram: &[u8], gather: &mut Gather, context: &Context) {
     let message = trim_end(datagram);
-    let limit = context.line_bytes_max;
-    if message.len() > limit {
-        let metrics = context.metrics.intake(context.intake);
-        metrics.truncated.add(1);
-        gather.push_cut(&message[..limit], message.len() as u64);
-    } else if !message.is_empty() {
-        gather.push(message);
+    if !message.is_empty() {
+        let kept = &message[..message.len().min(context.line_bytes_max)];
+        gather.add(kept, message.len() - kept.len(), context);
     }
-}
-
-/// Without the line end or NUL that some senders put behind the message.
-fn trim_end(datagram: &[u8]) -> &[u8] {
-    let end = datagram
-        .iter()
-        .rposition(|b| !matches!(b, b'\n' | b'\r' | 0));
-    &datagram[..end.map_or(0, |at| at + 1)]
 }

@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
+use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{Batch, EntryKind, Timestamp, Value};
 
 use super::container::{Format, Part, Stream};
@@ -34,9 +34,6 @@ pub const PART_WAIT: Duration = Duration::from_secs(10);
 /// How long more lines of a record are waited for, unless told otherwise: programs write the lines of
 /// a trace at once.
 pub const RECORD_WAIT: Duration = Duration::from_secs(1);
-
-/// The field that marks a record that was cut; its value is the length that it had.
-const TRUNCATED_FIELD: &str = "_truncated_bytes";
 
 /// How lines become records.
 #[derive(Clone, Debug)]

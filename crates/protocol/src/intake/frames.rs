@@ -243,5 +243,13 @@ fn start(bytes: &[u8]) -> Start {
     }
 }
 
+/// A message without the line end or NUL that some senders put behind it.
+pub fn trim_end(message: &[u8]) -> &[u8] {
+    let end = message
+        .iter()
+        .rposition(|b| !matches!(b, b'\n' | b'\r' | 0));
+    &message[..end.map_or(0, |at| at + 1)]
+}
+
 #[cfg(test)]
 mod tests;

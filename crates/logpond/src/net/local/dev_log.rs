@@ -6,14 +6,15 @@
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
+use logpond_protocol::intake::frames::trim_end;
 use logpond_record::{EntryKind, Labels};
 
 use super::process::{self, Processes};
 use super::queue::{self, Emptying, Filling};
-use super::receive::{Receiver, Sent};
+use super::receive::{Receiver, Sent, Taking};
 use crate::clock;
 use crate::net::gather::Gather;
 use crate::net::{BATCH_BYTES, Context};
@@ -34,20 +35,18 @@ pub(super) fn start(
     let mut labels = process::machine(&context.hostname);
     labels.push(("_TRANSPORT".into(), "syslog".into()));
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
+    let shutdown = context.shutdown.clone();
     let intake = DevLog {
-        receiver,
         processes: Processes::new(labels),
         filling,
         senders: Vec::new(),
         bytes: 0,
         context,
     };
-    let thread = thread::Builder::new().name("lp-dev-log".to_owned());
-    Ok((thread.spawn(move || intake.run())?, emptying))
+    Ok((receiver.start("lp-dev-log", intake, shutdown)?, emptying))
 }
 
 struct DevLog {
-    receiver: Receiver,
     processes: Processes,
     filling: Filling,
     senders: Vec<(Arc<Labels>, Gather)>,
@@ -56,40 +55,13 @@ struct DevLog {
     context: Context,
 }
 
-impl DevLog {
-    fn run(mut self) {
-        while !self.context.shutdown.is_stopping() {
-            let is_idle = self.senders.is_empty();
-            match self.receiver.next(is_idle) {
-                Ok(Some(sent)) => {
-                    self.take(sent);
-                    if self.bytes >= BATCH_BYTES || self.senders.len() > SENDERS_MAX {
-                        self.hand_over();
-                    }
-                }
-                Ok(None) => self.hand_over(),
-                Err(error) => {
-                    self.receiver.complain(&error);
-                    self.hand_over();
-                }
-            }
-        }
-        // What the kernel holds already.
-        while let Ok(Some(sent)) = self.receiver.at_once() {
-            self.take(sent);
-        }
-        self.hand_over();
-    }
-
-    fn take(&mut self, sent: Sent) {
-        let message = trim_end(self.receiver.bytes(&sent));
+impl Taking for DevLog {
+    fn take(&mut self, sent: Sent, bytes: &[u8]) {
+        let message = trim_end(bytes);
         if message.is_empty() {
             return;
         }
-        let labels = match sent.credentials {
-            Some(credentials) => self.processes.labels(credentials, Instant::now()),
-            None => self.processes.unknown(),
-        };
+        let labels = self.processes.of(sent.credentials, Instant::now());
         let known = self
             .senders
             .iter()
@@ -101,16 +73,19 @@ impl DevLog {
         });
         let gather = &mut self.senders[index].1;
         let before = gather.bytes();
-        let limit = self.context.line_bytes_max;
-        if sent.bytes > message.len() && sent.is_cut || message.len() > limit {
-            let metrics = self.context.metrics.intake(self.context.intake);
-            metrics.truncated.add(1);
-            let kept = &message[..message.len().min(limit)];
-            gather.push_cut(kept, sent.bytes as u64);
-        } else {
-            gather.push(message);
-        }
+        let kept = &message[..message.len().min(self.context.line_bytes_max)];
+        let is_whole = kept.len() == message.len() && !sent.is_cut;
+        let missing = if is_whole { 0 } else { sent.bytes - kept.len() };
+        gather.add(kept, missing, &self.context);
         self.bytes += gather.bytes() - before;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.senders.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= BATCH_BYTES || self.senders.len() > SENDERS_MAX
     }
 
     fn hand_over(&mut self) {
@@ -123,12 +98,4 @@ impl DevLog {
         self.filling.tell_losses(now);
         self.bytes = 0;
     }
-}
-
-/// Without the line end or NUL that some senders put behind the message.
-fn trim_end(datagram: &[u8]) -> &[u8] {
-    let end = datagram
-        .iter()
-        .rposition(|b| !matches!(b, b'\n' | b'\r' | 0));
-    &datagram[..end.map_or(0, |at| at + 1)]
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use logpond_protocol::intake::journal_entry::Sealer;
+use logpond_record::limits::TRUNCATED_FIELD;
 use logpond_record::{Batch, EntryKind, Labels};
 
 use crate::net::{BATCH_BYTES, Context};
-
-/// The field of a message that was cut; its value is the length that was sent.
-const TRUNCATED: &str = "_truncated_bytes";
 
 /// The field that says why the others of an entry were left out.
 const REJECTED: &str = "_rejected";
@@ -58,11 +56,11 @@ impl Entries {
                 *value = &value[..limit];
             }
         }
-        fields.extend(known.clone());
+        fields.extend(known);
         if !said.iter().any(|(name, _)| *name == "PRIORITY") {
             fields.push(("PRIORITY", b"6"));
         }
-        fields.extend(sent.iter().map(|sent| (TRUNCATED, sent.as_bytes())));
+        fields.extend(sent.iter().map(|sent| (TRUNCATED_FIELD, sent.as_bytes())));
         if sent.is_some() || !is_whole {
             self.metrics().truncated.add(1);
         }

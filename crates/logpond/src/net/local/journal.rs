@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::net::UnixDatagram;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use logpond_protocol::intake::journal_native::NativeEntries;
@@ -16,7 +16,7 @@ use rustix::fs::SealFlags;
 use super::entries::Entries;
 use super::process::{self, Processes};
 use super::queue::{self, Emptying, Filling};
-use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent};
+use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent, Taking};
 use crate::clock;
 use crate::net::Context;
 
@@ -37,54 +37,26 @@ pub(super) fn start(
     let mut labels = process::machine(&context.hostname);
     labels.push(("_TRANSPORT".into(), "journal".into()));
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
+    let shutdown = context.shutdown.clone();
     let intake = Journal {
-        receiver,
         processes: Processes::new(labels),
         filling,
         entries: Entries::new(context.clone()),
         context,
     };
-    let thread = thread::Builder::new().name("lp-journal-in".to_owned());
-    Ok((thread.spawn(move || intake.run())?, emptying))
+    Ok((receiver.start("lp-journal-in", intake, shutdown)?, emptying))
 }
 
 struct Journal {
-    receiver: Receiver,
     processes: Processes,
     filling: Filling,
     entries: Entries,
     context: Context,
 }
 
-impl Journal {
-    fn run(mut self) {
-        while !self.context.shutdown.is_stopping() {
-            match self.receiver.next(self.entries.is_empty()) {
-                Ok(Some(sent)) => {
-                    self.take(sent);
-                    if self.entries.is_full() {
-                        self.hand_over();
-                    }
-                }
-                Ok(None) => self.hand_over(),
-                Err(error) => {
-                    self.receiver.complain(&error);
-                    self.hand_over();
-                }
-            }
-        }
-        // What the kernel holds already.
-        while let Ok(Some(sent)) = self.receiver.at_once() {
-            self.take(sent);
-        }
-        self.hand_over();
-    }
-
-    fn take(&mut self, mut sent: Sent) {
-        let labels = match sent.credentials {
-            Some(credentials) => self.processes.labels(credentials, Instant::now()),
-            None => self.processes.unknown(),
-        };
+impl Taking for Journal {
+    fn take(&mut self, mut sent: Sent, bytes: &[u8]) {
+        let labels = self.processes.of(sent.credentials, Instant::now());
         let in_file = match (sent.bytes, sent.files.pop()) {
             (0, Some(file)) => read_sealed(file),
             (0, None) if sent.files_refused > 0 => Err(io::ErrorKind::PermissionDenied.into()),
@@ -94,7 +66,7 @@ impl Journal {
             return self.context.count_lost(1);
         };
         let bytes = match in_file.is_empty() {
-            true => self.receiver.bytes(&sent),
+            true => bytes,
             false => &in_file,
         };
         for entry in NativeEntries::new(bytes) {
@@ -105,6 +77,14 @@ impl Journal {
             let is_whole = entry.left_out == 0 && !sent.is_cut;
             self.entries.add(&entry.fields, &labels, is_whole);
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.is_full()
     }
 
     fn hand_over(&mut self) {

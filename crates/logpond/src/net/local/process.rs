@@ -60,8 +60,16 @@ impl Processes {
         }
     }
 
-    /// The labels of what a process sends; the same `Arc` as long as nothing changes.
-    pub(super) fn labels(&mut self, credentials: Credentials, now: Instant) -> Arc<Labels> {
+    /// The labels of what somebody sends, who may be unknown; the same `Arc` as long as nothing
+    /// changes of a process.
+    pub(super) fn of(&mut self, sender: Option<Credentials>, now: Instant) -> Arc<Labels> {
+        match sender {
+            Some(credentials) => self.labels(credentials, now),
+            None => Arc::new(self.machine.clone()),
+        }
+    }
+
+    fn labels(&mut self, credentials: Credentials, now: Instant) -> Arc<Labels> {
         if let Some(known) = self.known.get(&credentials.pid)
             && known.credentials == credentials
             && now.saturating_duration_since(known.read_at) < FRESH_FOR
@@ -69,11 +77,6 @@ impl Processes {
             return known.labels.clone();
         }
         self.look(credentials, now)
-    }
-
-    /// The labels of what somebody sends of whom nothing is known.
-    pub(super) fn unknown(&self) -> Arc<Labels> {
-        Arc::new(self.machine.clone())
     }
 
     fn look(&mut self, credentials: Credentials, now: Instant) -> Arc<Labels> {

@@ -5,6 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -13,6 +14,7 @@ use nix::sys::socket::sockopt::{PassCred, RcvBuf, RcvBufForce};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt};
 
 use super::process::Credentials;
+use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
 
 /// Receive buffer asked for: a stall of seconds fits in. Only who may administrate the network gets
@@ -50,6 +52,21 @@ pub(super) struct Sent {
     pub(super) files_refused: usize,
 }
 
+/// Takes what a socket receives.
+pub(super) trait Taking: Send + 'static {
+    /// Takes a datagram.
+    fn take(&mut self, sent: Sent, bytes: &[u8]);
+
+    /// Whether nothing waits to be handed over.
+    fn is_empty(&self) -> bool;
+
+    /// Whether what waits is worth being handed over at once.
+    fn is_full(&self) -> bool;
+
+    /// Hands over what waits.
+    fn hand_over(&mut self);
+}
+
 /// A socket and room for what comes.
 pub(super) struct Receiver {
     socket: UnixDatagram,
@@ -79,9 +96,51 @@ impl Receiver {
         })
     }
 
+    /// Receives on a thread of this name until the stop.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn start(
+        mut self,
+        name: &str,
+        mut taking: impl Taking,
+        shutdown: Shutdown,
+    ) -> io::Result<JoinHandle<()>> {
+        let thread = thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || self.run(&mut taking, &shutdown))
+    }
+
+    fn run(&mut self, taking: &mut impl Taking, shutdown: &Shutdown) {
+        while !shutdown.is_stopping() {
+            match self.next(taking.is_empty()) {
+                Ok(Some(sent)) => {
+                    self.pass(sent, taking);
+                    if taking.is_full() {
+                        taking.hand_over();
+                    }
+                }
+                Ok(None) => taking.hand_over(),
+                Err(error) => {
+                    self.complain(&error);
+                    taking.hand_over();
+                }
+            }
+        }
+        // What the kernel holds already.
+        while let Ok(Some(sent)) = self.at_once() {
+            self.pass(sent, taking);
+        }
+        taking.hand_over();
+    }
+
+    fn pass(&self, sent: Sent, taking: &mut impl Taking) {
+        let bytes = &self.buffer[..sent.bytes.min(self.buffer.len())];
+        taking.take(sent, bytes);
+    }
+
     /// The next datagram; `None` after a while without one. That while is short unless nothing
     /// waits for company (`is_idle`).
-    pub(super) fn next(&mut self, is_idle: bool) -> io::Result<Option<Sent>> {
+    fn next(&mut self, is_idle: bool) -> io::Result<Option<Sent>> {
         if is_idle {
             self.linger_until = None;
         }
@@ -106,7 +165,7 @@ impl Receiver {
     }
 
     /// The next datagram, if there is one.
-    pub(super) fn at_once(&mut self) -> io::Result<Option<Sent>> {
+    fn at_once(&mut self) -> io::Result<Option<Sent>> {
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_TRUNC;
         let (socket, space) = (self.socket.as_raw_fd(), Some(self.space.as_mut_slice()));
@@ -147,13 +206,8 @@ impl Receiver {
         Ok(Some(sent))
     }
 
-    /// The bytes of what came last.
-    pub(super) fn bytes(&self, sent: &Sent) -> &[u8] {
-        &self.buffer[..sent.bytes.min(self.buffer.len())]
-    }
-
     /// Says that the socket fails, now and then, and waits a little.
-    pub(super) fn complain(&mut self, error: &io::Error) {
+    fn complain(&mut self, error: &io::Error) {
         let now = Instant::now();
         let is_due = |before: Instant| now.saturating_duration_since(before) >= COMPLAIN_EVERY;
         if self.complained.is_none_or(is_due) {

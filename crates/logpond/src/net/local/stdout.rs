@@ -10,6 +10,7 @@ use std::time::Instant;
 use logpond_protocol::intake::journal_stdout::{StdoutSplitter, level};
 use logpond_protocol::intake::lines::Line;
 use logpond_record::Labels;
+use logpond_record::limits::TRUNCATED_FIELD;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -88,10 +89,7 @@ async fn serve_stream(stream: UnixStream, shared: &Shared) {
     });
     let mut processes = Processes::new(shared.machine.clone());
     // `/proc` is read elsewhere than where connections are served.
-    let labels = tokio::task::spawn_blocking(move || match said {
-        Some(credentials) => processes.labels(credentials, Instant::now()),
-        None => processes.unknown(),
-    });
+    let labels = tokio::task::spawn_blocking(move || processes.of(said, Instant::now()));
     let Ok(labels) = labels.await else {
         return;
     };
@@ -193,7 +191,7 @@ impl Connection<'_> {
             ("_SYSTEMD_UNIT", unit),
             ("_LINE_BREAK", line_break),
             (
-                "_truncated_bytes",
+                TRUNCATED_FIELD,
                 if truncated_bytes > 0 { &*sent } else { "" },
             ),
         ];

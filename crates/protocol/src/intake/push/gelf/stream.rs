@@ -6,6 +6,7 @@ use logpond_record::limits::{LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{Batch, EntryKind, Value};
 
 use super::{HOSTNAME, decompress, message_bytes_max, read};
+use crate::intake::frames::trim_end;
 
 /// Decoded bytes after which a batch ends: small bodies can become large ones, and what is decoded
 /// at a time is to stay small whatever is sent.
@@ -90,12 +91,4 @@ impl Decoded {
         let each = fields.iter().map(|(name, value)| (&**name, value));
         self.batch.push_enveloped(EntryKind::Line, time, each, kept);
     }
-}
-
-/// Without the line end or NUL that some senders put behind the message.
-fn trim_end(message: &[u8]) -> &[u8] {
-    let end = message
-        .iter()
-        .rposition(|b| !matches!(b, b'\n' | b'\r' | 0));
-    &message[..end.map_or(0, |at| at + 1)]
 }
