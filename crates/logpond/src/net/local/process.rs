@@ -224,7 +224,8 @@ pub(super) fn machine(hostname: &str) -> Labels {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::io::Write;
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -233,9 +234,26 @@ mod tests {
         found.map(|(_, value)| &**value)
     }
 
+    /// A program that has answered, so that nothing of the process it was started from is left:
+    /// between fork and exec it has this test's name, and a little later no arguments.
+    fn running_cat() -> Child {
+        let mut cat = Command::new("cat");
+        cat.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = cat.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        let mut answer = [0];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut answer)
+            .unwrap();
+        child
+    }
+
     #[test]
     fn a_process_is_described_and_remembered_when_it_is_gone() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = running_cat();
         let credentials = Credentials {
             pid: child.id(),
             uid: 7,
@@ -243,12 +261,8 @@ mod tests {
         };
         let mut processes = Processes::new(machine("ash"));
         let start = Instant::now();
-        // Between fork and exec it still has the name of this test.
-        let mut first = processes.labels(credentials, start);
-        while value(&first, "_COMM") != Some("cat") {
-            processes = Processes::new(machine("ash"));
-            first = processes.labels(credentials, start);
-        }
+        let first = processes.labels(credentials, start);
+        assert_eq!(value(&first, "_COMM"), Some("cat"));
         assert_eq!(value(&first, "_UID"), Some("7"));
         assert_eq!(value(&first, "hostname"), Some("ash"));
         assert_eq!(value(&first, "_CMDLINE"), Some("cat"));
