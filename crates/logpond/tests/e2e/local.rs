@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -290,4 +291,25 @@ fn what_services_print_comes_line_by_line() {
         )),
     }
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// A service that prints faster than it is read does not keep the server from others.
+#[test]
+fn who_prints_without_end_holds_up_nobody() {
+    let scratch = Scratch::new("journald-endless").unwrap();
+    let (pond, directory) = start_journald(&scratch, &[]);
+    let mut stream = UnixStream::connect(directory.join("stdout")).unwrap();
+    stream.write_all(b"printer\n\n30\n0\n0\n0\n0\n").unwrap();
+    let lines = b"y\n".repeat(32 << 10);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                stream.write_all(&lines).unwrap();
+            }
+        });
+        let is_answered = (0..20).all(|_| pond.get("/-/healthy").is_ok());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(is_answered);
+    });
 }

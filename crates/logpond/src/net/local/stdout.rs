@@ -123,6 +123,8 @@ impl Connection<'_> {
                     if self.feed(&buffer[..bytes]).is_err() {
                         return;
                     }
+                    // A service that prints without end must not hold up the others.
+                    tokio::task::yield_now().await;
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.hand_over(),
