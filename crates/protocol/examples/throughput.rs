@@ -1,4 +1,4 @@
-//! Measures the parser: `throughput FILE line|json|syslog [SECONDS]`.
+//! Measures the parser: `throughput FILE line|json|syslog [SECONDS [ACCESS-LOG FORMAT]]`.
 //!
 //! Prints bytes and records per CPU second (per second where the system does not count those), how
 //! many lines were kept whole or had slots fixed, and what validating the same lines as pushed JSON
@@ -8,13 +8,14 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use logpond_protocol::intake::Parser;
+use logpond_protocol::intake::access_format::LABEL_PREFIX;
 use logpond_protocol::intake::json::validate;
 use logpond_record::{Entry, EntryKind, Envelope, Id, Labels, Timestamp};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, path, kind, rest @ ..] = &arguments[..] else {
-        eprintln!("usage: throughput FILE line|json|syslog [SECONDS]");
+        eprintln!("usage: throughput FILE line|json|syslog [SECONDS [FORMAT]]");
         std::process::exit(2);
     };
     let kind = match kind.as_str() {
@@ -23,6 +24,11 @@ fn main() {
         _ => EntryKind::Line,
     };
     let seconds: f64 = rest.first().and_then(|r| r.parse().ok()).unwrap_or(1.0);
+    let format = rest.get(1).map(|format| {
+        let name = format!("{LABEL_PREFIX}format");
+        (name.into(), format.as_str().into())
+    });
+    let labels: Labels = format.into_iter().collect();
     let data = match std::fs::read(path) {
         Ok(data) => data,
         Err(error) => {
@@ -36,7 +42,7 @@ fn main() {
         .collect();
     let bytes: usize = lines.iter().map(|l| l.len()).sum();
     let mut seen = Seen::default();
-    let each = repeat(seconds, || seen = parse(&lines, kind));
+    let each = repeat(seconds, || seen = parse(&lines, kind, &labels));
     println!(
         "parse: {:.0} MB/s, {:.0} records/s; {} records, {:.1} slots each, {} text, {} whole, \
          {} fixed",
@@ -65,8 +71,7 @@ struct Seen {
     fixed: usize,
 }
 
-fn parse(lines: &[&[u8]], kind: EntryKind) -> Seen {
-    let labels = Labels::new();
+fn parse(lines: &[&[u8]], kind: EntryKind, labels: &Labels) -> Seen {
     let mut parser = Parser::new();
     let mut seen = Seen::default();
     for raw in lines {
@@ -74,7 +79,7 @@ fn parse(lines: &[&[u8]], kind: EntryKind) -> Seen {
             id: Id::MIN,
             received: Timestamp(1_772_409_600_000_000_000),
             kind,
-            labels: &labels,
+            labels,
             envelope: Envelope::default(),
             raw,
         });

@@ -12,20 +12,29 @@
 use logpond_record::{TimeSource, Value};
 use memchr::{memchr, memchr_iter};
 
+use super::access_format::{Drawn, host_of};
 use super::sketch::Sketch;
 use super::timestamps;
 
 /// Where the time must begin, in bytes: a vhost and an address take 300 at most.
 const HEAD_BYTES_MAX: usize = 512;
 
+/// The slot of the time in a record that has one already, of its header.
+const SECOND_TIME: &str = "time_local:t";
+
+/// The slot of the referer.
+const REFERER: &str = "referer:t";
+
 /// Values behind the known ones (times, request ids, upstreams) that become fields.
 const EXTRA: [&str; 8] = [
     "extra1:t", "extra2:t", "extra3:t", "extra4:t", "extra5:t", "extra6:t", "extra7:t", "extra8:t",
 ];
 
-/// Draws an access log line; gives false if the line is none, and the sketch is then spoilt.
-pub(crate) fn draw<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> bool {
-    draw_line(line, sketch).is_some()
+/// Draws an access log line. `None` if the line is none, and the sketch is then spoilt.
+pub(crate) fn draw<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<Drawn<'a>> {
+    let mut drawn = Drawn::default();
+    draw_line(line, sketch, &mut drawn)?;
+    Some(drawn)
 }
 
 /// Whether `line` may be an access log line: a cheap test that few others pass.
@@ -39,7 +48,7 @@ pub(crate) fn is_candidate(line: &[u8]) -> bool {
         && line.get(bracket + 27..bracket + 30) == Some(b"] \"")
 }
 
-fn draw_line<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
+fn draw_line<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>, drawn: &mut Drawn<'a>) -> Option<()> {
     let (line, carriage_return) = match line.strip_suffix('\r') {
         Some(line) => (line, "\r"),
         None => (line, ""),
@@ -49,8 +58,12 @@ fn draw_line<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
     let after = &line[bracket + 1..];
     let written = timestamps::access(after.as_bytes())?;
     sketch.literal(" [");
-    let time = &after.as_bytes()[..written.bytes];
-    sketch.time(&written, time, TimeSource::Line);
+    let time = &after[..written.bytes];
+    drawn.time = Some((written.time, written.form.assumed()));
+    match sketch.parts.time {
+        None => sketch.time(&written, time.as_bytes(), TimeSource::Line),
+        Some(_) => sketch.text(SECOND_TIME, time),
+    }
     let after = after[written.bytes..].strip_prefix("] \"")?;
     let end = closing_quote(after)?;
     sketch.literal("] \"");
@@ -62,7 +75,7 @@ fn draw_line<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
     let (bytes, after) = word(after.strip_prefix(' ')?);
     sketch.literal(" ");
     draw_number("bytes:i", bytes, sketch)?;
-    draw_rest(after, has_host, sketch)?;
+    drawn.referer_host = host_of(draw_rest(after, has_host, sketch)?);
     sketch.literal(carriage_return);
     Some(())
 }
@@ -129,7 +142,7 @@ fn draw_request<'a>(request: &'a str, sketch: &mut Sketch<'_, 'a>) {
     sketch.text("protocol:t", protocol);
 }
 
-fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
+pub(crate) fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
     let (method, rest) = request.split_once(' ')?;
     let space = memchr(b' ', rest.as_bytes())?;
     let (target, protocol) = (&rest[..space], &rest[space + 1..]);
@@ -140,10 +153,15 @@ fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
     well_formed.then_some((method, target, protocol))
 }
 
-/// Draws what follows the number of bytes.
-fn draw_rest<'a>(mut rest: &'a str, mut has_host: bool, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
+/// Draws what follows the number of bytes; gives the referer.
+fn draw_rest<'a>(
+    mut rest: &'a str,
+    mut has_host: bool,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<&'a str> {
+    let mut referer = "";
     let mut extra = EXTRA.iter();
-    let mut known = ["referer:t", "agent:t"].iter();
+    let mut known = [REFERER, "agent:t"].iter();
     // Each round takes a value, and there are only so many names.
     while !rest.is_empty() {
         rest = rest.strip_prefix(' ')?;
@@ -168,12 +186,15 @@ fn draw_rest<'a>(mut rest: &'a str, mut has_host: bool, sketch: &mut Sketch<'_, 
             }
             None => extra.next()?,
         };
+        if slot == REFERER {
+            referer = value;
+        }
         sketch.literal("\"");
         sketch.text(slot, value);
         sketch.literal("\"");
         rest = &inside[end + 1..];
     }
-    Some(())
+    Some(referer)
 }
 
 fn draw_word<'a>(slot: &str, word: &'a str, sketch: &mut Sketch<'_, 'a>) {
@@ -192,7 +213,7 @@ fn draw_number(slot: &str, number: &str, sketch: &mut Sketch<'_, '_>) -> Option<
 }
 
 /// A number without a sign or leading zeros.
-fn canonical_int(text: &str) -> Option<i64> {
+pub(crate) fn canonical_int(text: &str) -> Option<i64> {
     let digits = text.as_bytes();
     let proper = (1..=18).contains(&digits.len())
         && (digits.len() == 1 || digits[0] != b'0')
@@ -211,7 +232,7 @@ fn word(text: &str) -> (&str, &str) {
 }
 
 /// The first quote that no backslash escapes.
-fn closing_quote(text: &str) -> Option<usize> {
+pub(crate) fn closing_quote(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr_iter(b'"', bytes).find(|&at| {
         let backslashes = bytes[..at]

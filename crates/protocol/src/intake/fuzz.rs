@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, envelope, line_of};
 
+use super::access_format::{AccessFormat, LABEL_PREFIX};
 use super::assembly::{Assembled, Assembler, Settings};
 use super::container::{Format, Part};
 use super::frames::{FrameSplitter, Framed};
@@ -40,6 +41,22 @@ pub fn fuzz_access(data: &[u8]) {
     let mut line = b"192.0.2.1 - - [02/Mar/2026:00:00:06 +0000] \"".to_vec();
     line.extend_from_slice(data);
     round_trip(EntryKind::Line, &line);
+}
+
+/// Any bytes as a format of an access log, in the first line, and as lines of it.
+pub fn fuzz_access_format(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (definition, lines) = text.split_once('\n').unwrap_or((&text, ""));
+    let Ok(_) = AccessFormat::new(definition) else {
+        return;
+    };
+    let labels: Labels = vec![(format!("{LABEL_PREFIX}any").into(), definition.into())];
+    for (kind, line) in lines
+        .lines()
+        .flat_map(|line| [EntryKind::Line, EntryKind::Syslog].map(|kind| (kind, line.as_bytes())))
+    {
+        round_trip_of(kind, &labels, line);
+    }
 }
 
 /// Any bytes as JSON: what validation accepts is a record with fields.
@@ -363,12 +380,15 @@ fn check_sealed(sealer: &mut Sealer, fields: &[(&str, &[u8])]) {
 
 /// Parses `raw` three times, so that what is learned from it is used, and compares.
 fn round_trip(kind: EntryKind, raw: &[u8]) {
-    let labels = Labels::new();
+    round_trip_of(kind, &Labels::new(), raw);
+}
+
+fn round_trip_of(kind: EntryKind, labels: &Labels, raw: &[u8]) {
     let entry = Entry {
         id: Id::MIN,
         received: RECEIVED,
         kind,
-        labels: &labels,
+        labels,
         envelope: Envelope::default(),
         raw,
     };

@@ -658,6 +658,11 @@ fn unicode(text: &str) -> (char, usize) {
     (char::from_u32(first).unwrap_or('\u{fffd}'), 5)
 }
 
+/// Whether a string's inside is its value as it stands.
+pub(crate) fn is_plain(inside: &str) -> bool {
+    special(inside.as_bytes(), 0) == inside.len()
+}
+
 /// The first byte at or after `at` that a string cannot hold as it is: a quote, a backslash or a
 /// control character. Eight bytes at a time; the sums borrow only above the first hit.
 #[inline]

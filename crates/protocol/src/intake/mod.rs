@@ -42,6 +42,7 @@ mod msgpack;
 mod syslog;
 mod content;
 mod access;
+pub mod access_format;
 mod logfmt;
 mod timestamps;
 mod outline;

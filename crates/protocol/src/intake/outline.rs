@@ -28,7 +28,7 @@ const MESSAGE_NAMES: [&[u8]; 3] = [b"_msg", b"message", b"msg"];
 
 /// What is put before names of a message's fields that its header has, too, and before those that
 /// begin like what an intake vouches for.
-const BODY_PREFIX: &[u8] = b"body.";
+pub(crate) const BODY_PREFIX: &str = "body.";
 
 /// Bytes of a slot's text beside its name: two marks, a colon and a letter.
 const SLOT_BYTES: usize = 8;
@@ -358,7 +358,11 @@ impl Outline {
         match is_message {
             true => out.extend_from_slice(b"_msg"),
             false => {
-                out.extend_from_slice(if is_taken { BODY_PREFIX } else { b"" });
+                out.extend_from_slice(if is_taken {
+                    BODY_PREFIX.as_bytes()
+                } else {
+                    b""
+                });
                 out.extend_from_slice(self.name(slot));
             }
         }

@@ -3,9 +3,11 @@
 //! Invariants: [`Parser::parse`] never fails, and the record's `write_line` gives the entry's bytes
 //! back. What a parser remembers makes it faster and never changes a record.
 //!
-//! A line is tried as JSON, syslog, access log and logfmt, each only if it begins like one; what is
-//! none of them is text, whose time is a timestamp that it begins with. Text that is not UTF-8 is
+//! A line is tried in the access-log formats that its batch declares, then as JSON, syslog, access
+//! log and logfmt, each only if it begins like one; what is none of them is text, whose time is a timestamp that it begins with. Text that is not UTF-8 is
 //! kept as bytes.
+
+mod formats;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,12 +17,17 @@ use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
+use super::access_format::LABEL_PREFIX;
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::{access, content, logfmt, syslog};
+use formats::Formats;
+
+/// Fields that a line has beside those that it is made of.
+type Derived<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
 /// Makes records of entries. It keeps what lines have in common, so one parser should see many
 /// lines of the same senders.
@@ -29,6 +36,8 @@ pub struct Parser {
     shapes: Shapes,
     outline: Outline,
     learned: Learned,
+    formats: Formats,
+    unfit: u64,
     scratch: Vec<u8>,
 }
 
@@ -43,6 +52,21 @@ struct Parsed<'a> {
     shape: Arc<Shape>,
     parts: Parts<'a>,
     whole: bool,
+    derived: Derived<'a>,
+    /// A time that counts more than that of the shape.
+    time: Option<(Timestamp, Assumed)>,
+}
+
+impl<'a> Parsed<'a> {
+    fn new(shape: Arc<Shape>, parts: Parts<'a>) -> Parsed<'a> {
+        Parsed {
+            shape,
+            parts,
+            whole: false,
+            derived: Vec::new(),
+            time: None,
+        }
+    }
 }
 
 impl Parser {
@@ -53,8 +77,16 @@ impl Parser {
             shapes: Shapes::new(),
             outline: Outline::new(),
             learned: Learned::new(),
+            formats: Formats::default(),
+            unfit: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }
+    }
+
+    /// How many lines were text though their batch declared formats of access logs, since this was
+    /// last asked.
+    pub fn take_unfit(&mut self) -> u64 {
+        std::mem::take(&mut self.unfit)
     }
 
     /// The record that an entry is.
@@ -62,6 +94,8 @@ impl Parser {
         let parsed = self
             .recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry));
+        let mut labels = labels_of(entry);
+        labels.extend(parsed.derived);
         let mut record = Record {
             id: entry.id,
             time: parsed.parts.time.unwrap_or(entry.received),
@@ -71,11 +105,13 @@ impl Parser {
             shape: parsed.shape,
             values: parsed.parts.values,
             fixes: parsed.parts.fixes,
-            labels: labels_of(entry),
+            labels,
             whole: parsed.whole.then_some(Cow::Borrowed(entry.raw)),
         };
         if let Some(time) = entry.envelope.time {
-            set_time(&mut record, time);
+            set_time(&mut record, time, TimeSource::Header(Assumed::Nothing));
+        } else if let Some((time, assumed)) = parsed.time {
+            set_time(&mut record, time, TimeSource::Field(assumed));
         }
         debug_assert!(
             rebuilds(&record, entry.raw),
@@ -96,6 +132,9 @@ impl Parser {
     }
 
     fn line<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        if let Some(parsed) = self.declared(entry) {
+            return Some(parsed);
+        }
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
@@ -112,11 +151,7 @@ impl Parser {
         }
         let text = std::str::from_utf8(entry.raw).ok()?;
         if let Some((shape, parts)) = self.learned.read(text, entry.received, &self.times) {
-            return Some(Parsed {
-                shape,
-                parts,
-                whole: false,
-            });
+            return Some(Parsed::new(shape, parts));
         }
         let capacity = self.learned.slots_hint;
         let mut parts = json::flatten(text, &mut self.outline, capacity).ok()?;
@@ -162,16 +197,14 @@ impl Parser {
             parts.fixes.clear();
             parts.message = without_message(is_json);
             return Parsed {
-                shape: self.shapes.text(),
-                parts,
                 whole: true,
+                ..Parsed::new(self.shapes.text(), parts)
             };
         };
         debug_assert_eq!(shape.slots().len(), parts.values.len());
         Parsed {
-            shape,
-            parts,
             whole,
+            ..Parsed::new(shape, parts)
         }
     }
 
@@ -179,30 +212,43 @@ impl Parser {
         let received = entry.received;
         let scratch = &mut self.scratch;
         let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
-        content::draw(&mut sketch, &mut self.outline, &self.times, received);
+        let behind = self.formats.draw_message(entry, &mut sketch, &self.times);
+        if behind.is_none() {
+            content::draw(&mut sketch, &mut self.outline, &self.times, received);
+        }
         let shape = self.shapes.find(sketch.shape())?.shape;
+        let (derived, time) = behind.unwrap_or_default();
         Some(Parsed {
-            shape,
-            parts: sketch.parts,
-            whole: false,
+            derived,
+            time,
+            ..Parsed::new(shape, sketch.parts)
         })
     }
 
     fn access<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 14);
-        if !access::draw(text, &mut sketch) {
-            return None;
-        }
+        let drawn = access::draw(text, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
-            shape,
-            parts: sketch.parts,
-            whole: false,
+            derived: formats::derived(&drawn, None),
+            ..Parsed::new(shape, sketch.parts)
+        })
+    }
+
+    /// A line of a format that was declared for it.
+    fn declared<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let mut sketch = Sketch::new(&mut self.scratch, 16);
+        let derived = self.formats.draw_line(entry, &mut sketch, &self.times)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed {
+            derived,
+            ..Parsed::new(shape, sketch.parts)
         })
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
+        self.unfit += u64::from(entry.kind == EntryKind::Line && formats::is_declared(entry));
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
@@ -210,11 +256,7 @@ impl Parser {
             parts.time = Some(time);
             parts.time_source = TimeSource::Line(assumed);
         }
-        Parsed {
-            shape: self.shapes.text(),
-            parts,
-            whole: false,
-        }
+        Parsed::new(self.shapes.text(), parts)
     }
 }
 
@@ -222,15 +264,15 @@ impl Parser {
 fn labels_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let own = entry.envelope.fields();
     let own = own.map(|(name, value)| (Cow::Borrowed(name), value));
-    let of_batch = entry.labels.iter();
+    let is_field = |(name, _): &&(Box<str>, Box<str>)| !name.starts_with(LABEL_PREFIX);
+    let of_batch = entry.labels.iter().filter(is_field);
     let of_batch =
         of_batch.map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))));
     own.chain(of_batch).collect()
 }
 
-/// Gives a record the time that its sender said. A time that stands in its line stays there, as
-/// text.
-fn set_time(record: &mut Record<'_>, time: Timestamp) {
+/// Gives a record another time than that of its line, which stays there, as text.
+fn set_time(record: &mut Record<'_>, time: Timestamp, source: TimeSource) {
     let slots = record.shape.slots().iter();
     let is_time = |slot: &logpond_record::Slot| matches!(slot.kind, SlotKind::Time(_));
     let in_line = slots.enumerate().find(|(_, slot)| is_time(slot));
@@ -251,7 +293,7 @@ fn set_time(record: &mut Record<'_>, time: Timestamp) {
         }
     }
     record.time = time;
-    record.time_source = TimeSource::Header(Assumed::Nothing);
+    record.time_source = source;
 }
 
 /// Whether the record's line is `raw`.

@@ -48,6 +48,13 @@ pub(crate) struct SketchMark {
     time_source: TimeSource,
 }
 
+impl SketchMark {
+    /// Whether nothing is drawn before it.
+    pub(crate) fn is_start(&self) -> bool {
+        self.text == 0
+    }
+}
+
 impl<'s, 'a> Sketch<'s, 'a> {
     /// An empty sketch that draws into `text` and expects about `capacity` slots.
     pub(crate) fn new(text: &'s mut Vec<u8>, capacity: usize) -> Sketch<'s, 'a> {
@@ -86,6 +93,17 @@ impl<'s, 'a> Sketch<'s, 'a> {
             self.text.extend_from_slice(part.as_bytes());
         }
         self.text.extend_from_slice(kind.as_bytes());
+        self.text.extend_from_slice("⟩".as_bytes());
+        self.parts.values.push(value);
+    }
+
+    /// Draws a slot whose name has something before it, or nothing.
+    #[inline]
+    pub(crate) fn prefixed_slot(&mut self, prefix: &str, name: &str, kind: &str, value: Value<'a>) {
+        self.text.extend_from_slice("⟨".as_bytes());
+        for part in [prefix, name, ":", kind] {
+            self.text.extend_from_slice(part.as_bytes());
+        }
         self.text.extend_from_slice("⟩".as_bytes());
         self.parts.values.push(value);
     }

@@ -21,6 +21,10 @@ pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
     };
     let record = Parser::new().parse(&entry);
     assert!(rebuilds(&record, raw));
+    describe_record(&record)
+}
+
+pub(crate) fn describe_record(record: &Record<'_>) -> String {
     let text = |bytes: &[u8]| {
         bytes
             .escape_ascii()

@@ -1,0 +1,159 @@
+//! Access logs among the lines that a parser sees: of declared formats, and behind syslog headers.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use logpond_record::{Assumed, Entry, TimeSource, Timestamp, Value};
+
+use super::super::access;
+use super::super::access_format::{AccessFormat, Drawn, LABEL_PREFIX, Times};
+use super::super::outline::without_message;
+use super::super::sketch::Sketch;
+use super::super::timestamps::TimeReader;
+use super::Derived;
+
+/// Definitions that are kept compiled. A server has a few; more come only from many senders, and
+/// then each is compiled again for a batch or so.
+const FORMATS_MAX: usize = 32;
+
+/// The format that a record's line was read by.
+const FORMAT_FIELD: &str = "access_log";
+
+const REFERER_HOST_FIELD: &str = "referer_host";
+
+const DURATION_FIELD: &str = "duration_s";
+
+/// Fields of usual access logs that a vendor's header might have, too.
+const USUAL_FIELDS: [&[u8]; 6] = [
+    b"remote_addr",
+    b"user",
+    b"host",
+    b"port",
+    b"status",
+    b"bytes",
+];
+
+/// Formats by their definition; `None` for those that do not compile.
+#[derive(Default)]
+pub(super) struct Formats {
+    known: Vec<(Box<str>, Option<Arc<AccessFormat>>)>,
+}
+
+/// What stands in a message behind a header: derived fields, and a time that counts more.
+type Behind<'a> = (Derived<'a>, Option<(Timestamp, Assumed)>);
+
+impl Formats {
+    /// Draws a line in the first declared format that it fits.
+    pub(super) fn draw_line<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        sketch: &mut Sketch<'_, 'a>,
+        times: &TimeReader,
+    ) -> Option<Derived<'a>> {
+        let mut declared = declared(entry).peekable();
+        declared.peek()?;
+        let line = std::str::from_utf8(entry.raw).ok()?;
+        self.draw(declared, line, entry, sketch, times)
+            .map(|(drawn, name)| derived(&drawn, Some(name)))
+    }
+
+    /// Draws the message of a syslog record, if that is a line of an access log.
+    pub(super) fn draw_message<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        sketch: &mut Sketch<'_, 'a>,
+        times: &TimeReader,
+    ) -> Option<Behind<'a>> {
+        let message = sketch.message_text()?;
+        let declared = declared(entry);
+        let is_usual = access::is_candidate(message.as_bytes());
+        let mut declared = declared.peekable();
+        if declared.peek().is_none() && !is_usual {
+            return None;
+        }
+        // A server writes the zone and the year that many headers lack.
+        let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
+        let place = sketch.take_message();
+        if let Some((drawn, name)) = self.draw(declared, message, entry, sketch, times) {
+            let time = drawn.time.filter(|_| is_guess);
+            return Some((derived(&drawn, Some(name)), time));
+        }
+        let is_free = || !USUAL_FIELDS.iter().any(|name| sketch.has_slot(name));
+        if is_usual
+            && is_free()
+            && let Some(drawn) = access::draw(message, sketch)
+        {
+            return Some((derived(&drawn, None), drawn.time.filter(|_| is_guess)));
+        }
+        sketch.rewind(place);
+        sketch.message(message.as_bytes());
+        None
+    }
+
+    /// Draws `line` behind what is drawn already; gives the format's name, too.
+    fn draw<'a>(
+        &mut self,
+        declared: impl Iterator<Item = (&'a str, &'a str)>,
+        line: &'a str,
+        entry: &Entry<'_>,
+        sketch: &mut Sketch<'_, 'a>,
+        times: &TimeReader,
+    ) -> Option<(Drawn<'a>, &'a str)> {
+        let place = sketch.mark();
+        let times = Times {
+            reader: times,
+            received: entry.received,
+        };
+        for (name, definition) in declared {
+            let Some(format) = self.get(definition) else {
+                continue;
+            };
+            if let Some(drawn) = format.draw(line, times, sketch) {
+                if place.is_start() {
+                    sketch.parts.message = without_message(format.is_json());
+                }
+                return Some((drawn, name));
+            }
+            sketch.rewind(place);
+        }
+        None
+    }
+
+    fn get(&mut self, definition: &str) -> Option<Arc<AccessFormat>> {
+        if let Some((_, format)) = self.known.iter().find(|(known, _)| **known == *definition) {
+            return format.clone();
+        }
+        if self.known.len() >= FORMATS_MAX {
+            self.known.clear();
+        }
+        let format = AccessFormat::new(definition).ok().map(Arc::new);
+        self.known.push((definition.into(), format.clone()));
+        format
+    }
+}
+
+/// Whether an entry's batch declares any format.
+pub(super) fn is_declared(entry: &Entry<'_>) -> bool {
+    declared(entry).next().is_some()
+}
+
+/// Names and definitions of the formats that an entry's batch declares.
+fn declared<'a>(entry: &Entry<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    let labels = entry.labels.iter();
+    labels.filter_map(|(name, definition)| Some((name.strip_prefix(LABEL_PREFIX)?, &**definition)))
+}
+
+/// The fields that a line has beside those that it is made of.
+pub(super) fn derived<'a>(drawn: &Drawn<'a>, format: Option<&'a str>) -> Derived<'a> {
+    let text = |name, text| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(text)));
+    let mut fields = Vec::new();
+    fields.extend(format.map(|name| text(FORMAT_FIELD, name)));
+    fields.extend(
+        drawn
+            .referer_host
+            .map(|host| text(REFERER_HOST_FIELD, host)),
+    );
+    let duration = drawn.duration_s.map(Value::Float);
+    fields.extend(duration.map(|seconds| (Cow::Borrowed(DURATION_FIELD), seconds)));
+    fields
+}
