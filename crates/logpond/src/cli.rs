@@ -140,6 +140,9 @@ pub struct Forward {
     /// A field for all records; hostname and file are set anyway.
     #[arg(long, value_name = "NAME=VALUE")]
     pub label: Vec<String>,
+    /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
+    #[arg(long, value_name = "NAME=FORMAT")]
+    pub access_log: Vec<String>,
     /// Give up when no server took a batch for this long [default: 5m; with --tail and --journal: never].
     #[arg(long, value_name = "DURATION")]
     pub give_up_after: Option<String>,

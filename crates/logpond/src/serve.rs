@@ -251,6 +251,7 @@ impl Roles {
             false => Gate::of_no_ingester(),
         };
         let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate)?;
+        let ingest = ingest.declaring(settings.access_logs.clone());
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),

@@ -6,6 +6,7 @@
 //! [`Settings::resolve`] gives all of them their meaning at once, so that an error can say where
 //! the text came from.
 
+mod access_logs;
 mod error;
 mod file;
 mod names;
@@ -19,6 +20,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use access_logs::access_logs;
 pub use error::SettingsError;
 pub use file::read_file;
 pub use names::{UnknownVariable, unknown_variables};
@@ -27,6 +29,7 @@ pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
 
 use logpond_cluster::Roles;
+use logpond_record::Labels;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
@@ -148,6 +151,8 @@ pub struct Settings {
     pub keep_free: Size,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
+    /// Labels that declare formats of access logs.
+    pub access_logs: Labels,
     /// The file that says that the server is ready.
     pub ready_file: Option<PathBuf>,
     /// Whether addresses beyond loopback are allowed.
@@ -378,6 +383,7 @@ impl Settings {
                 parse_room(text).map_err(|e| e.to_string())
             })?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
+            access_logs: values.read("access-log", access_logs)?,
             ready_file: values.read("ready-file", optional_file)?,
             insecure,
             tokens,

@@ -89,6 +89,9 @@ pub struct Intakes {
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
+    /// A log_format of nginx or LogFormat of Apache; may be given several times [default: off].
+    #[arg(long, value_name = "NAME=FORMAT")]
+    pub access_log: Vec<String>,
 }
 
 /// Flags of every command that runs a node.
@@ -190,6 +193,8 @@ impl Serve {
             ("splunk", &self.intakes.splunk),
             ("line-bytes-max", &self.intakes.line_bytes_max),
         ]));
+        let formats = &self.intakes.access_log;
+        all.extend((!formats.is_empty()).then(|| ("access-log", formats.join("\n"))));
         all
     }
 }

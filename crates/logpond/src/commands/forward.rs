@@ -16,7 +16,7 @@ use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
 use crate::forward::{self, Backoff, ForwardError, Reading, Settings, SpoolSettings};
-use crate::settings::{BULK_PORT, Surroundings};
+use crate::settings::{BULK_PORT, Surroundings, access_logs};
 
 /// The first wait after no server took a batch.
 const WAIT_FIRST: Duration = Duration::from_millis(100);
@@ -82,6 +82,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
     if !labels.iter().any(|(name, _)| name == "hostname") {
         labels.push(("hostname".to_string(), crate::hostname::own()));
     }
+    labels.extend(declared_formats(&args.access_log)?);
     let reading = reading(&args)?;
     let tail = match (args.tail, args.state) {
         (false, Some(_)) => return Err("--state goes with --tail or --journal".into()),
@@ -109,6 +110,19 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         waits_for_replication: args.wait == Wait::Replicated,
         quiet: args.quiet,
     })
+}
+
+/// The labels that declare formats of access logs.
+fn declared_formats(formats: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    if formats.is_empty() {
+        return Ok(Vec::new());
+    }
+    let declared = access_logs(&formats.join("\n"));
+    let declared = declared.map_err(|error| format!("--access-log: {error}"))?;
+    let each = declared.into_iter();
+    Ok(each
+        .map(|(name, text)| (name.into(), text.into()))
+        .collect())
 }
 
 fn reading(args: &Forward) -> Result<Reading, Failure> {

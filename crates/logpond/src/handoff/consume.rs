@@ -172,6 +172,7 @@ impl Handoff {
         self.parts.live.replace(&[], Some(live));
         self.counters.consumed_files.add(closed.len() as u64);
         self.counters.consumed_rows.add(manifest.rows);
+        self.counters.unfit_lines.add(parser.take_unfit());
         Ok(bytes)
     }
 

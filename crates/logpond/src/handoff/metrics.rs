@@ -12,6 +12,8 @@ pub(super) struct Counters {
     pub(super) consumed_files: Counter,
     /// Rows in them.
     pub(super) consumed_rows: Counter,
+    /// Lines in them that no format of access logs fits, though some were declared.
+    pub(super) unfit_lines: Counter,
     /// Copies that other nodes have synced.
     pub(super) copies_sent: Counter,
     /// Copies that this node has synced for others.
@@ -42,6 +44,11 @@ impl Counters {
                 "logpond_handoff_consumed_rows_total",
                 "Rows in them.",
                 self.consumed_rows.get(),
+            ),
+            (
+                "logpond_handoff_unfit_lines_total",
+                "Lines of text in them that none of the access-log formats declared for them fits.",
+                self.unfit_lines.get(),
             ),
             (
                 "logpond_handoff_copies_sent_total",

@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use logpond_record::{Batch, Id, SourceId, Timestamp};
+use logpond_record::{Batch, Id, Labels, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
 use logpond_segment::journal::{Appended, Visible, WriteError};
@@ -249,6 +249,8 @@ pub struct Ingest {
     durability: Durability,
     busyness: Arc<Busyness>,
     gate: Gate,
+    /// Labels for every batch.
+    declared: Arc<Labels>,
 }
 
 /// What the load is worked out from.
@@ -336,11 +338,18 @@ pub fn start(
         durability,
         busyness,
         gate,
+        declared: Arc::default(),
     };
     Ok((ingest, Writer(thread)))
 }
 
 impl Ingest {
+    /// The same, but each batch gets these labels, too.
+    pub fn declaring(self, labels: Labels) -> Ingest {
+        let declared = Arc::new(labels);
+        Ingest { declared, ..self }
+    }
+
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
     pub fn closer(&self) -> Closer {
         Closer(self.queue.clone())
@@ -440,11 +449,15 @@ impl Ingest {
     /// Hands a batch to the writer, once there is room for it; gives where its outcome arrives.
     async fn enqueue(
         &self,
-        batch: Arc<Batch>,
+        mut batch: Arc<Batch>,
         id: Option<BatchId>,
         durable: bool,
     ) -> Result<oneshot::Receiver<Result<Accepted, Refused>>, Refused> {
         self.gate.check()?;
+        if !self.declared.is_empty() {
+            let labels = &mut Arc::make_mut(&mut batch).labels;
+            labels.extend(self.declared.iter().cloned());
+        }
         let room = self.room_for(&batch).await?;
         let (reply, answer) = oneshot::channel();
         let submission = Submission {

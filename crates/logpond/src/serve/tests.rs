@@ -61,6 +61,7 @@ fn settings(data: &Path) -> Settings {
         retain_age: None,
         retain_size_bytes: None,
         keep_free: Size::Bytes(0),
+        access_logs: Vec::new(),
         line_bytes_max: 1 << 20,
         ready_file: None,
         insecure: false,

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::names::nearest;
-use super::{Given, Origin, SettingsError, TABLE, row};
+use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 
 /// The longest settings file that is read: far above any real one, far below any memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -78,13 +78,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
             DeValue::String(value) => value.into_owned(),
             DeValue::Integer(value) => value.to_string(),
             DeValue::Boolean(value) => value.to_string(),
+            DeValue::Array(values) if row.name == "access-log" => lines(&values)
+                .ok_or_else(|| refused(row, &value_origin, written, "a list of texts"))?,
             _ => {
-                return Err(SettingsError::Value {
-                    origin: value_origin,
-                    name: row.name,
-                    text: written.to_string(),
-                    reason: format!("expected {} in quotes", row.form),
-                });
+                let expected = format!("{} in quotes", row.form);
+                return Err(refused(row, &value_origin, written, &expected));
             }
         };
         given.push(Given {
@@ -94,6 +92,24 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
         });
     }
     Ok(given)
+}
+
+fn refused(row: &Setting, origin: &Origin, written: &str, expected: &str) -> SettingsError {
+    SettingsError::Value {
+        origin: origin.clone(),
+        name: row.name,
+        text: written.to_owned(),
+        reason: format!("expected {expected}"),
+    }
+}
+
+/// The texts of a list, a line each.
+fn lines(values: &[toml::Spanned<DeValue<'_>>]) -> Option<String> {
+    let texts: Option<Vec<&str>> = values
+        .iter()
+        .map(|value| value.get_ref().as_str())
+        .collect();
+    Some(texts?.join("\n"))
 }
 
 /// Line and column, in characters and from 1, of a byte of the text.

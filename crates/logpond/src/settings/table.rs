@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 39] = [
+pub const TABLE: [Setting; 40] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -214,6 +214,12 @@ pub const TABLE: [Setting; 39] = [
         form: "SIZE",
         default: "1MiB",
         doc: "The longest line that is taken whole; from 1KiB to 32MiB.",
+    },
+    Setting {
+        name: "access-log",
+        form: "NAME=FORMAT|off",
+        default: "off",
+        doc: "A format of access logs, as nginx's `log_format` or Apache's `LogFormat` has it; lines that it fits become fields, and have its name in the field `access_log`. The flag may be given several times; in the file it may be a list, in the variable each format begins a line.",
     },
     Setting {
         name: "ready-file",

@@ -78,6 +78,7 @@ fn defaults() {
                 20.0,
             ),
             line_bytes_max: 1048576,
+            access_logs: [],
             ready_file: None,
             insecure: false,
             tokens: "/home/me/.local/share/logpond/tokens.toml",
@@ -153,7 +154,7 @@ fn complaints_say_where_and_what_to_do() {
         .collect();
     expect![[r#"
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
-        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, journald, relp, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, gossip, advertise, join, replication, repair-after, canary, retain-age, retain-size, keep-free, line-bytes-max, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, journald, relp, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, gossip, advertise, join, replication, repair-after, canary, retain-age, retain-size, keep-free, line-bytes-max, access-log, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
         /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
         /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large
@@ -201,4 +202,15 @@ fn roles_leave_out_what_they_do_not_do() {
     let alone = settings("").limited_to(Roles::QUERY).unwrap_err();
     expect!["`logpond query-node` is one node of several: say where it talks with the others by --gossip ADDR, and whom it asks first for them by --join ADDR; `logpond serve` works alone"]
         .assert_eq(&alone.to_string());
+}
+
+#[test]
+fn formats_of_access_logs_may_be_a_list() {
+    let text = "access-log = ['a=$msec', \"b=%t\"]";
+    let given = file::parse(text, Path::new("logpond.toml")).unwrap();
+    assert_eq!(given[0].text, "a=$msec\nb=%t");
+    for bad in ["access-log = [1]", "data = ['a']"] {
+        let error = file::parse(bad, Path::new("logpond.toml")).unwrap_err();
+        assert!(error.to_string().contains("expected"), "{error}");
+    }
 }

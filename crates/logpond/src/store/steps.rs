@@ -65,6 +65,8 @@ pub struct Counters {
     pub consumed_files: Counter,
     /// Rows that went into segments.
     pub consumed_rows: Counter,
+    /// Lines among them that no format of access logs fits, though some were declared.
+    pub unfit_lines: Counter,
     /// Merges and rewrites done.
     pub merges: Counter,
     /// Segments retired because others hold their rows.
@@ -131,6 +133,11 @@ impl Counters {
                 "logpond_store_consumed_rows_total",
                 "Rows put into segments.",
                 self.consumed_rows.get(),
+            ),
+            (
+                "logpond_store_unfit_lines_total",
+                "Lines of text among them that none of the access-log formats declared for them fits.",
+                self.unfit_lines.get(),
             ),
             (
                 "logpond_store_merges_total",
@@ -324,6 +331,8 @@ impl Worker {
         self.discard_failed()?;
         let id = self.new_id();
         let parser = &mut self.parser;
+        // What an attempt that failed has counted is counted again.
+        parser.take_unfit();
         let built = build::from_journal(&*self.parts.disk, id, files, |entry| parser.parse(entry));
         let built = built.map_err(|error| {
             self.failed(id, "journal files could not be put into a segment", &error)
@@ -332,6 +341,7 @@ impl Worker {
             .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
         self.counters.consumed_files.add(files.len() as u64);
         self.counters.consumed_rows.add(built.written.manifest.rows);
+        self.counters.unfit_lines.add(self.parser.take_unfit());
         if built.damages.count > 0 {
             self.counters.damages.add(built.damages.count);
             for damage in &built.damages.listed {

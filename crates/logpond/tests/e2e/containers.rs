@@ -52,12 +52,6 @@ fn rows(pond: &Pond) -> Vec<Value> {
     rows
 }
 
-fn compact(pond: &Pond) {
-    let mut client = pond.client().unwrap();
-    let target = "/api/v1/compact?wait";
-    client.send("POST", target, &[], b"").unwrap();
-}
-
 /// What is known of a record: namespace, pod, uid, container, stream, time, line.
 type Known = [String; 7];
 
@@ -103,7 +97,7 @@ fn pods_are_there_line_by_line_with_their_labels() {
     end(forwarder);
     for is_stored in [false, true] {
         if is_stored {
-            compact(&pond);
+            pond.compact().unwrap();
         }
         let names = [
             "namespace",
@@ -335,7 +329,7 @@ fn kill_and_rotate(format: &'static str) {
     let whole = runtime.lines - held;
     wait_until("all lines are there", || count(&pond) >= whole).unwrap();
     end(forwarder);
-    compact(&pond);
+    pond.compact().unwrap();
     let mut found: Vec<(usize, String, String)> = rows(&pond)
         .iter()
         .map(|row| {

@@ -13,6 +13,7 @@ mod pond;
 
 mod surroundings;
 mod access;
+mod access_logs;
 mod bulk;
 mod command_line;
 mod cluster;

@@ -226,6 +226,16 @@ impl Pond {
         }
     }
 
+    /// Has all that was taken in put into segments, and waits until it is.
+    pub(crate) fn compact(&self) -> Outcome<()> {
+        let mut client = self.client()?;
+        let failed = |error| format!("compact: {error}");
+        let response = client.send("POST", "/api/v1/compact?wait", &[], b"");
+        // The answer ends when the work does.
+        response.map_err(failed)?.text().map_err(failed)?;
+        Ok(())
+    }
+
     /// Sends bytes to a raw TCP listener, ends the sending side, and reads what comes back.
     pub(crate) fn send_tcp(&self, listener: &str, bytes: &[u8]) -> Outcome<String> {
         let address = self.address(listener);
