@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A frame is counted if it begins with a number, a space and `<`, and the number is no larger than
-//! `LINE_BYTES_MAX`; all else is text up to its end.
+//! `LINE_BYTES_MAX`; all else is text up to its end. Of a counted frame line ends and NULs at its end
+//! are no part of the message: syslog-ng counts one behind each.
 //!
 //! Invariants: no byte of a message is lost but the ends of frames that are longer than the limit,
 //! which are counted. Empty frames are not given. At most one frame of limited length is held. How
@@ -176,14 +177,21 @@ impl FrameSplitter {
         }
         self.state = State::Start;
         if self.partial.is_empty() && part.len() <= self.frame_bytes_max {
-            take(Framed {
-                bytes: part,
-                truncated_bytes: 0,
-            });
-        } else {
-            self.hold(part);
-            self.give(take);
+            let bytes = trim_end(part);
+            if !bytes.is_empty() {
+                take(Framed {
+                    bytes,
+                    truncated_bytes: 0,
+                });
+            }
+            return after;
         }
+        self.hold(part);
+        if self.truncated_bytes == 0 {
+            let length = trim_end(&self.partial).len();
+            self.partial.truncate(length);
+        }
+        self.give(take);
         after
     }
 

@@ -13,7 +13,7 @@ fn split(input: &[u8], max: usize) -> Vec<(String, usize)> {
 #[test]
 fn frames_are_told_apart() {
     type Row<'a> = (&'a [u8], &'a [(&'a str, usize)]);
-    let table: [Row<'_>; 16] = [
+    let table: [Row<'_>; 19] = [
         (b"", &[]),
         (b"\n\r\n\0", &[]),
         (
@@ -27,6 +27,14 @@ fn frames_are_told_apart() {
             &[("<1>ab", 0), ("<1>cd", 0), ("<2>e", 0)],
         ),
         (b"6 <1>a\nb<2>c\n", &[("<1>a\\nb", 0), ("<2>c", 0)]),
+        // As is one that was counted with it.
+        (b"6 <1>ab\n5 <1>cd", &[("<1>ab", 0), ("<1>cd", 0)]),
+        (
+            b"9 <1>a\nb\r\n\x006 <1>\n \n<2>c\n",
+            &[("<1>a\\nb", 0), ("<1>\\n ", 0), ("<2>c", 0)],
+        ),
+        // Not so the end of one that did not come whole.
+        (b"16 <1>1\n", &[("<1>1\\n", 11)]),
         // Numbers that are no counts.
         (b"2026 plain\n<1>a\n", &[("2026 plain", 0), ("<1>a", 0)]),
         (
