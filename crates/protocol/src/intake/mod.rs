@@ -44,6 +44,7 @@ mod content;
 mod access;
 pub mod access_format;
 mod logfmt;
+mod levels;
 mod timestamps;
 mod outline;
 mod sketch;

@@ -23,8 +23,20 @@ use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{access, content, logfmt, syslog};
+use super::{access, content, levels, logfmt, syslog};
 use formats::Formats;
+
+/// The level of a line of text.
+const LEVEL_FIELD: &str = "level";
+
+/// Fields by which a sender says it itself.
+const LEVEL_FIELDS: [&str; 5] = [
+    LEVEL_FIELD,
+    "severity",
+    "PRIORITY",
+    "severity_text",
+    "detected_level",
+];
 
 /// Fields that a line has beside those that it is made of.
 type Derived<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
@@ -53,6 +65,8 @@ struct Parsed<'a> {
     parts: Parts<'a>,
     whole: bool,
     derived: Derived<'a>,
+    /// The level that stands in its text.
+    level: Option<&'static str>,
     /// A time that counts more than that of the shape.
     time: Option<(Timestamp, Assumed)>,
 }
@@ -64,6 +78,7 @@ impl<'a> Parsed<'a> {
             parts,
             whole: false,
             derived: Vec::new(),
+            level: None,
             time: None,
         }
     }
@@ -96,6 +111,14 @@ impl Parser {
             .unwrap_or_else(|| self.plain_text(entry));
         let mut labels = labels_of(entry);
         labels.extend(parsed.derived);
+        let says_level = |name: &str| LEVEL_FIELDS.contains(&name);
+        if let Some(level) = parsed
+            .level
+            .filter(|_| !labels.iter().any(|(name, _)| says_level(name)))
+        {
+            let (name, level) = (Cow::Borrowed(LEVEL_FIELD), Cow::Borrowed(level));
+            labels.push((name, Value::Str(level)));
+        }
         let mut record = Record {
             id: entry.id,
             time: parsed.parts.time.unwrap_or(entry.received),
@@ -256,7 +279,14 @@ impl Parser {
             parts.time = Some(time);
             parts.time_source = TimeSource::Line(assumed);
         }
-        Parsed::new(self.shapes.text(), parts)
+        Parsed {
+            // Of text whose sender says what counts, the words do not.
+            level: match entry.kind {
+                EntryKind::Text => None,
+                _ => levels::of_line(entry.raw),
+            },
+            ..Parsed::new(self.shapes.text(), parts)
+        }
     }
 }
 

@@ -205,3 +205,29 @@ proptest! {
         fuzz::fuzz_line(access.as_bytes());
     }
 }
+
+/// The level of a line is a field unless its sender says one.
+#[test]
+fn text_has_its_level() {
+    let labels: Labels = vec![("severity".into(), "4".into())];
+    let table = [
+        (EntryKind::Line, Labels::new(), Some("warn")),
+        (EntryKind::Line, labels, None),
+        (EntryKind::Text, Labels::new(), None),
+    ];
+    for (kind, labels, level) in table {
+        let entry = Entry {
+            id: Id::MIN,
+            received: RECEIVED,
+            kind,
+            labels: &labels,
+            envelope: Envelope::default(),
+            raw: b"[warn] low on memory",
+        };
+        let record = Parser::new().parse(&entry);
+        let found = record
+            .field("level")
+            .map(|value| value.to_text().into_owned());
+        assert_eq!(found.as_deref(), level.map(str::as_bytes));
+    }
+}
