@@ -23,8 +23,9 @@ use super::timestamps::{Form, TimeReader, Written};
 /// Names of the time field; the first of these that is an instant counts.
 const TIME_NAMES: [&[u8]; 5] = [b"_time", b"time", b"timestamp", b"ts", b"@timestamp"];
 
-/// Names of the message field; the first of these that is text counts.
-const MESSAGE_NAMES: [&[u8]; 3] = [b"_msg", b"message", b"msg"];
+/// Names of the message field; the first of these that is text counts. `log` is what Fluentd, Fluent
+/// Bit and Docker call a line.
+const MESSAGE_NAMES: [&[u8]; 4] = [b"_msg", b"message", b"msg", b"log"];
 
 /// What is put before names of a message's fields that its header has, too, and before those that
 /// begin like what an intake vouches for.
@@ -170,7 +171,7 @@ impl Outline {
 
     /// Notes whether `key` may be the time or the message.
     fn note(&mut self, key: &[u8], index: u16) {
-        if !matches!(key[0], b'_' | b't' | b'@' | b'm') {
+        if !matches!(key[0], b'_' | b't' | b'@' | b'm' | b'l') {
             return;
         }
         if let Some(rank) = TIME_NAMES.iter().position(|name| *name == key) {

@@ -223,6 +223,10 @@ fn elastic_clients_find_what_they_ask_for_first() {
             "{path}: {head}"
         );
     }
+    // Beats 7 give up unless the answer to this holds the name.
+    let templates = ask("GET", "/_cat/templates/filebeat-7.17.0");
+    assert_eq!(templates.status, 200);
+    assert_eq!(templates.json()[0]["name"], "filebeat-7.17.0");
     assert_eq!(ask("GET", "/_cluster/health").json()["status"], "green");
     let template = vec![b' '; 300_000];
     let answer = request(pond.http(), "PUT", "/_index_template/a", &[JSON], &template);
@@ -231,6 +235,34 @@ fn elastic_clients_find_what_they_ask_for_first() {
     assert_eq!(ask("POST", "//_bulk").status, 404);
     assert_eq!(ask("POST", "/a/b/_bulk").status, 404);
     assert_eq!(ask("GET", "/elasticsearch/metrics").status, 404);
+}
+
+/// Fluent Bit puts the line of a file under `log`, whomever it sends to.
+#[test]
+fn lines_under_log_are_messages() {
+    let pond = Pond::new();
+    let bulk = "{\"create\":{\"_index\":\"logstash-2026.03.02\"}}\n\
+        {\"@timestamp\":\"2026-03-02T00:00:00.001Z\",\"log\":\"by es\",\"stream\":\"stderr\"}\n";
+    assert_eq!(post(&pond, "/_bulk", NDJSON, bulk.as_bytes()).status, 200);
+    let event = br#"{"time":1772409600.002,"event":{"log":"by splunk"}}"#;
+    assert_eq!(
+        post(&pond, "/services/collector/event", JSON, event).status,
+        200
+    );
+    let loki = br#"{"streams":[{"stream":{"job":"fluent-bit"},"values":[
+        ["1772409600003000000","{\"log\":\"by loki\"}"]]}]}"#;
+    assert_eq!(post(&pond, "/loki/api/v1/push", JSON, loki).status, 204);
+    let line = br#"{"date":1772409600.004,"time":1772409600.004,"log":"by http"}"#;
+    assert_eq!(post(&pond, "/api/v1/push", NDJSON, line).status, 200);
+    in_both_states(&pond, || {
+        let rows = records(&pond);
+        let messages: Vec<_> = rows.iter().map(|row| row["_msg"].as_str()).collect();
+        assert_eq!(
+            messages,
+            ["by es", "by splunk", "by loki", "by http"].map(Some)
+        );
+        assert_eq!(rows[0]["stream"], "stderr");
+    });
 }
 
 #[test]

@@ -34,6 +34,16 @@ fn objects_become_fields() {
         (r#"{"msg":5,"level":"x"}"#, "msg=5 level=x | none"),
         (r#"{"msg":5,"message":"x"}"#, "msg=5 | x"),
         (r#"{"a":{"msg":"x"}}"#, "a.msg=x | none"),
+        // As a shipper's line, not as an object about logging.
+        (
+            r#"{"log":"hello","stream":"stderr"}"#,
+            "stream=stderr | hello",
+        ),
+        (r#"{"log":"a.log","msg":"x"}"#, "log=a.log | x"),
+        (
+            r#"{"log":{"level":"info"},"a":"x"}"#,
+            "log.level=info a=x | none",
+        ),
         (
             r#"{"ts":"2026-03-02T00:00:00Z","msg":"x"}"#,
             "field=1772409600 | x",
