@@ -47,6 +47,8 @@ pub(crate) enum Question {
     Nodes,
     /// Something that is set up before the first document: it is there already.
     Setup,
+    /// Whether there is a template, as Beats 7 ask: by looking for its name in the answer.
+    Template,
     Nothing,
 }
 
@@ -65,6 +67,7 @@ pub(super) async fn answer(
         Question::Health => Ok(Body::json(StatusCode::OK, &health())),
         Question::Nodes => Ok(Body::json(StatusCode::OK, &nodes())),
         Question::Setup => set_up(app, request).await,
+        Question::Template => Ok(Body::json(StatusCode::OK, &templates(index))),
         Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
     };
     let mut response = answered.unwrap_or_else(refusal);
@@ -139,6 +142,12 @@ fn health() -> Value {
 /// Who sniffs for nodes finds none to go to instead.
 fn nodes() -> Value {
     json!({ "_nodes": { "total": 0, "successful": 0, "failed": 0 }, "cluster_name": "logpond", "nodes": {} })
+}
+
+/// A list of templates that has this one.
+fn templates(name: Option<&str>) -> Value {
+    let name = name.unwrap_or_default();
+    json!([{ "name": name, "index_patterns": format!("[{name}-*]"), "order": "1" }])
 }
 
 /// Templates, pipelines, policies: nothing needs them here, and all are there.

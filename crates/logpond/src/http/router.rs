@@ -76,7 +76,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 50] = [
+pub(crate) const ROUTES: [Route; 51] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -118,6 +118,12 @@ pub(crate) const ROUTES: [Route; 50] = [
         READ,
         WRITER,
         elastic(elastic::Question::Nodes),
+    ),
+    (
+        "/_cat/templates/{}",
+        READ,
+        WRITER,
+        elastic(elastic::Question::Template),
     ),
     (
         "/_template/{}",
