@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 21] = [
+pub(crate) const TARGETS: [Target; 22] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -37,6 +37,7 @@ pub(crate) const TARGETS: [Target; 21] = [
     target("multiline", intake::fuzz::fuzz_multiline, true),
     target("shippers", intake::fuzz::fuzz_shippers, true),
     target("gelf", intake::fuzz::fuzz_gelf, true),
+    target("rewrite", intake::rewrite::fuzz::fuzz_rewrite, true),
     target("journal_export", intake::fuzz::fuzz_journal_export, false),
     target("journal_native", intake::journal_native::fuzz_native, false),
     target("journal_stdout", intake::journal_stdout::fuzz_stdout, false),

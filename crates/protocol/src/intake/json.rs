@@ -8,9 +8,11 @@
 //! [`validate`] is what a push is checked with. `flatten` makes a record of any object, `learned`
 //! does the same faster for objects whose names and kinds were seen before.
 
+mod edit;
 mod flatten;
 mod learned;
 
+pub(crate) use edit::{JsonChange, edit};
 pub(crate) use flatten::{flatten, is_object};
 pub(crate) use learned::Learned;
 

@@ -3,6 +3,7 @@
 //! Invariants:
 //! - No byte is lost: for every input, `Parser::parse` gives a record whose `write_line` is the
 //!   input, byte for byte.
+//! - An entry is changed only by [`rewrite`], where it is told to.
 //! - A record depends only on its entry, never on the entries before it.
 //! - No input panics, recurses or allocates more than a small multiple of its own size.
 //!
@@ -35,6 +36,7 @@ pub mod unpack;
 pub mod journal_native;
 pub mod journal_stdout;
 pub mod parser;
+pub mod rewrite;
 pub mod json;
 pub mod fuzz;
 mod protobuf;

@@ -25,7 +25,7 @@ const TIME_NAMES: [&[u8]; 5] = [b"_time", b"time", b"timestamp", b"ts", b"@times
 
 /// Names of the message field; the first of these that is text counts. `log` is what Fluentd, Fluent
 /// Bit and Docker call a line.
-const MESSAGE_NAMES: [&[u8]; 4] = [b"_msg", b"message", b"msg", b"log"];
+pub(crate) const MESSAGE_NAMES: [&str; 4] = ["_msg", "message", "msg", "log"];
 
 /// What is put before names of a message's fields that its header has, too, and before those that
 /// begin like what an intake vouches for.
@@ -176,7 +176,7 @@ impl Outline {
         }
         if let Some(rank) = TIME_NAMES.iter().position(|name| *name == key) {
             self.times[rank] = Some(index);
-        } else if let Some(rank) = MESSAGE_NAMES.iter().position(|name| *name == key) {
+        } else if let Some(rank) = MESSAGE_NAMES.iter().position(|name| name.as_bytes() == key) {
             self.messages[rank] = Some(index);
         }
     }
