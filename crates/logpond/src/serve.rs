@@ -94,14 +94,7 @@ impl Server {
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
-        let roles = Roles::start(
-            settings,
-            disk,
-            &addresses,
-            &recovered,
-            access.cluster(),
-            &metrics,
-        )?;
+        let roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
@@ -217,7 +210,7 @@ impl Roles {
         disk: Arc<dyn Disk>,
         addresses: &Addresses,
         recovered: &Recovered,
-        tls: Option<Arc<ClusterTls>>,
+        access: &Access,
         metrics: &Arc<Metrics>,
     ) -> Result<Roles, ServeError> {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
@@ -226,7 +219,7 @@ impl Roles {
         let (live, trash) = open_segments(&*disk)?;
         note_unusable(recovered, &live);
         let held = (live.clone(), visible.clone());
-        let member = node::member(settings, &disk, held, addresses, tls)?;
+        let member = node::member(settings, &disk, held, addresses, access.cluster())?;
         if let Some(member) = &member {
             journal.announce_to(member.clone());
         }
@@ -251,7 +244,9 @@ impl Roles {
             false => Gate::of_no_ingester(),
         };
         let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate)?;
-        let ingest = ingest.declaring(settings.access_logs.clone());
+        let ingest = ingest
+            .declaring(settings.access_logs.clone())
+            .ruled_by(access.rules());
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),

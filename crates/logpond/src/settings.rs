@@ -22,7 +22,9 @@ use std::time::Duration;
 
 pub use access_logs::access_logs;
 pub use error::SettingsError;
+pub(crate) use file::position;
 pub use file::read_file;
+pub(crate) use names::nearest;
 pub use names::{UnknownVariable, unknown_variables};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
@@ -153,6 +155,8 @@ pub struct Settings {
     pub line_bytes_max: usize,
     /// Labels that declare formats of access logs.
     pub access_logs: Labels,
+    /// The file that says what happens to records on their way in.
+    pub rules: Option<PathBuf>,
     /// The file that says that the server is ready.
     pub ready_file: Option<PathBuf>,
     /// Whether addresses beyond loopback are allowed.
@@ -183,6 +187,7 @@ impl Settings {
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
             self.shippers = ShipperAddresses::default();
             (self.syslog_tls, self.dev_log, self.journald) = (None, None, None);
+            self.rules = None;
         }
         Ok(self)
     }
@@ -384,6 +389,7 @@ impl Settings {
             })?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
+            rules: values.read("rules", optional_file)?,
             ready_file: values.read("ready-file", optional_file)?,
             insecure,
             tokens,

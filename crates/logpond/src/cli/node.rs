@@ -92,6 +92,9 @@ pub struct Intakes {
     /// A log_format of nginx or LogFormat of Apache; may be given several times [default: off].
     #[arg(long, value_name = "NAME=FORMAT")]
     pub access_log: Vec<String>,
+    /// Drop, sample, redact, hash and limit records as this file says [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<String>,
 }
 
 /// Flags of every command that runs a node.
@@ -120,10 +123,10 @@ pub struct Node {
     #[arg(long, value_name = "COUNT")]
     pub replication: Option<String>,
     /// Make up for the copies of a node that is gone this long [default: 15m].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub repair_after: Option<String>,
     /// Measure this often how soon a record is found through another node [default: off].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub canary: Option<String>,
     /// Keep records this long after their arrival [default: 30d].
     #[arg(long, value_name = "DURATION")]
@@ -192,6 +195,7 @@ impl Serve {
             ("elasticsearch", &self.intakes.elasticsearch),
             ("splunk", &self.intakes.splunk),
             ("line-bytes-max", &self.intakes.line_bytes_max),
+            ("rules", &self.intakes.rules),
         ]));
         let formats = &self.intakes.access_log;
         all.extend((!formats.is_empty()).then(|| ("access-log", formats.join("\n"))));

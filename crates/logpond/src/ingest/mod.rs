@@ -13,12 +13,17 @@
 //! - The memory of everything queued is at most [`QUEUE_BYTES_MAX`]; beyond it submitters wait,
 //!   and after [`ROOM_WAIT_MAX`] they are refused.
 //! - No async thread touches a file.
+//! - Every batch of a sender goes through the rules, if there are any, before it is queued; see
+//!   [`rules`]. Only what the server says itself does not.
 
 mod changes;
 mod durability;
 mod gate;
 mod journal;
 mod load;
+mod lost;
+mod reply;
+pub mod rules;
 mod writer;
 #[cfg(test)]
 mod tests;
@@ -42,6 +47,8 @@ pub use durability::{Durability, OneCopy, Replication, States};
 pub use gate::Gate;
 pub use journal::{Births, DiskJournal};
 pub use load::{Load, LoadState};
+use reply::Reply;
+use rules::Rules;
 
 /// Memory of all batches that wait for the writer. A disk that writes 100 MB/s and stalls for
 /// 300 ms (a common worst case of consumer SSDs) fills it; anything longer is back-pressure.
@@ -119,7 +126,7 @@ pub struct Accepted {
     /// Id of the batch's first record; those of the others follow. [`Id::MIN`] if the batch was
     /// there already.
     pub first_id: Id,
-    /// Number of records.
+    /// Number of records that were sent, also of those that rules leave out.
     pub count: u64,
     /// The source that has them; `None` if there are none.
     pub source: Option<SourceId>,
@@ -198,7 +205,7 @@ struct Submission {
     id: Option<BatchId>,
     durable: bool,
     queued_at: Instant,
-    reply: oneshot::Sender<Result<Accepted, Refused>>,
+    reply: Reply,
     /// Held until the batch is written.
     room: OwnedSemaphorePermit,
 }
@@ -251,7 +258,12 @@ pub struct Ingest {
     gate: Gate,
     /// Labels for every batch.
     declared: Arc<Labels>,
+    clock: fn() -> Timestamp,
+    rules: Option<Arc<Rules>>,
 }
+
+/// Where the outcome of a queued batch arrives.
+type Answer = oneshot::Receiver<Result<Accepted, Refused>>;
 
 /// What the load is worked out from.
 struct Busyness {
@@ -339,6 +351,8 @@ pub fn start(
         busyness,
         gate,
         declared: Arc::default(),
+        clock,
+        rules: None,
     };
     Ok((ingest, Writer(thread)))
 }
@@ -348,6 +362,11 @@ impl Ingest {
     pub fn declaring(self, labels: Labels) -> Ingest {
         let declared = Arc::new(labels);
         Ingest { declared, ..self }
+    }
+
+    /// The same, with rules for all that it takes.
+    pub fn ruled_by(self, rules: Option<Arc<Rules>>) -> Ingest {
+        Ingest { rules, ..self }
     }
 
     /// What closes the journal's open file. Like the handle itself it keeps the writer running.
@@ -446,20 +465,62 @@ impl Ingest {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Hands a batch to the writer, once there is room for it; gives where its outcome arrives.
+    /// Submits what the server itself has to say, and waits until it is synced: no rule applies to it.
+    ///
+    /// # Errors
+    /// As for [`Ingest::submit`].
+    pub async fn submit_own(&self, batch: Batch) -> Result<Accepted, Refused> {
+        self.gate.check()?;
+        let queued = self.queue(Arc::new(batch), None, true, None).await?;
+        self.outcome(queued).await
+    }
+
+    /// Applies the rules to a batch and queues what they leave of it; gives where its outcome arrives.
     async fn enqueue(
         &self,
         mut batch: Arc<Batch>,
         id: Option<BatchId>,
         durable: bool,
-    ) -> Result<oneshot::Receiver<Result<Accepted, Refused>>, Refused> {
+    ) -> Result<Answer, Refused> {
         self.gate.check()?;
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;
             labels.extend(self.declared.iter().cloned());
         }
+        let Some(rules) = self.rules.clone().filter(|rules| !rules.is_empty()) else {
+            return self.queue(batch, id, durable, None).await;
+        };
+        if let Some(id) = id.filter(|id| rules.has_dropped(id)) {
+            self.metrics.resends.add(u64::from(id.is_retry()));
+            self.metrics.resends_known.add(1);
+            return Ok(reply::answered(batch.len() as u64));
+        }
+        let now = (self.clock)();
+        let applied = tokio::task::spawn_blocking(move || rules.apply(&batch, id, now)).await;
+        let applied = applied.map_err(|error| match error.is_panic() {
+            true => Refused::Failed("the rules could not be applied; please report it".into()),
+            // Blocking work is only thrown away when the process ends.
+            false => Refused::Stopping,
+        })?;
+        if applied.batch.is_empty() {
+            let sent = applied.reservation.sent;
+            applied.reservation.commit();
+            return Ok(reply::answered(sent));
+        }
+        let reservation = Some(applied.reservation);
+        self.queue(applied.batch, id, durable, reservation).await
+    }
+
+    /// Hands a batch to the writer, once there is room for it; gives where its outcome arrives.
+    async fn queue(
+        &self,
+        batch: Arc<Batch>,
+        id: Option<BatchId>,
+        durable: bool,
+        reservation: Option<rules::Reservation>,
+    ) -> Result<Answer, Refused> {
         let room = self.room_for(&batch).await?;
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = Reply::new(reservation);
         let submission = Submission {
             batch,
             id,
@@ -473,10 +534,7 @@ impl Ingest {
         Ok(answer)
     }
 
-    async fn outcome(
-        &self,
-        queued: oneshot::Receiver<Result<Accepted, Refused>>,
-    ) -> Result<Accepted, Refused> {
+    async fn outcome(&self, queued: Answer) -> Result<Accepted, Refused> {
         let result = queued.await.map_err(|_| Refused::Stopping)?;
         match &result {
             Err(Refused::Full(_)) => self.metrics.refused_full.add(1),

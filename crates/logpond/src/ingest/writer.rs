@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::load::percent;
 use super::{
-    Accepted, Busyness, Gate, Journal, Message, News, Refused, Submission, UNSYNCED_TIME_MAX,
+    Accepted, Busyness, Gate, Journal, Message, News, Refused, Reply, Submission, UNSYNCED_TIME_MAX,
 };
 use crate::telemetry::Metrics;
 
@@ -39,7 +39,7 @@ const RESERVE_BYTES_MAX: u64 = 16 << 20;
 
 /// A durable batch that is written and waits for its sync.
 struct Waiting {
-    reply: oneshot::Sender<Result<Accepted, Refused>>,
+    reply: Reply,
     accepted: Accepted,
     mark: u64,
 }
@@ -219,12 +219,12 @@ impl<J: Journal> Driver<J> {
             .queue_wait_ns
             .observe_duration(queued_at.elapsed());
         if let Err(refused) = self.gate.check() {
-            let _ = reply.send(Err(refused));
+            reply.send(Err(refused));
             return;
         }
         self.check_space();
         if let Some(what) = &self.full {
-            let _ = reply.send(Err(Refused::Full(what.clone())));
+            reply.send(Err(Refused::Full(what.clone())));
             return;
         }
         let started = Instant::now();
@@ -236,7 +236,7 @@ impl<J: Journal> Driver<J> {
         let appended = match appended {
             Ok(appended) => appended,
             Err(error) => {
-                let _ = reply.send(Err((&error).into()));
+                reply.send(Err((&error).into()));
                 // A refusal is the sender's mistake and touches no other batch.
                 if !error.is_refusal() {
                     self.fail_unsynced(&error);
@@ -251,7 +251,7 @@ impl<J: Journal> Driver<J> {
         };
         self.note_resend(id, appended.is_known);
         if appended.is_known && (!durable || appended.mark <= self.journal.durable_mark()) {
-            let _ = reply.send(Ok(accepted));
+            reply.send(Ok(accepted));
             return;
         }
         self.unsynced_since.get_or_insert(started);
@@ -269,7 +269,7 @@ impl<J: Journal> Driver<J> {
             });
         } else {
             self.unsynced_fast.push((appended.mark, appended.count));
-            let _ = reply.send(Ok(accepted));
+            reply.send(Ok(accepted));
         }
     }
 
@@ -333,7 +333,7 @@ impl<J: Journal> Driver<J> {
             reply, accepted, ..
         } in self.waiting.extract_if(.., |w| w.mark <= durable)
         {
-            let _ = reply.send(Ok(accepted));
+            reply.send(Ok(accepted));
         }
         self.unsynced_fast.retain(|(mark, _)| *mark > durable);
         if self.waiting.is_empty() && self.unsynced_fast.is_empty() {
@@ -352,7 +352,7 @@ impl<J: Journal> Driver<J> {
         let lost: u64 = self.unsynced_fast.drain(..).map(|(_, count)| count).sum();
         self.metrics.unsynced_lost.add(lost);
         for Waiting { reply, .. } in self.waiting.drain(..) {
-            let _ = reply.send(Err(error.into()));
+            reply.send(Err(error.into()));
         }
         self.unsynced_since = None;
         self.unsynced_batches = 0;

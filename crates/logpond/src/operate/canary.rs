@@ -102,7 +102,7 @@ impl Canary {
         let text = format!("canary {} {number}", own.process);
         let mut batch = Batch::new(EntryKind::Line, vec![("app".into(), APP.into())]);
         batch.push(text.as_bytes());
-        let accepted = runtime.block_on(self.parts.ingest.submit(batch, true));
+        let accepted = runtime.block_on(self.parts.ingest.submit_own(batch));
         let since = Instant::now();
         let Ok(accepted) = accepted else {
             return self.failures.add(1);

@@ -1,10 +1,12 @@
-//! Who may ask over HTTP and how it is encrypted, and the thread that watches the files that say so.
+//! Who may ask over HTTP and how it is encrypted, and the thread that watches the files that say so,
+//! and those of rules.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::ServeError;
 use crate::clock;
+use crate::ingest::rules::{Rules, WatchedRules};
 use crate::net::tls::{self, Acceptor, ClusterTls};
 use crate::settings::Settings;
 use crate::telemetry::{Metrics, warn};
@@ -17,6 +19,7 @@ pub(super) struct Access {
     tls: Option<Arc<Acceptor>>,
     syslog: Option<Arc<Acceptor>>,
     cluster: Option<Arc<ClusterTls>>,
+    rules: Option<Arc<Rules>>,
     /// There is none where no file is to be watched.
     watch: Option<WatchThread>,
 }
@@ -29,6 +32,15 @@ impl Access {
     /// system gives no thread.
     pub(super) fn start(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Access, ServeError> {
         let mut watched: Vec<Box<dyn Watched>> = Vec::new();
+        let rules = match &settings.rules {
+            Some(path) => {
+                let started = WatchedRules::start(path, metrics);
+                let (rules, of_file) = started.map_err(ServeError::Rules)?;
+                watched.push(Box::new(of_file));
+                Some(rules)
+            }
+            None => None,
+        };
         let guard = match settings.is_http_guarded() || settings.require_token {
             true => guard(settings, metrics, &mut watched)?,
             false => Arc::new(Guard::open()),
@@ -69,6 +81,7 @@ impl Access {
             tls,
             syslog,
             cluster,
+            rules,
             watch,
         })
     }
@@ -91,6 +104,11 @@ impl Access {
     /// What this node needs to talk with the others, if it is one of a cluster.
     pub(super) fn cluster(&self) -> Option<Arc<ClusterTls>> {
         self.cluster.clone()
+    }
+
+    /// What happens to records on their way in, if there are rules for it.
+    pub(super) fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.clone()
     }
 
     /// What has files read again, if there are any to read.

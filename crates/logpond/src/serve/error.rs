@@ -7,6 +7,7 @@ use logpond_segment::journal::RecoverError;
 
 use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
+use crate::ingest::rules::RulesError;
 use crate::net::local::PathBindError;
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
@@ -34,6 +35,8 @@ pub enum ServeError {
     },
     /// What clients of the Forward protocol must know cannot be read.
     Security(SecurityError),
+    /// The file of rules cannot be used.
+    Rules(RulesError),
     /// The file of tokens cannot be read.
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
@@ -68,6 +71,7 @@ impl fmt::Display for ServeError {
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
+            ServeError::Rules(e) => write!(f, "{e}"),
             ServeError::NoToken { tokens } => write!(
                 f,
                 "other machines could reach http, and {} has no token that can be used; make one: \
@@ -103,6 +107,7 @@ impl error::Error for ServeError {
             ServeError::Bind(e) => e.source(),
             ServeError::BindPath(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
+            ServeError::Rules(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
             ServeError::NoToken { .. } | ServeError::Security(_) | ServeError::Panic => None,

@@ -195,6 +195,8 @@ pub(super) fn run(parts: Parts, is_up: &mpsc::Sender<io::Result<()>>) {
 
 struct Running {
     tasks: JoinSet<()>,
+    /// What tells losses at the end, and the name of this machine.
+    last: (Ingest, Arc<str>),
     signals: Signals,
     stopper: Arc<Stopper>,
     shutdown: Shutdown,
@@ -255,18 +257,19 @@ impl Running {
             let serve = move |stream, peer, context| {
                 cluster::serve_connection(stream, peer, context, service.clone(), tls.clone())
             };
-            let most = net::CONNECTIONS_MAX;
-            let context = context_of(Intake::Cluster);
+            let (context, most) = (context_of(Intake::Cluster), net::CONNECTIONS_MAX);
             tasks.spawn(net::accept(listener, context, most, serve));
             tasks.spawn(member.run_gossip(transport, shutdown.clone()));
         }
-        tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));
+        let last = (ingest.clone(), hostname.clone());
+        keep_up(&mut tasks, &last, &metrics, &shutdown);
         if let Some(watcher) = watcher.filter(|_| ends_by_signal) {
             let hangup = signal(SignalKind::hangup())?;
             tasks.spawn(pass_hangups_on(hangup, watcher, shutdown.clone()));
         }
         Ok(Running {
             tasks,
+            last,
             signals: Signals::new(ends_by_signal)?,
             stopper,
             shutdown,
@@ -285,7 +288,21 @@ impl Running {
             () = drained => {}
             () = self.signals.next() => {}
         }
+        let (ingest, hostname) = &self.last;
+        ingest.tell_last_losses(hostname).await;
     }
+}
+
+/// Starts what the server does for itself.
+fn keep_up(
+    tasks: &mut JoinSet<()>,
+    (ingest, hostname): &(Ingest, Arc<str>),
+    metrics: &Arc<Metrics>,
+    shutdown: &Shutdown,
+) {
+    tasks.spawn(measure_delay(metrics.clone(), shutdown.clone()));
+    let (ingest, hostname) = (ingest.clone(), hostname.clone());
+    tasks.spawn(ingest.tell_losses(hostname, shutdown.clone()));
 }
 
 fn answer_heartbeats(

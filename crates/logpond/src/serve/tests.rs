@@ -63,6 +63,7 @@ fn settings(data: &Path) -> Settings {
         keep_free: Size::Bytes(0),
         access_logs: Vec::new(),
         line_bytes_max: 1 << 20,
+        rules: None,
         ready_file: None,
         insecure: false,
         tokens: data.join("tokens.toml"),

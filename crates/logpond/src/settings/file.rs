@@ -113,7 +113,7 @@ fn lines(values: &[toml::Spanned<DeValue<'_>>]) -> Option<String> {
 }
 
 /// Line and column, in characters and from 1, of a byte of the text.
-fn position(text: &str, at: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |n| n + 1);
     (

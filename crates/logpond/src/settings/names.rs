@@ -76,7 +76,7 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<UnknownVari
 }
 
 /// The known name that is fewest edits away, if it is near enough to be meant.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (edits(name, known), known))
         .min()

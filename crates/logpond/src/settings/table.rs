@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 40] = [
+pub const TABLE: [Setting; 41] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -220,6 +220,12 @@ pub const TABLE: [Setting; 40] = [
         form: "NAME=FORMAT|off",
         default: "off",
         doc: "A format of access logs, as nginx's `log_format` or Apache's `LogFormat` has it; lines that it fits become fields, and have its name in the field `access_log`. The flag may be given several times; in the file it may be a list, in the variable each format begins a line.",
+    },
+    Setting {
+        name: "rules",
+        form: "FILE|off",
+        default: "off",
+        doc: "A TOML file that says which records are dropped or thinned out, which fields are redacted, hashed or added, and how much a source may send, see docs/rules.md. A changed file is taken in while the server runs.",
     },
     Setting {
         name: "ready-file",

@@ -14,14 +14,17 @@ pub enum Reloaded {
     ClusterCertificate,
     /// The certificate of the listener for syslog, and the authorities of its clients.
     SyslogCertificate,
+    /// The rules for records on their way in.
+    Rules,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 4] = [
+const RELOADED: [Reloaded; 5] = [
     Reloaded::Tokens,
     Reloaded::HttpCertificate,
     Reloaded::ClusterCertificate,
     Reloaded::SyslogCertificate,
+    Reloaded::Rules,
 ];
 
 impl Reloaded {
@@ -32,6 +35,7 @@ impl Reloaded {
             Reloaded::HttpCertificate => "http_certificate",
             Reloaded::ClusterCertificate => "cluster_certificate",
             Reloaded::SyslogCertificate => "syslog_certificate",
+            Reloaded::Rules => "rules",
         }
     }
 }

@@ -40,6 +40,7 @@ mod members;
 mod resends;
 mod roles;
 mod rsyslog;
+mod rules;
 mod shippers;
 mod spool;
 mod syslog_ng;

@@ -1,0 +1,227 @@
+//! What a rule does to values.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_lc_rs::hmac;
+use logpond_protocol::intake::Parser;
+use logpond_protocol::intake::rewrite::{Change, Draft, Edit, MESSAGE};
+use logpond_record::limits::LINE_BYTES_DEFAULT;
+use logpond_record::{Message, Value};
+use logpond_search::Finder;
+
+use super::{address, ansi};
+
+/// What a redacted value becomes.
+pub(super) const REDACTED: &str = "REDACTED";
+
+/// The field that is all of the line.
+pub(super) const LINE: &str = "_raw";
+
+/// Bytes of a hash that are kept, as twice as many digits: two of a billion values are alike by chance
+/// with a probability of a few percent.
+const HASH_BYTES: usize = 8;
+
+/// The longest text that replacing makes of a shorter one; the rest is cut off. A pattern that fits
+/// everywhere would make a thousand lines of one.
+const REPLACED_BYTES_MAX: usize = LINE_BYTES_DEFAULT;
+
+/// How the value of a field is hidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Redact,
+    Hash,
+    Anonymise,
+    Remove,
+}
+
+/// Hides values of some fields.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Veil {
+    pub(super) fields: BTreeMap<Box<str>, How>,
+    /// There is one where something is hashed.
+    pub(super) key: Option<Arc<hmac::Key>>,
+}
+
+impl Veil {
+    fn hashed(&self, value: &Value<'_>) -> String {
+        let Some(key) = &self.key else {
+            return REDACTED.to_owned();
+        };
+        let tag = hmac::sign(key, &value.to_text());
+        let bytes = &tag.as_ref()[..HASH_BYTES];
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Edit for &Veil {
+    fn names(&self) -> Vec<&str> {
+        self.fields.keys().map(|name| &**name).collect()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    fn change(&mut self, name: &str, value: &Value<'_>) -> Option<Change> {
+        let text = match (self.fields.get(name)?, value) {
+            (How::Remove, _) => return Some(Change::Remove),
+            (How::Redact, _) => REDACTED.to_owned(),
+            // Nothing is no address and nobody's name.
+            (_, Value::Null) => return None,
+            (How::Hash, value) => self.hashed(value),
+            (How::Anonymise, value) => match &*String::from_utf8_lossy(&value.to_text()) {
+                "" | "-" => return None,
+                text => address::anonymised(text).unwrap_or_else(|| REDACTED.to_owned()),
+            },
+        };
+        (value.to_text() != text.as_bytes()).then_some(Change::Text(text))
+    }
+}
+
+/// Replaces what a pattern finds in a field.
+#[derive(Clone, Debug)]
+pub(super) struct Replace {
+    pub(super) field: Box<str>,
+    pub(super) finder: Finder,
+    pub(super) with: Box<str>,
+}
+
+impl Replace {
+    /// The text with all matches replaced; `None` if there are none.
+    fn replaced(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let (mut copied, mut from) = (0, 0);
+        while let Some(found) = self.finder.find(text, from) {
+            from = found.end.max(found.start + usize::from(found.is_empty()));
+            if found.is_empty() {
+                continue;
+            }
+            out.extend_from_slice(&text[copied..found.start]);
+            out.extend_from_slice(self.with.as_bytes());
+            copied = found.end;
+            if out.len() > REPLACED_BYTES_MAX.max(text.len()) {
+                return Some(out);
+            }
+        }
+        if copied == 0 {
+            return None;
+        }
+        out.extend_from_slice(&text[copied..]);
+        Some(out)
+    }
+
+    /// Changes an entry. Gives whether anything was found.
+    pub(super) fn run(&self, draft: &mut Draft<'_>, parser: &mut Parser) -> bool {
+        if *self.field != *LINE {
+            return draft.edit(&mut InField(self), parser);
+        }
+        let is_changed = draft.edit_line(parser, |line| self.replaced(line));
+        // What is written with escapes.
+        is_changed | draft.edit(&mut InLine::of(self, draft), parser)
+    }
+}
+
+fn replace_in(replace: &Replace, value: &Value<'_>) -> Option<Change> {
+    if matches!(value, Value::Null | Value::Bool(_)) {
+        return None;
+    }
+    let replaced = replace.replaced(&value.to_text())?;
+    Some(Change::Text(
+        String::from_utf8_lossy(&replaced).into_owned(),
+    ))
+}
+
+/// Replaces in one field.
+struct InField<'r>(&'r Replace);
+
+impl Edit for InField<'_> {
+    fn names(&self) -> Vec<&str> {
+        vec![&self.0.field]
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        *name == *self.0.field
+    }
+
+    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
+        replace_in(self.0, value)
+    }
+}
+
+/// Replaces in all fields of a line.
+struct InLine<'r> {
+    replace: &'r Replace,
+    names: Vec<String>,
+}
+
+impl<'r> InLine<'r> {
+    fn of(replace: &'r Replace, draft: &Draft<'_>) -> InLine<'r> {
+        let finds = |value: &Value<'_>| replace_in(replace, value).is_some();
+        InLine {
+            replace,
+            names: names_in_line(draft, finds),
+        }
+    }
+}
+
+impl Edit for InLine<'_> {
+    fn names(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
+        replace_in(self.replace, value)
+    }
+}
+
+/// Names of the fields in the line, the message among them, whose values are like that.
+fn names_in_line(draft: &Draft<'_>, is_wanted: impl Fn(&Value<'_>) -> bool) -> Vec<String> {
+    let record = draft.record();
+    let slots = record.shape.slots().iter().zip(&record.values);
+    let fields = slots.filter(|(slot, value)| slot.is_field() && is_wanted(value));
+    let mut names: Vec<String> = fields.map(|(slot, _)| slot.name.to_string()).collect();
+    if let Message::Part(value) = &record.message
+        && is_wanted(value)
+    {
+        names.push(MESSAGE.to_owned());
+    }
+    names
+}
+
+/// Takes escape sequences out of an entry's line. Gives whether there were any.
+pub(super) fn strip_ansi(draft: &mut Draft<'_>, parser: &mut Parser) -> bool {
+    let is_changed = draft.edit_line(parser, ansi::without_sequences);
+    let names = names_in_line(
+        draft,
+        |value| matches!(value, Value::Str(text) if text.contains('\u{1b}')),
+    );
+    if names.is_empty() {
+        return is_changed;
+    }
+    is_changed | draft.edit(&mut Stripped(names), parser)
+}
+
+/// Takes escape sequences out of fields.
+struct Stripped(Vec<String>);
+
+impl Edit for Stripped {
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.0.iter().any(|known| known == name)
+    }
+
+    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
+        let stripped = ansi::without_sequences(&value.to_text())?;
+        Some(Change::Text(
+            String::from_utf8_lossy(&stripped).into_owned(),
+        ))
+    }
+}

@@ -1,0 +1,392 @@
+//! Rules for records on their way in, with a real server: what was hidden is in no file, and every count
+//! is exact.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::pond::{Pond, Scratch, files_below, signal, wait_until};
+use crate::proxy::Proxy;
+use crate::resends::line;
+use crate::surroundings::{program, say};
+
+/// A server with these rules, and their file.
+fn start(scratch: &Scratch, rules: &str) -> (Pond, PathBuf) {
+    let path = scratch.path().join("rules.toml");
+    fs::write(
+        scratch.path().join("key"),
+        "a key of the tests, long enough",
+    )
+    .unwrap();
+    fs::write(&path, rules).unwrap();
+    (start_again(scratch, &path), path)
+}
+
+fn start_again(scratch: &Scratch, rules: &Path) -> Pond {
+    let data = scratch.path().join("data");
+    let rules = rules.display().to_string();
+    Pond::start(program(), &data, &["--rules", &rules]).unwrap()
+}
+
+fn count(pond: &Pond, q: &str) -> usize {
+    pond.query(q).unwrap().0.len()
+}
+
+/// The value of one sample of a metric.
+fn sample(pond: &Pond, name: &str) -> f64 {
+    let text = pond.get("/metrics").unwrap();
+    let found = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    found
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
+        .parse()
+        .unwrap()
+}
+
+/// Asserts that no file below the directory has these bytes.
+fn assert_nowhere(directory: &Path, secrets: &[&str]) {
+    let files = files_below(directory, "");
+    assert!(!files.is_empty());
+    let mut bytes = 0;
+    for file in files {
+        let held = fs::read(&file).unwrap_or_default();
+        bytes += held.len();
+        for secret in secrets {
+            let found = memchr::memmem::find(&held, secret.as_bytes());
+            assert!(found.is_none(), "{secret} is in {}", file.display());
+        }
+    }
+    assert!(bytes > 1000, "only {bytes} bytes were looked at");
+}
+
+const HIDING: &str = r#"
+hash-key-file = "key"
+
+[[rule]]
+name = "hidden"
+redact = ["password", "headers.authorization", "x@1.token"]
+hash = ["user"]
+anonymise = ["remote_addr"]
+remove = ["session"]
+replace = [{ field = "_msg", pattern = '\b\d{16}\b', with = "<card>" }]
+
+[[rule]]
+name = "labels"
+where = 'app=shop'
+redact = ["file"]
+add = { team = "shop" }
+"#;
+
+/// What no file and no answer may have.
+const SECRETS: [&str; 5] = [
+    "geheim",
+    "203.0.113.77",
+    "4111111111111111",
+    "1234567812345678",
+    "77123456789",
+];
+
+/// Sends secrets as lines of text and as syslog.
+fn send_lines(pond: &Pond) {
+    let text = "level=info user=geheim-four password=\"geheim-one and more\" n=4\n\
+                203.0.113.77 - geheim-four [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 2326\n\
+                paid by 4111111111111111 today\n\
+                user=geheim-four user=geheim-seven n=5\n";
+    let answers = pond.send_tcp("durable", text.as_bytes()).unwrap();
+    assert!(answers.starts_with("OK "), "{answers}");
+    let header = "<34>1 2026-03-02T00:00:10Z web-01 sshd 7 -";
+    let syslog = format!(
+        "{header} [x@1 token=\"geheim-\\\"eight\" k=\"v\"] m 1234567812345678\n\
+         {header} - {{\"password\":\"geheim-one\",\"n\":6}}\n"
+    );
+    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+}
+
+/// Sends secrets by the protocols that ship records.
+fn send_records(pond: &Pond, scratch: &Scratch) {
+    let json =
+        br#"{"app":"shop","password":"geheim-one","headers":{"authorization":"geheim-two"},"n":1}
+{"app":"shop","session":"geheim-three","user":"geheim-four","password":77123456789,"n":2}
+{"app":"other","password":"geheim-one","password":"geheim-five","msg":"by 4111111111111111","n":3}
+"#;
+    let mut client = pond.client().unwrap();
+    let labels = "label=file=/srv/sechs&label=user=geheim-four";
+    let pushed = crate::pond::push(&mut client, "application/x-ndjson", labels, json).unwrap();
+    assert_eq!(
+        (pushed.status, pushed.accepted()),
+        (200, 3),
+        "{}",
+        pushed.body
+    );
+    let gelf = br#"{"version":"1.1","host":"h","short_message":"card 4111111111111111","_password":"geheim-nine","_n":7}"#;
+    let loki = br#"{"streams":[{"stream":{"app":"shop","password":"geheim-ten"},"values":[["1772409600000000000","line 4111111111111111",{"user":"geheim-four"}]]}]}"#;
+    for (path, body) in [("/gelf", &gelf[..]), ("/loki/api/v1/push", loki)] {
+        let mut client = pond.client().unwrap();
+        let json = [("content-type", "application/json")];
+        let response = client.send("POST", path, &json, body).unwrap();
+        assert!(response.status < 300, "{path}: {}", response.status);
+    }
+    let upload = scratch.path().join("upload.log");
+    fs::write(&upload, "{\"password\":\"geheim-bulk\",\"n\":8}\n").unwrap();
+    let output = Command::new(program())
+        .args(["forward", "--bulk", "--addr", &pond.address("bulk")])
+        .arg(&upload)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Asserts that answers have what was put in the place of secrets.
+fn assert_hidden(pond: &Pond) {
+    for secret in SECRETS {
+        assert_eq!(count(pond, &format!("\"{secret}\"")), 0, "{secret}");
+    }
+    let (all, _) = pond.query("*").unwrap();
+    assert_eq!(all.len(), 12);
+    let text: String = all.iter().map(ToString::to_string).collect();
+    assert!(
+        !SECRETS.iter().any(|secret| text.contains(secret)),
+        "{text}"
+    );
+    for (filter, expected) in [
+        ("password=REDACTED", 8),
+        ("headers.authorization=REDACTED n=1", 1),
+        ("remote_addr=203.0.113.0 status=200", 1),
+        ("\"<card>\"", 5),
+        ("x@1.token=REDACTED x@1.k=v", 1),
+        ("team=shop", 3),
+        // The label of a batch was changed for those of its records that the rule is about.
+        ("file=REDACTED", 2),
+        ("file=/srv/sechs n=3", 1),
+    ] {
+        assert_eq!(count(pond, filter), expected, "{filter}");
+    }
+    // The same name gives the same hash, wherever it stood.
+    let users: Vec<_> = all.iter().filter_map(|row| row["user"].as_str()).collect();
+    let hash = users[0];
+    let is_hash = hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    assert!(is_hash, "{hash}");
+    assert!(
+        users.iter().filter(|user| **user == hash).count() >= 6,
+        "{users:?}"
+    );
+}
+
+#[test]
+fn what_was_hidden_is_in_no_file() {
+    let scratch = Scratch::new("rules-hidden").unwrap();
+    let (pond, _) = start(&scratch, HIDING);
+    send_records(&pond, &scratch);
+    send_lines(&pond);
+    wait_until("all records are visible", || count(&pond, "*") == 12).unwrap();
+    let data = scratch.path().join("data");
+    assert_nowhere(&data, &SECRETS);
+    assert_hidden(&pond);
+    let mut client = pond.client().unwrap();
+    client
+        .send("POST", "/api/v1/compact?wait", &[], b"")
+        .unwrap();
+    assert_hidden(&pond);
+    let changed = "logpond_rule_records_total{rule=\"hidden\",action=\"changed\"}";
+    assert_eq!(sample(&pond, changed), 12.0);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    assert_nowhere(&data, &SECRETS);
+}
+
+#[test]
+fn changed_rules_are_taken_in_and_bad_ones_are_not() {
+    let scratch = Scratch::new("rules-reload").unwrap();
+    let (pond, path) = start(
+        &scratch,
+        "[[rule]]\nname = 'one'\nwhere = 'alpha'\ndrop = true\n",
+    );
+    let push = || {
+        let pushed = pond.push("text/plain", b"alpha\nbeta\ngamma\n").unwrap();
+        assert_eq!(pushed.accepted(), 3, "what is dropped was accepted");
+    };
+    let reloads = |result: &str| {
+        sample(
+            &pond,
+            &format!("logpond_reloads_total{{what=\"rules\",result=\"{result}\"}}"),
+        )
+    };
+    push();
+    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (0, 1));
+    fs::write(
+        &path,
+        "[[rule]]\nname = 'one'\nwere = 'beta'\ndrop = true\n",
+    )
+    .unwrap();
+    signal("HUP", pond.pid()).unwrap();
+    wait_until("the bad file was seen", || reloads("failed") >= 1.0).unwrap();
+    let mistake = "rules.toml:3:1: a rule has no key 'were', did you mean 'where'?; the rules stay";
+    wait_until("it is told", || pond.stderr().contains(mistake)).unwrap();
+    push();
+    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (0, 2));
+    fs::write(
+        &path,
+        "[[rule]]\nname = 'one'\nwhere = 'beta'\ndrop = true\n",
+    )
+    .unwrap();
+    wait_until("the file is taken in", || reloads("done") >= 1.0).unwrap();
+    push();
+    assert_eq!((count(&pond, "alpha"), count(&pond, "beta")), (1, 2));
+    let dropped = "logpond_rule_records_total{rule=\"one\",action=\"dropped\"}";
+    assert_eq!(sample(&pond, dropped), 3.0);
+    drop(pond);
+    fs::write(&path, "[[rule]]\nsample = 'x'\n").unwrap();
+    let output = Command::new(program())
+        .args(["serve", "--http", "127.0.0.1:0", "--data"])
+        .arg(scratch.path().join("other"))
+        .arg("--rules")
+        .arg(&path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("rules.toml:2:10: ''x'' is no value for sample"),
+        "{said}"
+    );
+}
+
+/// The records that tell of losses: how many they say, and how many they are.
+fn told(pond: &Pond) -> (u64, usize) {
+    let (rows, _) = pond.query("_quota:*").unwrap();
+    let lost = rows
+        .iter()
+        .map(|row| row["_lost_records"].as_u64().unwrap());
+    (lost.sum(), rows.len())
+}
+
+#[test]
+fn what_a_quota_does_not_let_in_is_told_by_records() {
+    let scratch = Scratch::new("rules-quota").unwrap();
+    let rules = "[[quota]]\nname = 'per app'\nby = ['app']\nrecords = 20\nevery = '1s'\n\
+                 [[quota]]\nname = 'whole'\nwhere = 'app=bulky'\nbytes = '1KB'\nevery = '31d'\n";
+    let (pond, path) = start(&scratch, rules);
+    let mut lines = String::new();
+    for n in 0..1000 {
+        lines.push_str(&format!("app=chatty n={n}\n"));
+    }
+    lines.push_str("app=quiet n=1\n");
+    let pushed = pond.push("text/plain", lines.as_bytes()).unwrap();
+    assert_eq!(pushed.accepted(), 1001, "{}", pushed.body);
+    // The windows are those of the clock, so more than one may have been open.
+    wait_until("the loss is told", || {
+        let kept = count(&pond, "app=chatty n:*") as u64;
+        told(&pond).0 + kept == 1000
+    })
+    .unwrap();
+    assert_eq!(count(&pond, "app=quiet"), 1);
+    assert!(count(&pond, "app=chatty n:*") >= 20);
+    let (rows, _) = pond
+        .query("_quota=\"per app\" app=chatty level=warning")
+        .unwrap();
+    let text = rows[0]["_msg"].as_str().unwrap();
+    assert!(
+        text.starts_with("logpond: quota \"per app\": 9")
+            && text.contains("of app=chatty were not kept from "),
+        "{text}"
+    );
+    let lost = sample(&pond, "logpond_quota_lost_records_total{quota=\"per app\"}");
+    assert_eq!(lost as u64, told(&pond).0);
+    // The other window is long: it is told at the end.
+    let bulky = format!("app=bulky {}\n", "x=y ".repeat(100).trim_end()).repeat(5);
+    assert_eq!(
+        pond.push("text/plain", bulky.as_bytes())
+            .unwrap()
+            .accepted(),
+        5
+    );
+    assert_eq!(count(&pond, "app=bulky x=y"), 2);
+    let before = told(&pond).1;
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    let pond = start_again(&scratch, &path);
+    let (rows, _) = pond.query("_quota=whole").unwrap();
+    assert_eq!((rows.len(), told(&pond).1), (1, before + 1));
+    assert_eq!(rows[0]["_lost_records"], 3);
+}
+
+/// Lines that are sent over connections that are cut.
+const LINES: usize = 20_000;
+
+#[test]
+fn batches_that_are_sent_again_are_counted_once() {
+    let scratch = Scratch::new("rules-resends").unwrap();
+    let rules = "[[rule]]\nname = 'low'\nwhere = 'n<5000'\ndrop = true\n\
+                 [[rule]]\nname = 'mid'\nwhere = 'n<10000'\nsample = 100\n\
+                 [[rule]]\nname = 'all'\nadd = { seen = true }\n\
+                 [[quota]]\nname = 'q'\nwhere = 'n>=15000'\nrecords = 1000\nevery = '31d'\n";
+    let (pond, _) = start(&scratch, rules);
+    let proxy = Proxy::start(&pond.address("http"));
+    let mut forwarder = Command::new(program())
+        .args(["forward", "--quiet", "--addr", &proxy.url()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = forwarder.stdin.take().unwrap();
+    (0..LINES).for_each(|n| input.write_all(line(n).as_bytes()).unwrap());
+    drop(input);
+    let output = forwarder.wait_with_output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let resends = pond.metric("logpond_ingest_resends_total").unwrap();
+    say(&format!(
+        "rules: {} connections cut, {resends} batches sent again",
+        proxy.cuts()
+    ));
+    assert!(resends >= 1.0);
+    let counted = [
+        (
+            "logpond_rule_records_total{rule=\"low\",action=\"dropped\"}",
+            5000,
+        ),
+        (
+            "logpond_rule_records_total{rule=\"mid\",action=\"sampled\"}",
+            4950,
+        ),
+        (
+            "logpond_rule_records_total{rule=\"all\",action=\"changed\"}",
+            10_050,
+        ),
+        ("logpond_quota_lost_records_total{quota=\"q\"}", 4000),
+        (
+            "logpond_ingest_left_out_records_total{reason=\"sampled\"}",
+            4950,
+        ),
+    ];
+    for (name, expected) in counted {
+        assert_eq!(sample(&pond, name), f64::from(expected), "{name}");
+    }
+    assert_eq!(count(&pond, "resend n<10000"), 50);
+    assert_eq!(count(&pond, "resend _sample_rate=100"), 50);
+    assert_eq!(count(&pond, "resend n>=10000 n<15000 seen=true"), 5000);
+    assert_eq!(count(&pond, "resend n>=15000"), 1000);
+}
+
+#[test]
+fn acknowledgements_count_what_was_sent() {
+    let scratch = Scratch::new("rules-counts").unwrap();
+    let (pond, _) = start(&scratch, "[[rule]]\nwhere = 'noise'\ndrop = true\n");
+    let answers = pond.send_tcp("durable", b"noise\nnoise\nsignal\n").unwrap();
+    let counts = answers.lines().map(|line| line.trim_start_matches("OK "));
+    let sum: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, 3, "{answers}");
+    let answers = pond.send_tcp("durable", b"noise\nnoise\n").unwrap();
+    assert!(answers.starts_with("OK "), "{answers}");
+    assert_eq!(count(&pond, "*"), 1);
+    assert_eq!(pond.metric("logpond_ingest_records_total").unwrap(), 5.0);
+    assert_eq!(
+        pond.metric("logpond_ingest_left_out_records_total")
+            .unwrap(),
+        4.0
+    );
+}
