@@ -7,3 +7,5 @@ pub(crate) mod http;
 #[path = "../../logpond/tests/e2e/pond.rs"]
 #[allow(dead_code, reason = "the end-to-end tests use the rest")]
 pub(crate) mod pond;
+#[path = "../../logpond/tests/e2e/unpacked.rs"]
+pub(crate) mod unpacked;

@@ -21,8 +21,11 @@ usage: cargo xtask COMMAND
   ci [STEP...]     everything that a change must pass, or only the named steps
   docs [--check]   write docs/reference/ from the program, or compare with it
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
-  bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...] [--no-write]
-                   measure the release build beside its peers and write docs/benchmarks.md
+  bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...]
+        [--program PATH] [--no-write]
+                   measure the release build beside its peers and write docs/benchmarks.md and
+                   docs/benchmarks-sources.md; the parts are ingest, answers, limits of the one, and
+                   syslog, push, web, stall of the other
   torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";

@@ -45,3 +45,4 @@ mod shippers;
 mod spool;
 mod syslog_ng;
 mod tracing;
+mod unpacked;

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::http::encode;
 use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
-use crate::surroundings::{program, skip, unpacked};
+use crate::surroundings::{program, skip};
+use crate::unpacked::unpacked;
 
 /// Requests that are served while the logs are followed.
 const REQUESTS: usize = 2000;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::pond::{Pond, Scratch, wait_until};
-use crate::surroundings::{program, skip, unpacked};
+use crate::surroundings::{program, skip};
+use crate::unpacked::unpacked;
 
 /// Messages that are sent by each transport.
 const MESSAGES: usize = 2000;

@@ -5,13 +5,19 @@
 
 mod answers;
 mod corpus;
+mod daemons;
 mod ingest;
 mod limits;
+mod messages;
 mod peers;
+mod push;
+mod stall;
+mod syslog;
 mod table;
+mod web;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::e2e::{http, pond};
 use crate::run::{Outcome, cargo, check, output, root, target_directory};
@@ -22,8 +28,11 @@ use table::Report;
 /// The size of each corpus unless told.
 const BYTES_DEFAULT: &str = "200M";
 
-/// What can be measured alone.
-const PARTS: [&str; 3] = ["ingest", "answers", "limits"];
+/// What can be measured alone: these are of `docs/benchmarks.md`, which needs the corpora.
+const STORE_PARTS: [&str; 3] = ["ingest", "answers", "limits"];
+
+/// And these of `docs/benchmarks-sources.md`.
+const SOURCE_PARTS: [&str; 4] = ["syslog", "push", "web", "stall"];
 
 /// What the command line asks for.
 pub(crate) struct Settings {
@@ -31,6 +40,7 @@ pub(crate) struct Settings {
     corpus: Option<PathBuf>,
     victoria_logs: Option<PathBuf>,
     parts: Vec<String>,
+    program: Option<PathBuf>,
     writes: bool,
 }
 
@@ -39,7 +49,8 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         bytes: BYTES_DEFAULT.into(),
         corpus: None,
         victoria_logs: None,
-        parts: PARTS.map(String::from).to_vec(),
+        parts: parts().map(String::from).collect(),
+        program: None,
         writes: true,
     };
     let mut rest = arguments.iter();
@@ -50,6 +61,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             "--corpus" => settings.corpus = Some(value()?.into()),
             "--victoria-logs" => settings.victoria_logs = Some(value()?.into()),
             "--only" => settings.parts = value()?.split(',').map(String::from).collect(),
+            "--program" => settings.program = Some(value()?.into()),
             "--no-write" => settings.writes = false,
             _ => return Err(format!("bench: unknown flag {flag}")),
         }
@@ -57,42 +69,83 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
     match settings
         .parts
         .iter()
-        .find(|part| !PARTS.contains(&part.as_str()))
+        .find(|part| !parts().any(|known| known == part.as_str()))
     {
-        Some(part) => Err(format!(
-            "bench: no part {part}; there are {}",
-            PARTS.join(", ")
-        )),
+        Some(part) => {
+            let known: Vec<_> = parts().collect();
+            Err(format!(
+                "bench: no part {part}; there are {}",
+                known.join(", ")
+            ))
+        }
         None => Ok(settings),
     }
 }
 
-/// Builds the release program, measures it, prints the table and writes it down.
+fn parts() -> impl Iterator<Item = &'static str> {
+    STORE_PARTS.into_iter().chain(SOURCE_PARTS)
+}
+
+/// Builds the release program, measures it, prints the tables and writes them down.
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let settings = parse(arguments)?;
-    let build = ["build", "--release", "--locked", "--package", "logpond"];
-    check(cargo().args(build))?;
-    let program = target_directory().join("release/logpond");
+    let program = match settings.program.clone() {
+        Some(program) => program,
+        None => {
+            let build = ["build", "--release", "--locked", "--package", "logpond"];
+            check(cargo().args(build))?;
+            target_directory().join("release/logpond")
+        }
+    };
+    let measures = |part: &str| settings.parts.iter().any(|p| p == part);
+    if STORE_PARTS.into_iter().any(measures) {
+        let report = of_the_store(&settings, &program, arguments)?;
+        finish(&settings, &report, "docs/benchmarks.md")?;
+    }
+    if SOURCE_PARTS.into_iter().any(measures) {
+        let mut report = Report::new("Benchmarks of sources", arguments, None);
+        if measures("syslog") {
+            syslog::measure(&program, &mut report)?;
+        }
+        if measures("push") {
+            push::measure(&program, &mut report)?;
+        }
+        if measures("web") {
+            web::measure(&program, &mut report)?;
+        }
+        if measures("stall") {
+            stall::measure(&program, &mut report)?;
+        }
+        finish(&settings, &report, "docs/benchmarks-sources.md")?;
+    }
+    Ok(())
+}
+
+fn of_the_store(settings: &Settings, program: &Path, arguments: &[String]) -> Outcome<Report> {
     let scratch = Scratch::new("bench")?;
-    let corpora = Corpora::make(&settings, scratch.path())?;
-    let mut report = Report::new(arguments, &corpora);
+    let corpora = Corpora::make(settings, scratch.path())?;
+    let mut report = Report::new("Benchmarks", arguments, Some(&corpora));
     let measures = |part: &str| settings.parts.iter().any(|p| p == part);
     let peer = settings.victoria_logs.as_deref();
     if measures("ingest") {
-        ingest::measure(&program, peer, &corpora, &mut report)?;
+        ingest::measure(program, peer, &corpora, &mut report)?;
     }
     if measures("answers") {
-        answers::measure(&program, peer, &corpora, &mut report)?;
+        answers::measure(program, peer, &corpora, &mut report)?;
     }
     if measures("limits") {
-        limits::measure(&program, &corpora, &mut report)?;
+        limits::measure(program, &corpora, &mut report)?;
     }
+    Ok(report)
+}
+
+fn finish(settings: &Settings, report: &Report, page: &str) -> Outcome<()> {
     let text = report.text();
     println!("{text}");
     if settings.writes {
-        let path = root().join("docs/benchmarks.md");
+        let path = root().join(page);
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
-        eprintln!("wrote docs/benchmarks.md");
+        eprintln!("wrote {page}");
     }
     Ok(())
 }

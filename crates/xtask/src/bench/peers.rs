@@ -20,7 +20,8 @@ pub(super) struct VictoriaLogs {
     data: PathBuf,
 }
 
-fn free_address() -> Outcome<String> {
+/// An address of this machine that nobody listens at.
+pub(super) fn free_address() -> Outcome<String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
     Ok(listener
         .local_addr()

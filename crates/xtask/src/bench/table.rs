@@ -66,13 +66,13 @@ impl Target {
 
 impl Report {
     /// A report that begins with the machine, the date, the version and the command.
-    pub(super) fn new(arguments: &[String], corpora: &Corpora) -> Report {
+    pub(super) fn new(title: &str, arguments: &[String], corpora: Option<&Corpora>) -> Report {
         let line = |program: &str, arguments: &[&str]| {
             let text = output(Command::new(program).current_dir(root()).args(arguments));
             text.unwrap_or_default().trim().to_string()
         };
         let command = shown_command(arguments);
-        let mut head = String::from("# Benchmarks\n\n");
+        let mut head = format!("# {title}\n\n");
         let _ = writeln!(
             head,
             "Measured by `{command}`; run it to replace this page.\n"
@@ -89,7 +89,7 @@ impl Report {
             "- Version: {}",
             line("git", &["describe", "--always", "--dirty"])
         );
-        for corpus in corpora.all() {
+        for corpus in corpora.into_iter().flat_map(Corpora::all) {
             let _ = writeln!(
                 head,
                 "- Corpus {}: {} records, {:.1} MB; zstd -3 makes {} of it",
@@ -168,7 +168,10 @@ fn shown_command(arguments: &[String]) -> String {
     for argument in arguments {
         shown.push(' ');
         shown.push_str(if hides_next { "PATH" } else { argument });
-        hides_next = matches!(argument.as_str(), "--corpus" | "--victoria-logs");
+        hides_next = matches!(
+            argument.as_str(),
+            "--corpus" | "--victoria-logs" | "--program"
+        );
     }
     shown
 }
