@@ -35,6 +35,44 @@ fn datagrams_become_records_with_their_own_hostname_or_that_of_the_sender() {
     );
 }
 
+/// Datagrams are received many at once: none loses its length or its place.
+#[test]
+fn bursts_of_datagrams_are_told_apart() {
+    let pond = Pond::new();
+    let address = pond.server().addresses().syslog_udp.unwrap();
+    let senders = ["127.0.0.1:0", "127.0.0.2:0"].map(|from| UdpSocket::bind(from).unwrap());
+    let longest = 65_507;
+    let messages: Vec<String> = (0..200)
+        .map(|number| {
+            let head = format!("burst {number} ");
+            let length = match number % 50 {
+                49 => longest,
+                _ => 20 + number * 37 % 3000,
+            };
+            head.clone() + &"x".repeat(length - head.len())
+        })
+        .collect();
+    for (number, message) in messages.iter().enumerate() {
+        let sender = &senders[number % 2];
+        sender.send_to(message.as_bytes(), address).unwrap();
+    }
+    wait_for_count(&pond, messages.len() as u64);
+    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0&limit=0&q=burst").rows();
+    let found = rows.iter().map(|row| row["_msg"].as_str().unwrap());
+    let number_of = |message: &str| message.split(' ').nth(1).unwrap().parse::<usize>().unwrap();
+    // Those of each sender are in their order.
+    let (even, odd): (Vec<_>, Vec<_>) = found.partition(|message| number_of(message) % 2 == 0);
+    for (sender, found) in [even, odd].iter().enumerate() {
+        let sent: Vec<_> = messages.iter().skip(sender).step_by(2).collect();
+        assert!(
+            found == &sent,
+            "{sender}: {} of {}",
+            found.len(),
+            sent.len()
+        );
+    }
+}
+
 #[test]
 fn both_framings_on_one_connection() {
     let pond = Pond::new();
