@@ -378,3 +378,75 @@ fn nothing_is_appended_behind_a_shut_gate() {
     s.ingest.gate().set_leaving(false);
     block_on(s.ingest.submit(batch(&["c"]), true)).unwrap();
 }
+
+/// The handle with a rule, what tells its counter, and the directory of its file.
+fn ruled(stand: &Stand, rule: &str) -> (Ingest, impl Fn(&str) -> f64, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rules.toml");
+    std::fs::write(&path, rule).unwrap();
+    let metrics = Arc::new(Metrics::default());
+    let (rules, _) = rules::WatchedRules::start(&path, &metrics).unwrap();
+    let counted = move |name: &str| {
+        let text = metrics.expose();
+        let found = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.unwrap().parse().unwrap()
+    };
+    (
+        stand.ingest.clone().ruled_by(Some(rules)),
+        counted,
+        directory,
+    )
+}
+
+const DROPPED: &str = "logpond_rule_records_total{rule=\"1\",action=\"dropped\"}";
+
+#[test]
+fn rules_count_what_was_written() {
+    let stand = stand();
+    let rule = "[[rule]]\nwhere = 'noise'\ndrop = true\n";
+    let (ingest, counted, _directory) = ruled(&stand, rule);
+    block_on(async {
+        stand.script.fail_syncs.store(1, SeqCst);
+        let mixed = Arc::new(batch(&["noise", "one", "noise"]));
+        assert!(ingest.submit(mixed.clone(), true).await.is_err());
+        assert_eq!(counted(DROPPED), 0.0);
+        let accepted = ingest.submit(mixed, true).await.unwrap();
+        assert_eq!((accepted.count, counted(DROPPED)), (3, 2.0));
+        // Of this one nothing is left for the journal.
+        let accepted = ingest.submit(batch(&["noise"]), true).await.unwrap();
+        assert_eq!((accepted.count, accepted.source), (1, None));
+        assert_eq!(counted(DROPPED), 3.0);
+        ingest.gate().set_leaving(true);
+        let refused = ingest.submit(batch(&["noise"]), true).await;
+        assert!(matches!(refused, Err(Refused::Leaving)), "{refused:?}");
+        assert_eq!(counted(DROPPED), 3.0);
+        ingest.gate().set_leaving(false);
+        ingest
+            .submit_own(batch(&["noise of its own"]))
+            .await
+            .unwrap();
+    });
+    assert_eq!(counted(DROPPED), 3.0);
+    let synced = stand.script.synced.lock().unwrap().clone();
+    assert_eq!(synced, [&b"one"[..], b"noise of its own"]);
+}
+
+/// Batches of one sender stay in their order, whatever their rules take.
+#[test]
+fn the_order_stays() {
+    let stand = stand();
+    let rule = "[[rule]]\nwhere = 'n=3'\ndrop = true\n[[rule]]\nadd = { x = 1 }\n";
+    let (ingest, _, _directory) = ruled(&stand, rule);
+    let lines: Vec<String> = (0..50).map(|n| format!("n={n} a=b")).collect();
+    let batches = lines.iter().map(|line| (batch(&[line]), None));
+    block_on(ingest.submit_all(batches)).unwrap();
+    let synced = stand.script.synced.lock().unwrap().clone();
+    let synced = synced.iter().map(|held| {
+        let (_, _, line) = logpond_record::line_of(EntryKind::Enveloped, held);
+        String::from_utf8(line.to_vec()).unwrap()
+    });
+    let kept = lines.iter().filter(|line| !line.starts_with("n=3 "));
+    assert!(synced.eq(kept.cloned()));
+}

@@ -198,6 +198,10 @@ impl Stage {
         for index in active {
             let rule = &self.rules[*index];
             if let Some(matcher) = &rule.definition.matcher {
+                let prefilter = matcher.raw_prefilter().filter(|_| flight.draft.is_none());
+                if prefilter.is_some_and(|p| !p.may_match(flight.entry.raw)) {
+                    continue;
+                }
                 flight.draft(worker);
                 let Some(draft) = &flight.draft else { continue };
                 if !matcher.matches(draft.record(), &mut worker.scratch) {
