@@ -34,6 +34,7 @@ pub mod tokens;
 pub mod watch;
 pub mod disk;
 pub mod clock;
+pub mod geoip;
 pub mod hostname;
 pub mod shutdown;
 pub mod side_by_side;

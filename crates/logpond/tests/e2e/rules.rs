@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::pond::{Pond, Scratch, files_below, signal, wait_until};
 use crate::proxy::Proxy;
 use crate::resends::line;
-use crate::surroundings::{program, say};
+use crate::surroundings::{program, say, shared};
 
 /// A server with these rules, and their file.
 fn start(scratch: &Scratch, rules: &str) -> (Pond, PathBuf) {
@@ -389,4 +389,133 @@ fn acknowledgements_count_what_was_sent() {
             .unwrap(),
         4.0
     );
+}
+
+/// Access logs of these addresses.
+fn visits(addresses: &[&str]) -> String {
+    let each = addresses.iter().map(|address| {
+        format!("{address} - - [02/Mar/2026:00:00:06 +0000] \"GET / HTTP/1.1\" 200 5\n")
+    });
+    each.collect()
+}
+
+/// What is said of the records' places, in the order in which they came.
+fn places(pond: &Pond) -> Vec<String> {
+    let rows = pond.query("status=200").unwrap().0;
+    let names = [
+        "remote_addr",
+        "geo_country",
+        "geo_city",
+        "geo_asn",
+        "geo_organization",
+    ];
+    let told = |row: &serde_json::Value| {
+        let known = names.iter().filter(|name| !row[**name].is_null());
+        let each = known.map(|name| row[*name].to_string().replace('"', ""));
+        each.collect::<Vec<_>>().join(" ")
+    };
+    rows.iter().map(told).collect()
+}
+
+#[test]
+fn addresses_have_their_places() {
+    let Some(shared) = shared("databases of addresses") else {
+        return;
+    };
+    let databases = shared.join("fixtures/maxmind-testdb/test-data");
+    let scratch = Scratch::new("rules-geoip").unwrap();
+    let own = scratch.path().join("asn.mmdb");
+    fs::copy(databases.join("GeoLite2-ASN-Test.mmdb"), &own).unwrap();
+    let city = databases.join("GeoIP2-City-Test.mmdb");
+    let rules = format!(
+        "geoip = [\"{}\", \"asn.mmdb\"]\n[[rule]]\nwhere = 'geo_country=SE'\n\
+         anonymise = ['remote_addr']\n",
+        city.display()
+    );
+    let (pond, _) = start(&scratch, &rules);
+    let addresses = [
+        "89.160.20.112",
+        "1.128.0.7",
+        "::ffff:216.160.83.56",
+        "10.0.0.1",
+        "nobody",
+    ];
+    pond.push("text/plain", visits(&addresses).as_bytes())
+        .unwrap();
+    let expected = [
+        "89.160.20.0 SE Linköping 29518 Bredband2 AB",
+        "1.128.0.7 1221 Telstra Pty Ltd",
+        "::ffff:216.160.83.56 US Milton 209",
+        "10.0.0.1",
+        "nobody",
+    ];
+    assert_eq!(places(&pond), expected);
+    pond.compact().unwrap();
+    assert_eq!(places(&pond), expected, "in segments");
+    // A database that changes is taken in.
+    fs::copy(databases.join("GeoIP2-ISP-Test.mmdb"), &own).unwrap();
+    let done = || {
+        sample(
+            &pond,
+            "logpond_reloads_total{what=\"rules\",result=\"done\"}",
+        )
+    };
+    wait_until("the database is taken in", || done() >= 1.0).unwrap();
+    pond.push("text/plain", visits(&["1.128.0.8"]).as_bytes())
+        .unwrap();
+    let now = places(&pond);
+    assert!(
+        now.contains(&"1.128.0.8 1221 Telstra Pty Ltd".to_owned()),
+        "{now:?}"
+    );
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Whatever a database is: it is refused by name, or says nothing of addresses.
+#[test]
+fn broken_databases_harm_nothing() {
+    let Some(shared) = shared("broken databases of addresses") else {
+        return;
+    };
+    let databases = shared.join("fixtures/maxmind-testdb");
+    let broken = files_below(&databases.join("bad-data"), ".mmdb");
+    let other = files_below(&databases.join("test-data"), ".mmdb");
+    let broken: Vec<PathBuf> = broken
+        .into_iter()
+        .chain(
+            other
+                .into_iter()
+                .filter(|path| path.to_string_lossy().contains("roken")),
+        )
+        .collect();
+    assert!(broken.len() > 10);
+    let (mut refused, mut taken) = (0, 0);
+    for path in &broken {
+        let scratch = Scratch::new("rules-geoip-broken").unwrap();
+        let rules = scratch.path().join("rules.toml");
+        fs::write(&rules, format!("geoip = [\"{}\"]\n", path.display())).unwrap();
+        let rules = rules.display().to_string();
+        match Pond::start(
+            program(),
+            &scratch.path().join("data"),
+            &["--rules", &rules],
+        ) {
+            Err(error) => {
+                refused += 1;
+                assert!(error.contains("rules.toml:1:9: "), "{error}");
+                assert!(error.contains(&*path.to_string_lossy()), "{error}");
+            }
+            Ok(pond) => {
+                taken += 1;
+                pond.push("text/plain", visits(&["1.1.1.1", "::1"]).as_bytes())
+                    .unwrap();
+                assert_eq!(count(&pond, "status=200"), 2);
+                assert_eq!(pond.terminate().unwrap().code(), Some(0));
+            }
+        }
+    }
+    say(&format!(
+        "broken databases: {refused} refused, {taken} without a word"
+    ));
+    assert!(refused > 0);
 }

@@ -16,9 +16,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::changes::{How, LINE, Replace, Veil};
 use super::error::RulesError;
+use super::locating::Locating;
 use super::quota::QuotaDefinition;
 use super::rule::{Action, Changes, RuleDefinition, SAMPLE_RATE};
+use crate::geoip::Geoip;
 use crate::settings::{nearest, parse_age, parse_bytes, position};
+use crate::terminal::with_causes;
 use logpond_protocol::intake::rewrite::{MESSAGE, MESSAGE_KEYS};
 
 /// The longest file that is read: far above any that people write.
@@ -48,10 +51,16 @@ const WINDOW_MAX_NS: i64 = 31 * 86_400 * 1_000_000_000;
 /// The least and the most of a sample.
 const SAMPLE: std::ops::RangeInclusive<i64> = 2..=1_000_000_000;
 
+/// The most databases of addresses: each is asked for each address.
+const DATABASES_MAX: usize = 8;
+
+/// The field whose addresses are looked up, unless another one is named.
+const ADDRESS_FIELD: &str = "remote_addr";
+
 /// The longest text that replaces something.
 const WITH_BYTES_MAX: usize = 1024;
 
-const TOP_KEYS: [&str; 3] = ["rule", "quota", "hash-key-file"];
+const TOP_KEYS: [&str; 5] = ["rule", "quota", "hash-key-file", "geoip", "geoip-field"];
 
 const RULE_KEYS: [&str; 11] = [
     "name",
@@ -79,6 +88,7 @@ const RESERVED: [&str; 4] = ["_time", "_received", "_id", "_time_source"];
 pub(super) struct Definition {
     pub(super) rules: Vec<RuleDefinition>,
     pub(super) quotas: Vec<QuotaDefinition>,
+    pub(super) locating: Option<Locating>,
     /// Other files that were read for it.
     pub(super) files: Vec<PathBuf>,
 }
@@ -125,6 +135,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Definition, RulesError> {
     let mut definition = Definition::default();
     let entries = place.entries(table.into_inner(), "a file of rules", &TOP_KEYS)?;
     let key = hash_key(&place, &entries, &mut definition.files)?;
+    definition.locating = locating(&place, &entries, &mut definition.files)?;
     for (name, value) in entries {
         match name {
             "rule" => {
@@ -175,6 +186,38 @@ fn hash_key(
     }
     files.push(path);
     Ok(Some(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &bytes))))
+}
+
+/// The databases of addresses, and the field whose addresses are looked up.
+fn locating(
+    place: &Place<'_>,
+    entries: &[(&'static str, Spanned<DeValue<'_>>)],
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<Locating>, RulesError> {
+    let of = |wanted| entries.iter().find(|(name, _)| *name == wanted);
+    let field = match of("geoip-field") {
+        Some((name, value)) => place.text_of(name, value)?,
+        None => ADDRESS_FIELD.to_owned(),
+    };
+    let Some((name, value)) = of("geoip") else {
+        return Ok(None);
+    };
+    let directory = place.path.parent().unwrap_or(Path::new(""));
+    let named = place.texts(name, value)?.into_iter();
+    let paths: Vec<PathBuf> = named.map(|(named, _)| directory.join(named)).collect();
+    if !(1..=DATABASES_MAX).contains(&paths.len()) {
+        let message = format!("geoip names from 1 to {DATABASES_MAX} files");
+        return Err(place.wrong(value.span(), message));
+    }
+    let geoip = Geoip::open(&paths).map_err(|error| {
+        let message = with_causes(&error);
+        place.wrong(value.span(), message)
+    })?;
+    files.extend(paths);
+    Ok(Some(Locating {
+        geoip: Arc::new(geoip),
+        field: field.into(),
+    }))
 }
 
 type Entries<'t> = Vec<(&'static str, Spanned<DeValue<'t>>)>;

@@ -1,8 +1,8 @@
-//! What happens to records on their way in: some are dropped or thinned out, fields are redacted, hashed
+//! What happens to records on their way in: the places of their addresses are added, some are dropped or thinned out, fields are redacted, hashed
 //! or added, and no source sends more than its share.
 //!
 //! ```text
-//! batch ─▶ Stage::apply: rules in order, quotas ─▶ what is kept ─▶ journal ─▶ settled: counted
+//! batch ─▶ Stage::apply: places, rules in order, quotas ─▶ what is kept ─▶ journal ─▶ settled: counted
 //!   (on the threads that decode bodies)                             └ refused, or known: given back
 //! ```
 //!
@@ -20,6 +20,7 @@ mod changes;
 mod counters;
 mod error;
 mod file;
+mod locating;
 mod losses;
 mod names;
 mod output;

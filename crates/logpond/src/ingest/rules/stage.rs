@@ -9,11 +9,13 @@ use logpond_record::{Batch, Entry, Id, Timestamp, line_of};
 use logpond_search::Scratch;
 
 use super::file::Definition;
+use super::locating::Locating;
 use super::losses::Loss;
 use super::output::Output;
 use super::quota::{Place, Quota, Retired, Usage};
 use super::rule::{Action, Rule, note_rate};
 use super::sample::Sampled;
+use crate::geoip::Places;
 use crate::telemetry::Exposition;
 
 /// What a thread uses again for each batch.
@@ -21,6 +23,7 @@ use crate::telemetry::Exposition;
 pub(super) struct Worker {
     pub(super) parser: Parser,
     scratch: Scratch,
+    places: Places,
 }
 
 /// The rules and quotas of one file.
@@ -28,6 +31,7 @@ pub(super) struct Worker {
 pub struct Stage {
     rules: Vec<Rule>,
     quotas: Vec<Quota>,
+    locating: Option<Locating>,
     /// Files besides that of the rules that are read.
     pub(super) files: Vec<std::path::PathBuf>,
 }
@@ -117,13 +121,14 @@ impl Stage {
         Stage {
             rules: rules.collect(),
             quotas: quotas.collect(),
+            locating: definition.locating,
             files: definition.files,
         }
     }
 
     /// Whether it leaves everything as it is.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.quotas.is_empty()
+        self.rules.is_empty() && self.quotas.is_empty() && self.locating.is_none()
     }
 
     /// Quotas that no other of the next file goes on with.
@@ -158,6 +163,7 @@ impl Stage {
                 held,
                 draft: None,
             };
+            self.locate(&mut flight, worker);
             let is_kept = self.run_rules(&active, &mut flight, worker, &mut tally)
                 && self.run_quotas(&mut flight, worker, &mut tally, now);
             match &flight.draft {
@@ -185,6 +191,17 @@ impl Stage {
             }
         }
         active
+    }
+
+    /// Adds the place of the entry's address.
+    fn locate(&self, flight: &mut InFlight<'_>, worker: &mut Worker) {
+        let Some(locating) = &self.locating else {
+            return;
+        };
+        let draft = flight.draft(worker);
+        if let Some(address) = locating.address_of(draft.record()) {
+            locating.run(address, draft, &mut worker.places);
+        }
     }
 
     /// Whether the entry is kept.
