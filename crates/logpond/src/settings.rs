@@ -127,6 +127,8 @@ pub struct Settings {
     pub dev_log: Option<PathBuf>,
     /// The directory for the sockets of journald, if there are to be any.
     pub journald: Option<PathBuf>,
+    /// The device that the kernel's messages are read from, if they are to be.
+    pub kmsg: Option<PathBuf>,
     /// Where syslog is taken over RELP, if at all.
     pub relp: Option<SocketAddr>,
     /// Where what ships logs to other systems is taken.
@@ -186,8 +188,8 @@ impl Settings {
             (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
             self.shippers = ShipperAddresses::default();
-            (self.syslog_tls, self.dev_log, self.journald) = (None, None, None);
-            self.rules = None;
+            (self.syslog_tls, self.dev_log) = (None, None);
+            (self.journald, self.kmsg, self.rules) = (None, None, None);
         }
         Ok(self)
     }
@@ -368,6 +370,7 @@ impl Settings {
             syslog_clients,
             dev_log: values.read("dev-log", optional_file)?,
             journald: values.read("journald", optional_file)?,
+            kmsg: values.read("kmsg", optional_file)?,
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure, tls.is_some())?,
             fluent_security: values.read("fluent-security", optional_file)?,

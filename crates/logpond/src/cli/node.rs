@@ -56,6 +56,9 @@ pub struct Intakes {
     /// Sockets of journald, such as in /run/systemd/journal [default: off].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub journald: Option<String>,
+    /// Messages of the kernel: /dev/kmsg [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kmsg: Option<String>,
     /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
     #[arg(long, value_name = "ADDR")]
     pub relp: Option<String>,
@@ -184,6 +187,7 @@ impl Serve {
             ("syslog-tls-peers", &self.intakes.syslog_tls_peers),
             ("dev-log", &self.intakes.dev_log),
             ("journald", &self.intakes.journald),
+            ("kmsg", &self.intakes.kmsg),
             ("relp", &self.intakes.relp),
             ("gelf-udp", &self.intakes.gelf_udp),
             ("gelf-tcp", &self.intakes.gelf_tcp),

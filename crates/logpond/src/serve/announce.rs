@@ -177,7 +177,8 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
     all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
     all.push(("Syslog", sockets(syslog_udp, syslog_tcp)));
-    let local = settings.dev_log.iter().chain(&settings.journald);
+    let local = [&settings.dev_log, &settings.journald, &settings.kmsg];
+    let local = local.into_iter().flatten();
     let local: Vec<String> = local.map(|path| path.display().to_string()).collect();
     all.push(("Local", local.join("   ")));
     all.extend(syslog_tls.map(|address| ("Syslog", format!("{address} tls"))));

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use logpond_segment::batches::BatchSet;
+use logpond_segment::sources::Interval;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
@@ -110,8 +112,12 @@ impl Listeners {
             }
         }
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
-        let local = LocalSockets::bind(settings.dev_log.as_deref(), settings.journald.as_deref())
-            .map_err(ServeError::BindPath)?;
+        let local = LocalSockets::bind(
+            settings.dev_log.as_deref(),
+            settings.journald.as_deref(),
+            settings.kmsg.as_deref(),
+        )
+        .map_err(ServeError::BindPath)?;
         let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
         let security = settings.fluent_security.as_deref();
         let security = security.map(net::read_security).transpose();
@@ -202,6 +208,27 @@ struct Running {
     shutdown: Shutdown,
 }
 
+/// The named batches of an epoch that this node has.
+fn held_of(epoch: u128, app: &App) -> BatchSet {
+    let mut all = BatchSet::default();
+    let (from, to) = (0, u64::MAX);
+    all.insert_run(epoch, Interval { from, to });
+    // Files of the journal first: what leaves them meanwhile is in a segment by then.
+    let mut held = app.ingest.durability().states(&all).durable;
+    held.union_with(&app.store.batches_of(epoch));
+    held
+}
+
+fn take_datagrams(
+    tasks: &mut JoinSet<()>,
+    socket: UdpSocket,
+    context: net::Context,
+) -> io::Result<()> {
+    let socket = tokio::net::UdpSocket::from_std(socket)?;
+    tasks.spawn(net::serve_udp(socket, context));
+    Ok(())
+}
+
 impl Running {
     fn start(parts: Parts) -> io::Result<Running> {
         let Parts {
@@ -235,11 +262,11 @@ impl Running {
         }
         for (intake, socket, address) in listeners.datagrams {
             expose_drops(&metrics, intake, address);
-            let socket = tokio::net::UdpSocket::from_std(socket)?;
-            tasks.spawn(net::serve_udp(socket, context_of(intake)));
+            take_datagrams(&mut tasks, socket, context_of(intake))?;
         }
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
-        listeners.local.serve(context_of, &mut tasks)?;
+        let held = |epoch| held_of(epoch, &app);
+        listeners.local.serve(context_of, &held, &mut tasks)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())

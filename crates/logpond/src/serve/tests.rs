@@ -49,6 +49,7 @@ fn settings(data: &Path) -> Settings {
         syslog_clients: ClientRules::default(),
         dev_log: None,
         journald: None,
+        kmsg: None,
         relp: Some(any),
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         fluent_security: None,

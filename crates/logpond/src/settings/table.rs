@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 41] = [
+pub const TABLE: [Setting; 42] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -94,6 +94,12 @@ pub const TABLE: [Setting; 41] = [
         form: "DIR|off",
         default: "off",
         doc: "Directory for the sockets of journald, such as `/run/systemd/journal`, where no journald runs: `socket` for entries with fields, `stdout` for what services print, `dev-log` for syslog. As with `dev-log`, each record says which process sent it, and no program waits.",
+    },
+    Setting {
+        name: "kmsg",
+        form: "FILE|off",
+        default: "off",
+        doc: "Device of the kernel's messages, `/dev/kmsg`. After a start all that the kernel still has is read; what was taken in before is known by its number.",
     },
     Setting {
         name: "relp",

@@ -42,6 +42,8 @@ pub enum Intake {
     Journal,
     /// What services print.
     Stdout,
+    /// Messages of the kernel.
+    Kernel,
     /// Syslog over RELP, each message acknowledged after the sync.
     Relp,
     /// GELF datagrams.
@@ -71,7 +73,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 22] = [
+pub const INTAKES: [Intake; 23] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -81,6 +83,7 @@ pub const INTAKES: [Intake; 22] = [
     Intake::DevLog,
     Intake::Journal,
     Intake::Stdout,
+    Intake::Kernel,
     Intake::Relp,
     Intake::GelfUdp,
     Intake::GelfTcp,
@@ -109,6 +112,7 @@ impl Intake {
             Intake::DevLog => "dev_log",
             Intake::Journal => "journal",
             Intake::Stdout => "stdout",
+            Intake::Kernel => "kernel",
             Intake::Relp => "relp",
             Intake::GelfUdp => "gelf_udp",
             Intake::GelfTcp => "gelf_tcp",

@@ -30,6 +30,7 @@ mod local;
 mod forwarded;
 mod import;
 mod journal_upload;
+mod kmsg;
 mod late;
 mod nginx;
 mod original;

@@ -35,6 +35,7 @@ pub mod assembly;
 pub mod unpack;
 pub mod journal_native;
 pub mod journal_stdout;
+pub mod kmsg;
 pub mod parser;
 pub mod rewrite;
 pub mod json;

@@ -1,11 +1,13 @@
 //! Sockets in the file system.
 
 use std::fmt;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 /// Every program of the machine may send.
 const MODE: u32 = 0o666;
@@ -24,7 +26,7 @@ pub struct PathBindError {
 impl fmt::Display for PathBindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PathBindError { flag, path, source } = self;
-        write!(f, "cannot listen on {} ({flag}): ", path.display())?;
+        write!(f, "cannot receive at {} ({flag}): ", path.display())?;
         match source.kind() {
             io::ErrorKind::AddrInUse => write!(
                 f,
@@ -95,6 +97,28 @@ pub(super) fn bind_listener(
 ) -> Result<(UnixListener, PathGuard), PathBindError> {
     let connect = |path: &Path| UnixStream::connect(path).map(drop);
     bind(flag, path, connect, |path| UnixListener::bind(path))
+}
+
+/// Opens a device to read from it whenever there is something.
+///
+/// # Errors
+/// When it is none, or the system refuses.
+pub(super) fn open_device(flag: &'static str, path: &Path) -> Result<File, PathBindError> {
+    let failed = |source| PathBindError {
+        flag,
+        path: path.to_owned(),
+        source,
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let file = File::from(opened.map_err(|error| failed(error.into()))?);
+    let kind = file.metadata().map_err(failed)?.file_type();
+    match kind.is_char_device() {
+        true => Ok(file),
+        false => Err(failed(io::Error::other(
+            "it is no device that the kernel writes to, such as /dev/kmsg",
+        ))),
+    }
 }
 
 /// Makes a directory for sockets, if there is none.

@@ -9,6 +9,7 @@
 //! ```text
 //! /dev/log, socket ─▶ thread: who sent it, batches ─┐
 //! stdout ─▶ a task each: lines ─────────────────────┴▶ queue (64 MiB) ─▶ task: submit ─▶ journal
+//! kmsg ─▶ thread ─▶ task: submit a message each ──────────────────────────────────────────────▶
 //! ```
 
 mod bind;
@@ -16,16 +17,19 @@ mod cgroup;
 mod dev_log;
 mod entries;
 mod journal;
+mod kmsg;
 mod process;
 mod queue;
 mod receive;
 mod stdout;
 
+use std::fs::File;
 use std::io;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use logpond_segment::batches::BatchSet;
 use tokio::task::JoinSet;
 
 pub use bind::{PathBindError, PathGuard};
@@ -53,18 +57,25 @@ pub struct LocalSockets {
     dev_logs: Vec<Bound<UnixDatagram>>,
     journal: Option<Bound<UnixDatagram>>,
     stdout: Option<Bound<UnixListener>>,
+    kernel: Option<(File, PathBuf)>,
 }
 
 impl LocalSockets {
-    /// Binds a socket for syslog, and those of journald in a directory, which is made.
+    /// Binds a socket for syslog, and those of journald in a directory, which is made; opens what the
+    /// kernel's messages are read from.
     ///
     /// # Errors
     /// When somebody receives there already, or the system refuses.
     pub fn bind(
         dev_log: Option<&Path>,
         journald: Option<&Path>,
+        kmsg: Option<&Path>,
     ) -> Result<LocalSockets, PathBindError> {
         let mut sockets = LocalSockets::default();
+        if let Some(path) = kmsg {
+            let file = bind::open_device("--kmsg", path)?;
+            sockets.kernel = Some((file, path.to_owned()));
+        }
         if let Some(path) = dev_log {
             sockets.dev_logs.push(datagram("--dev-log", path)?);
         }
@@ -87,13 +98,15 @@ impl LocalSockets {
         Ok(sockets)
     }
 
-    /// Serves them until the stop; what the kernel holds then is still taken.
+    /// Serves them until the stop; what the kernel holds then is still taken. `held` says which batches
+    /// of an epoch this node has.
     ///
     /// # Errors
     /// When a socket cannot say who sends, or no thread can be started.
     pub fn serve(
         self,
         context_of: impl Fn(Intake) -> Context,
+        held: &dyn Fn(u128) -> BatchSet,
         tasks: &mut JoinSet<()>,
     ) -> io::Result<()> {
         for bound in self.dev_logs {
@@ -105,6 +118,10 @@ impl LocalSockets {
             let context = context_of(Intake::Journal);
             let started = journal::start(bound.socket, &name(&bound.path), context)?;
             tasks.spawn(empty(started, bound.guard));
+        }
+        if let Some((file, path)) = self.kernel {
+            let context = context_of(Intake::Kernel);
+            tasks.spawn(kmsg::start(file, name(&path), context, held)?);
         }
         if let Some(bound) = self.stdout {
             let context = context_of(Intake::Stdout);
