@@ -9,6 +9,7 @@ mod daemons;
 mod ingest;
 mod limits;
 mod messages;
+mod parser;
 mod peers;
 mod push;
 mod stall;
@@ -32,7 +33,7 @@ const BYTES_DEFAULT: &str = "200M";
 const STORE_PARTS: [&str; 3] = ["ingest", "answers", "limits"];
 
 /// And these of `docs/benchmarks-sources.md`.
-const SOURCE_PARTS: [&str; 4] = ["syslog", "push", "web", "stall"];
+const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
 
 /// What the command line asks for.
 pub(crate) struct Settings {
@@ -104,6 +105,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     }
     if SOURCE_PARTS.into_iter().any(measures) {
         let mut report = Report::new("Benchmarks of sources", arguments, None);
+        if measures("parser") {
+            parser::measure(&mut report)?;
+        }
         if measures("syslog") {
             syslog::measure(&program, &mut report)?;
         }
