@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::http::{Client, encode};
@@ -149,7 +150,7 @@ impl Pond {
             .stderr(Stdio::piped());
         let start = Instant::now();
         let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
-        let stderr = collect(child.stderr.take());
+        let (stderr, reader) = collect(child.stderr.take());
         let mut addresses = None;
         wait_until("the server is ready", || {
             let text = fs::read_to_string(&ready).unwrap_or_default();
@@ -158,6 +159,8 @@ impl Pond {
         })?;
         let start_time = start.elapsed();
         let Some(addresses) = addresses else {
+            // What it said last may still be on its way.
+            let _ = reader.join();
             let said = stderr.lock().map(|s| s.clone()).unwrap_or_default();
             return Err(format!("the server ended before it was ready: {said}"));
         };
@@ -408,15 +411,16 @@ pub(crate) fn files_below(directory: &Path, suffix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Collects what a process says, and passes nothing on.
-fn collect(stream: Option<impl std::io::Read + Send + 'static>) -> Arc<Mutex<String>> {
+/// Collects what a process says, and passes nothing on; the thread ends when the process has.
+fn collect(
+    stream: Option<impl std::io::Read + Send + 'static>,
+) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     /// The most that is kept of what a server says.
     const SAID_BYTES_MAX: usize = 1 << 20;
     let said = Arc::new(Mutex::new(String::new()));
-    let (Some(stream), target) = (stream, Arc::clone(&said)) else {
-        return said;
-    };
-    std::thread::spawn(move || {
+    let target = Arc::clone(&said);
+    let reader = std::thread::spawn(move || {
+        let Some(stream) = stream else { return };
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Ok(mut text) = target.lock()
                 && text.len() < SAID_BYTES_MAX
@@ -426,5 +430,5 @@ fn collect(stream: Option<impl std::io::Read + Send + 'static>) -> Arc<Mutex<Str
             }
         }
     });
-    said
+    (said, reader)
 }
