@@ -160,6 +160,9 @@ impl<'a> Draft<'a> {
             Some(line) if line.trim_ascii_start().first() == Some(&b'{') => {
                 self.edit_json(edit, parser)
             }
+            Some(_) if matches!(self.record.message, Message::Line) && edit.wants(MESSAGE) => {
+                self.edit_line_message(edit, parser) || self.edit_pairs(edit, parser)
+            }
             Some(_) => self.edit_pairs(edit, parser),
         }
     }

@@ -90,7 +90,7 @@ type Case = (
     &'static str,
 );
 
-const CASES: [Case; 20] = [
+const CASES: [Case; 21] = [
     (
         EntryKind::Json,
         r#"{ "user":"bob", "o":{"pin": 12},"n":1 }"#,
@@ -205,6 +205,14 @@ const CASES: [Case; 20] = [
     ),
     (EntryKind::Text, "secret text", &["_msg"], PUT, "R R"),
     (EntryKind::Line, "secret text", &["_msg"], None, "-"),
+    // A name that is there twice; the message is all of the line.
+    (
+        EntryKind::Line,
+        "a=secret b=2 a=3 c=4",
+        &["_msg", "a"],
+        PUT,
+        "R R",
+    ),
     (
         EntryKind::Json,
         r#"{"caf\u00e9":"x","a":"\u0062ob"}"#,
