@@ -261,6 +261,9 @@ impl Parser {
 
     /// A line of a format that was declared for it.
     fn declared<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        if !formats::is_declared(entry) {
+            return None;
+        }
         let mut sketch = Sketch::new(&mut self.scratch, 16);
         let derived = self.formats.draw_line(entry, &mut sketch, &self.times)?;
         let shape = self.shapes.find(sketch.shape())?.shape;

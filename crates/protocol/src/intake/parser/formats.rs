@@ -50,10 +50,8 @@ impl Formats {
         sketch: &mut Sketch<'_, 'a>,
         times: &TimeReader,
     ) -> Option<Derived<'a>> {
-        let mut declared = declared(entry).peekable();
-        declared.peek()?;
         let line = std::str::from_utf8(entry.raw).ok()?;
-        self.draw(declared, line, entry, sketch, times)
+        self.draw(declared(entry), line, entry, sketch, times)
             .map(|(drawn, name)| derived(&drawn, Some(name)))
     }
 
@@ -65,16 +63,14 @@ impl Formats {
         times: &TimeReader,
     ) -> Option<Behind<'a>> {
         let message = sketch.message_text()?;
-        let declared = declared(entry);
         let is_usual = access::is_candidate(message.as_bytes());
-        let mut declared = declared.peekable();
-        if declared.peek().is_none() && !is_usual {
+        if !is_usual && !is_declared(entry) {
             return None;
         }
         // A server writes the zone and the year that many headers lack.
         let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
         let place = sketch.take_message();
-        if let Some((drawn, name)) = self.draw(declared, message, entry, sketch, times) {
+        if let Some((drawn, name)) = self.draw(declared(entry), message, entry, sketch, times) {
             let time = drawn.time.filter(|_| is_guess);
             return Some((derived(&drawn, Some(name)), time));
         }
