@@ -17,7 +17,7 @@ use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
-use super::access_format::LABEL_PREFIX;
+use super::access_format::fields_of_batch;
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
@@ -297,10 +297,9 @@ impl Parser {
 fn labels_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let own = entry.envelope.fields();
     let own = own.map(|(name, value)| (Cow::Borrowed(name), value));
-    let is_field = |(name, _): &&(Box<str>, Box<str>)| !name.starts_with(LABEL_PREFIX);
-    let of_batch = entry.labels.iter().filter(is_field);
+    let of_batch = fields_of_batch(entry.labels);
     let of_batch =
-        of_batch.map(|(name, value)| (Cow::Borrowed(&**name), Value::Str(Cow::Borrowed(&**value))));
+        of_batch.map(|(name, value)| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(value))));
     own.chain(of_batch).collect()
 }
 

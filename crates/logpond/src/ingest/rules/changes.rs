@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use logpond_protocol::intake::Parser;
-use logpond_protocol::intake::rewrite::{Change, Draft, Edit, MESSAGE};
+use logpond_protocol::intake::rewrite::{Change, Draft, Edit, Named};
+use logpond_record::Value;
 use logpond_record::limits::LINE_BYTES_DEFAULT;
-use logpond_record::{Message, Value};
 use logpond_search::Finder;
 
 use super::{address, ansi};
@@ -118,7 +118,9 @@ impl Replace {
         }
         let is_changed = draft.edit_line(parser, |line| self.replaced(line));
         // What is written with escapes.
-        is_changed | draft.edit(&mut InLine::of(self, draft), parser)
+        let names = draft.names_in_line(|value| replace_in(self, value).is_some());
+        let mut replacing = Named::new(names, |value| replace_in(self, value));
+        is_changed | draft.edit(&mut replacing, parser)
     }
 }
 
@@ -149,79 +151,19 @@ impl Edit for InField<'_> {
     }
 }
 
-/// Replaces in all fields of a line.
-struct InLine<'r> {
-    replace: &'r Replace,
-    names: Vec<String>,
-}
-
-impl<'r> InLine<'r> {
-    fn of(replace: &'r Replace, draft: &Draft<'_>) -> InLine<'r> {
-        let finds = |value: &Value<'_>| replace_in(replace, value).is_some();
-        InLine {
-            replace,
-            names: names_in_line(draft, finds),
-        }
-    }
-}
-
-impl Edit for InLine<'_> {
-    fn names(&self) -> Vec<&str> {
-        self.names.iter().map(String::as_str).collect()
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
-    }
-
-    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
-        replace_in(self.replace, value)
-    }
-}
-
-/// Names of the fields in the line, the message among them, whose values are like that.
-fn names_in_line(draft: &Draft<'_>, is_wanted: impl Fn(&Value<'_>) -> bool) -> Vec<String> {
-    let record = draft.record();
-    let slots = record.shape.slots().iter().zip(&record.values);
-    let fields = slots.filter(|(slot, value)| slot.is_field() && is_wanted(value));
-    let mut names: Vec<String> = fields.map(|(slot, _)| slot.name.to_string()).collect();
-    if let Message::Part(value) = &record.message
-        && is_wanted(value)
-    {
-        names.push(MESSAGE.to_owned());
-    }
-    names
-}
-
 /// Takes escape sequences out of an entry's line. Gives whether there were any.
 pub(super) fn strip_ansi(draft: &mut Draft<'_>, parser: &mut Parser) -> bool {
     let is_changed = draft.edit_line(parser, ansi::without_sequences);
-    let names = names_in_line(
-        draft,
-        |value| matches!(value, Value::Str(text) if text.contains('\u{1b}')),
-    );
+    let has_any = |value: &Value<'_>| matches!(value, Value::Str(text) if text.contains('\u{1b}'));
+    let names = draft.names_in_line(has_any);
     if names.is_empty() {
         return is_changed;
     }
-    is_changed | draft.edit(&mut Stripped(names), parser)
+    is_changed | draft.edit(&mut Named::new(names, stripped), parser)
 }
 
-/// Takes escape sequences out of fields.
-struct Stripped(Vec<String>);
-
-impl Edit for Stripped {
-    fn names(&self) -> Vec<&str> {
-        self.0.iter().map(String::as_str).collect()
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        self.0.iter().any(|known| known == name)
-    }
-
-    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
-        let stripped = ansi::without_sequences(&value.to_text())?;
-        Some(Change::Text(
-            String::from_utf8_lossy(&stripped).into_owned(),
-        ))
-    }
+fn stripped(value: &Value<'_>) -> Option<Change> {
+    let stripped = ansi::without_sequences(&value.to_text())?;
+    let stripped = String::from_utf8_lossy(&stripped).into_owned();
+    Some(Change::Text(stripped))
 }

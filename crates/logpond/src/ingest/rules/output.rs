@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use logpond_protocol::intake::rewrite::{Draft, fields_of_batch, formats_of, push_bounded};
+use logpond_protocol::intake::access_format::{fields_of_batch, formats_of};
+use logpond_protocol::intake::rewrite::{Draft, push_bounded};
 use logpond_record::{Batch, EntryKind, Labels, Value, line_of};
 
 /// Collects entries of a batch in their order. As long as all are kept as they are, nothing is copied.

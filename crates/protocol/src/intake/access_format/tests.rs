@@ -1,24 +1,16 @@
-use logpond_record::{Entry, EntryKind, Envelope, Id, Labels};
+use logpond_record::{EntryKind, Labels};
 
 use super::*;
 use crate::intake::Parser;
 use crate::intake::parser::rebuilds;
-use crate::intake::parser::tests::{RECEIVED, describe_record};
+use crate::intake::parser::tests::{describe_record, entry};
 
 /// What a line becomes that was sent with a definition.
 fn describe(definition: &str, kind: EntryKind, line: &str) -> String {
     let name = format!("{LABEL_PREFIX}shop");
     let labels: Labels = vec![(name.into(), definition.into())];
-    let entry = Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind,
-        labels: &labels,
-        envelope: Envelope::default(),
-        raw: line.as_bytes(),
-    };
     let mut parser = Parser::new();
-    let record = parser.parse(&entry);
+    let record = parser.parse(&entry(kind, &labels, line.as_bytes()));
     assert!(rebuilds(&record, line.as_bytes()), "{line}");
     describe_record(&record)
 }
@@ -143,14 +135,7 @@ fn lines_that_do_not_fit_are_what_they_were() {
     let known = [(&labels, 1), (&Labels::new(), 0)];
     for (labels, unfit) in known {
         for raw in [&b"hello"[..], json.as_bytes()] {
-            parser.parse(&Entry {
-                id: Id::MIN,
-                received: RECEIVED,
-                kind: EntryKind::Line,
-                labels,
-                envelope: Envelope::default(),
-                raw,
-            });
+            parser.parse(&entry(EntryKind::Line, labels, raw));
         }
         assert_eq!(parser.take_unfit(), unfit);
     }

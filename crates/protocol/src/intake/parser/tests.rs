@@ -7,19 +7,23 @@ use crate::intake::fuzz;
 /// 2026-03-02T00:00:00Z.
 pub(crate) const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
 
+/// A line that was sent alone.
+pub(crate) fn entry<'a>(kind: EntryKind, labels: &'a Labels, raw: &'a [u8]) -> Entry<'a> {
+    Entry {
+        id: Id::MIN,
+        received: RECEIVED,
+        kind,
+        labels,
+        envelope: Envelope::default(),
+        raw,
+    }
+}
+
 /// What a line becomes, in a form that tables can state: shape, fields, message, and marks for
 /// what is unusual.
 pub(crate) fn describe(kind: EntryKind, raw: &[u8]) -> String {
     let labels = Labels::new();
-    let entry = Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind,
-        labels: &labels,
-        envelope: Envelope::default(),
-        raw,
-    };
-    let record = Parser::new().parse(&entry);
+    let record = Parser::new().parse(&entry(kind, &labels, raw));
     assert!(rebuilds(&record, raw));
     describe_record(&record)
 }
@@ -216,15 +220,7 @@ fn text_has_its_level() {
         (EntryKind::Text, Labels::new(), None),
     ];
     for (kind, labels, level) in table {
-        let entry = Entry {
-            id: Id::MIN,
-            received: RECEIVED,
-            kind,
-            labels: &labels,
-            envelope: Envelope::default(),
-            raw: b"[warn] low on memory",
-        };
-        let record = Parser::new().parse(&entry);
+        let record = Parser::new().parse(&entry(kind, &labels, b"[warn] low on memory"));
         let found = record
             .field("level")
             .map(|value| value.to_text().into_owned());

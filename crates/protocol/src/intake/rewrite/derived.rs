@@ -2,41 +2,15 @@
 
 use std::borrow::Cow;
 
-use logpond_record::{Message, Value};
+use logpond_record::Value;
 use memchr::memmem;
 
-use super::pairs::{replace_all, text_of};
-use super::{Change, Draft, Edit, MESSAGE};
+use super::pairs::replace_all;
+use super::{Change, Draft, Edit, Named, text_of};
 use crate::intake::parser::Parser;
 
 /// How often a field is changed in what it is made of: then there may be another word that makes it.
 const TRIES_MAX: usize = 4;
-
-/// Replaces a text within the values of fields.
-struct Within {
-    names: Vec<String>,
-    old: Vec<u8>,
-    new: String,
-}
-
-impl Edit for Within {
-    fn names(&self) -> Vec<&str> {
-        self.names.iter().map(String::as_str).collect()
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
-    }
-
-    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
-        let text = value.to_text();
-        memmem::find(&text, &self.old)?;
-        let replaced = replace_all(&text, &self.old, self.new.as_bytes());
-        Some(Change::Text(
-            String::from_utf8_lossy(&replaced).into_owned(),
-        ))
-    }
-}
 
 impl Draft<'_> {
     pub(super) fn edit_derived(&mut self, edit: &mut dyn Edit, parser: &mut Parser) -> bool {
@@ -67,8 +41,8 @@ impl Draft<'_> {
             if old.is_empty() || old == new.as_bytes() {
                 break;
             }
-            let names = self.names_with(&old);
-            let mut within = Within { names, old, new };
+            let names = self.names_in_line(|value| memmem::find(&value.to_text(), &old).is_some());
+            let mut within = Named::new(names, |value| replaced_within(value, &old, &new));
             self.edit_line_fields(&mut within, parser);
             self.settle(parser);
         }
@@ -93,17 +67,13 @@ impl Draft<'_> {
         let at = derived.position(|(known, _)| known == name)?;
         Some(first + at)
     }
+}
 
-    /// Names of the fields in the line in whose values this text is.
-    fn names_with(&self, text: &[u8]) -> Vec<String> {
-        let has = |value: &Value<'_>| memmem::find(&value.to_text(), text).is_some();
-        let record = &self.record;
-        let slots = record.shape.slots().iter().zip(&record.values);
-        let fields = slots.filter(|(slot, value)| slot.is_field() && has(value));
-        let mut names: Vec<String> = fields.map(|(slot, _)| slot.name.to_string()).collect();
-        if matches!(&record.message, Message::Part(value) if has(value)) {
-            names.push(MESSAGE.to_owned());
-        }
-        names
-    }
+/// A value with a text in it replaced; `None` if it has none.
+fn replaced_within(value: &Value<'_>, old: &[u8], new: &str) -> Option<Change> {
+    let text = value.to_text();
+    memmem::find(&text, old)?;
+    let replaced = replace_all(&text, old, new.as_bytes());
+    let replaced = String::from_utf8_lossy(&replaced).into_owned();
+    Some(Change::Text(replaced))
 }

@@ -23,7 +23,7 @@ use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value,
 };
 
-use super::access_format::LABEL_PREFIX;
+use super::access_format::formats_of;
 use super::json::{self, JsonChange};
 use super::outline::MESSAGE_NAMES;
 use super::parser::Parser;
@@ -49,6 +49,14 @@ pub enum Change {
     Remove,
 }
 
+/// What stands in a line that is not JSON.
+fn text_of(change: Change) -> String {
+    match change {
+        Change::Text(text) => text,
+        Change::Remove => "-".to_owned(),
+    }
+}
+
 /// Decides over values.
 pub trait Edit {
     /// Names of the fields that it may change; the message is [`MESSAGE`].
@@ -59,6 +67,33 @@ pub trait Edit {
 
     /// What the value of such a field becomes; `None` if it stays.
     fn change(&mut self, name: &str, value: &Value<'_>) -> Option<Change>;
+}
+
+/// Changes the values of the fields of these names, all in the same way.
+pub struct Named<F> {
+    names: Vec<String>,
+    change: F,
+}
+
+impl<F: FnMut(&Value<'_>) -> Option<Change>> Named<F> {
+    /// `change` gives what a value becomes; `None` if it stays.
+    pub fn new(names: Vec<String>, change: F) -> Named<F> {
+        Named { names, change }
+    }
+}
+
+impl<F: FnMut(&Value<'_>) -> Option<Change>> Edit for Named<F> {
+    fn names(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    fn change(&mut self, _name: &str, value: &Value<'_>) -> Option<Change> {
+        (self.change)(value)
+    }
 }
 
 /// An entry that is being changed, and what is beside its line.
@@ -114,6 +149,17 @@ impl<'a> Draft<'a> {
     /// Whether a label of the batch was changed: all of them are beside this entry's line then.
     pub fn are_labels_own(&self) -> bool {
         self.are_labels_own
+    }
+
+    /// Names of the fields in the line, the message among them, whose values are like that.
+    pub fn names_in_line(&self, is_wanted: impl Fn(&Value<'_>) -> bool) -> Vec<String> {
+        let slots = self.record.shape.slots().iter().zip(&self.record.values);
+        let fields = slots.filter(|(slot, value)| slot.is_field() && is_wanted(value));
+        let mut names: Vec<String> = fields.map(|(slot, _)| slot.name.to_string()).collect();
+        if matches!(&self.record.message, Message::Part(value) if is_wanted(value)) {
+            names.push(MESSAGE.to_owned());
+        }
+        names
     }
 
     /// Puts a field beside the line.
@@ -289,12 +335,10 @@ impl<'a> Draft<'a> {
     fn edit_line_message(&mut self, edit: &mut dyn Edit, parser: &mut Parser) -> bool {
         self.settle(parser);
         let line = self.current_line().into_owned();
-        let text = match edit.change(MESSAGE, &Value::text(&line)) {
-            None => return false,
-            Some(Change::Text(text)) => text,
-            Some(Change::Remove) => "-".to_owned(),
+        let Some(change) = edit.change(MESSAGE, &Value::text(&line)) else {
+            return false;
         };
-        self.read_anew(text.into_bytes(), parser);
+        self.read_anew(text_of(change).into_bytes(), parser);
         true
     }
 
@@ -336,22 +380,6 @@ impl<'a> Draft<'a> {
             raw: line,
         })
     }
-}
-
-/// Labels of a batch that say how its lines are read. They stay with the batch.
-pub fn formats_of(labels: &Labels) -> Labels {
-    let formats = labels
-        .iter()
-        .filter(|(name, _)| name.starts_with(LABEL_PREFIX));
-    formats.cloned().collect()
-}
-
-/// Labels of a batch that are fields of its records.
-pub fn fields_of_batch(labels: &Labels) -> impl Iterator<Item = (&str, &str)> {
-    let fields = labels
-        .iter()
-        .filter(|(name, _)| !name.starts_with(LABEL_PREFIX));
-    fields.map(|(name, value)| (&**name, &**value))
 }
 
 /// Appends an entry to a batch of kind [`EntryKind::Enveloped`]. Where it would be longer than any may be,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use logpond_record::{Message, Value};
 use memchr::memmem;
 
-use super::{Change, Draft, Edit, MESSAGE, MESSAGE_KEYS};
+use super::{Change, Draft, Edit, MESSAGE, MESSAGE_KEYS, text_of};
 use crate::intake::parser::Parser;
 
 /// A value shorter than this is looked for behind its name only: it stands everywhere.
@@ -102,13 +102,6 @@ impl Draft<'_> {
                 }
             }
         }
-    }
-}
-
-pub(super) fn text_of(change: Change) -> String {
-    match change {
-        Change::Text(text) => text,
-        Change::Remove => "-".to_owned(),
     }
 }
 

@@ -1,12 +1,11 @@
 use std::borrow::Cow;
 
-use logpond_record::{Batch, Envelope, line_of};
+use logpond_record::{Batch, line_of};
 use proptest::prelude::*;
 
 use super::*;
-
-/// 2026-03-02T00:00:00Z.
-const RECEIVED: Timestamp = Timestamp(1_772_409_600_000_000_000);
+use crate::intake::access_format::LABEL_PREFIX;
+use crate::intake::parser::tests::entry;
 
 /// Changes fields of these names in one way.
 struct Of<'n>(&'n [&'n str], Option<&'n str>);
@@ -51,15 +50,7 @@ impl After {
 fn edited(kind: EntryKind, raw: &[u8], edit: &mut dyn Edit) -> After {
     let mut parser = Parser::new();
     let labels = Labels::new();
-    let entry = |kind, envelope, raw| Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind,
-        labels: &labels,
-        envelope,
-        raw,
-    };
-    let mut draft = Draft::new(&entry(kind, Envelope::default(), raw), &mut parser);
+    let mut draft = Draft::new(&entry(kind, &labels, raw), &mut parser);
     draft.edit(edit, &mut parser);
     draft.settle(&mut parser);
     let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
@@ -72,7 +63,7 @@ fn edited(kind: EntryKind, raw: &[u8], edit: &mut dyn Edit) -> After {
         record: Parser::new()
             .parse(&Entry {
                 envelope,
-                ..entry(kind, envelope, line)
+                ..entry(kind, &labels, line)
             })
             .into_owned(),
     }
@@ -270,12 +261,8 @@ fn fields_beside_the_line_are_changed_and_labels_move_there() {
     let (kind, envelope, raw) = line_of(EntryKind::Enveloped, &held);
     let mut parser = Parser::new();
     let entry = Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind,
-        labels: &labels,
         envelope,
-        raw,
+        ..entry(kind, &labels, raw)
     };
     let mut draft = Draft::new(&entry, &mut parser);
     assert!(draft.edit(&mut Of(&["token"], Some("R")), &mut parser));
@@ -386,14 +373,7 @@ fn fields_that_are_made_of_a_line_are_changed_in_it() {
         ),
     ];
     let raw = b"192.0.2.7 [02/Mar/2026:00:00:06 +0000] \"http://geheim.example/a\" 0.250";
-    let entry = Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind: EntryKind::Line,
-        labels: &labels,
-        envelope: Envelope::default(),
-        raw,
-    };
+    let entry = entry(EntryKind::Line, &labels, raw);
     let mut parser = Parser::new();
     let mut draft = Draft::new(&entry, &mut parser);
     let field = |draft: &Draft<'_>, name: &str| {
@@ -441,14 +421,7 @@ fn names_of_a_format_count() {
     let definition = r#"escape=json {"ip":"$remote_addr","at":"$time_iso8601","code":$status}"#;
     let labels: Labels = vec![(format!("{LABEL_PREFIX}shop").into(), definition.into())];
     let raw = br#"{"ip":"192.0.2.77","at":"2026-03-02T00:00:06+00:00","code":200}"#;
-    let entry = Entry {
-        id: Id::MIN,
-        received: RECEIVED,
-        kind: EntryKind::Line,
-        labels: &labels,
-        envelope: Envelope::default(),
-        raw,
-    };
+    let entry = entry(EntryKind::Line, &labels, raw);
     let mut parser = Parser::new();
     let mut draft = Draft::new(&entry, &mut parser);
     assert_eq!(draft.record().field("status"), Some(&Value::Int(200)));
