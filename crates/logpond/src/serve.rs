@@ -34,12 +34,13 @@ use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
 use crate::http::App;
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
+use crate::net::RelpPeers;
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
 use crate::store::{self, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, warn};
 use access::Access;
 use runtime::{Listeners, Parts};
 
@@ -94,6 +95,7 @@ impl Server {
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
+        let relp_peers = relp_peers(settings, &*disk, &recovered);
         let roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
 
         let (stopper, shutdown) = shutdown::pair();
@@ -133,6 +135,7 @@ impl Server {
             watcher: access.watcher(),
             tls: access.tls(),
             syslog_tls: access.syslog(),
+            relp_peers,
         };
         let runtime = start_runtime(parts)?;
         Ok(Server {
@@ -350,6 +353,20 @@ fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
         Ok(result) => result.map(|()| thread).map_err(ServeError::Runtime),
         Err(_) => Err(ServeError::Panic),
     }
+}
+
+/// What clients of RELP may send again after this start.
+fn relp_peers(settings: &Settings, disk: &dyn Disk, recovered: &Recovered) -> Arc<RelpPeers> {
+    let peers = RelpPeers::default();
+    if settings.relp.is_some()
+        && let Err(error) = peers.read(disk, &recovered.closed)
+    {
+        warn(&format!(
+            "the journal could not be read to its end ({error}): what clients of RELP send again may be \
+             stored twice"
+        ));
+    }
+    Arc::new(peers)
 }
 
 /// What recovery found, as metrics: it does not change any more.

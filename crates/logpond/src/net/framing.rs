@@ -21,7 +21,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The framing of an intake.
+    /// The framing of an intake whose records are not acknowledged one by one.
     pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
         match intake {
             Intake::SyslogTcp | Intake::SyslogTls => {
@@ -30,7 +30,6 @@ impl Framing {
             Intake::GelfTcp => {
                 Framing::Frames(FrameSplitter::new(gelf::message_bytes_max(line_bytes_max)))
             }
-            Intake::Relp => Framing::Relp(RelpSession::new(line_bytes_max)),
             _ => Framing::Lines(LineSplitter::new(line_bytes_max)),
         }
     }
@@ -72,9 +71,18 @@ impl Framing {
             }),
             // What is no RELP ends the session, which `is_over` says.
             Framing::Relp(session) => {
-                let cut = session.feed(bytes, gather).unwrap_or(0);
-                context.metrics.intake(context.intake).truncated.add(cut);
+                let taken = session.feed(bytes, gather).unwrap_or_default();
+                let metrics = context.metrics.intake(context.intake);
+                metrics.truncated.add(taken.cut);
+                metrics.resent.add(taken.resent);
             }
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self) {
+        if let Framing::Relp(session) = self {
+            session.end();
         }
     }
 

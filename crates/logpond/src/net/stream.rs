@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use super::framing::Framing;
 use super::gather::Gather;
 use super::gelf::Decoding;
+use super::relp::{Peer, Peers, RelpSession};
 use super::tls::{Acceptor, Incoming};
 use super::wire::Wire;
 use super::{BATCH_BYTES, Context, LINGER};
@@ -33,7 +34,15 @@ enum Pause {
 
 /// Serves one connection to its end.
 pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
-    serve(Wire::Plain(stream), peer, context).await;
+    let framing = Framing::of(context.intake, context.line_bytes_max);
+    serve(Wire::Plain(stream), peer, context, framing).await;
+}
+
+/// Serves one connection of RELP.
+pub async fn serve_relp(stream: TcpStream, peer: IpAddr, context: Context, peers: Arc<Peers>) {
+    let name = hostname::of_peer(peer, &context.hostname);
+    let session = RelpSession::new(context.line_bytes_max, Peer::new(name, peers));
+    serve(Wire::Plain(stream), peer, context, Framing::Relp(session)).await;
 }
 
 /// Serves one connection that is to be encrypted (RFC 5425); one that is not is closed.
@@ -45,11 +54,12 @@ pub async fn serve_encrypted(
 ) {
     // What failed is counted, and the peer was told.
     if let Ok(Incoming::Tls(stream)) = acceptor.accept(stream).await {
-        serve(Wire::Tls(stream), peer, context).await;
+        let framing = Framing::of(context.intake, context.line_bytes_max);
+        serve(Wire::Tls(stream), peer, context, framing).await;
     }
 }
 
-async fn serve(stream: Wire, peer: IpAddr, context: Context) {
+async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
     let kind = match context.intake {
         Intake::SyslogTcp | Intake::SyslogTls | Intake::Relp => EntryKind::Syslog,
         _ => EntryKind::Line,
@@ -58,7 +68,7 @@ async fn serve(stream: Wire, peer: IpAddr, context: Context) {
     let connection = Connection {
         stream,
         is_durable: matches!(context.intake, Intake::Durable | Intake::Relp),
-        framing: Framing::of(context.intake, context.line_bytes_max),
+        framing,
         gather: Gather::new(kind, labels),
         buffer: Vec::new(),
         context,
@@ -88,6 +98,7 @@ impl Connection {
                 break;
             }
         }
+        self.framing.end();
         let _ = self.stream.shutdown().await;
     }
 

@@ -76,6 +76,8 @@ pub(super) struct Parts {
     pub(super) tls: Option<Arc<net::tls::Acceptor>>,
     /// What encrypts syslog, if anything does.
     pub(super) syslog_tls: Option<Arc<net::tls::Acceptor>>,
+    /// What clients of RELP may send again.
+    pub(super) relp_peers: Arc<net::RelpPeers>,
 }
 
 impl Listeners {
@@ -244,6 +246,7 @@ impl Running {
             watcher,
             tls,
             syslog_tls,
+            relp_peers,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
         let context_of = |intake| net::Context {
@@ -255,7 +258,7 @@ impl Running {
             hostname: hostname.clone(),
         };
         let mut tasks = JoinSet::new();
-        let shared = Shared::of(listeners.fluent, &app, &tls, syslog_tls);
+        let shared = Shared::of(listeners.fluent, &app, &tls, syslog_tls, relp_peers);
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             accept_stream(&mut tasks, listener, context_of(intake), shared.clone());
@@ -274,19 +277,8 @@ impl Running {
         let (context, most) = (context_of(Intake::Http), net::CONNECTIONS_MAX);
         tasks.spawn(net::accept(listener, context, most, serve));
         if let (Some((listener, _)), Some(parts)) = (listeners.gossip, cluster) {
-            let ClusterParts {
-                member,
-                service,
-                transport,
-                tls,
-            } = parts;
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let serve = move |stream, peer, context| {
-                cluster::serve_connection(stream, peer, context, service.clone(), tls.clone())
-            };
-            let (context, most) = (context_of(Intake::Cluster), net::CONNECTIONS_MAX);
-            tasks.spawn(net::accept(listener, context, most, serve));
-            tasks.spawn(member.run_gossip(transport, shutdown.clone()));
+            let context = context_of(Intake::Cluster);
+            talk_to_nodes(&mut tasks, listener, parts, context)?;
         }
         let last = (ingest.clone(), hostname.clone());
         keep_up(&mut tasks, &last, &metrics, &shutdown);
@@ -332,6 +324,28 @@ fn keep_up(
     tasks.spawn(ingest.tell_losses(hostname, shutdown.clone()));
 }
 
+/// Serves other nodes, and tells them of this one.
+fn talk_to_nodes(
+    tasks: &mut JoinSet<()>,
+    listener: TcpListener,
+    parts: ClusterParts,
+    context: net::Context,
+) -> io::Result<()> {
+    let ClusterParts {
+        member,
+        service,
+        transport,
+        tls,
+    } = parts;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    tasks.spawn(member.run_gossip(transport, context.shutdown.clone()));
+    let serve = move |stream, peer, context| {
+        cluster::serve_connection(stream, peer, context, service.clone(), tls.clone())
+    };
+    tasks.spawn(net::accept(listener, context, net::CONNECTIONS_MAX, serve));
+    Ok(())
+}
+
 fn answer_heartbeats(
     tasks: &mut JoinSet<()>,
     socket: Option<UdpSocket>,
@@ -351,6 +365,7 @@ struct Shared {
     app: Arc<App>,
     tls: Option<Arc<net::tls::Acceptor>>,
     syslog_tls: Option<Arc<net::tls::Acceptor>>,
+    relp_peers: Arc<net::RelpPeers>,
 }
 
 impl Shared {
@@ -359,6 +374,7 @@ impl Shared {
         app: &Arc<App>,
         tls: &Option<Arc<net::tls::Acceptor>>,
         syslog_tls: Option<Arc<net::tls::Acceptor>>,
+        relp_peers: Arc<net::RelpPeers>,
     ) -> Shared {
         // Chunks are recognised that segments hold.
         let store = app.store.clone();
@@ -367,6 +383,7 @@ impl Shared {
             app: app.clone(),
             tls: tls.clone(),
             syslog_tls,
+            relp_peers,
         }
     }
 }
@@ -383,6 +400,7 @@ fn accept_stream(
         app,
         tls,
         syslog_tls,
+        relp_peers,
     } = shared;
     let most = net::CONNECTIONS_MAX;
     match context.intake {
@@ -398,6 +416,12 @@ fn accept_stream(
             };
             let serve = move |stream, peer, context| {
                 net::serve_encrypted(stream, peer, context, acceptor.clone())
+            };
+            tasks.spawn(net::accept(listener, context, most, serve));
+        }
+        Intake::Relp => {
+            let serve = move |stream, peer, context| {
+                net::serve_relp(stream, peer, context, relp_peers.clone())
             };
             tasks.spawn(net::accept(listener, context, most, serve));
         }

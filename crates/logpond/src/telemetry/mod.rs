@@ -145,6 +145,8 @@ pub struct IntakeMetrics {
     pub lost: Counter,
     /// Records that were not in the form of their protocol, kept or lost.
     pub malformed: Counter,
+    /// Records that were stored already when they were sent again, and known by their text.
+    pub resent: Counter,
     /// Connections now open.
     pub connections: Gauge,
     /// Connections taken since the start.
@@ -267,7 +269,7 @@ impl Metrics {
 
     fn expose_intakes(&self, out: &mut Exposition) {
         type Read = fn(&IntakeMetrics) -> i64;
-        let table: [(&str, &str, &str, Read); 8] = [
+        let table: [(&str, &str, &str, Read); 9] = [
             (
                 "logpond_ingest_records_total",
                 "counter",
@@ -303,6 +305,12 @@ impl Metrics {
                 "counter",
                 "Records not in the form of their protocol: kept as text, or lost.",
                 |m| m.malformed.get(),
+            ),
+            (
+                "logpond_ingest_resent_records_total",
+                "counter",
+                "Records of RELP that were sent again, were there already and not written again.",
+                |m| m.resent.get(),
             ),
             ("logpond_connections", "gauge", "Open connections.", |m| {
                 m.connections.get()

@@ -11,7 +11,7 @@ const CHUNK_BYTES: usize = 16 << 10;
 
 /// Where a connection ends, after so many answers.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+pub(crate) enum Cut {
     /// So many bytes into the next request.
     Request(u64),
     /// When the next answer comes, which the client does not see.
@@ -26,8 +26,19 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before this server.
+    /// A proxy before this server, for clients that wait for each answer.
     pub(crate) fn start(target: &str) -> Proxy {
+        Proxy::start_cutting(target, |number| {
+            let cut = match number % 2 {
+                0 => Cut::Answer,
+                _ => Cut::Request(1 + number * 7919 % 300_000),
+            };
+            (number % 4, cut)
+        })
+    }
+
+    /// A proxy that cuts the connection of each number after so many answers.
+    pub(crate) fn start_cutting(target: &str, cut: fn(u64) -> (u64, Cut)) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy {
             address: listener.local_addr().unwrap(),
@@ -37,14 +48,11 @@ impl Proxy {
         let (target, cuts) = (Arc::clone(&proxy.target), Arc::clone(&proxy.cuts));
         thread::spawn(move || {
             for (number, client) in listener.incoming().flatten().enumerate() {
-                let (number, to) = (number as u64, target.lock().unwrap().clone());
-                let cut = match number % 2 {
-                    0 => Cut::Answer,
-                    _ => Cut::Request(1 + number * 7919 % 300_000),
-                };
+                let to = target.lock().unwrap().clone();
+                let (answers, cut) = cut(number as u64);
                 // Without a server the client's connection just ends.
                 if let Ok(server) = TcpStream::connect(to) {
-                    pass(client, server, number % 4, cut, &cuts);
+                    pass(client, server, answers, cut, &cuts);
                 }
             }
         });
@@ -54,6 +62,11 @@ impl Proxy {
     /// The URL for `--addr`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// New connections go to this server from now on.

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::pond::{Pond, Scratch, wait_until};
-use crate::surroundings::{program, skip};
+use crate::proxy::{Cut, Proxy};
+use crate::surroundings::{program, say, skip};
 
 /// Messages that are sent.
 const MESSAGES: usize = 5000;
@@ -107,6 +108,69 @@ fn messages_over_relp_are_here_once() {
         rows.iter()
             .all(|row| row["hostname"] == "ash" && row["app"] == "app")
     );
+}
+
+/// How often the server is killed while rsyslog sends.
+const KILLS: usize = 4;
+
+/// Messages that are sent for each kill: more than rsyslog gets through before it.
+const MESSAGES_A_KILL: usize = 10_000;
+
+/// Messages that a server has taken when it is killed.
+const TAKEN: f64 = 1000.0;
+
+#[test]
+fn messages_over_relp_are_here_once_whatever_breaks() {
+    let scratch = Scratch::new("rsyslog-kills").unwrap();
+    let data = scratch.path().join("data");
+    let start = || Pond::start(program(), &data, &[]).unwrap();
+    let mut pond = start();
+    let late = |number| (10 + 3 * number, Cut::Answer);
+    let proxy = Proxy::start_cutting(&pond.address("relp"), late);
+    let action = format!(
+        "module(load=\"omrelp\")\n\
+         ruleset(name=\"out\") {{ action(type=\"omrelp\" target=\"127.0.0.1\" port=\"{}\" \
+         template=\"RSYSLOG_SyslogProtocol23Format\" queue.type=\"LinkedList\" queue.size=\"100000\" \
+         action.resumeRetryCount=\"-1\" action.resumeInterval=\"1\") }}",
+        proxy.port()
+    );
+    let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
+        return;
+    };
+    let metric = |pond: &Pond, name: &str| {
+        let name = format!("logpond_ingest_{name}_total");
+        pond.metric(&name).unwrap()
+    };
+    let mut recognised = 0.0;
+    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
+    for kill in 0..KILLS {
+        for number in 0..MESSAGES_A_KILL {
+            let number = kill * MESSAGES_A_KILL + number;
+            let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - kept {number}\n");
+            stream.write_all(line.as_bytes()).unwrap();
+        }
+        wait_until("some are taken", || metric(&pond, "records") >= TAKEN).unwrap();
+        recognised += metric(&pond, "resent_records");
+        pond.kill();
+        pond = start();
+        proxy.set_target(&pond.address("relp"));
+    }
+    let all = KILLS * MESSAGES_A_KILL;
+    wait_until("all messages are here", || count_here(&pond, "kept") >= all).unwrap();
+    recognised += metric(&pond, "resent_records");
+    let (rows, _) = pond.query("kept").unwrap();
+    let messages: BTreeSet<_> = rows.iter().map(|row| row["_msg"].to_string()).collect();
+    say(&format!(
+        "RELP: {KILLS} kills, {} connections cut, {recognised} messages sent again and known",
+        proxy.cuts()
+    ));
+    assert_eq!((rows.len(), messages.len()), (all, all));
+    assert!(recognised > 0.0, "nothing was sent again");
+}
+
+/// Records that a server finds.
+fn count_here(pond: &Pond, q: &str) -> usize {
+    pond.query(q).map_or(0, |(rows, _)| rows.len())
 }
 
 /// Makes an authority and two certificates of it, and one of a stranger.

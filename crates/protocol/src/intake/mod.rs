@@ -18,6 +18,7 @@
 pub mod lines;
 pub mod frames;
 pub mod relp;
+pub mod resent;
 pub mod body;
 pub mod journal_entry;
 pub mod journal_export;

@@ -154,3 +154,55 @@ fn relp_messages_are_acknowledged_once_they_are_durable() {
     .rows();
     assert_eq!(trailer["rows"], 2);
 }
+
+/// Sends messages of these numbers in a session and gives what was answered up to the last of them; the
+/// session is not closed.
+fn send_by_relp(pond: &Pond, numbers: std::ops::Range<usize>) -> String {
+    let mut stream = connect(pond.server().addresses().relp.unwrap());
+    let mut sent = String::from("1 open 15 commands=syslog\n");
+    let last = format!("\n{} rsp 6 200 OK\n", numbers.end + 1);
+    for number in numbers {
+        let message = format!("<13>Mar  2 00:00:00 ash app: {number:03}");
+        let length = message.len();
+        sent.push_str(&format!("{} syslog {length} {message}\n", number + 2));
+    }
+    stream.write_all(sent.as_bytes()).unwrap();
+    let mut answers = String::new();
+    let mut buffer = [0; 1000];
+    while !answers.ends_with(&last) {
+        let bytes = stream.read(&mut buffer).unwrap();
+        assert!(bytes > 0, "{answers}");
+        answers.push_str(std::str::from_utf8(&buffer[..bytes]).unwrap());
+    }
+    answers
+}
+
+#[test]
+fn what_a_relp_client_sends_again_is_not_stored_again() {
+    let mut pond = Pond::new();
+    let resent = |pond: &Pond| {
+        let metrics = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
+        let name = "logpond_ingest_resent_records_total{intake=\"relp\"} ";
+        let line = metrics.lines().find(|line| line.starts_with(name));
+        line.unwrap()[name.len()..].parse::<u64>().unwrap()
+    };
+    send_by_relp(&pond, 0..10);
+    // The first session ends when the server reads its end, before or after the next one begins.
+    let wait_for_end = |pond: &Pond| {
+        let open = "logpond_connections{intake=\"relp\"} 0\n";
+        while !String::from_utf8(get(pond.http(), "/metrics").body)
+            .unwrap()
+            .contains(open)
+        {
+            std::thread::yield_now();
+        }
+    };
+    wait_for_end(&pond);
+    send_by_relp(&pond, 7..15);
+    assert_eq!(resent(&pond), 3);
+    wait_for_end(&pond);
+    pond.restart();
+    send_by_relp(&pond, 12..20);
+    assert_eq!(resent(&pond), 3, "12 to 14 were in the journal");
+    wait_for_count(&pond, 20);
+}
