@@ -125,6 +125,8 @@ pub struct Settings {
     pub syslog_clients: ClientRules,
     /// Where syslog of this machine's programs is taken, if at all.
     pub dev_log: Option<PathBuf>,
+    /// Where it is taken from streams, if at all.
+    pub dev_log_stream: Option<PathBuf>,
     /// The directory for the sockets of journald, if there are to be any.
     pub journald: Option<PathBuf>,
     /// The device that the kernel's messages are read from, if they are to be.
@@ -188,7 +190,7 @@ impl Settings {
             (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
             self.shippers = ShipperAddresses::default();
-            (self.syslog_tls, self.dev_log) = (None, None);
+            (self.syslog_tls, self.dev_log, self.dev_log_stream) = (None, None, None);
             (self.journald, self.kmsg, self.rules) = (None, None, None);
         }
         Ok(self)
@@ -369,6 +371,7 @@ impl Settings {
             syslog_tls,
             syslog_clients,
             dev_log: values.read("dev-log", optional_file)?,
+            dev_log_stream: values.read("dev-log-stream", optional_file)?,
             journald: values.read("journald", optional_file)?,
             kmsg: values.read("kmsg", optional_file)?,
             relp: address("relp", 2514)?,

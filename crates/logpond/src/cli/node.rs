@@ -53,6 +53,9 @@ pub struct Intakes {
     /// Syslog of this machine's programs, such as /dev/log [default: off].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub dev_log: Option<String>,
+    /// The same as a stream socket [default: off].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, hide_short_help = true)]
+    pub dev_log_stream: Option<String>,
     /// Sockets of journald, such as in /run/systemd/journal [default: off].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub journald: Option<String>,
@@ -186,6 +189,7 @@ impl Serve {
             ("syslog-tls-ca", &self.intakes.syslog_tls_ca),
             ("syslog-tls-peers", &self.intakes.syslog_tls_peers),
             ("dev-log", &self.intakes.dev_log),
+            ("dev-log-stream", &self.intakes.dev_log_stream),
             ("journald", &self.intakes.journald),
             ("kmsg", &self.intakes.kmsg),
             ("relp", &self.intakes.relp),

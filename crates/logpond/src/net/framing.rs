@@ -24,7 +24,7 @@ impl Framing {
     /// The framing of an intake whose records are not acknowledged one by one.
     pub(super) fn of(intake: Intake, line_bytes_max: usize) -> Framing {
         match intake {
-            Intake::SyslogTcp | Intake::SyslogTls => {
+            Intake::SyslogTcp | Intake::SyslogTls | Intake::DevLogStream => {
                 Framing::Frames(FrameSplitter::new(line_bytes_max))
             }
             Intake::GelfTcp => {

@@ -177,7 +177,12 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     all.extend(bulk.map(|bulk| ("Bulk", format!("tcp {bulk} (journal files)"))));
     all.extend(gossip.map(|gossip| ("Cluster", gossip.to_string())));
     all.push(("Syslog", sockets(syslog_udp, syslog_tcp)));
-    let local = [&settings.dev_log, &settings.journald, &settings.kmsg];
+    let local = [
+        &settings.dev_log,
+        &settings.dev_log_stream,
+        &settings.journald,
+        &settings.kmsg,
+    ];
     let local = local.into_iter().flatten();
     let local: Vec<String> = local.map(|path| path.display().to_string()).collect();
     all.push(("Local", local.join("   ")));

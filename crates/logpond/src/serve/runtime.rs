@@ -116,6 +116,7 @@ impl Listeners {
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
         let local = LocalSockets::bind(
             settings.dev_log.as_deref(),
+            settings.dev_log_stream.as_deref(),
             settings.journald.as_deref(),
             settings.kmsg.as_deref(),
         )

@@ -48,6 +48,7 @@ fn settings(data: &Path) -> Settings {
         syslog_tls: None,
         syslog_clients: ClientRules::default(),
         dev_log: None,
+        dev_log_stream: None,
         journald: None,
         kmsg: None,
         relp: Some(any),

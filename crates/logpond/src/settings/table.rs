@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 42] = [
+pub const TABLE: [Setting; 43] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -88,6 +88,12 @@ pub const TABLE: [Setting; 42] = [
         form: "PATH|off",
         default: "off",
         doc: "Socket for syslog of this machine's programs, such as `/dev/log`. Each record says which process sent it. No program waits for it: what the journal cannot take waits in memory, up to 64 MiB, and a record says what was lost beyond that.",
+    },
+    Setting {
+        name: "dev-log-stream",
+        form: "PATH|off",
+        default: "off",
+        doc: "The same as a stream socket, which syslog-ng's `unix-stream()` sends to, and any program where `/dev/log` is one. Messages end with a NUL or a line end, or are counted.",
     },
     Setting {
         name: "journald",

@@ -38,6 +38,8 @@ pub enum Intake {
     SyslogTls,
     /// Syslog datagrams of this machine's programs.
     DevLog,
+    /// Syslog streams of this machine's programs.
+    DevLogStream,
     /// Entries for journald.
     Journal,
     /// What services print.
@@ -73,7 +75,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 23] = [
+pub const INTAKES: [Intake; 24] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -81,6 +83,7 @@ pub const INTAKES: [Intake; 23] = [
     Intake::SyslogTcp,
     Intake::SyslogTls,
     Intake::DevLog,
+    Intake::DevLogStream,
     Intake::Journal,
     Intake::Stdout,
     Intake::Kernel,
@@ -110,6 +113,7 @@ impl Intake {
             Intake::SyslogTcp => "syslog_tcp",
             Intake::SyslogTls => "syslog_tls",
             Intake::DevLog => "dev_log",
+            Intake::DevLogStream => "dev_log_stream",
             Intake::Journal => "journal",
             Intake::Stdout => "stdout",
             Intake::Kernel => "kernel",

@@ -29,7 +29,7 @@ fn start(data: &Path, socket: &Path) -> Pond {
 }
 
 /// The only record that has these words.
-fn record(pond: &Pond, q: &str) -> Value {
+pub(crate) fn record(pond: &Pond, q: &str) -> Value {
     let mut found = Vec::new();
     wait_until("the record is there", || {
         found = pond.query(q).unwrap().0;
@@ -124,10 +124,26 @@ fn a_killed_server_leaves_its_place_to_the_next() {
     );
 }
 
-/// While the disk is full a program logs on, and what was lost is known to the last record.
 #[test]
 fn no_program_waits_for_a_full_disk() {
-    let scratch = Scratch::new("dev-log-full").unwrap();
+    log_on_while_the_disk_is_full("dev-log", |path| {
+        let socket = UnixDatagram::unbound().unwrap();
+        socket.connect(path).unwrap();
+        Box::new(move |message| assert_eq!(socket.send(message).unwrap(), message.len()))
+    });
+}
+
+/// While the disk is full a program logs on, and what was lost is known to the last record.
+pub(crate) fn log_on_while_the_disk_is_full(
+    setting: &str,
+    connect: impl Fn(&Path) -> Box<dyn FnMut(&[u8])>,
+) {
+    let scratch = Scratch::new(&format!("{setting}-full")).unwrap();
+    let flag = format!("--{setting}");
+    let start = |data: &Path, socket: &Path| {
+        let socket = socket.display().to_string();
+        Pond::start(program(), data, &[&flag, &socket]).unwrap()
+    };
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_BYTES) else {
         say("skipped: a full disk because mounting a small file system is not permitted here");
         return;
@@ -136,14 +152,13 @@ fn no_program_waits_for_a_full_disk() {
     fs::write(&ballast, vec![0; DISK_BYTES - FREE_BYTES]).unwrap();
     let path = scratch.path().join("log");
     let pond = start(&disk.path.join("data"), &path);
-    let socket = UnixDatagram::unbound().unwrap();
-    socket.connect(&path).unwrap();
+    let mut send = connect(&path);
     let text = noise(7, 100_000);
     // More than the disk and the memory for waiting records take.
     let count = 1_000;
     for number in 0..count {
         let sent = [format!("<13>many {number} ").as_bytes(), &text].concat();
-        socket.send(&sent).unwrap();
+        send(&sent);
     }
     fs::remove_file(&ballast).unwrap();
     let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=many");
@@ -163,7 +178,7 @@ fn no_program_waits_for_a_full_disk() {
     let told: f64 = told.iter().map(|row| row["lost"].as_f64().unwrap()).sum();
     assert_eq!(told, lost);
     say(&format!(
-        "dev-log: of {count} records {lost} lost while the disk was full"
+        "{setting}: of {count} records {lost} lost while the disk was full"
     ));
 }
 

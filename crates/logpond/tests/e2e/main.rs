@@ -20,6 +20,7 @@ mod cluster;
 mod containers;
 mod crash;
 mod damage;
+mod dev_log_stream;
 mod disk_full;
 mod failures;
 mod facts;

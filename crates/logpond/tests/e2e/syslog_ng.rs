@@ -69,7 +69,9 @@ impl Drop for SyslogNg {
 #[test]
 fn messages_by_every_transport_of_syslog_ng_are_here_once() {
     let scratch = Scratch::new("syslog-ng").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let local = scratch.path().join("log").display().to_string();
+    let of_server = ["--dev-log-stream", &local];
+    let pond = Pond::start(program(), &scratch.path().join("data"), &of_server).unwrap();
     let port = |listener: &str| {
         pond.address(listener)
             .rsplit(':')
@@ -90,6 +92,7 @@ fn messages_by_every_transport_of_syslog_ng_are_here_once() {
             "datagrams",
             format!("network(\"127.0.0.1\" port({udp}) transport(udp));"),
         ),
+        ("streamed", format!("unix-stream(\"{local}\");")),
     ];
     for (way, destination) in ways {
         let Some(daemon) = SyslogNg::start(&scratch, &destination) else {

@@ -8,13 +8,14 @@
 //!
 //! ```text
 //! /dev/log, socket ─▶ thread: who sent it, batches ─┐
-//! stdout ─▶ a task each: lines ─────────────────────┴▶ queue (64 MiB) ─▶ task: submit ─▶ journal
+//! streams, stdout ─▶ a task each: frames, lines ────┴▶ queue (64 MiB) ─▶ task: submit ─▶ journal
 //! kmsg ─▶ thread ─▶ task: submit a message each ──────────────────────────────────────────────▶
 //! ```
 
 mod bind;
 mod cgroup;
 mod dev_log;
+mod dev_log_stream;
 mod entries;
 mod journal;
 mod kmsg;
@@ -22,6 +23,7 @@ mod process;
 mod queue;
 mod receive;
 mod stdout;
+mod streams;
 
 use std::fs::File;
 use std::io;
@@ -34,7 +36,7 @@ use tokio::task::JoinSet;
 
 pub use bind::{PathBindError, PathGuard};
 use bind::{bind_datagram, bind_listener};
-use queue::Emptying;
+use queue::{Emptying, Filling};
 
 use super::Context;
 use crate::telemetry::Intake;
@@ -55,19 +57,21 @@ struct Bound<S> {
 #[derive(Default)]
 pub struct LocalSockets {
     dev_logs: Vec<Bound<UnixDatagram>>,
+    dev_log_stream: Option<Bound<UnixListener>>,
     journal: Option<Bound<UnixDatagram>>,
     stdout: Option<Bound<UnixListener>>,
     kernel: Option<(File, PathBuf)>,
 }
 
 impl LocalSockets {
-    /// Binds a socket for syslog, and those of journald in a directory, which is made; opens what the
+    /// Binds a socket for syslog, one for streams of it, and those of journald in a directory, which is made; opens what the
     /// kernel's messages are read from.
     ///
     /// # Errors
     /// When somebody receives there already, or the system refuses.
     pub fn bind(
         dev_log: Option<&Path>,
+        dev_log_stream: Option<&Path>,
         journald: Option<&Path>,
         kmsg: Option<&Path>,
     ) -> Result<LocalSockets, PathBindError> {
@@ -79,6 +83,9 @@ impl LocalSockets {
         if let Some(path) = dev_log {
             sockets.dev_logs.push(datagram("--dev-log", path)?);
         }
+        if let Some(path) = dev_log_stream {
+            sockets.dev_log_stream = Some(stream("--dev-log-stream", path)?);
+        }
         if let Some(directory) = journald {
             let flag = "--journald";
             bind::make_directory(flag, directory)?;
@@ -87,13 +94,7 @@ impl LocalSockets {
             sockets
                 .dev_logs
                 .push(datagram(flag, &in_directory(DEV_LOG_NAME))?);
-            let path = in_directory(STDOUT_NAME);
-            let (socket, guard) = bind_listener(flag, &path)?;
-            sockets.stdout = Some(Bound {
-                path,
-                socket,
-                guard,
-            });
+            sockets.stdout = Some(stream(flag, &in_directory(STDOUT_NAME))?);
         }
         Ok(sockets)
     }
@@ -123,17 +124,13 @@ impl LocalSockets {
             let context = context_of(Intake::Kernel);
             tasks.spawn(kmsg::start(file, name(&path), context, held)?);
         }
+        if let Some(bound) = self.dev_log_stream {
+            let context = context_of(Intake::DevLogStream);
+            serve_streams(bound, context, dev_log_stream::serve, tasks)?;
+        }
         if let Some(bound) = self.stdout {
             let context = context_of(Intake::Stdout);
-            let (filling, emptying) = queue::queue(context.clone(), name(&bound.path));
-            bound.socket.set_nonblocking(true)?;
-            let listener = tokio::net::UnixListener::from_std(bound.socket)?;
-            let guard = bound.guard;
-            tasks.spawn(async move {
-                stdout::serve(listener, filling, context).await;
-                drop(guard);
-            });
-            tasks.spawn(emptying.run());
+            serve_streams(bound, context, stdout::serve, tasks)?;
         }
         Ok(())
     }
@@ -149,8 +146,41 @@ fn datagram(flag: &'static str, path: &Path) -> Result<Bound<UnixDatagram>, Path
     })
 }
 
+fn stream(flag: &'static str, path: &Path) -> Result<Bound<UnixListener>, PathBindError> {
+    let (socket, guard) = bind_listener(flag, path)?;
+    let path = path.to_owned();
+    Ok(Bound {
+        path,
+        socket,
+        guard,
+    })
+}
+
 fn name(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Serves streams, and submits what comes by them, until their end.
+fn serve_streams<F>(
+    bound: Bound<UnixListener>,
+    context: Context,
+    serve: impl Fn(tokio::net::UnixListener, Filling, Context) -> F,
+    tasks: &mut JoinSet<()>,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (filling, emptying) = queue::queue(context.clone(), name(&bound.path));
+    bound.socket.set_nonblocking(true)?;
+    let listener = tokio::net::UnixListener::from_std(bound.socket)?;
+    let serving = serve(listener, filling, context);
+    let guard = bound.guard;
+    tasks.spawn(async move {
+        serving.await;
+        drop(guard);
+    });
+    tasks.spawn(emptying.run());
+    Ok(())
 }
 
 /// Submits what a thread receives, until it ends.
