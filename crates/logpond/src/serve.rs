@@ -358,7 +358,7 @@ fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
 /// What clients of RELP may send again after this start.
 fn relp_peers(settings: &Settings, disk: &dyn Disk, recovered: &Recovered) -> Arc<RelpPeers> {
     let peers = RelpPeers::default();
-    if settings.relp.is_some()
+    if settings.relp.or(settings.relp_tls).is_some()
         && let Err(error) = peers.read(disk, &recovered.closed)
     {
         warn(&format!(

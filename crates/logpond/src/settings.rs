@@ -47,6 +47,9 @@ pub const BULK_PORT: u16 = 7653;
 /// The port for syslog over TLS, where none is named (RFC 5425, section 4.1).
 const SYSLOG_TLS_PORT: u16 = 6514;
 
+/// The port for RELP over TLS, where none is named: that behind the one of RELP.
+const RELP_TLS_PORT: u16 = 2515;
+
 /// The port for other nodes, where none is named.
 const GOSSIP_PORT: u16 = 7659;
 
@@ -121,7 +124,7 @@ pub struct Settings {
     pub syslog_tcp: Option<SocketAddr>,
     /// Where syslog is taken over TLS, if at all.
     pub syslog_tls: Option<SocketAddr>,
-    /// Which clients may send there.
+    /// Which clients may send there, and by RELP over TLS.
     pub syslog_clients: ClientRules,
     /// Where syslog of this machine's programs is taken, if at all.
     pub dev_log: Option<PathBuf>,
@@ -133,6 +136,8 @@ pub struct Settings {
     pub kmsg: Option<PathBuf>,
     /// Where syslog is taken over RELP, if at all.
     pub relp: Option<SocketAddr>,
+    /// Where it is taken over RELP over TLS, if at all.
+    pub relp_tls: Option<SocketAddr>,
     /// Where what ships logs to other systems is taken.
     pub shippers: ShipperAddresses,
     /// The file that says what clients of the Forward protocol must know.
@@ -190,7 +195,8 @@ impl Settings {
             (self.fast, self.durable, self.bulk) = (None, None, None);
             (self.syslog_udp, self.syslog_tcp, self.relp) = (None, None, None);
             self.shippers = ShipperAddresses::default();
-            (self.syslog_tls, self.dev_log, self.dev_log_stream) = (None, None, None);
+            (self.syslog_tls, self.relp_tls) = (None, None);
+            (self.dev_log, self.dev_log_stream) = (None, None);
             (self.journald, self.kmsg, self.rules) = (None, None, None);
         }
         Ok(self)
@@ -358,7 +364,9 @@ impl Settings {
             authorities: values.read("syslog-tls-ca", optional_file)?,
             peers: values.read("syslog-tls-peers", peers)?,
         };
-        let syslog_tls = values.syslog_tls(&syslog_clients, tls.is_some(), insecure)?;
+        values.check_clients(&syslog_clients)?;
+        let is_known = insecure || !syslog_clients.are_open();
+        let encrypted = |name, port| values.encrypted(name, port, tls.is_some(), is_known);
         Ok(Settings {
             roles: Roles::ALL,
             data,
@@ -368,7 +376,8 @@ impl Settings {
             bulk: address("bulk", BULK_PORT)?,
             syslog_udp: address("syslog-udp", 5514)?,
             syslog_tcp: address("syslog-tcp", 5514)?,
-            syslog_tls,
+            syslog_tls: encrypted("syslog-tls", SYSLOG_TLS_PORT)?,
+            relp_tls: encrypted("relp-tls", RELP_TLS_PORT)?,
             syslog_clients,
             dev_log: values.read("dev-log", optional_file)?,
             dev_log_stream: values.read("dev-log-stream", optional_file)?,
@@ -521,31 +530,35 @@ impl Values<'_> {
         }
     }
 
-    /// The address for syslog over TLS, which needs a certificate.
-    fn syslog_tls(
+    /// An address for what is sent over TLS, which needs a certificate.
+    fn encrypted(
         &self,
-        clients: &ClientRules,
+        name: &'static str,
+        port: u16,
         has_certificate: bool,
-        insecure: bool,
+        may_be_open: bool,
     ) -> Result<Option<SocketAddr>, SettingsError> {
-        let name = "syslog-tls";
-        let are_checked = !clients.are_open();
-        let address = self.address(name, SYSLOG_TLS_PORT, insecure || are_checked)?;
-        let are_names_signed = clients.authorities.is_some()
-            || clients
-                .peers
-                .iter()
-                .all(|peer| matches!(peer, Peer::Fingerprint(_)));
+        let address = self.address(name, port, may_be_open)?;
         if address.is_some() && !has_certificate {
             let reason = "it has no certificate: name one by tls-certificate and tls-key";
             return Err(self.refuse(name, reason.to_string()));
         }
-        if !are_names_signed {
-            let reason = "names are believed only of certificates that somebody signed: name the \
-                          authority by syslog-tls-ca";
-            return Err(self.refuse("syslog-tls-peers", reason.to_string()));
-        }
         Ok(address)
+    }
+
+    /// Refuses names of clients that nobody vouches for.
+    fn check_clients(&self, clients: &ClientRules) -> Result<(), SettingsError> {
+        let mut peers = clients.peers.iter();
+        let are_names_signed =
+            clients.authorities.is_some() || peers.all(|peer| matches!(peer, Peer::Fingerprint(_)));
+        match are_names_signed {
+            true => Ok(()),
+            false => {
+                let reason = "names are believed only of certificates that somebody signed: name \
+                              the authority by syslog-tls-ca";
+                Err(self.refuse("syslog-tls-peers", reason.to_string()))
+            }
+        }
     }
 
     fn shippers(

@@ -65,6 +65,9 @@ pub struct Intakes {
     /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
     #[arg(long, value_name = "ADDR")]
     pub relp: Option<String>,
+    /// RELP over TLS, with the certificate and the clients of syslog over TLS [default: off; port 2515].
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    pub relp_tls: Option<String>,
     /// GELF over UDP [default: 127.0.0.1:12201].
     #[arg(long, value_name = "ADDR")]
     pub gelf_udp: Option<String>,
@@ -193,6 +196,7 @@ impl Serve {
             ("journald", &self.intakes.journald),
             ("kmsg", &self.intakes.kmsg),
             ("relp", &self.intakes.relp),
+            ("relp-tls", &self.intakes.relp_tls),
             ("gelf-udp", &self.intakes.gelf_udp),
             ("gelf-tcp", &self.intakes.gelf_tcp),
             ("fluent", &self.intakes.fluent),

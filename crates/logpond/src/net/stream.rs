@@ -1,4 +1,5 @@
-//! One TCP connection of records: raw lines, fast or durable, framed syslog, RELP, or GELF.
+//! One TCP connection of records: raw lines, fast or durable, framed syslog, RELP, or GELF; syslog and RELP
+//! also over TLS.
 
 use std::io;
 use std::net::IpAddr;
@@ -32,6 +33,10 @@ enum Pause {
     Stopping,
 }
 
+/// The field that names the client that showed a certificate. Like all that is the server's own word
+/// it begins with `_`, so that no message can pretend it.
+const CLIENT_FIELD: &str = "_tls_client";
+
 /// Serves one connection to its end.
 pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
     let framing = Framing::of(context.intake, context.line_bytes_max);
@@ -40,12 +45,12 @@ pub async fn serve_stream(stream: TcpStream, peer: IpAddr, context: Context) {
 
 /// Serves one connection of RELP.
 pub async fn serve_relp(stream: TcpStream, peer: IpAddr, context: Context, peers: Arc<Peers>) {
-    let name = hostname::of_peer(peer, &context.hostname);
-    let session = RelpSession::new(context.line_bytes_max, Peer::new(name, peers));
-    serve(Wire::Plain(stream), peer, context, Framing::Relp(session)).await;
+    let session = relp_session(peer, &context, peers);
+    serve(Wire::Plain(stream), peer, context, session).await;
 }
 
-/// Serves one connection that is to be encrypted (RFC 5425); one that is not is closed.
+/// Serves one connection that is to be encrypted (RFC 5425); one that is not is closed. Its records say
+/// which client sent them, if it showed a certificate.
 pub async fn serve_encrypted(
     stream: TcpStream,
     peer: IpAddr,
@@ -53,21 +58,55 @@ pub async fn serve_encrypted(
     acceptor: Arc<Acceptor>,
 ) {
     // What failed is counted, and the peer was told.
-    if let Ok(Incoming::Tls(stream)) = acceptor.accept(stream).await {
+    if let Some(stream) = encrypted(stream, &acceptor).await {
         let framing = Framing::of(context.intake, context.line_bytes_max);
-        serve(Wire::Tls(stream), peer, context, framing).await;
+        serve(stream, peer, context, framing).await;
     }
 }
 
+/// The same of RELP.
+pub async fn serve_encrypted_relp(
+    stream: TcpStream,
+    peer: IpAddr,
+    context: Context,
+    acceptor: Arc<Acceptor>,
+    peers: Arc<Peers>,
+) {
+    if let Some(stream) = encrypted(stream, &acceptor).await {
+        let session = relp_session(peer, &context, peers);
+        serve(stream, peer, context, session).await;
+    }
+}
+
+async fn encrypted(stream: TcpStream, acceptor: &Acceptor) -> Option<Wire> {
+    match acceptor.accept(stream).await {
+        Ok(Incoming::Tls(stream)) => {
+            let client = acceptor.client_of(&stream);
+            Some(Wire::Tls(stream, client.map(String::into_boxed_str)))
+        }
+        _ => None,
+    }
+}
+
+fn relp_session(peer: IpAddr, context: &Context, peers: Arc<Peers>) -> Framing {
+    let name = hostname::of_peer(peer, &context.hostname);
+    let peer = Peer::new(name, peers);
+    Framing::Relp(RelpSession::new(context.line_bytes_max, peer))
+}
+
 async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
+    let is_relp = matches!(context.intake, Intake::Relp | Intake::RelpTls);
     let kind = match context.intake {
-        Intake::SyslogTcp | Intake::SyslogTls | Intake::Relp => EntryKind::Syslog,
+        Intake::SyslogTcp | Intake::SyslogTls => EntryKind::Syslog,
+        _ if is_relp => EntryKind::Syslog,
         _ => EntryKind::Line,
     };
-    let labels = hostname::labels_of(peer, &context.hostname);
+    let mut labels = hostname::labels_of(peer, &context.hostname);
+    let client = stream.client();
+    labels.extend(client.map(|name| (CLIENT_FIELD.into(), name.into())));
     let connection = Connection {
         stream,
-        is_durable: matches!(context.intake, Intake::Durable | Intake::Relp),
+        is_durable: is_relp || context.intake == Intake::Durable,
         framing,
         gather: Gather::new(kind, labels),
         buffer: Vec::new(),

@@ -11,15 +11,24 @@ use tokio_rustls::server::TlsStream;
 /// A connection.
 pub(super) enum Wire {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    /// With what the client is called, if it showed a certificate.
+    Tls(Box<TlsStream<TcpStream>>, Option<Box<str>>),
 }
 
 impl Wire {
+    /// What the client is called that showed a certificate.
+    pub(super) fn client(&self) -> Option<&str> {
+        match self {
+            Wire::Plain(_) => None,
+            Wire::Tls(_, client) => client.as_deref(),
+        }
+    }
+
     /// Reads what is there already; [`io::ErrorKind::WouldBlock`] if nothing is.
     pub(super) fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let stream = match self {
             Wire::Plain(stream) => return stream.try_read(buffer),
-            Wire::Tls(stream) => stream,
+            Wire::Tls(stream, _) => stream,
         };
         let mut buffer = ReadBuf::new(buffer);
         // Nobody needs to be woken: who waits does so by `readable`.
@@ -34,14 +43,18 @@ impl Wire {
     pub(super) async fn readable(&self) -> io::Result<()> {
         match self {
             Wire::Plain(stream) => stream.readable().await,
-            Wire::Tls(stream) => stream.get_ref().0.readable().await,
+            Wire::Tls(stream, _) => stream.get_ref().0.readable().await,
         }
     }
 
     pub(super) async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Wire::Plain(stream) => stream.write_all(bytes).await,
-            Wire::Tls(stream) => stream.write_all(bytes).await,
+            Wire::Tls(stream, _) => {
+                stream.write_all(bytes).await?;
+                // What the kernel did not take yet waits in the session.
+                stream.flush().await
+            }
         }
     }
 
@@ -49,7 +62,7 @@ impl Wire {
     pub(super) async fn shutdown(&mut self) -> io::Result<()> {
         match self {
             Wire::Plain(stream) => stream.shutdown().await,
-            Wire::Tls(stream) => stream.shutdown().await,
+            Wire::Tls(stream, _) => stream.shutdown().await,
         }
     }
 }

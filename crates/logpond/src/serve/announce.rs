@@ -33,6 +33,8 @@ pub struct Addresses {
     pub syslog_tls: Option<SocketAddr>,
     /// Syslog over RELP.
     pub relp: Option<SocketAddr>,
+    /// Syslog over RELP over TLS.
+    pub relp_tls: Option<SocketAddr>,
     /// What ships logs to other systems.
     pub shippers: ShipperAddresses,
     /// Other nodes.
@@ -52,6 +54,7 @@ impl Addresses {
             "syslog_tcp": text(self.syslog_tcp),
             "syslog_tls": text(self.syslog_tls),
             "relp": text(self.relp),
+            "relp_tls": text(self.relp_tls),
             "gossip": text(self.gossip),
         });
         for (shipper, address) in SHIPPERS.iter().zip(self.shippers.0) {
@@ -159,6 +162,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         syslog_tcp,
         syslog_tls,
         relp,
+        relp_tls,
         shippers,
         gossip,
     } = addresses;
@@ -188,6 +192,7 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
     all.push(("Local", local.join("   ")));
     all.extend(syslog_tls.map(|address| ("Syslog", format!("{address} tls"))));
     all.extend(relp.map(|relp| ("RELP", relp.to_string())));
+    all.extend(relp_tls.map(|address| ("RELP", format!("{address} tls"))));
     for protocol in SHIPPERS.chunk_by(|a, b| a.title == b.title) {
         let title = protocol[0].title;
         let address = |transport| {
@@ -227,20 +232,23 @@ fn reach(settings: &Settings, addresses: Addresses) -> &'static str {
         syslog_tcp,
         syslog_tls,
         relp,
+        relp_tls,
         shippers,
         gossip,
     } = addresses;
     let is_open = |address: SocketAddr| !address.ip().is_loopback();
     // Without a rule for its clients it is encrypted for anybody.
-    let syslog_tls = syslog_tls.filter(|_| settings.syslog_clients.are_open());
-    let raw = [
-        fast, durable, bulk, syslog_udp, syslog_tcp, syslog_tls, relp, gossip,
-    ];
+    let encrypted = [syslog_tls, relp_tls].map(|address| {
+        let is_open = settings.syslog_clients.are_open();
+        address.filter(|_| is_open)
+    });
+    let raw = [fast, durable, bulk, syslog_udp, syslog_tcp, relp, gossip];
     let of_shippers = |is_http| {
         let mut found = shippers.on().filter(move |(s, _)| s.is_http == is_http);
         found.any(|(_, address)| is_open(address))
     };
-    let is_raw_open = raw.into_iter().flatten().any(is_open) || of_shippers(false);
+    let mut raw = raw.into_iter().chain(encrypted).flatten();
+    let is_raw_open = raw.any(is_open) || of_shippers(false);
     match (is_raw_open, is_open(http) || of_shippers(true)) {
         (false, false) => "  Only this machine can connect (loopback).\n",
         (false, true) if settings.is_http_guarded() => {

@@ -91,6 +91,7 @@ impl Listeners {
             (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
             (Intake::SyslogTls, "--syslog-tls", settings.syslog_tls),
             (Intake::Relp, "--relp", settings.relp),
+            (Intake::RelpTls, "--relp-tls", settings.relp_tls),
         ];
         let wanted = wanted
             .into_iter()
@@ -152,6 +153,7 @@ impl Listeners {
             syslog_tcp: of(Intake::SyslogTcp),
             syslog_tls: of(Intake::SyslogTls),
             relp: of(Intake::Relp),
+            relp_tls: of(Intake::RelpTls),
             shippers: ShipperAddresses(SHIPPERS.map(|shipper| of(shipper.intake))),
             gossip: self.gossip.as_ref().map(|(_, address)| *address),
         }
@@ -410,15 +412,11 @@ fn accept_stream(
             let serve = move |stream, _, context| net::serve_bulk(stream, context, room.clone());
             tasks.spawn(net::accept(listener, context, most, serve));
         }
-        Intake::SyslogTls => {
+        Intake::SyslogTls | Intake::RelpTls => {
             // There is one where there is a listener.
-            let Some(acceptor) = syslog_tls else {
-                return;
-            };
-            let serve = move |stream, peer, context| {
-                net::serve_encrypted(stream, peer, context, acceptor.clone())
-            };
-            tasks.spawn(net::accept(listener, context, most, serve));
+            if let Some(acceptor) = syslog_tls {
+                accept_encrypted(tasks, listener, context, acceptor, relp_peers);
+            }
         }
         Intake::Relp => {
             let serve = move |stream, peer, context| {
@@ -447,6 +445,29 @@ fn accept_stream(
         _ => {
             tasks.spawn(net::accept(listener, context, most, net::serve_stream));
         }
+    }
+}
+
+/// Serves a listener of syslog over TLS, or of RELP over TLS.
+fn accept_encrypted(
+    tasks: &mut JoinSet<()>,
+    listener: tokio::net::TcpListener,
+    context: net::Context,
+    acceptor: Arc<net::tls::Acceptor>,
+    relp_peers: Arc<net::RelpPeers>,
+) {
+    let most = net::CONNECTIONS_MAX;
+    if context.intake == Intake::RelpTls {
+        let serve = move |stream, peer, context| {
+            let (acceptor, peers) = (acceptor.clone(), relp_peers.clone());
+            net::serve_encrypted_relp(stream, peer, context, acceptor, peers)
+        };
+        tasks.spawn(net::accept(listener, context, most, serve));
+    } else {
+        let serve = move |stream, peer, context| {
+            net::serve_encrypted(stream, peer, context, acceptor.clone())
+        };
+        tasks.spawn(net::accept(listener, context, most, serve));
     }
 }
 

@@ -52,6 +52,7 @@ fn settings(data: &Path) -> Settings {
         journald: None,
         kmsg: None,
         relp: Some(any),
+        relp_tls: None,
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         fluent_security: None,
         gossip: None,

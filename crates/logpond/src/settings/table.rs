@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 43] = [
+pub const TABLE: [Setting; 44] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -75,13 +75,13 @@ pub const TABLE: [Setting; 43] = [
         name: "syslog-tls-ca",
         form: "FILE|off",
         default: "off",
-        doc: "Authorities in PEM that sign for clients of `syslog-tls`; a client must show a certificate of theirs then.",
+        doc: "Authorities in PEM that sign for clients of `syslog-tls` and `relp-tls`; a client must show a certificate of theirs then.",
     },
     Setting {
         name: "syslog-tls-peers",
         form: "PEER[,PEER…]|off",
         default: "off",
-        doc: "Clients of `syslog-tls` by the fingerprints of their certificates, whoever signed them (`sha-256:AB:…` or `sha-1:AB:…`), or by names in certificates that `syslog-tls-ca` signed (`host.example.org`, `*.example.org`). All others are refused.",
+        doc: "Clients of `syslog-tls` and `relp-tls` by the fingerprints of their certificates, whoever signed them (`sha-256:AB:…` or `sha-1:AB:…`), or by names in certificates that `syslog-tls-ca` signed (`host.example.org`, `*.example.org`). All others are refused.",
     },
     Setting {
         name: "dev-log",
@@ -112,6 +112,12 @@ pub const TABLE: [Setting; 43] = [
         form: "ADDR|off",
         default: "127.0.0.1:2514",
         doc: "Address for syslog over RELP, each message acknowledged once it is on the disk.",
+    },
+    Setting {
+        name: "relp-tls",
+        form: "ADDR|off",
+        default: "off",
+        doc: "Address for RELP over TLS; without a port 2515. Certificate and clients are as for `syslog-tls`.",
     },
     Setting {
         name: "gelf-udp",

@@ -48,6 +48,8 @@ pub enum Intake {
     Kernel,
     /// Syslog over RELP, each message acknowledged after the sync.
     Relp,
+    /// The same over TLS.
+    RelpTls,
     /// GELF datagrams.
     GelfUdp,
     /// GELF over TCP.
@@ -75,7 +77,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 24] = [
+pub const INTAKES: [Intake; 25] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -88,6 +90,7 @@ pub const INTAKES: [Intake; 24] = [
     Intake::Stdout,
     Intake::Kernel,
     Intake::Relp,
+    Intake::RelpTls,
     Intake::GelfUdp,
     Intake::GelfTcp,
     Intake::GelfHttp,
@@ -118,6 +121,7 @@ impl Intake {
             Intake::Stdout => "stdout",
             Intake::Kernel => "kernel",
             Intake::Relp => "relp",
+            Intake::RelpTls => "relp_tls",
             Intake::GelfUdp => "gelf_udp",
             Intake::GelfTcp => "gelf_tcp",
             Intake::GelfHttp => "gelf_http",

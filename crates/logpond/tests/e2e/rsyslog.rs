@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -203,10 +203,22 @@ fn certificates(directory: &Path) {
     }
 }
 
-/// Records that a server finds which speaks HTTPS.
-fn count(pond: &Pond, q: &str, directory: &Path) -> usize {
+/// Records with a text that a server finds which speaks HTTPS.
+fn count(pond: &Pond, text: &str, directory: &Path) -> usize {
+    count_by(&[text], pond, directory)
+}
+
+/// The same of those of a client.
+fn count_of(client: &str, pond: &Pond, text: &str, directory: &Path) -> usize {
+    let field = format!("_tls_client={client}");
+    count_by(&[text, "--field", &field], pond, directory)
+}
+
+fn count_by(arguments: &[&str], pond: &Pond, directory: &Path) -> usize {
     let done = Command::new(program())
-        .args(["query", q, "--count", "--since", "2000-01-01", "--addr"])
+        .arg("query")
+        .args(arguments)
+        .args(["--count", "--since", "2000-01-01", "--addr"])
         .arg(pond.url().replace("http://", "https://"))
         .arg("--ca-file")
         .arg(directory.join("ca/ca.pem"))
@@ -256,11 +268,16 @@ fn syslog_over_tls_is_taken_from_those_who_may_send() {
     let stranger = String::from_utf8_lossy(&stranger.stdout).into_owned();
     let (_, digits) = stranger.trim().split_once('=').unwrap();
     let by_fingerprint = format!("sha-256:{digits}");
-    // Who is let in by which rule: the client, one of another name, a stranger, nobody's.
+    // Who is let in by which rule: the client, one of another name, a stranger, nobody's; and what the
+    // first of them that showed a certificate is called.
     let ca = path("ca/ca.pem");
-    let table: [(&[&str], [bool; 4]); 4] = [
-        (&[], [true, true, true, true]),
-        (&["--syslog-tls-ca", &ca], [true, true, false, false]),
+    let table: [(&[&str], [bool; 4], &str); 4] = [
+        (&[], [true, true, true, true], ""),
+        (
+            &["--syslog-tls-ca", &ca],
+            [true, true, false, false],
+            "sender.example.org",
+        ),
         (
             &[
                 "--syslog-tls-ca",
@@ -269,13 +286,15 @@ fn syslog_over_tls_is_taken_from_those_who_may_send() {
                 "*.example.org",
             ],
             [true, false, false, false],
+            "sender.example.org",
         ),
         (
             &["--syslog-tls-peers", &by_fingerprint],
             [false, false, true, false],
+            &by_fingerprint,
         ),
     ];
-    for (number, (rules, expected)) in table.into_iter().enumerate() {
+    for (number, (rules, expected, name)) in table.into_iter().enumerate() {
         let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
         let of_server = ["--tls-certificate", &certificate, "--tls-key", &key];
         let listening = ["--syslog-tls", "127.0.0.1:0"];
@@ -293,8 +312,133 @@ fn syslog_over_tls_is_taken_from_those_who_may_send() {
         }
         let sent = expected.iter().filter(|is_let_in| **is_let_in).count();
         assert_eq!(count(&pond, "from", directory), sent, "{rules:?}");
+        let named = count_of(name, &pond, "from", directory);
+        assert_eq!(named, usize::from(!name.is_empty()), "{rules:?}");
         assert_eq!(pond.terminate().unwrap().code(), Some(0));
     }
+}
+
+/// A server that takes RELP over TLS from clients of the authority.
+fn start_relp_tls(directory: &Path, data: &str) -> Pond {
+    let path = |name: &str| directory.join(name).display().to_string();
+    let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
+    let authorities = path("ca/ca.pem");
+    let arguments = [
+        ["--tls-certificate", &*certificate],
+        ["--tls-key", &key],
+        ["--relp-tls", "127.0.0.1:0"],
+        ["--syslog-tls-ca", &authorities],
+    ]
+    .concat();
+    Pond::start(program(), &directory.join(data), &arguments).unwrap()
+}
+
+/// rsyslog's action that sends by RELP over TLS with the certificate of one of them.
+fn relp_tls_action(directory: &Path, who: &str, pond: &Pond) -> String {
+    let address = pond.address("relp_tls");
+    let port = address.rsplit(':').next().unwrap();
+    let path = |name: &str| directory.join(name).display().to_string();
+    format!(
+        "module(load=\"omrelp\" tls.tlslib=\"openssl\")\n\
+         ruleset(name=\"out\") {{ action(type=\"omrelp\" target=\"127.0.0.1\" port=\"{port}\" \
+         tls=\"on\" tls.authmode=\"certvalid\" tls.cacert=\"{}\" tls.mycert=\"{}\" \
+         tls.myprivkey=\"{}\" template=\"RSYSLOG_SyslogProtocol23Format\" \
+         action.resumeRetryCount=\"-1\" action.resumeInterval=\"1\") }}",
+        path("ca/ca.pem"),
+        path(&format!("{who}/node.pem")),
+        path(&format!("{who}/node.key")),
+    )
+}
+
+#[test]
+fn messages_over_relp_and_tls_are_here_once() {
+    let scratch = Scratch::new("rsyslog-relp-tls").unwrap();
+    let directory = scratch.path();
+    certificates(directory);
+    let pond = start_relp_tls(directory, "data");
+    let action = relp_tls_action(directory, "client", &pond);
+    let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
+        return;
+    };
+    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
+    for number in 0..MESSAGES {
+        let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - secured {number}\n");
+        stream.write_all(line.as_bytes()).unwrap();
+    }
+    drop(stream);
+    wait_until("all messages are here", || {
+        count(&pond, "secured", directory) >= MESSAGES
+    })
+    .unwrap();
+    let named = count_of("sender.example.org", &pond, "secured", directory);
+    assert_eq!(named, MESSAGES);
+    assert_eq!(count(&pond, "secured", directory), MESSAGES);
+}
+
+/// What a client with the certificate of one of them is answered to a message, up to its
+/// acknowledgement or the end of the connection.
+fn answered(who: Option<&str>, directory: &Path, address: &str, message: &str) -> String {
+    let path = |name: &str| directory.join(name).display().to_string();
+    let mut command = Command::new("openssl");
+    command
+        .args(["s_client", "-quiet", "-ign_eof", "-connect", address])
+        .args(["-verify_return_error", "-CAfile", &path("ca/ca.pem")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    if let Some(who) = who {
+        let files = [format!("{who}/node.pem"), format!("{who}/node.key")];
+        command.args(["-cert", &path(&files[0]), "-key", &path(&files[1])]);
+    }
+    let mut client = command.spawn().unwrap();
+    let mut input = client.stdin.take().unwrap();
+    let syslog = format!("<13>1 - ash app - - - {message}");
+    let sent = format!(
+        "1 open 31 relp_version=0\ncommands=syslog\n\n2 syslog {} {syslog}\n",
+        syslog.len()
+    );
+    // A refused client may be gone already.
+    let _ = input.write_all(sent.as_bytes());
+    let mut answers = String::new();
+    let output = BufReader::new(client.stdout.take().unwrap());
+    for line in output.lines() {
+        let line = line.unwrap();
+        answers.push_str(&line);
+        answers.push('\n');
+        if line.starts_with("2 rsp") {
+            break;
+        }
+    }
+    let _ = client.kill();
+    client.wait().unwrap();
+    answers
+}
+
+#[test]
+fn only_clients_are_answered_and_only_what_is_durable() {
+    let scratch = Scratch::new("relp-tls").unwrap();
+    let directory = scratch.path();
+    certificates(directory);
+    if Command::new("openssl").arg("version").output().is_err() {
+        return skip("RELP over TLS", "there is no openssl");
+    }
+    let pond = start_relp_tls(directory, "data");
+    let address = pond.address("relp_tls");
+    for stranger in [Some("stranger"), None] {
+        assert_eq!(answered(stranger, directory, &address, "strange"), "");
+    }
+    let answers = answered(Some("client"), directory, &address, "kept");
+    assert!(answers.ends_with("2 rsp 6 200 OK\n"), "{answers}");
+    pond.kill();
+    let pond = start_relp_tls(directory, "data");
+    assert_eq!(count(&pond, "kept", directory), 1);
+    assert_eq!(count(&pond, "strange", directory), 0);
+    // Who does not speak TLS is not heard.
+    let mut plain = TcpStream::connect(pond.address("relp_tls")).unwrap();
+    plain.write_all(b"1 open 16 commands=syslog\n\n").unwrap();
+    let mut answer = String::new();
+    let _ = plain.read_to_string(&mut answer);
+    assert_eq!(answer, "");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::client_name::name_of;
+use super::clients::Peer;
 use super::identity::Identity;
 use crate::telemetry::{Metrics, TlsListener};
 
@@ -49,6 +51,8 @@ pub struct Acceptor {
     config: RwLock<Arc<ServerConfig>>,
     handshakes: Semaphore,
     metrics: Arc<Metrics>,
+    /// The clients that are let in by what they are called.
+    peers: Vec<Peer>,
 }
 
 impl Acceptor {
@@ -62,7 +66,21 @@ impl Acceptor {
             config: RwLock::new(Arc::new(config)),
             handshakes: Semaphore::new(HANDSHAKES_MAX),
             metrics,
+            peers: Vec::new(),
         }
+    }
+
+    /// The same, which says by which of these a client was let in.
+    pub(super) fn with_peers(self, peers: Vec<Peer>) -> Acceptor {
+        Acceptor { peers, ..self }
+    }
+
+    /// What a client is called that showed a certificate and was let in: the fingerprint or the name
+    /// that was asked for, else the first name of the certificate, else its fingerprint.
+    pub fn client_of(&self, stream: &TlsStream<TcpStream>) -> Option<String> {
+        let (_, session) = stream.get_ref();
+        let certificate = session.peer_certificates()?.first()?;
+        Some(name_of(certificate, &self.peers))
     }
 
     /// From now on connections begin with this configuration.

@@ -17,6 +17,7 @@ use rustls::{
     SignatureScheme,
 };
 
+use super::client_name::names_of;
 use super::provider;
 
 /// The longest name of a host (RFC 1035, section 2.3.4).
@@ -67,7 +68,7 @@ impl Peer {
         }
     }
 
-    fn has_fingerprint(&self, certificate: &CertificateDer<'_>) -> bool {
+    pub(super) fn has_fingerprint(&self, certificate: &CertificateDer<'_>) -> bool {
         let Peer::Fingerprint(expected) = self else {
             return false;
         };
@@ -79,7 +80,7 @@ impl Peer {
     }
 
     /// Whether a name of a certificate is this one's. A wildcard in either stands for one label.
-    fn has_name(&self, of_certificate: &str) -> bool {
+    pub(super) fn has_name(&self, of_certificate: &str) -> bool {
         let Peer::Name(wanted) = self else {
             return false;
         };
@@ -137,14 +138,8 @@ impl Clients {
             // With an authority alone all that it signed get in.
             return self.peers.is_empty();
         }
-        let Ok(certificate) = webpki::EndEntityCert::try_from(certificate) else {
-            return false;
-        };
-        names.any(|peer| {
-            certificate
-                .valid_dns_names()
-                .any(|name| peer.has_name(name))
-        })
+        let of_certificate = names_of(certificate);
+        names.any(|peer| of_certificate.iter().any(|name| peer.has_name(name)))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod acceptor;
 mod authority;
+mod client_name;
 mod clients;
 mod cluster;
 mod error;

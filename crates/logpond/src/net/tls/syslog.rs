@@ -1,4 +1,4 @@
-//! Syslog over TLS (RFC 5425).
+//! Syslog over TLS (RFC 5425), and RELP over TLS.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl ClientRules {
     }
 }
 
-/// The acceptor of a listener for syslog, and what keeps it up to date once `lp-watch` looks at it.
+/// The acceptor of the listeners for syslog and RELP, and what keeps it up to date once `lp-watch` looks at it.
 ///
 /// # Errors
 /// When the files cannot be used; see [`TlsError`].
@@ -43,7 +43,8 @@ pub fn syslog(
     paths.extend(rules.authorities.clone());
     let seen = Seen::of(paths);
     let (config, identity) = syslog_config(files, rules)?;
-    let acceptor = Arc::new(Acceptor::new(TlsListener::Syslog, config, metrics.clone()));
+    let acceptor = Acceptor::new(TlsListener::Syslog, config, metrics.clone());
+    let acceptor = Arc::new(acceptor.with_peers(rules.peers.clone()));
     acceptor.note_expiry(&identity);
     let (files, rules, of_acceptor) = (files.clone(), rules.clone(), acceptor.clone());
     let take_in = move || {
