@@ -80,6 +80,9 @@ pub enum Command {
     /// Set up a cluster.
     #[command(subcommand)]
     Cluster(Cluster),
+    /// Keep the sockets of a server until it is started again; servers start it.
+    #[command(hide = true)]
+    Keep(Keep),
     /// Print a completion script.
     Completion(Completion),
     /// Print the manual pages.
@@ -594,6 +597,14 @@ pub struct TokenRevoke {
     pub file: TokenFile,
 }
 
+/// Arguments of `logpond keep`.
+#[derive(Debug, Args)]
+pub struct Keep {
+    /// Where servers connect.
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub control: PathBuf,
+}
+
 /// Flags of `logpond completion`.
 #[derive(Debug, Args)]
 pub struct Completion {
@@ -626,7 +637,7 @@ mod tests {
     /// All subcommands, also those of subcommands, with their names as they are typed.
     fn all_subcommands(command: &clap::Command) -> Vec<(String, &clap::Command)> {
         let mut found = Vec::new();
-        for sub in command.get_subcommands() {
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
             let name = sub.get_name();
             found.push((name.to_owned(), sub));
             let below = all_subcommands(sub).into_iter();

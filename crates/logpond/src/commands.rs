@@ -13,6 +13,7 @@ mod segments;
 mod compact;
 mod forward;
 mod import;
+mod keep;
 mod load;
 mod serve;
 mod verify;
@@ -76,6 +77,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Verify(args) => verify::run(&args),
         Command::Token(token) => token::run(&token),
         Command::Cluster(cluster) => cluster::run(&cluster),
+        Command::Keep(args) => keep::run(&args),
         Command::Completion(args) => pages::completion(&args),
         Command::Man(args) => pages::man(&args),
         Command::Version(args) => pages::version(&args),
@@ -97,7 +99,7 @@ pub fn run(cli: Cli) -> Exit {
 fn warn_of_variables(command: &Command) {
     if matches!(
         command,
-        Command::Completion(_) | Command::Man(_) | Command::Version(_)
+        Command::Completion(_) | Command::Man(_) | Command::Version(_) | Command::Keep(_)
     ) {
         return;
     }

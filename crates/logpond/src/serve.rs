@@ -37,6 +37,7 @@ use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Rep
 use crate::net::RelpPeers;
 use crate::net::tls::ClusterTls;
 use crate::query::Pond;
+use crate::service_manager;
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
 use crate::store::{self, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
@@ -71,6 +72,7 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;
     }
+    service_manager::tell("READY=1");
     announce::print(settings, &server, started.elapsed());
     server.join()
 }
@@ -91,7 +93,7 @@ impl Server {
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let metrics = Arc::new(Metrics::default());
         let access = Access::start(settings, &metrics)?;
-        let listeners = Listeners::bind(settings)?;
+        let listeners = Listeners::bind(settings, ends_by_signal)?;
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);

@@ -35,6 +35,7 @@ use logpond_record::Labels;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
+use crate::net::local::WAIT_MAX;
 use crate::net::tls::{CertificateFiles, ClientRules, Peer};
 use crate::tokens::Token;
 
@@ -132,6 +133,8 @@ pub struct Settings {
     pub dev_log_stream: Option<PathBuf>,
     /// The directory for the sockets of journald, if there are to be any.
     pub journald: Option<PathBuf>,
+    /// How long the sockets of these two, and streams, are kept for the next start, if they are.
+    pub keep_sockets: Option<Duration>,
     /// The device that the kernel's messages are read from, if they are to be.
     pub kmsg: Option<PathBuf>,
     /// Where syslog is taken over RELP, if at all.
@@ -382,6 +385,7 @@ impl Settings {
             dev_log: values.read("dev-log", optional_file)?,
             dev_log_stream: values.read("dev-log-stream", optional_file)?,
             journald: values.read("journald", optional_file)?,
+            keep_sockets: values.read("keep-sockets", kept_time)?,
             kmsg: values.read("kmsg", optional_file)?,
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure, tls.is_some())?,
@@ -452,6 +456,16 @@ fn peers(text: &str) -> Result<Vec<Peer>, String> {
             .split(',')
             .map(|peer| Peer::parse(peer.trim()))
             .collect(),
+    }
+}
+
+fn kept_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time > WAIT_MAX => {
+            let most = WAIT_MAX.as_secs();
+            Err(format!("nothing is kept longer than {most} s"))
+        }
+        time => Ok(time),
     }
 }
 

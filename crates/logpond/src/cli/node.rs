@@ -59,6 +59,9 @@ pub struct Intakes {
     /// Sockets of journald, such as in /run/systemd/journal [default: off].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub journald: Option<String>,
+    /// Keep these sockets so long for the next start, and streams open [default: 10s].
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub keep_sockets: Option<String>,
     /// Messages of the kernel: /dev/kmsg [default: off].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kmsg: Option<String>,
@@ -194,6 +197,7 @@ impl Serve {
             ("dev-log", &self.intakes.dev_log),
             ("dev-log-stream", &self.intakes.dev_log_stream),
             ("journald", &self.intakes.journald),
+            ("keep-sockets", &self.intakes.keep_sockets),
             ("kmsg", &self.intakes.kmsg),
             ("relp", &self.intakes.relp),
             ("relp-tls", &self.intakes.relp_tls),

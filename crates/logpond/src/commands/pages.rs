@@ -29,7 +29,7 @@ pub(super) fn man(args: &Man) -> Result<Exit, Failure> {
 
 /// Writes the page of a command and of all below it.
 fn write_pages(directory: &Path, name: &str, command: clap::Command) -> Result<(), Failure> {
-    for sub in command.get_subcommands() {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = format!("{name}-{}", sub.get_name());
         write_pages(directory, &name, sub.clone())?;
     }

@@ -17,6 +17,7 @@ use crate::ingest::Ingest;
 use crate::net;
 use crate::net::local::LocalSockets;
 use crate::net::tls::ClusterTls;
+use crate::service_manager;
 use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops};
@@ -81,7 +82,9 @@ pub(super) struct Parts {
 }
 
 impl Listeners {
-    pub(super) fn bind(settings: &Settings) -> Result<Listeners, ServeError> {
+    /// Binds all of them. `is_process` is false of one server among others in a process: nobody can
+    /// keep sockets for one of these.
+    pub(super) fn bind(settings: &Settings, is_process: bool) -> Result<Listeners, ServeError> {
         let tcp = |flag, address| net::bind_tcp(flag, address).map_err(ServeError::Bind);
         let http = tcp("--http", settings.http)?;
         let wanted = [
@@ -115,13 +118,14 @@ impl Listeners {
             }
         }
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
-        let local = LocalSockets::bind(
-            settings.dev_log.as_deref(),
-            settings.dev_log_stream.as_deref(),
-            settings.journald.as_deref(),
-            settings.kmsg.as_deref(),
-        )
-        .map_err(ServeError::BindPath)?;
+        let local = net::local::Wanted {
+            dev_log: settings.dev_log.as_deref(),
+            dev_log_stream: settings.dev_log_stream.as_deref(),
+            journald: settings.journald.as_deref(),
+            kmsg: settings.kmsg.as_deref(),
+            keep_for: settings.keep_sockets.filter(|_| is_process),
+        };
+        let local = LocalSockets::bind(local).map_err(ServeError::BindPath)?;
         let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
         let security = settings.fluent_security.as_deref();
         let security = security.map(net::read_security).transpose();
@@ -305,7 +309,11 @@ impl Running {
             () = self.shutdown.stopping() => {}
         }
         self.stopper.stop();
-        let drained = async { while self.tasks.join_next().await.is_some() {} };
+        let told = tokio::task::spawn_blocking(|| service_manager::tell("STOPPING=1"));
+        let drained = async {
+            while self.tasks.join_next().await.is_some() {}
+            let _ = told.await;
+        };
         tokio::select! {
             () = drained => {}
             () = self.signals.next() => {}

@@ -50,6 +50,7 @@ fn settings(data: &Path) -> Settings {
         dev_log: None,
         dev_log_stream: None,
         journald: None,
+        keep_sockets: None,
         kmsg: None,
         relp: Some(any),
         relp_tls: None,

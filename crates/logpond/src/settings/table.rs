@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 44] = [
+pub const TABLE: [Setting; 45] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -100,6 +100,12 @@ pub const TABLE: [Setting; 44] = [
         form: "DIR|off",
         default: "off",
         doc: "Directory for the sockets of journald, such as `/run/systemd/journal`, where no journald runs: `socket` for entries with fields, `stdout` for what services print, `dev-log` for syslog. As with `dev-log`, each record says which process sent it, and no program waits.",
+    },
+    Setting {
+        name: "keep-sockets",
+        form: "DURATION|off",
+        default: "10s",
+        doc: "How long the sockets of `dev-log` and `journald`, and what services print to, are kept once the server is gone: one that is started meanwhile goes on with them, and no program notices. Until then what programs send waits in the kernel. Up to an hour. `off`: a stop breaks what is open.",
     },
     Setting {
         name: "kmsg",

@@ -25,7 +25,8 @@ const FREE_BYTES: usize = 12 << 20;
 
 fn start(data: &Path, socket: &Path) -> Pond {
     let socket = socket.display().to_string();
-    Pond::start(program(), data, &["--dev-log", &socket]).unwrap()
+    let flags = ["--dev-log", &socket, "--keep-sockets", "off"];
+    Pond::start(program(), data, &flags).unwrap()
 }
 
 /// The only record that has these words.

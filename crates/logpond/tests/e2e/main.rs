@@ -40,6 +40,7 @@ mod proxy;
 mod readers;
 mod members;
 mod resends;
+mod restarts;
 mod roles;
 mod rsyslog;
 mod rules;

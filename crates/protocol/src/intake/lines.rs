@@ -16,6 +16,15 @@ pub struct Line<'a> {
     pub truncated_bytes: usize,
 }
 
+/// A line of which the end has not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// What was kept of it.
+    pub bytes: Vec<u8>,
+    /// Bytes behind these that were left out, because it is too long.
+    pub truncated_bytes: usize,
+}
+
 /// Splits a stream of bytes into lines.
 #[derive(Debug)]
 pub struct LineSplitter {
@@ -64,6 +73,23 @@ impl LineSplitter {
         if !self.is_idle() {
             self.give(&mut take);
         }
+    }
+
+    /// Takes the unfinished line out, if there is one, for somebody else to go on with.
+    pub fn take_unfinished(&mut self) -> Option<Unfinished> {
+        if self.is_idle() {
+            return None;
+        }
+        Some(Unfinished {
+            bytes: std::mem::take(&mut self.partial),
+            truncated_bytes: std::mem::take(&mut self.truncated_bytes),
+        })
+    }
+
+    /// Goes on with an unfinished line; nothing was fed yet.
+    pub fn resume(&mut self, line: &Unfinished) {
+        self.hold(&line.bytes);
+        self.truncated_bytes += line.truncated_bytes;
     }
 
     /// Bytes of the unfinished line that are held.
@@ -132,6 +158,26 @@ mod tests {
         }
         splitter.finish(&mut take);
         lines
+    }
+
+    #[test]
+    fn another_splitter_goes_on_where_one_left() {
+        let stream = b"one\n\nlong line 01234\n<end";
+        let whole = split(&[stream], 10);
+        for at in 0..=stream.len() {
+            let mut lines = Vec::new();
+            let mut take = |line: Line<'_>| lines.push((line.bytes.to_vec(), line.truncated_bytes));
+            let mut first = LineSplitter::new(10);
+            first.feed(&stream[..at], &mut take);
+            let mut second = LineSplitter::new(10);
+            if let Some(line) = first.take_unfinished() {
+                second.resume(&line);
+            }
+            first.finish(&mut take);
+            second.feed(&stream[at..], &mut take);
+            second.finish(&mut take);
+            assert_eq!(lines, whole, "cut at {at}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::keeper::Identity;
+
 /// Every program of the machine may send.
 const MODE: u32 = 0o666;
 
@@ -57,21 +59,53 @@ impl std::error::Error for PathBindError {
 #[derive(Debug)]
 pub struct PathGuard {
     path: PathBuf,
-    identity: (u64, u64),
+    identity: Identity,
+    is_left: bool,
+}
+
+impl PathGuard {
+    /// Guards a path that the socket of an earlier server is bound to.
+    pub(super) fn over(path: &Path, identity: Identity) -> PathGuard {
+        PathGuard {
+            path: path.to_owned(),
+            identity,
+            is_left: false,
+        }
+    }
+
+    /// The file that is guarded.
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Leaves it where it is: another one takes it away.
+    pub(super) fn leave(mut self) {
+        self.is_left = true;
+    }
 }
 
 impl Drop for PathGuard {
     fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|now| now == self.identity) {
-            // What cannot be removed is removed by whoever binds it next.
-            let _ = fs::remove_file(&self.path);
+        if !self.is_left {
+            remove(&self.path, self.identity);
         }
     }
 }
 
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+/// Removes a path that leads to this file. What cannot be removed is removed by whoever binds it next.
+pub(super) fn remove(path: &Path, file: Identity) {
+    if identity(path).is_ok_and(|now| now == file) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// The file that a path leads to.
+pub(super) fn identity(path: &Path) -> io::Result<Identity> {
     let metadata = fs::symlink_metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
+    Ok(Identity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    })
 }
 
 /// Binds a datagram socket that every program of the machine may send to. A socket that a program
@@ -146,8 +180,7 @@ fn bind<S>(
         let socket = make(path)?;
         fs::set_permissions(path, Permissions::from_mode(MODE))?;
         let identity = identity(path)?;
-        let path = path.to_owned();
-        Ok((socket, PathGuard { path, identity }))
+        Ok((socket, PathGuard::over(path, identity)))
     };
     bound().map_err(|source| PathBindError {
         flag,
@@ -171,6 +204,19 @@ fn is_left_behind(path: &Path, connect: impl Fn(&Path) -> io::Result<()>) -> io:
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Ok(true),
             _ => Err(io::ErrorKind::AddrInUse.into()),
         },
+    }
+}
+
+/// Removes a socket that nobody can be behind any more, if there is one.
+///
+/// # Errors
+/// When there is something else, or the system refuses.
+pub(super) fn remove_left_behind(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path),
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
     }
 }
 

@@ -24,6 +24,9 @@ const RECEIVE_BYTES: usize = 64 << 20;
 /// How often the stop is looked for while nothing comes.
 const IDLE_WAIT: Duration = Duration::from_millis(250);
 
+/// How long it is received on after the stop: what a socket holds is taken in a fraction of it.
+pub(super) const LAST_MAX: Duration = Duration::from_secs(1);
+
 /// How long the first message of a batch waits for company.
 const LINGER: Duration = Duration::from_millis(10);
 
@@ -126,8 +129,11 @@ impl Receiver {
                 }
             }
         }
-        // What the kernel holds already.
-        while let Ok(Some(sent)) = self.at_once() {
+        // What the kernel holds already; somebody may send without end.
+        let until = Instant::now() + LAST_MAX;
+        while Instant::now() < until
+            && let Ok(Some(sent)) = self.at_once()
+        {
             self.pass(sent, taking);
         }
         taking.hand_over();

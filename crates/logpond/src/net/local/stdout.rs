@@ -2,28 +2,34 @@
 //!
 //! A service blocks where its output is not read; so a connection is read as fast as it comes, into the
 //! queue of all of them. Empty lines are no records, as in journald.
+//!
+//! A restart is no end of a stream: see [`super::keeper`].
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use logpond_protocol::intake::journal_stdout::{StdoutSplitter, level};
-use logpond_protocol::intake::lines::Line;
+use logpond_protocol::intake::journal_stdout::{HEADER_BYTES_MAX, StreamHeader, level};
+use logpond_protocol::intake::lines::{Line, LineSplitter};
 use logpond_record::Labels;
 use logpond_record::limits::TRUNCATED_FIELD;
+use rustix::net::RecvFlags;
+use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::entries::Entries;
+use super::keeper::{Keeper, KeptStream, LeftStream, Noted, State};
 use super::process::{self, Credentials, Processes};
 use super::queue::Filling;
+use super::receive::LAST_MAX;
 use crate::clock;
 use crate::net::{Context, RETRY_PAUSE};
 use crate::shutdown::DRAIN_TIME_MAX;
 
 /// Streams at a time, as in journald; further ones wait to be accepted.
-const STREAMS_MAX: usize = 4096;
+pub(super) const STREAMS_MAX: usize = 4096;
 
 /// Read buffer of a stream.
 const READ_BYTES: usize = 16 << 10;
@@ -32,21 +38,44 @@ const READ_BYTES: usize = 16 << 10;
 struct Shared {
     filling: Mutex<Filling>,
     machine: Labels,
+    keeper: Option<Arc<Keeper>>,
     context: Context,
 }
 
-/// Accepts streams until the stop; what the open ones hold then is still taken.
-pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Context) {
+/// A stream, and what outlives this server of it.
+struct Accepted {
+    stream: UnixStream,
+    kept: Option<KeptStream>,
+    noted: Option<Noted>,
+}
+
+/// Goes on with the streams that were left, and accepts others until the stop; what the open ones hold
+/// then is still taken.
+pub(super) async fn serve(
+    listener: UnixListener,
+    filling: Filling,
+    context: Context,
+    keeper: Option<Arc<Keeper>>,
+    left: Vec<LeftStream>,
+) {
     let mut machine = process::machine(&context.hostname);
     machine.push(("_TRANSPORT".into(), "stdout".into()));
     let mut shutdown = context.shutdown.clone();
     let shared = Arc::new(Shared {
         filling: Mutex::new(filling),
         machine,
+        keeper,
         context,
     });
     let slots = Arc::new(Semaphore::new(STREAMS_MAX));
     let mut open = JoinSet::new();
+    for left in left {
+        // There are not more of them.
+        let (Ok(slot), Ok(accepted)) = (slots.clone().try_acquire_owned(), go_on(left)) else {
+            continue;
+        };
+        open.spawn(serve_accepted(accepted, slot, shared.clone()));
+    }
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
@@ -57,14 +86,16 @@ pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Con
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;
         };
-        let shared = shared.clone();
-        open.spawn(async move {
-            let _slot = slot;
-            let metrics = shared.context.metrics.intake(shared.context.intake);
-            metrics.connections_total.add(1);
-            let _held = metrics.connections.hold();
-            serve_stream(stream, &shared).await;
-        });
+        let kept = match &shared.keeper {
+            Some(keeper) => keeper.keep(&stream).await,
+            None => None,
+        };
+        let accepted = Accepted {
+            stream,
+            kept,
+            noted: None,
+        };
+        open.spawn(serve_accepted(accepted, slot, shared.clone()));
     }
     drop(listener);
     let all = async { while open.join_next().await.is_some() {} };
@@ -74,89 +105,228 @@ pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Con
 async fn accept(
     listener: &UnixListener,
     slots: &Arc<Semaphore>,
-) -> io::Result<(tokio::sync::OwnedSemaphorePermit, UnixStream)> {
+) -> io::Result<(OwnedSemaphorePermit, UnixStream)> {
     let slot = slots.clone().acquire_owned().await;
     let slot = slot.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((slot, stream))
 }
 
-async fn serve_stream(stream: UnixStream, shared: &Shared) {
+fn go_on(left: LeftStream) -> io::Result<Accepted> {
+    left.stream.set_nonblocking(true)?;
+    Ok(Accepted {
+        stream: UnixStream::from_std(left.stream)?,
+        kept: Some(left.kept),
+        noted: left.noted,
+    })
+}
+
+async fn serve_accepted(accepted: Accepted, slot: OwnedSemaphorePermit, shared: Arc<Shared>) {
+    let _slot = slot;
+    let metrics = shared.context.metrics.intake(shared.context.intake);
+    metrics.connections_total.add(1);
+    let _held = metrics.connections.hold();
+    serve_stream(accepted, &shared).await;
+}
+
+async fn serve_stream(accepted: Accepted, shared: &Shared) {
+    let Accepted {
+        stream,
+        kept,
+        mut noted,
+    } = accepted;
     let said = stream.peer_cred().ok().and_then(|said| {
         let pid = u32::try_from(said.pid()?).ok().filter(|pid| *pid > 0)?;
         let (uid, gid) = (said.uid(), said.gid());
         Some(Credentials { pid, uid, gid })
     });
-    let mut processes = Processes::new(shared.machine.clone());
-    // `/proc` is read elsewhere than where connections are served.
-    let labels = tokio::task::spawn_blocking(move || processes.of(said, Instant::now()));
-    let Ok(labels) = labels.await else {
-        return;
+    // What was known at first is kept: the number may be another process's by now.
+    let labels = match noted.as_mut().and_then(|noted| noted.state.labels.take()) {
+        Some(labels) => Arc::new(labels),
+        None => {
+            let mut processes = Processes::new(shared.machine.clone());
+            // `/proc` is read elsewhere than where connections are served.
+            let labels = tokio::task::spawn_blocking(move || processes.of(said, Instant::now()));
+            let Ok(labels) = labels.await else {
+                return;
+            };
+            labels
+        }
     };
     let connection = Connection {
-        splitter: StdoutSplitter::new(shared.context.line_bytes_max),
+        lines: LineSplitter::new(shared.context.line_bytes_max),
+        header: StreamHeader::default(),
         entries: Entries::new(shared.context.clone()),
         is_root: said.is_some_and(|said| said.uid == 0),
         labels,
+        kept,
         shared,
     };
-    connection.run(stream).await;
+    connection.run(stream, noted).await;
+}
+
+/// How a stream goes on, or does not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// There are lines.
+    Lines,
+    /// This server stops.
+    Stop,
+    /// It has ended, or is none of this protocol.
+    End,
 }
 
 struct Connection<'s> {
-    splitter: StdoutSplitter,
+    header: StreamHeader,
+    lines: LineSplitter,
     entries: Entries,
     is_root: bool,
     labels: Arc<Labels>,
+    kept: Option<KeptStream>,
     shared: &'s Shared,
 }
 
 impl Connection<'_> {
-    async fn run(mut self, stream: UnixStream) {
+    async fn run(mut self, stream: UnixStream, noted: Option<Noted>) {
+        let begun = match noted {
+            Some(noted) => self.resume(&stream, noted),
+            None => self.begin(&stream).await,
+        };
+        let next = match begun {
+            Ok(Next::Lines) => self.read(&stream).await,
+            Ok(next) => next,
+            Err(_) => Next::End,
+        };
+        match (next, self.kept.take()) {
+            (Next::Stop, Some(kept)) => {
+                kept.leave(self.lines.take_unfinished().as_ref());
+                self.hand_over();
+            }
+            (_, kept) => {
+                self.finish();
+                drop(stream);
+                if let Some(kept) = kept {
+                    kept.end().await;
+                }
+            }
+        }
+    }
+
+    /// Goes on where an earlier server was.
+    fn resume(&mut self, stream: &UnixStream, noted: Noted) -> io::Result<Next> {
+        self.header = noted.state.header;
+        if let Some(line) = &noted.unfinished {
+            self.lines.resume(line);
+        }
+        if noted.is_header_there {
+            // Unless it was taken out after all, just before the end.
+            let mut buffer = [0; HEADER_BYTES_MAX];
+            let seen = match peek(stream, &mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                seen => seen?,
+            };
+            if let Ok(Some((header, length))) = StreamHeader::read(&buffer[..seen])
+                && header == self.header
+            {
+                take(stream, &mut buffer[..length])?;
+            }
+            if let Some(kept) = &self.kept {
+                kept.take();
+            }
+        }
+        Ok(Next::Lines)
+    }
+
+    /// Waits for the header, notes it, and takes it out of the stream.
+    async fn begin(&mut self, stream: &UnixStream) -> io::Result<Next> {
         let mut shutdown = self.shared.context.shutdown.clone();
-        let mut is_stopping = false;
+        let mut buffer = [0; HEADER_BYTES_MAX];
+        loop {
+            let ready = tokio::select! {
+                ready = stream.ready(Interest::READABLE) => ready?,
+                () = shutdown.stopping() => return Ok(Next::Stop),
+            };
+            // What is seen again is nothing new: the next of it is waited for.
+            let read = stream.try_io(Interest::READABLE, || {
+                let seen = peek(stream, &mut buffer)?;
+                match StreamHeader::read(&buffer[..seen]) {
+                    Ok(None) if seen < buffer.len() => Err(io::ErrorKind::WouldBlock.into()),
+                    Ok(Some(read)) => Ok(read),
+                    _ => Err(io::ErrorKind::InvalidData.into()),
+                }
+            });
+            match read {
+                Ok((header, length)) => {
+                    let labels = Some(Labels::clone(&self.labels));
+                    let state = State { header, labels };
+                    if let Some(kept) = &self.kept {
+                        kept.see(&state);
+                    }
+                    take(stream, &mut buffer[..length])?;
+                    if let Some(kept) = &self.kept {
+                        kept.take();
+                    }
+                    self.header = state.header;
+                    return Ok(Next::Lines);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if ready.is_read_closed() {
+                        return Ok(Next::End);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads lines; at the stop those that the kernel holds.
+    async fn read(&mut self, stream: &UnixStream) -> Next {
+        let mut shutdown = self.shared.context.shutdown.clone();
+        let mut until = None;
         let mut buffer = vec![0; READ_BYTES];
         loop {
+            if shutdown.is_stopping() {
+                let until = *until.get_or_insert_with(|| Instant::now() + LAST_MAX);
+                if Instant::now() >= until {
+                    return Next::Stop;
+                }
+            }
             match stream.try_read(&mut buffer) {
-                Ok(0) => break,
+                Ok(0) => return Next::End,
                 Ok(bytes) => {
-                    if self.feed(&buffer[..bytes]).is_err() {
-                        return;
-                    }
+                    self.feed(&buffer[..bytes]);
                     // A service that prints without end must not hold up the others.
                     tokio::task::yield_now().await;
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.hand_over(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
+                Err(_) => return Next::End,
             }
-            if is_stopping {
-                break;
+            if until.is_some() {
+                return Next::Stop;
             }
             tokio::select! {
                 _ = stream.readable() => {}
-                () = shutdown.stopping() => is_stopping = true,
+                () = shutdown.stopping() => {}
             }
         }
-        self.finish();
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), ()> {
+    fn feed(&mut self, bytes: &[u8]) {
         let mut lines = Vec::new();
-        let fed = self.splitter.feed(bytes, |line| lines.push(own(&line)));
+        self.lines.feed(bytes, |line| lines.push(own(&line)));
         for (line, truncated_bytes) in lines {
             self.add(&line, truncated_bytes, "");
         }
         if self.entries.is_full() {
             self.hand_over();
         }
-        fed.map_err(|_| ())
     }
 
-    fn finish(mut self) {
+    fn finish(&mut self) {
         let mut last = None;
-        self.splitter.finish(|line| last = Some(own(&line)));
+        self.lines.finish(|line| last = Some(own(&line)));
         if let Some((line, truncated_bytes)) = last {
             self.add(&line, truncated_bytes, "eof");
         }
@@ -164,9 +334,7 @@ impl Connection<'_> {
     }
 
     fn add(&mut self, line: &[u8], truncated_bytes: usize, line_break: &str) {
-        let Some(header) = self.splitter.header() else {
-            return;
-        };
+        let header = &self.header;
         let (severity, message) = level(line, header);
         if message.is_empty() {
             return;
@@ -211,6 +379,26 @@ impl Connection<'_> {
         let mut filling = filling.lock().unwrap_or_else(PoisonError::into_inner);
         filling.push(self.entries.take(), clock::now());
     }
+}
+
+/// Looks at what a stream holds, and leaves it there.
+fn peek(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<usize> {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let (_, bytes) = rustix::net::recv(stream, buffer, flags)?;
+    Ok(bytes)
+}
+
+/// Takes as much out of a stream as the buffer is long; it was seen there.
+fn take(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<()> {
+    let mut taken = 0;
+    while taken < buffer.len() {
+        let (_, bytes) = rustix::net::recv(stream, &mut buffer[taken..], RecvFlags::DONTWAIT)?;
+        if bytes == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        taken += bytes;
+    }
+    Ok(())
 }
 
 fn own(line: &Line<'_>) -> (Vec<u8>, usize) {

@@ -1,0 +1,10 @@
+//! `logpond keep`: the process that keeps a server's sockets while none runs.
+
+use super::{Exit, Failure};
+use crate::cli::Keep;
+use crate::net::local::keeper;
+
+pub(super) fn run(args: &Keep) -> Result<Exit, Failure> {
+    keeper::holder::run(&args.control)?;
+    Ok(Exit::Found)
+}
