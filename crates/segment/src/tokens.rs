@@ -54,17 +54,82 @@ pub fn is_token_byte(byte: u8) -> bool {
 
 /// The tokens of a text, in order.
 pub fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < text.len() && !IS_TOKEN[usize::from(text[at])] {
-            at += 1;
+    Tokens {
+        text,
+        edges: Edges::default(),
+    }
+}
+
+struct Tokens<'a> {
+    text: &'a [u8],
+    edges: Edges,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let from = self.edges.next(self.text)?;
+        let to = self.edges.next(self.text).unwrap_or(self.text.len());
+        Some(&self.text[from..to])
+    }
+}
+
+/// Where tokens begin and end, in turn, found for 64 bytes at a time.
+#[derive(Default)]
+struct Edges {
+    /// Those of the bytes before `next` that were not given yet, a bit each.
+    bits: u64,
+    /// The bytes that were looked at.
+    next: usize,
+    /// 1 if the last byte that was looked at is part of a token.
+    is_inside: u64,
+}
+
+impl Edges {
+    fn next(&mut self, text: &[u8]) -> Option<usize> {
+        while self.bits == 0 {
+            let rest = text.get(self.next..).filter(|rest| !rest.is_empty())?;
+            let tokens = token_bits(&rest[..rest.len().min(64)]);
+            self.bits = tokens ^ (tokens << 1 | self.is_inside);
+            self.is_inside = tokens >> 63;
+            self.next += 64;
         }
-        let from = at;
-        while at < text.len() && IS_TOKEN[usize::from(text[at])] {
-            at += 1;
-        }
-        (from < at).then(|| &text[from..at])
+        let at = self.next - 64 + self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        Some(at)
+    }
+}
+
+/// Which of up to 64 bytes are part of a token, the first one by the lowest bit.
+fn token_bits(bytes: &[u8]) -> u64 {
+    let (eights, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = eights
+        .iter()
+        .chain(std::iter::once(&last))
+        .zip((0..64).step_by(8));
+    words.fold(0, |bits, (eight, at)| {
+        bits | token_bits_of_eight(u64::from_le_bytes(*eight)) << at
     })
+}
+
+/// The same of eight bytes. All are compared at once: with its highest bit left out, no byte carries into
+/// its neighbour.
+fn token_bits_of_eight(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    const LOWER_CASE: u64 = 0x20 * EACH;
+    let low = word & !HIGH;
+    let within = |bytes: u64, from: u8, to: u8| {
+        (bytes + u64::from(0x80 - from) * EACH) & !(bytes + u64::from(0x7f - to) * EACH)
+    };
+    let letters = within(low | LOWER_CASE, b'a', b'z');
+    let others = within(low, b'0', b'9') | within(low, b'_', b'_');
+    let tokens = (letters | others | word) & HIGH;
+    // Brings the highest bit of byte n to bit 56 + n.
+    (tokens >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// The fingerprint that stands for a token.
@@ -174,8 +239,8 @@ pub struct TokenCollector {
     table: Vec<u64>,
     used: usize,
     block: u32,
-    /// (fingerprint, block) of all blocks so far.
-    pairs: Vec<(u32, u32)>,
+    /// Fingerprint and block, the fingerprint in the upper half, of all blocks so far.
+    pairs: Vec<u64>,
     words: WordCollector,
 }
 
@@ -220,7 +285,8 @@ impl TokenCollector {
                 0..=TOKEN_BYTES_MAX => (hash >> 32) as u32,
                 _ => fingerprint(token),
             };
-            self.pairs.push((fingerprint.max(1), self.block));
+            let pair = u64::from(fingerprint.max(1)) << 32 | u64::from(self.block);
+            self.pairs.push(pair);
             self.words.add(token, self.block);
             self.used += 1;
             if self.used * 2 > self.table.len() {
@@ -323,17 +389,30 @@ impl Geometry {
     }
 }
 
-fn encode(pairs: &[(u32, u32)], blocks: usize) -> Vec<u8> {
-    let short_of = |bits: u32, f: u32| f >> (32 - bits);
+/// The fingerprint of a pair.
+fn fingerprint_of(pair: u64) -> u32 {
+    (pair >> 32) as u32
+}
+
+/// The block of a pair.
+fn block_of(pair: u64) -> u32 {
+    pair as u32
+}
+
+/// Encodes pairs of fingerprint and block, which are in order.
+fn encode(pairs: &[u64], blocks: usize) -> Vec<u8> {
+    let short_of = |bits: u32, pair: u64| fingerprint_of(pair) >> (32 - bits);
     // The width depends on the number of entries and merges some of them; one step settles it.
-    let distinct = pairs.chunk_by(|a, b| a.0 == b.0).count();
+    let distinct = pairs
+        .chunk_by(|a, b| fingerprint_of(*a) == fingerprint_of(*b))
+        .count();
     let geometry = Geometry::of(distinct, blocks);
     let bits = geometry.fingerprint_bits;
     let mut offsets = Vec::with_capacity((1 << geometry.bucket_bits) + 1);
     let mut writer = BitWriter::default();
     let mut last = 0;
-    for group in pairs.chunk_by(|a, b| short_of(bits, a.0) == short_of(bits, b.0)) {
-        let fingerprint = group[0].0;
+    for group in pairs.chunk_by(|a, b| short_of(bits, *a) == short_of(bits, *b)) {
+        let fingerprint = fingerprint_of(group[0]);
         let bucket = geometry.bucket(fingerprint) as usize;
         while offsets.len() <= bucket {
             offsets.push(writer.position() as u32);
@@ -362,9 +441,9 @@ fn encode(pairs: &[(u32, u32)], blocks: usize) -> Vec<u8> {
     out
 }
 
-fn write_blocks(group: &[(u32, u32)], geometry: Geometry, writer: &mut BitWriter) {
-    let first = group[0].1;
-    if group.iter().all(|(_, block)| *block == first) {
+fn write_blocks(group: &[u64], geometry: Geometry, writer: &mut BitWriter) {
+    let first = block_of(group[0]);
+    if group.iter().all(|pair| block_of(*pair) == first) {
         writer.bits(1, 1);
         writer.bits(u64::from(first), geometry.block_bits());
         return;
@@ -373,7 +452,7 @@ fn write_blocks(group: &[(u32, u32)], geometry: Geometry, writer: &mut BitWriter
     let mut set = BlockSet::none(geometry.blocks as usize);
     group
         .iter()
-        .for_each(|(_, block)| set.insert(*block as usize));
+        .for_each(|pair| set.insert(block_of(*pair) as usize));
     for block in 0..geometry.blocks as usize {
         writer.bits(u64::from(set.contains(block)), 1);
     }
@@ -511,6 +590,13 @@ mod tests {
         assert!(tokens(text.as_bytes()).eq(expected));
     }
 
+    /// Texts whose edges lie around the 8 and the 64 bytes that are looked at together.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![any::<u8>(), Just(b'a'), Just(b' ')];
+        proptest::collection::vec((byte, 1usize..20), 0..30)
+            .prop_map(|runs| runs.into_iter().flat_map(|(b, n)| vec![b; n]).collect())
+    }
+
     fn build(blocks: &[Vec<String>]) -> Vec<u8> {
         let mut collector = TokenCollector::default();
         for block in blocks {
@@ -544,7 +630,26 @@ mod tests {
         );
     }
 
+    #[test]
+    fn every_byte_is_of_one_kind_wherever_it_stands() {
+        for at in 0..70 {
+            let mut text = [b' '; 70];
+            for byte in 0..=u8::MAX {
+                text[at] = byte;
+                let expected = is_token_byte(byte).then(|| vec![byte]);
+                assert!(tokens(&text).eq(expected), "{byte} at {at}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn tokens_are_what_is_between_other_bytes(text in text()) {
+            let parts = text.split(|byte| !is_token_byte(*byte));
+            let expected: Vec<&[u8]> = parts.filter(|part| !part.is_empty()).collect();
+            prop_assert_eq!(tokens(&text).collect::<Vec<_>>(), expected);
+        }
+
         #[test]
         fn no_block_is_missed(blocks in proptest::collection::vec(proptest::collection::vec("[a-c0-2]{1,3}", 0..20), 0..12)) {
             let index = build(&blocks);

@@ -9,20 +9,20 @@ pub fn width(value: u64) -> u32 {
 
 /// Packs numbers of at most `width` bits and pads the last byte with zeros.
 pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
-    let mut pending: u128 = 0;
+    let mut pending: u64 = 0;
     let mut pending_bits = 0;
     for &value in values {
-        pending |= u128::from(value) << pending_bits;
+        pending |= value << pending_bits;
         pending_bits += width;
-        while pending_bits >= 8 {
-            out.push(pending as u8);
-            pending >>= 8;
-            pending_bits -= 8;
+        if pending_bits >= 64 {
+            out.extend_from_slice(&pending.to_le_bytes());
+            pending_bits -= 64;
+            // What had no room; shifting by all 64 bits would leave the value as it is.
+            pending = value.checked_shr(width - pending_bits).unwrap_or(0);
         }
     }
-    if pending_bits > 0 {
-        out.push(pending as u8);
-    }
+    let rest = pending_bits.div_ceil(8) as usize;
+    out.extend_from_slice(&pending.to_le_bytes()[..rest]);
 }
 
 /// Unpacks `count` numbers of `width` bits (64 at most) and hands them over in order.

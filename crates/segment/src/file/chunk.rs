@@ -1,5 +1,6 @@
 //! Column chunks: the pages of one column of a row group, encoded and compressed.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::directory::{ColumnEntry, PageEntry};
 use super::page::{Layout, Physical, code_bits, write_codes, write_levels};
 use crate::encoding::{delta, plain};
-use crate::rows::{Column, NULL, StringColumn};
+use crate::rows::{Column, NULL, Numbers, StringColumn};
 
 /// The largest dictionary of strings in bytes: it is read whole for every block that is scanned.
 const DICTIONARY_BYTES_MAX: usize = 1 << 20;
@@ -41,15 +42,15 @@ pub(super) struct ChunkEncoder {
     level: i32,
 }
 
-/// A column on its way into the file: its values, and the order that its rows are stored in.
+/// A column on its way into the file.
 pub(super) struct Input<'a> {
     pub(super) column: &'a Column,
     pub(super) optional: bool,
     pub(super) physical: Physical,
     /// Whether codes have a meaning of their own, so that a dictionary lists all values.
     pub(super) keeps_codes: bool,
-    pub(super) order: &'a [u32],
-    /// The blocks as ranges of `order`.
+    pub(super) rows: usize,
+    /// The blocks as ranges of rows.
     pub(super) blocks: &'a [Range<usize>],
 }
 
@@ -92,7 +93,7 @@ impl ChunkEncoder {
             }
             None => Layout::Values,
         };
-        let all = 0..input.order.len();
+        let all = 0..input.rows;
         let whole = std::slice::from_ref(&all);
         let blocks = if is_uniform(input, dictionary.as_ref()) {
             whole
@@ -131,24 +132,19 @@ impl ChunkEncoder {
         block: Range<usize>,
         pages: &mut Pages,
     ) -> Result<(), ParquetError> {
-        let rows = &input.order[block];
+        let rows = block.len();
         let mut body = Vec::new();
-        let present = present_rows(input.column, rows);
+        let values = present(input.column, block.clone());
         if input.optional {
-            let levels: Vec<u32> = rows
-                .iter()
-                .map(|r| u32::from(has_value(input.column, *r)))
-                .collect();
-            write_levels(&levels, &mut body);
+            write_levels(&levels(input.column, block.clone()), &mut body);
         }
         match (layout, codes) {
             (Layout::Codes { bits }, Some(codes)) => {
-                let block_codes: Vec<u32> = present.iter().map(|row| codes.of_row(*row)).collect();
-                write_codes(&block_codes, bits, &mut body);
+                write_codes(&codes.of_block(block), bits, &mut body);
             }
-            _ => write_values(input.column, input.physical, &present, &mut body),
+            _ => write_values(input.column, input.physical, block, &mut body),
         }
-        pages.entry.values += present.len() as u32;
+        pages.entry.values += values as u32;
         let encoding = match (layout, input.physical) {
             (Layout::Codes { .. }, _) => Encoding::RLE_DICTIONARY,
             (Layout::Values, Physical::Ints) => Encoding::DELTA_BINARY_PACKED,
@@ -156,15 +152,15 @@ impl ChunkEncoder {
         };
         let page = |buf| Page::DataPage {
             buf,
-            num_values: rows.len() as u32,
+            num_values: rows as u32,
             encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let entry = self.page(&body, (rows.len(), present.len()), page, pages)?;
+        let entry = self.page(&body, (rows, values), page, pages)?;
         pages.first_data_page.get_or_insert(entry.offset as i64);
-        pages.offsets.append_row_count(rows.len() as i64);
+        pages.offsets.append_row_count(rows as i64);
         pages
             .offsets
             .append_offset_and_size(entry.offset as i64, entry.bytes as i32);
@@ -213,7 +209,7 @@ impl ChunkEncoder {
         let mut builder = ColumnChunkMetaData::builder(Arc::clone(descriptor))
             .set_encodings(vec![Encoding::RLE, Encoding::PLAIN, values_encoding])
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(self.level)?))
-            .set_num_values(input.order.len() as i64)
+            .set_num_values(input.rows as i64)
             .set_total_compressed_size(bytes.len() as i64)
             .set_total_uncompressed_size(pages.plain_total)
             .set_data_page_offset(pages.first_data_page.unwrap_or(0))
@@ -223,7 +219,7 @@ impl ChunkEncoder {
         }
         let close = ColumnCloseResult {
             bytes_written: bytes.len() as u64,
-            rows_written: input.order.len() as u64,
+            rows_written: input.rows as u64,
             metadata: builder.build()?,
             bloom_filter: None,
             column_index: None,
@@ -239,59 +235,72 @@ impl ChunkEncoder {
 
 /// Whether one page for the whole row group is best: all rows are alike.
 fn is_uniform(input: &Input<'_>, codes: Option<&Codes>) -> bool {
-    let none = !input.order.iter().any(|row| has_value(input.column, *row));
-    let constant = codes.is_some_and(|c| c.size == 1)
-        && input.order.iter().all(|row| has_value(input.column, *row));
-    none || constant
-}
-
-fn has_value(column: &Column, row: u32) -> bool {
-    let row = row as usize;
-    match column {
-        Column::Strings(strings) => strings.codes[row] != NULL,
-        Column::Ints(numbers) => numbers.valid.is_empty() || numbers.valid[row],
-        Column::Floats(numbers) => numbers.valid.is_empty() || numbers.valid[row],
-        Column::Bools(numbers) => numbers.valid.is_empty() || numbers.valid[row],
-        Column::Absent => false,
+    match present(input.column, 0..input.rows) {
+        0 => true,
+        values => values == input.rows && codes.is_some_and(|codes| codes.size == 1),
     }
 }
 
-fn present_rows(column: &Column, rows: &[u32]) -> Vec<u32> {
-    rows.iter()
-        .copied()
-        .filter(|row| has_value(column, *row))
+/// Whether each row has a number; all have where nothing is said.
+fn valid_of(column: &Column) -> Option<&[bool]> {
+    let valid = match column {
+        Column::Ints(numbers) => &numbers.valid,
+        Column::Floats(numbers) => &numbers.valid,
+        Column::Bools(numbers) => &numbers.valid,
+        Column::Strings(_) | Column::Absent => return None,
+    };
+    Some(valid)
+        .filter(|valid| !valid.is_empty())
+        .map(Vec::as_slice)
+}
+
+/// For each row 1 if it has a value, 0 otherwise.
+fn levels(column: &Column, rows: Range<usize>) -> Vec<u32> {
+    match (column, valid_of(column)) {
+        (Column::Strings(strings), _) => {
+            let codes = strings.codes[rows].iter();
+            codes.map(|code| u32::from(*code != NULL)).collect()
+        }
+        (Column::Absent, _) => vec![0; rows.len()],
+        (_, Some(valid)) => valid[rows].iter().copied().map(u32::from).collect(),
+        (_, None) => vec![1; rows.len()],
+    }
+}
+
+/// Rows that have a value.
+fn present(column: &Column, rows: Range<usize>) -> usize {
+    match (column, valid_of(column)) {
+        (Column::Strings(strings), _) => {
+            let codes = strings.codes[rows].iter();
+            codes.filter(|code| **code != NULL).count()
+        }
+        (Column::Absent, _) => 0,
+        (_, Some(valid)) => valid[rows].iter().filter(|is| **is).count(),
+        (_, None) => rows.len(),
+    }
+}
+
+/// The numbers of rows, of those that have one.
+fn numbers_of<T: Copy>(numbers: &Numbers<T>, rows: Range<usize>) -> Cow<'_, [T]> {
+    let values = &numbers.values[rows.clone()];
+    if numbers.valid.is_empty() {
+        return Cow::Borrowed(values);
+    }
+    let both = values.iter().zip(&numbers.valid[rows]);
+    both.filter(|(_, is)| **is)
+        .map(|(value, _)| *value)
         .collect()
 }
 
-fn write_values(column: &Column, physical: Physical, rows: &[u32], out: &mut Vec<u8>) {
+fn write_values(column: &Column, physical: Physical, rows: Range<usize>, out: &mut Vec<u8>) {
     match column {
         Column::Strings(strings) => {
-            plain::encode_bytes(
-                rows.iter().filter_map(|row| strings.get(*row as usize)),
-                out,
-            );
+            let codes = strings.codes[rows].iter().filter(|code| **code != NULL);
+            plain::encode_bytes(codes.map(|code| strings.values.get(*code)), out);
         }
-        Column::Ints(numbers) => {
-            let values: Vec<i64> = rows
-                .iter()
-                .map(|row| numbers.values[*row as usize])
-                .collect();
-            delta::encode(&values, out);
-        }
-        Column::Floats(numbers) => {
-            let values: Vec<f64> = rows
-                .iter()
-                .map(|row| numbers.values[*row as usize])
-                .collect();
-            plain::encode_floats(&values, out);
-        }
-        Column::Bools(numbers) => {
-            let values: Vec<bool> = rows
-                .iter()
-                .map(|row| numbers.values[*row as usize])
-                .collect();
-            plain::encode_bools(&values, out);
-        }
+        Column::Ints(numbers) => delta::encode(&numbers_of(numbers, rows), out),
+        Column::Floats(numbers) => plain::encode_floats(&numbers_of(numbers, rows), out),
+        Column::Bools(numbers) => plain::encode_bools(&numbers_of(numbers, rows), out),
         // An empty list of packed integers still has a header.
         Column::Absent if physical == Physical::Ints => delta::encode(&[], out),
         Column::Absent => {}
@@ -319,10 +328,12 @@ impl<'a> Codes<'a> {
         match input.column {
             Column::Strings(strings) => Codes::of_strings(input, strings),
             Column::Ints(numbers) => {
-                Codes::of_numbers(input, |row| numbers.values[row].to_le_bytes())
+                let keys = numbers.values.iter().map(|number| number.to_le_bytes());
+                Codes::of_numbers(input, keys)
             }
             Column::Floats(numbers) => {
-                Codes::of_numbers(input, |row| numbers.values[row].to_le_bytes())
+                let keys = numbers.values.iter().map(|number| number.to_le_bytes());
+                Codes::of_numbers(input, keys)
             }
             Column::Bools(_) | Column::Absent => None,
         }
@@ -332,9 +343,8 @@ impl<'a> Codes<'a> {
         // The column may be that of several row groups.
         let unused = if input.keeps_codes { 0 } else { NULL };
         let mut codes = vec![unused; strings.values.len()];
-        let used = input.order.iter().map(|row| strings.codes[*row as usize]);
-        used.filter(|code| *code != NULL)
-            .for_each(|code| codes[code as usize] = 0);
+        let used = strings.codes.iter().filter(|code| **code != NULL);
+        used.for_each(|code| codes[*code as usize] = 0);
         let (mut size, mut bytes) = (0u32, 0);
         for (code, text) in codes.iter_mut().zip(strings.values.iter()) {
             if *code != NULL {
@@ -343,7 +353,7 @@ impl<'a> Codes<'a> {
                 bytes += text.len() + 4;
             }
         }
-        if size == 0 || size as usize * 2 > input.order.len() || bytes > DICTIONARY_BYTES_MAX {
+        if size == 0 || size as usize * 2 > input.rows || bytes > DICTIONARY_BYTES_MAX {
             return None;
         }
         let mut dictionary = Vec::with_capacity(bytes);
@@ -357,21 +367,24 @@ impl<'a> Codes<'a> {
         })
     }
 
-    fn of_numbers(input: &Input<'_>, key: impl Fn(usize) -> [u8; 8]) -> Option<Codes<'a>> {
+    fn of_numbers(input: &Input<'_>, keys: impl Iterator<Item = [u8; 8]>) -> Option<Codes<'a>> {
         let mut known = hashbrown::HashTable::<(u64, u32)>::new();
         let mut dictionary = Vec::new();
-        let rows = input.order.iter().max().map_or(0, |row| *row as usize + 1);
-        let mut codes = vec![NULL; rows];
-        for &row in input
-            .order
-            .iter()
-            .filter(|row| has_value(input.column, **row))
-        {
-            let key = key(row as usize);
+        let mut codes = vec![NULL; input.rows];
+        let valid = valid_of(input.column);
+        let mut last = None;
+        for (row, (key, code)) in keys.zip(&mut codes).enumerate() {
+            if valid.is_some_and(|valid| !valid[row]) {
+                continue;
+            }
             let bits = u64::from_le_bytes(key);
+            if let Some((_, same)) = last.filter(|(before, _)| *before == bits) {
+                *code = same;
+                continue;
+            }
             let hash = spread(bits);
             let found = known.find(hash, |(b, _)| *b == bits).map(|(_, code)| *code);
-            codes[row as usize] = match found {
+            *code = match found {
                 Some(code) => code,
                 None => {
                     let code = known.len() as u32;
@@ -383,9 +396,10 @@ impl<'a> Codes<'a> {
                     code
                 }
             };
+            last = Some((bits, *code));
         }
         let size = known.len();
-        let pays = size > 0 && size * 4 <= input.order.len();
+        let pays = size > 0 && size * 4 <= input.rows;
         pays.then_some(Codes {
             rows: RowCodes::Numbers(codes),
             size,
@@ -393,10 +407,15 @@ impl<'a> Codes<'a> {
         })
     }
 
-    fn of_row(&self, row: u32) -> u32 {
+    /// The codes of those rows of a block that have a value.
+    fn of_block(&self, block: Range<usize>) -> Vec<u32> {
+        let present = |code: &&u32| **code != NULL;
         match &self.rows {
-            RowCodes::Strings(strings, codes) => codes[strings.codes[row as usize] as usize],
-            RowCodes::Numbers(codes) => codes[row as usize],
+            RowCodes::Strings(strings, codes) => {
+                let own = strings.codes[block].iter().filter(present);
+                own.map(|own| codes[*own as usize]).collect()
+            }
+            RowCodes::Numbers(codes) => codes[block].iter().filter(present).copied().collect(),
         }
     }
 }
@@ -412,15 +431,9 @@ fn statistics(input: &Input<'_>, entry: &ColumnEntry) -> Option<Statistics> {
     let Column::Ints(numbers) = input.column else {
         return None;
     };
-    let nulls = input.order.len() as u64 - u64::from(entry.values);
-    let present = || {
-        input
-            .order
-            .iter()
-            .filter(|r| has_value(input.column, **r))
-            .map(|r| numbers.values[*r as usize])
-    };
-    let (min, max) = (present().min()?, present().max()?);
+    let nulls = input.rows as u64 - u64::from(entry.values);
+    let present = numbers_of(numbers, 0..input.rows);
+    let (min, max) = (*present.iter().min()?, *present.iter().max()?);
     Some(Statistics::int64(
         Some(min),
         Some(max),

@@ -7,13 +7,32 @@
 
 use std::ops::Range;
 
-use logpond_record::{Piece, Shape, SlotKind, Timestamp, write_int};
+use logpond_record::{Piece, Shape, SlotKind, Timestamp, Value, write_int};
 
 use crate::rows::{
     Column, ColumnType, Fixes, NULL, Overflow, Plans, Rows, RowsView, Schema, StringColumn,
-    write_number,
+    Strings, write_number,
 };
 use crate::tokens::{TokenCollector, is_token_byte};
+
+/// The fields that a priority is made of: eight times the first, and the second.
+const PRIORITY_FIELDS: [&str; 2] = ["facility", "severity"];
+
+/// Numbers that a block is known to have: most columns repeat a few. One that is forgotten is just added
+/// again.
+struct Known([Option<i64>; 64]);
+
+impl Known {
+    fn new() -> Known {
+        Known([None; 64])
+    }
+
+    /// Whether a number was not added lately.
+    fn is_new(&mut self, number: i64) -> bool {
+        let place = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+        self.0[place as usize].replace(number) != Some(number)
+    }
+}
 
 /// Collects the tokens of one row group, block by block.
 pub(super) struct RowGroupTokens<'a> {
@@ -22,7 +41,46 @@ pub(super) struct RowGroupTokens<'a> {
     view: RowsView<'a>,
     /// For every code of a dictionary, the last block (plus one) that it was added to.
     seen: Vec<Vec<u32>>,
-    scratch: Vec<u8>,
+    /// The columns of facility and severity, which make a priority.
+    priority_columns: [Option<usize>; 2],
+    texts: Texts,
+}
+
+/// What a block has, one after another with spaces between: cut into tokens at once, while it is in the
+/// processor's cache.
+#[derive(Default)]
+struct Texts(Vec<u8>);
+
+impl Texts {
+    fn add(&mut self, text: &[u8]) {
+        self.0.extend_from_slice(text);
+        self.0.push(b' ');
+    }
+
+    /// Adds a text that is written.
+    fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.0);
+        self.0.push(b' ');
+    }
+
+    /// Adds a value, also in the form that JSON escapes give it in a line.
+    fn add_value(&mut self, text: &[u8]) {
+        self.add(text);
+        if has_control(text) {
+            self.write(|out| SlotKind::JsonString.write_text(text, out));
+        }
+    }
+
+    fn tokens_to(&mut self, out: &mut TokenCollector) {
+        out.add_text(&self.0);
+        self.0.clear();
+    }
+}
+
+/// Whether a text has bytes that JSON escapes, quotes and backslashes left aside.
+fn has_control(text: &[u8]) -> bool {
+    // To its end in any case: many bytes are compared at once then.
+    text.iter().fold(false, |has, byte| has | (*byte < 0x20))
 }
 
 /// What the index must know of a row's shape.
@@ -50,48 +108,42 @@ impl<'a> RowGroupTokens<'a> {
             schema,
             view,
             seen: strings,
-            scratch: Vec::new(),
+            priority_columns: PRIORITY_FIELDS.map(|name| schema.column(name)),
+            texts: Texts::default(),
         }
     }
 
-    /// Adds the tokens of a block, that is of `order[block]`.
-    pub(super) fn add_block(
-        &mut self,
-        order: &[u32],
-        block: Range<usize>,
-        number: u32,
-        out: &mut TokenCollector,
-    ) {
-        let rows = &order[block];
+    /// Adds the tokens of a block.
+    pub(super) fn add_block(&mut self, block: Range<usize>, number: u32, out: &mut TokenCollector) {
         for (strings, seen) in string_columns(self.rows).zip(&mut self.seen) {
-            add_strings(strings, rows, number + 1, seen, out);
+            add_strings(
+                &strings.values,
+                &strings.codes[block.clone()],
+                number + 1,
+                seen,
+                &mut self.texts,
+            );
         }
         for (column, spec) in self.rows.fields.iter().zip(&self.schema.columns) {
-            add_numbers(column, spec.kind, rows, &mut self.scratch, out);
+            add_numbers(column, spec.kind, block.clone(), &mut self.texts);
         }
-        for &row in rows {
-            let row = row as usize;
-            self.rows
-                .more
-                .get(row)
-                .into_iter()
-                .flat_map(Overflow::new)
-                .for_each(|(_, value)| {
-                    add_text(&value.to_text(), out);
-                });
-            Fixes::new(self.rows.fix.get(row)).for_each(|(_, text)| out.add_text(text));
+        for row in block.clone() {
+            let others = self.rows.more.get(row).into_iter().flat_map(Overflow::new);
+            others.for_each(|(_, value)| self.texts.add_value(&value.to_text()));
+            Fixes::new(self.rows.fix.get(row)).for_each(|(_, text)| self.texts.add(text));
         }
-        self.add_lines(rows, out);
+        self.add_lines(block);
+        self.texts.tokens_to(out);
         out.end_block();
     }
 
     /// Adds what stands in lines but in no value: literals, times, priorities.
-    fn add_lines(&mut self, rows: &[u32], out: &mut TokenCollector) {
-        let mut last: Option<(u32, i64, i64)> = None;
+    fn add_lines(&mut self, block: Range<usize>) {
+        let mut last: Option<(u32, i64)> = None;
         let mut known: Vec<ShapeTraits<'_>> = Vec::new();
-        let mut scratch = std::mem::take(&mut self.scratch);
-        for &row in rows {
-            let row = row as usize;
+        let mut priorities = Known::new();
+        let mut texts = std::mem::take(&mut self.texts);
+        for row in block {
             if self.rows.whole.codes[row] != NULL {
                 continue;
             }
@@ -99,54 +151,53 @@ impl<'a> RowGroupTokens<'a> {
             let at = match known.iter().position(|k| k.code == code) {
                 Some(at) => at,
                 None => {
-                    known.push(learn(code, self.view.shape(row), out));
+                    known.push(learn(code, self.view.shape(row), &mut texts));
                     known.len() - 1
                 }
             };
             let traits = &known[at];
-            scratch.clear();
             if traits.glued {
-                self.view.write_line(row, &mut scratch);
-                out.add_text(&scratch);
+                texts.write(|out| self.view.write_line(row, out));
                 continue;
             }
-            let priority = if traits.priority {
-                self.priority(row)
-            } else {
-                -1
-            };
-            let second = Timestamp(self.rows.time[row]).seconds().0;
-            let same = last == Some((code, second, priority));
-            last = Some((code, second, priority));
-            if traits.priority && !same {
-                write_int(priority, &mut scratch);
-                out.add_token(&scratch);
-                scratch.clear();
+            if traits.priority {
+                let priority = self.priority(row);
+                if priorities.is_new(priority) {
+                    texts.write(|out| write_int(priority, out));
+                }
             }
-            if let Some(pattern) = traits.time.filter(|_| !(same && traits.fraction_skipped)) {
-                pattern.render(Timestamp(self.rows.time[row]), &mut scratch);
-                out.add_text(&scratch);
+            let Some(pattern) = traits.time else {
+                continue;
+            };
+            let time = Timestamp(self.rows.time[row]);
+            let second = time.seconds().0;
+            let same = last.replace((code, second)) == Some((code, second));
+            if !(same && traits.fraction_skipped) {
+                texts.write(|out| pattern.render(time, out));
             }
         }
-        self.scratch = scratch;
+        self.texts = texts;
     }
 
     fn priority(&self, row: usize) -> i64 {
-        let number = |name: &str| {
-            let column = self.schema.column(name)?;
-            self.view.column_value(column, row)?.as_number()
-        };
-        let overflow = |name: &str| Overflow::find(self.rows.more.get(row)?, name)?.as_number();
-        let part = |name: &str| number(name).or_else(|| overflow(name)).unwrap_or(0.0) as i64;
-        part("facility") * 8 + part("severity")
+        let [facility, severity] = [0, 1].map(|part| {
+            let value = self.priority_columns[part]
+                .and_then(|column| self.view.column_value(column, row))
+                .or_else(|| Overflow::find(self.rows.more.get(row)?, PRIORITY_FIELDS[part]));
+            match value {
+                Some(Value::Int(number)) => number,
+                other => other.and_then(|value| value.as_number()).unwrap_or(0.0) as i64,
+            }
+        });
+        facility.wrapping_mul(8).wrapping_add(severity)
     }
 }
 
 /// Adds the literals of a shape, and says what else its lines need.
-fn learn<'s>(code: u32, shape: &'s Shape, out: &mut TokenCollector) -> ShapeTraits<'s> {
+fn learn<'s>(code: u32, shape: &'s Shape, texts: &mut Texts) -> ShapeTraits<'s> {
     for piece in shape.pieces() {
         if let Piece::Literal(text) = piece {
-            out.add_text(text.as_bytes());
+            texts.add(text.as_bytes());
         }
     }
     let kinds = || shape.slots().iter().map(|slot| &slot.kind);
@@ -155,7 +206,7 @@ fn learn<'s>(code: u32, shape: &'s Shape, out: &mut TokenCollector) -> ShapeTrai
         _ => None,
     });
     if kinds().any(|k| *k == SlotKind::Null) {
-        out.add_token(b"null");
+        texts.add(b"null");
     }
     ShapeTraits {
         code,
@@ -179,60 +230,31 @@ fn string_columns(rows: &Rows) -> impl Iterator<Item = &StringColumn> {
         .chain(fields)
 }
 
-fn add_strings(
-    strings: &StringColumn,
-    rows: &[u32],
-    stamp: u32,
-    seen: &mut [u32],
-    out: &mut TokenCollector,
-) {
-    for &row in rows {
-        let code = strings.codes[row as usize];
+fn add_strings(values: &Strings, codes: &[u32], stamp: u32, seen: &mut [u32], texts: &mut Texts) {
+    for &code in codes {
         if code != NULL && seen[code as usize] != stamp {
             seen[code as usize] = stamp;
-            add_text(strings.values.get(code), out);
+            texts.add_value(values.get(code));
         }
     }
 }
 
-/// Adds the tokens of a value, and of the form that JSON escapes give it in a line.
-fn add_text(text: &[u8], out: &mut TokenCollector) {
-    out.add_text(text);
-    if text.iter().any(|byte| *byte < 0x20) {
-        let mut escaped = Vec::with_capacity(text.len() + 16);
-        SlotKind::JsonString.write_text(text, &mut escaped);
-        out.add_text(&escaped);
-    }
-}
-
-fn add_numbers(
-    column: &Column,
-    kind: ColumnType,
-    rows: &[u32],
-    scratch: &mut Vec<u8>,
-    out: &mut TokenCollector,
-) {
-    let mut last = None;
-    for &row in rows {
-        let row = row as usize;
+fn add_numbers(column: &Column, kind: ColumnType, block: Range<usize>, texts: &mut Texts) {
+    let mut known = Known::new();
+    for row in block {
         let bits = match column {
             Column::Ints(numbers) => numbers.get(row),
             Column::Floats(numbers) => numbers.get(row).map(|f| f.to_bits() as i64),
             Column::Bools(numbers) => numbers.get(row).map(i64::from),
             Column::Strings(_) | Column::Absent => return,
         };
-        let Some(bits) = bits.filter(|_| bits != last) else {
+        let Some(bits) = bits.filter(|bits| known.is_new(*bits)) else {
             continue;
         };
-        last = Some(bits);
-        scratch.clear();
-        match column {
-            Column::Floats(_) => logpond_record::write_float(f64::from_bits(bits as u64), scratch),
-            Column::Bools(_) => {
-                scratch.extend_from_slice(if bits == 1 { b"true" } else { b"false" })
-            }
-            _ => write_number(kind, bits, scratch),
-        }
-        out.add_text(scratch);
+        texts.write(|out| match column {
+            Column::Floats(_) => logpond_record::write_float(f64::from_bits(bits as u64), out),
+            Column::Bools(_) => out.extend_from_slice(if bits == 1 { b"true" } else { b"false" }),
+            _ => write_number(kind, bits, out),
+        });
     }
 }

@@ -158,18 +158,18 @@ impl SegmentWriter {
     }
 
     fn write_row_group(&mut self, rows: &Rows, slice: &[u32]) -> Result<(), ParquetError> {
-        let order = sorted_order(rows, slice);
-        let blocks = self.cut_blocks(rows, &order);
+        let rows = &rows.in_order(&sorted_order(rows, slice));
+        let blocks = self.cut_blocks(rows);
         let mut entry = RowGroupEntry {
             blocks: blocks
                 .iter()
-                .map(|block| block_entry(rows, &order[block.clone()]))
+                .map(|block| block_entry(rows, block.clone()))
                 .collect(),
             ..RowGroupEntry::default()
         };
-        self.write_columns(rows, &order, &blocks, &mut entry)?;
+        self.write_columns(rows, &blocks, &mut entry)?;
         let words;
-        (entry.tokens, words) = self.write_tokens(rows, &order, &blocks)?;
+        (entry.tokens, words) = self.write_tokens(rows, &blocks)?;
         self.directory.row_groups.push(entry);
         self.add_words(words)
     }
@@ -208,11 +208,11 @@ impl SegmentWriter {
         Ok(())
     }
 
-    fn cut_blocks(&self, rows: &Rows, order: &[u32]) -> Vec<Range<usize>> {
+    fn cut_blocks(&self, rows: &Rows) -> Vec<Range<usize>> {
         let mut blocks = Vec::new();
         let (mut from, mut bytes) = (0, 0);
-        for (at, row) in order.iter().enumerate() {
-            let line = u64::from(rows.line_bytes[*row as usize]);
+        for (at, line) in rows.line_bytes.iter().enumerate() {
+            let line = u64::from(*line);
             let full =
                 bytes + line > self.profile.block_bytes() || at - from >= self.profile.block_rows();
             if full && at > from {
@@ -221,14 +221,13 @@ impl SegmentWriter {
             }
             bytes += line;
         }
-        blocks.push(from..order.len());
+        blocks.push(from..rows.len());
         blocks
     }
 
     fn write_columns(
         &mut self,
         rows: &Rows,
-        order: &[u32],
         blocks: &[Range<usize>],
         entry: &mut RowGroupEntry,
     ) -> Result<(), ParquetError> {
@@ -251,7 +250,7 @@ impl SegmentWriter {
                 optional,
                 physical: physical(kind),
                 keeps_codes: number == TIME_SOURCE,
-                order,
+                rows: rows.len(),
                 blocks,
             };
             let chunk = self.encoder.encode(&input, &descriptors[number])?;
@@ -272,13 +271,12 @@ impl SegmentWriter {
     fn write_tokens(
         &mut self,
         rows: &Rows,
-        order: &[u32],
         blocks: &[Range<usize>],
     ) -> Result<(TokensEntry, Option<WordSet>), ParquetError> {
         let mut plans = Plans::default();
         let mut collector = RowGroupTokens::new(rows, &self.directory.schema, &mut plans);
         for (number, block) in blocks.iter().enumerate() {
-            collector.add_block(order, block.clone(), number as u32, &mut self.tokens);
+            collector.add_block(block.clone(), number as u32, &mut self.tokens);
         }
         let index = self.tokens.finish();
         let bytes = index.fingerprints;
@@ -374,20 +372,15 @@ fn created_by() -> String {
     format!("logpond version {}", env!("CARGO_PKG_VERSION"))
 }
 
-fn block_entry(rows: &Rows, block: &[u32]) -> BlockEntry {
-    let mut entry = BlockEntry {
-        rows: block.len() as u32,
-        line_bytes: 0,
-        time_min: i64::MAX,
-        time_max: i64::MIN,
-    };
-    for row in block {
-        let row = *row as usize;
-        entry.line_bytes = entry.line_bytes.saturating_add(rows.line_bytes[row]);
-        entry.time_min = entry.time_min.min(rows.time[row]);
-        entry.time_max = entry.time_max.max(rows.time[row]);
+fn block_entry(rows: &Rows, block: Range<usize>) -> BlockEntry {
+    let line_bytes = rows.line_bytes[block.clone()].iter();
+    let times = &rows.time[block];
+    BlockEntry {
+        rows: times.len() as u32,
+        line_bytes: line_bytes.fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+        time_min: times.iter().copied().min().unwrap_or(i64::MAX),
+        time_max: times.iter().copied().max().unwrap_or(i64::MIN),
     }
-    entry
 }
 
 /// Names of time sources that a file states: those of whole instants, and all up to the last in use.

@@ -276,6 +276,8 @@ pub struct RowsBuilder {
     fix: StringBuilder,
     fields: Vec<FieldBuilder>,
     names: HashMap<Box<str>, u32>,
+    /// The fields of the last record's labels.
+    last_labels: Vec<u32>,
     known_shapes: HashMap<usize, KnownShape>,
     scratch: Vec<u8>,
 }
@@ -326,8 +328,8 @@ impl RowsBuilder {
             }
             self.fix.push(row, &self.scratch);
         }
-        for (name, value) in &record.labels {
-            let field = field_of(name, &mut self.names, &mut self.fields);
+        for (place, (name, value)) in record.labels.iter().enumerate() {
+            let field = self.label_field(place, name);
             self.fields[field as usize].push(row, value);
         }
     }
@@ -348,6 +350,19 @@ impl RowsBuilder {
         for field in &known.null_fields {
             self.fields[*field as usize].count.shape_null += 1;
         }
+    }
+
+    /// The field of a label. Neighbouring records have the same labels in the same order.
+    fn label_field(&mut self, place: usize, name: &str) -> u32 {
+        if let Some(field) = self.last_labels.get(place)
+            && *self.fields[*field as usize].name == *name
+        {
+            return *field;
+        }
+        let field = field_of(name, &mut self.names, &mut self.fields);
+        self.last_labels.truncate(place);
+        self.last_labels.push(field);
+        field
     }
 
     fn learn_shape(&mut self, shape: &Arc<Shape>) -> KnownShape {

@@ -11,6 +11,7 @@ mod builder;
 mod column;
 mod fixes;
 mod overflow;
+mod reorder;
 mod schema;
 mod sort;
 mod view;

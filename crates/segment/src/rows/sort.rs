@@ -50,7 +50,8 @@ pub fn sorted_order(rows: &Rows, slice: &[u32]) -> Vec<u32> {
         })
     };
     let mut order: Vec<(u64, u32)> = slice.iter().map(|row| (group(*row), *row)).collect();
-    order.sort_unstable_by_key(|&(key, row)| (key, by_time(rows, row)));
+    // Rows of a slice are in time order, and stay so within a group.
+    order.sort_by_key(|(key, _)| *key);
     order.into_iter().map(|(_, row)| row).collect()
 }
 
