@@ -47,5 +47,6 @@ mod rules;
 mod shippers;
 mod spool;
 mod syslog_ng;
+mod systemd;
 mod tracing;
 mod unpacked;

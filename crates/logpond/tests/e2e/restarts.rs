@@ -33,12 +33,12 @@ const LONG: [&str; 2] = ["--keep-sockets", "100s"];
 const LARGE_BYTES: usize = 20_000;
 
 /// What a stream begins with.
-fn header(name: &str) -> String {
+pub(crate) fn header(name: &str) -> String {
     format!("{name}\n\n30\n1\n0\n0\n0\n")
 }
 
 /// Programs that write numbered lines until they are stopped, and a server that they write to.
-struct Machine {
+pub(crate) struct Machine {
     scratch: Scratch,
     is_over: Arc<AtomicBool>,
     writers: Vec<Writer>,
@@ -53,7 +53,8 @@ struct Writer {
 }
 
 impl Machine {
-    fn new(name: &str, flags: &[&str]) -> Machine {
+    /// A machine with nothing on it; its servers have these flags beside others.
+    pub(crate) fn new(name: &str, flags: &[&str]) -> Machine {
         Machine {
             scratch: Scratch::new(name).unwrap(),
             is_over: Arc::default(),
@@ -62,18 +63,33 @@ impl Machine {
         }
     }
 
-    fn directory(&self) -> PathBuf {
-        self.scratch.path().join("journald")
+    /// Where its files are.
+    pub(crate) fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// A path of its own.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Where the sockets of journald are.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.path("journald")
     }
 
     fn start(&self) -> Pond {
+        self.try_start().unwrap()
+    }
+
+    fn try_start(&self) -> Result<Pond, String> {
         let directory = self.directory().display().to_string();
         let flags = self.flags.iter().map(String::as_str);
         let flags: Vec<&str> = ["--journald", &directory]
             .into_iter()
             .chain(flags)
             .collect();
-        Pond::start(program(), &self.scratch.path().join("data"), &flags).unwrap()
+        Pond::start(program(), &self.path("data"), &flags)
     }
 
     /// Has a thread write with what `open` gives.
@@ -102,7 +118,7 @@ impl Machine {
     }
 
     /// The writers of every kind.
-    fn write_all(&mut self) {
+    pub(crate) fn write_all(&mut self) {
         self.write("whole", |directory| {
             let mut stream = UnixStream::connect(directory.join("stdout"))?;
             stream.write_all(header("printer").as_bytes())?;
@@ -152,7 +168,7 @@ impl Machine {
     }
 
     /// Waits until all have written some more.
-    fn progress(&self) {
+    pub(crate) fn progress(&self) {
         let count = |writer: &Writer| writer.count.load(Ordering::Relaxed);
         let before: Vec<u64> = self.writers.iter().map(count).collect();
         wait_until("all have written more", || {
@@ -177,7 +193,7 @@ impl Machine {
     }
 
     /// Stops the writers; none of them may have failed. Gives how much each has written.
-    fn stop(&mut self) -> BTreeMap<&'static str, u64> {
+    pub(crate) fn stop(&mut self) -> BTreeMap<&'static str, u64> {
         self.is_over.store(true, Ordering::Relaxed);
         let stopped = self.writers.drain(..).map(|writer| {
             let written = writer.thread.join().unwrap();
@@ -198,7 +214,7 @@ impl Drop for Machine {
 }
 
 /// What is there of a writer, by the number; each only once.
-fn there(pond: &Pond, word: &str) -> BTreeMap<u64, Value> {
+pub(crate) fn there(pond: &Pond, word: &str) -> BTreeMap<u64, Value> {
     let (rows, _) = pond.query(word).unwrap();
     let mut found = BTreeMap::new();
     for row in rows {
@@ -422,6 +438,49 @@ fn nothing_is_kept_for_ever() {
         keeper_of(&directory).is_none()
     })
     .unwrap();
+}
+
+/// What was taken over goes back to the keeper if nothing comes of the start.
+#[test]
+fn a_start_that_fails_breaks_nothing() {
+    let mut machine = Machine::new("restarts-failed", &LONG);
+    let path = machine.path("log");
+    let stream = ["--dev-log-stream".to_owned(), path.display().to_string()];
+    machine.flags.extend(stream);
+    let pond = machine.start();
+    let mut stream = UnixStream::connect(machine.directory().join("stdout")).unwrap();
+    stream.write_all(header("printer").as_bytes()).unwrap();
+    stream.write_all(b"before\nbegun ").unwrap();
+    wait_until("it is there", || {
+        pond.query("before").is_ok_and(|(rows, _)| rows.len() == 1)
+    })
+    .unwrap();
+    pond.kill();
+    let sent = || -> io::Result<()> {
+        let mut socket = UnixStream::connect(&path)?;
+        socket.write_all(b"<13>Nov 22 13:00:00 sender[1]: meanwhile\n")
+    };
+    sent().unwrap();
+    for _ in 0..2 {
+        machine
+            .flags
+            .extend(["--fluent-security".to_owned(), "/nonexistent".to_owned()]);
+        let failed = machine.try_start().err().unwrap_or_default();
+        assert!(failed.contains("/nonexistent"), "{failed}");
+        machine.flags.truncate(LONG.len() + 2);
+        sent().unwrap();
+    }
+    let pond = machine.start();
+    stream.write_all(b"and ended\n").unwrap();
+    wait_until("it goes on", || {
+        pond.query("ended").is_ok_and(|(rows, _)| rows.len() == 1)
+            && pond
+                .query("meanwhile")
+                .is_ok_and(|(rows, _)| rows.len() == 3)
+    })
+    .unwrap();
+    let (rows, _) = pond.query("ended").unwrap();
+    assert_eq!(rows[0]["app"], "printer", "{rows:?}");
 }
 
 /// Stands in for the service manager: keeps the descriptors that it is sent, and starts the server with

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use logpond_protocol::intake::journal_stdout::{HEADER_BYTES_MAX, StreamHeader, level};
 use logpond_protocol::intake::lines::{Line, LineSplitter};
@@ -82,19 +82,21 @@ pub(super) async fn serve(
             Some(_) = open.join_next() => continue,
             () = shutdown.stopping() => break,
         };
-        let Ok((slot, stream)) = accepted else {
-            tokio::time::sleep(RETRY_PAUSE).await;
-            continue;
-        };
-        let kept = match &shared.keeper {
-            Some(keeper) => keeper.keep(&stream).await,
-            None => None,
-        };
-        let accepted = Accepted {
-            stream,
-            kept,
-            noted: None,
-        };
+        match accepted {
+            Ok((slot, stream)) => {
+                let accepted = begin(stream, &shared).await;
+                open.spawn(serve_accepted(accepted, slot, shared.clone()));
+            }
+            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+        }
+    }
+    // A program that has printed something may have ended since; others may come without end.
+    let until = Instant::now() + LAST_MAX;
+    while Instant::now() < until
+        && let Ok(Ok((slot, stream))) =
+            tokio::time::timeout(Duration::ZERO, accept(&listener, &slots)).await
+    {
+        let accepted = begin(stream, &shared).await;
         open.spawn(serve_accepted(accepted, slot, shared.clone()));
     }
     drop(listener);
@@ -110,6 +112,19 @@ async fn accept(
     let slot = slot.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((slot, stream))
+}
+
+async fn begin(stream: UnixStream, shared: &Shared) -> Accepted {
+    let kept = match &shared.keeper {
+        Some(keeper) => keeper.keep(&stream).await,
+        None => None,
+    };
+    let noted = None;
+    Accepted {
+        stream,
+        kept,
+        noted,
+    }
 }
 
 fn go_on(left: LeftStream) -> io::Result<Accepted> {
