@@ -23,12 +23,13 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 23] = [
+pub(crate) const TARGETS: [Target; 24] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
     target("access", intake::fuzz::fuzz_access, true),
     target("access_format", intake::fuzz::fuzz_access_format, true),
+    target("audit", intake::fuzz::fuzz_audit, true),
     target("json", intake::fuzz::fuzz_json, true),
     target("push", intake::fuzz::fuzz_push, true),
     target("docker", intake::fuzz::fuzz_docker, true),

@@ -493,3 +493,64 @@ fn json_lines_have_the_fields_that_are_counted() {
     assert_eq!(whole, 0);
     println!("{} shapes", shapes.len());
 }
+
+/// Records of auditd and of the kernel, in files and behind syslog headers.
+#[test]
+fn real_audit_records_have_their_event_and_no_leftovers() {
+    let Some(folder) = shared("real audit records") else {
+        return;
+    };
+    let files = [
+        "crowdsec-hub/auditd-logs__auditd-logs.log",
+        "crowdsec-hub/auditd-postexploit-rm__auditd-postexploit-rm.log",
+        "crowdsec-hub/auditd-suid-crash__auditd-suid-crash.log",
+        "s4-encodings/RockyLinux9/messages",
+    ];
+    let mut parser = Parser::new();
+    let mut count = 0;
+    for file in files {
+        let text = std::fs::read(folder.join("fixtures").join(file)).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        for line in text.lines() {
+            let Some((_, rest)) = line.split_once("audit(") else {
+                continue;
+            };
+            let Some((time, id)) = rest
+                .split_once("):")
+                .and_then(|(head, _)| head.split_once(':'))
+            else {
+                continue;
+            };
+            count += 1;
+            with_record(&mut parser, EntryKind::Line, line.as_bytes(), |record| {
+                let value = |name: &str| {
+                    let mut fields = record.fields();
+                    fields
+                        .find(|(found, _)| *found == name)
+                        .map(|(_, value)| value.clone())
+                };
+                assert_eq!(
+                    value("_AUDIT_ID"),
+                    Some(Value::Int(id.parse().unwrap())),
+                    "{line}"
+                );
+                assert!(
+                    matches!(value("_AUDIT_TYPE"), Some(Value::Int(_))),
+                    "{line}"
+                );
+                assert!(
+                    matches!(value("_AUDIT_TYPE_NAME"), Some(Value::Str(_))),
+                    "{line}"
+                );
+                // One is a counter, which is no time.
+                let (seconds, nanos) = record.time.seconds();
+                let found = format!("{seconds}.{:03}", nanos / 1_000_000);
+                assert!(found == time || time.starts_with('0'), "{line}");
+                let left_over = record.fields().find(|(name, _)| name.ends_with("_TEXT"));
+                assert_eq!(left_over, None, "{line}");
+                assert!(record.whole.is_none(), "{line}");
+            });
+        }
+    }
+    assert!(count >= 25, "{count} records");
+}

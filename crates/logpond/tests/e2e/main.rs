@@ -14,6 +14,7 @@ mod pond;
 mod surroundings;
 mod access;
 mod access_logs;
+mod audit;
 mod bulk;
 mod command_line;
 mod cluster;

@@ -9,12 +9,12 @@ mod leef;
 mod checkpoint;
 mod snare;
 
-use logpond_record::Timestamp;
+use logpond_record::{Assumed, TimeSource, Timestamp};
 
 use super::outline::Outline;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{json, logfmt};
+use super::{Beside, audit, json, logfmt};
 
 /// What says that a message is JSON (Common Event Expression, as rsyslog and others write it).
 const CEE_COOKIE: &str = "@cee:";
@@ -32,20 +32,21 @@ pub(crate) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         [b'L', b'E', b'E', b'F', b':', ..] => leef::read(text, outline),
         [b'M', b'S', b'W', b'i', b'n', ..] => snare::read(text, outline),
         [b'[', ..] => checkpoint::read(text, outline),
+        bytes if audit::is_candidate(bytes) => audit::read(text, outline),
         bytes if logfmt::is_candidate(bytes) => logfmt::read(text, outline),
         _ => None,
     }
 }
 
-/// Draws the fields of a sketch's message in its place, if it has any.
-pub(crate) fn draw(
-    sketch: &mut Sketch<'_, '_>,
+/// Draws the fields of a sketch's message in its place, if it has any; gives what stands beside them.
+pub(crate) fn draw<'a>(
+    sketch: &mut Sketch<'_, 'a>,
     outline: &mut Outline,
     times: &TimeReader,
     received: Timestamp,
-) {
+) -> Beside<'a> {
     let Some(message) = sketch.message_text() else {
-        return;
+        return Beside::default();
     };
     let (cookie, text) = match message.strip_prefix(CEE_COOKIE) {
         Some(after) => {
@@ -54,13 +55,19 @@ pub(crate) fn draw(
         }
         None => ("", message),
     };
+    // A record has the zone and the year that many headers lack.
+    let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
     let Some(parts) = read(text, outline) else {
-        return;
+        return Beside::default();
     };
     let whole = sketch.take_message();
     sketch.literal(cookie);
     if !outline.draw_in(sketch, text, parts, received, times) {
         sketch.rewind(whole);
         sketch.message(message.as_bytes());
+        return Beside::default();
     }
+    let Beside { fields, time } = audit::beside(text);
+    let time = time.filter(|_| is_guess);
+    Beside { fields, time }
 }

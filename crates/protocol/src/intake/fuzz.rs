@@ -43,6 +43,29 @@ pub fn fuzz_access(data: &[u8]) {
     round_trip(EntryKind::Line, &line);
 }
 
+/// Any bytes behind what a record of the audit system begins with, and as what a program says in one.
+pub fn fuzz_audit(data: &[u8]) {
+    for (before, after) in [
+        ("type=SYSCALL msg=audit(1772409600.123:456): ", ""),
+        ("type=EXECVE msg=audit(1772409600.123:456): a0=", ""),
+        (
+            "type=USER msg=audit(1772409600.123:456): pid=1 msg='",
+            "'\u{1d}UID=\"root\"",
+        ),
+        (
+            "audit: type=1400 audit(1772409600.123:456): avc:  denied  { ",
+            " } for pid=1",
+        ),
+    ] {
+        let line = [before.as_bytes(), data, after.as_bytes()].concat();
+        round_trip(EntryKind::Line, &line);
+        round_trip(
+            EntryKind::Syslog,
+            &[b"<13>ash auditd: ", &line[..]].concat(),
+        );
+    }
+}
+
 /// Any bytes as a format of an access log, in the first line, and as lines of it.
 pub fn fuzz_access_format(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -28,6 +28,7 @@ use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, Value, write_json_string,
 };
 
+use super::audit;
 use super::parser::Parser;
 use super::push::{RejectReason, check_names, may_be_given};
 
@@ -163,6 +164,7 @@ pub struct Sealer {
     parser: Parser,
     no_labels: Labels,
     line_bytes_max: usize,
+    is_of_kernel: bool,
 }
 
 impl Sealer {
@@ -172,6 +174,16 @@ impl Sealer {
             parser: Parser::new(),
             no_labels: Labels::new(),
             line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
+            is_of_kernel: false,
+        }
+    }
+
+    /// The same of entries that are made here of what the kernel says: its records of audit may say whom
+    /// they are about, as no process may.
+    pub fn of_kernel(line_bytes_max: usize) -> Sealer {
+        Sealer {
+            is_of_kernel: true,
+            ..Sealer::new(line_bytes_max)
         }
     }
 
@@ -229,9 +241,11 @@ impl Sealer {
             envelope: Envelope::default(),
             raw: line,
         });
+        let may_name = self.is_of_kernel && audit::is_candidate(line);
         let slots = record.shape.slots().iter();
         let mut own = slots.filter(|slot| slot.is_field());
-        match own.any(|slot| is_journal_name(&slot.name) || fields.has(&slot.name)) {
+        let would_pass = |name: &str| fields.has(name) || (is_journal_name(name) && !may_name);
+        match own.any(|slot| would_pass(&slot.name)) {
             true => EntryKind::Text,
             false => EntryKind::Line,
         }

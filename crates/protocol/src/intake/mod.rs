@@ -11,9 +11,13 @@
 //! socket ─▶ lines, frames ─────────────────┐
 //! HTTP ─▶ body ─▶ push, journal_upload ────┼▶ Batch ─▶ journal ─▶ Entry ─▶ parser ─▶ Record
 //! files ─▶ assembly ───────────────────────┘                               │ json  syslog  access
-//!                                                                          │ logfmt  content
+//!                                                                          │ logfmt  content  audit
 //!                                                                          └ timestamps, shapes
 //! ```
+
+use std::borrow::Cow;
+
+use logpond_record::{Assumed, Timestamp, Value};
 
 pub mod lines;
 pub mod frames;
@@ -47,6 +51,7 @@ mod syslog;
 mod content;
 mod access;
 pub mod access_format;
+mod audit;
 mod logfmt;
 mod levels;
 mod timestamps;
@@ -55,3 +60,11 @@ mod sketch;
 mod shapes;
 
 pub use parser::Parser;
+
+/// What a line says beside the fields that stand in it: fields that are made of it, and a time that
+/// counts more than that of its header.
+#[derive(Default)]
+struct Beside<'a> {
+    fields: Vec<(Cow<'a, str>, Value<'a>)>,
+    time: Option<(Timestamp, Assumed)>,
+}

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX, SHAPE_BYTES_MAX};
 use logpond_record::{Fix, Message, Shape, TimeSource, Timestamp, Value};
 
+use super::audit;
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::{Form, TimeReader, Written};
@@ -267,7 +268,8 @@ impl Outline {
         };
         let taken = |slot| {
             let name = self.name(slot);
-            name.starts_with(b"_") || sketch.has_slot(name)
+            let is_vouched_for = name.starts_with(b"_") && !audit::is_own_field(name);
+            is_vouched_for || sketch.has_slot(name)
         };
         let taken: Vec<bool> = self.slots.iter().map(taken).collect();
         sketch.append(|text| self.draw(raw, time, message, &taken, text), parts);

@@ -23,8 +23,11 @@ use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
-use super::{access, content, levels, logfmt, syslog};
+use super::{Beside, access, audit, content, levels, logfmt, syslog};
 use formats::Formats;
+
+/// The field that says which process sent an entry.
+const SENDER_FIELD: &str = "_PID";
 
 /// The level of a line of text.
 const LEVEL_FIELD: &str = "level";
@@ -163,6 +166,7 @@ impl Parser {
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
             raw if access::is_candidate(raw) => self.access(entry),
+            raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
         }
@@ -193,6 +197,20 @@ impl Parser {
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
         Some(self.parsed(parts, outcome.shape, outcome.whole, false))
+    }
+
+    /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
+    /// mistaken for whom it is about.
+    fn audit<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let in_envelope = entry.envelope.fields().map(|(name, _)| name);
+        let in_batch = entry.labels.iter().map(|(name, _)| &**name);
+        let is_sender_known = in_envelope.chain(in_batch).any(|name| name == SENDER_FIELD);
+        let parsed = match is_sender_known {
+            true => self.fields(entry, audit::read_of_sender),
+            false => self.fields(entry, audit::read),
+        };
+        let derived = audit::beside(std::str::from_utf8(entry.raw).ok()?).fields;
+        Some(Parsed { derived, ..parsed? })
     }
 
     /// Ends the line that the outline holds.
@@ -236,13 +254,12 @@ impl Parser {
         let scratch = &mut self.scratch;
         let mut sketch = syslog::draw(entry.raw, received, anything, &self.times, scratch)?;
         let behind = self.formats.draw_message(entry, &mut sketch, &self.times);
-        if behind.is_none() {
-            content::draw(&mut sketch, &mut self.outline, &self.times, received);
-        }
+        let Beside { fields, time } = behind.unwrap_or_else(|| {
+            content::draw(&mut sketch, &mut self.outline, &self.times, received)
+        });
         let shape = self.shapes.find(sketch.shape())?.shape;
-        let (derived, time) = behind.unwrap_or_default();
         Some(Parsed {
-            derived,
+            derived: fields,
             time,
             ..Parsed::new(shape, sketch.parts)
         })

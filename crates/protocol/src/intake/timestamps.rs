@@ -11,8 +11,8 @@
 mod epoch;
 mod zones;
 
-pub(crate) use epoch::unix_seconds;
 use epoch::{epoch, leading_epoch};
+pub(crate) use epoch::{unix_seconds, unix_time};
 use logpond_record::{Assumed, Civil, TimePattern, Timestamp};
 use zones::ZoneName;
 

@@ -33,8 +33,17 @@ pub(super) struct Entries {
 
 impl Entries {
     pub(super) fn new(context: Context) -> Entries {
+        Entries::sealed_by(Sealer::new(context.line_bytes_max), context)
+    }
+
+    /// Of the kernel itself.
+    pub(super) fn of_kernel(context: Context) -> Entries {
+        Entries::sealed_by(Sealer::of_kernel(context.line_bytes_max), context)
+    }
+
+    fn sealed_by(sealer: Sealer, context: Context) -> Entries {
         Entries {
-            sealer: Sealer::new(context.line_bytes_max),
+            sealer,
             batch: Batch::new(EntryKind::Enveloped, Labels::new()),
             context,
         }

@@ -63,7 +63,7 @@ pub(super) fn start(
     let mut reader = Reader {
         epoch,
         held: held(epoch),
-        entries: Entries::new(context.clone()),
+        entries: Entries::of_kernel(context.clone()),
         machine,
         next: None,
         path,

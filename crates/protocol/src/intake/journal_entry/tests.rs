@@ -189,6 +189,23 @@ fn no_message_pretends_to_be_what_the_journal_says() {
 }
 
 #[test]
+fn only_the_kernel_names_others_in_audit_records() {
+    let line =
+        b"audit: type=1400 audit(1772409600.123:458): avc:  denied  { read } for  pid=7 comm=\"x\"";
+    let kind = |mut sealer: Sealer, line: &[u8], comm: &str| {
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        let fields = [("MESSAGE", line), (comm, b"y"), ("_TRANSPORT", b"kernel")];
+        sealer.seal(fields.into_iter(), &mut batch).unwrap();
+        line_of(batch.kind, batch.payload()).0
+    };
+    let of_kernel = || Sealer::of_kernel(1000);
+    assert_eq!(kind(of_kernel(), line, "X"), EntryKind::Line);
+    assert_eq!(kind(of_kernel(), line, "_COMM"), EntryKind::Text);
+    assert_eq!(kind(of_kernel(), b"_PID=7 a=b", "X"), EntryKind::Text);
+    assert_eq!(kind(Sealer::new(1000), line, "X"), EntryKind::Text);
+}
+
+#[test]
 fn times_that_no_record_has_are_left_out() {
     let table: [(Given<'_>, Option<i64>); 4] = [
         (&[("__REALTIME_TIMESTAMP", b"5")], Some(5000)),

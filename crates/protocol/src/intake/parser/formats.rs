@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use logpond_record::{Assumed, Entry, TimeSource, Timestamp, Value};
+use logpond_record::{Assumed, Entry, TimeSource, Value};
 
-use super::super::access;
 use super::super::access_format::{AccessFormat, Drawn, LABEL_PREFIX, Times};
 use super::super::outline::without_message;
 use super::super::sketch::Sketch;
 use super::super::timestamps::TimeReader;
+use super::super::{Beside, access};
 use super::Derived;
 
 /// Definitions that are kept compiled. A server has a few; more come only from many senders, and
@@ -39,9 +39,6 @@ pub(super) struct Formats {
     known: Vec<(Box<str>, Option<Arc<AccessFormat>>)>,
 }
 
-/// What stands in a message behind a header: derived fields, and a time that counts more.
-type Behind<'a> = (Derived<'a>, Option<(Timestamp, Assumed)>);
-
 impl Formats {
     /// Draws a line in the first declared format that it fits.
     pub(super) fn draw_line<'a>(
@@ -61,7 +58,7 @@ impl Formats {
         entry: &Entry<'a>,
         sketch: &mut Sketch<'_, 'a>,
         times: &TimeReader,
-    ) -> Option<Behind<'a>> {
+    ) -> Option<Beside<'a>> {
         let message = sketch.message_text()?;
         let is_usual = access::is_candidate(message.as_bytes());
         if !is_usual && !is_declared(entry) {
@@ -71,15 +68,20 @@ impl Formats {
         let is_guess = sketch.parts.time_source != TimeSource::Header(Assumed::Nothing);
         let place = sketch.take_message();
         if let Some((drawn, name)) = self.draw(declared(entry), message, entry, sketch, times) {
-            let time = drawn.time.filter(|_| is_guess);
-            return Some((derived(&drawn, Some(name)), time));
+            return Some(Beside {
+                time: drawn.time.filter(|_| is_guess),
+                fields: derived(&drawn, Some(name)),
+            });
         }
         let is_free = || !USUAL_FIELDS.iter().any(|name| sketch.has_slot(name));
         if is_usual
             && is_free()
             && let Some(drawn) = access::draw(message, sketch)
         {
-            return Some((derived(&drawn, None), drawn.time.filter(|_| is_guess)));
+            return Some(Beside {
+                time: drawn.time.filter(|_| is_guess),
+                fields: derived(&drawn, None),
+            });
         }
         sketch.rewind(place);
         sketch.message(message.as_bytes());

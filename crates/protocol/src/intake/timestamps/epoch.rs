@@ -54,6 +54,12 @@ pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
     })
 }
 
+/// Unix seconds with or without a fraction.
+pub(crate) fn unix_time(text: &[u8]) -> Option<Timestamp> {
+    let found = epoch(text, false)?;
+    (found.form.layout == Layout::Epoch(b's')).then_some(found.time)
+}
+
 /// Unix seconds with or without a fraction, up to a space.
 pub(crate) fn unix_seconds(text: &[u8]) -> Option<Written> {
     let end = text.iter().take(32).position(|byte| *byte == b' ')?;
