@@ -210,8 +210,17 @@ fn entries_with_fields_come_as_datagrams_and_as_files() {
     let datagram =
         b"MESSAGE=one of two\nPRIORITY=3\nCODE_LINE=7\nX=1\nX=2\n_PID=1\nSYSLOG_IDENTIFIER=me\n\n\
         MESSAGE\n\x0f\0\0\0\0\0\0\0two\nof the two!\nY=z\n";
+    let before = jiff::Timestamp::now().as_microsecond();
     socket.send(datagram).unwrap();
+    let after = jiff::Timestamp::now().as_microsecond();
     let row = record(&pond, "\"one of two\"");
+    let at_us = row["_SOURCE_REALTIME_TIMESTAMP"].as_i64().unwrap();
+    assert!(
+        (before..=after).contains(&at_us),
+        "{before} {at_us} {after}"
+    );
+    let time: jiff::Timestamp = text(&row, "_time").parse().unwrap();
+    assert_eq!(time.as_microsecond(), at_us);
     assert_eq!(
         (text(&row, "severity"), text(&row, "CODE_LINE")),
         ("3".into(), "7".into())

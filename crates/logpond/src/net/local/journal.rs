@@ -20,6 +20,9 @@ use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent, Taking};
 use crate::clock;
 use crate::net::Context;
 
+/// When the kernel took an entry from its sender, which is the time of its record.
+const SENT_AT: &str = "_SOURCE_REALTIME_TIMESTAMP";
+
 /// The longest file that is read: an entry with the longest line, and as much again of fields, would not
 /// be kept anyhow.
 const FILE_BYTES_MAX: u64 = LINE_BYTES_MAX as u64 + (1 << 20);
@@ -69,11 +72,14 @@ impl Taking for Journal {
             true => bytes,
             false => &in_file,
         };
-        for entry in NativeEntries::new(bytes) {
+        let at_us = sent.at_us.map(|at_us| at_us.to_string());
+        for mut entry in NativeEntries::new(bytes) {
             if entry.fields.is_empty() {
                 self.context.count_lost(1);
                 continue;
             }
+            let at = at_us.iter().map(|at_us| (SENT_AT, at_us.as_bytes()));
+            entry.fields.extend(at);
             let is_whole = entry.left_out == 0 && !sent.is_cut;
             self.entries.add(&entry.fields, &labels, is_whole);
         }

@@ -1,4 +1,4 @@
-//! Datagrams with who sent them.
+//! Datagrams with who sent them, and when.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::sockopt::{PassCred, RcvBuf, RcvBufForce};
+use nix::sys::socket::sockopt::{PassCred, RcvBuf, RcvBufForce, ReceiveTimestamp};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt};
+use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::process::Credentials;
 use crate::shutdown::Shutdown;
@@ -49,6 +50,8 @@ pub(super) struct Sent {
     pub(super) is_cut: bool,
     /// Who sent it, unless it came from another world.
     pub(super) credentials: Option<Credentials>,
+    /// When it was sent, by the kernel's clock: microseconds since 1970.
+    pub(super) at_us: Option<i64>,
     /// What was handed over with it.
     pub(super) files: Vec<File>,
     /// How many files were handed over that were closed unread.
@@ -85,6 +88,7 @@ impl Receiver {
     /// Asks the kernel to say who sends. Longer messages than `message_bytes_max` are cut.
     pub(super) fn new(socket: UnixDatagram, message_bytes_max: usize) -> io::Result<Receiver> {
         setsockopt(&socket, PassCred, &true)?;
+        setsockopt(&socket, ReceiveTimestamp, &true)?;
         // A smaller buffer than asked for is no reason to fail.
         if setsockopt(&socket, RcvBufForce, &RECEIVE_BYTES).is_err() {
             let _ = setsockopt(&socket, RcvBuf, &RECEIVE_BYTES);
@@ -93,7 +97,7 @@ impl Receiver {
         Ok(Receiver {
             socket,
             buffer: vec![0; message_bytes_max.clamp(64 << 10, DATAGRAM_BYTES_MAX)],
-            space: nix::cmsg_space!(UnixCredentials, [RawFd; FILES_MAX]),
+            space: nix::cmsg_space!(UnixCredentials, TimeVal, [RawFd; FILES_MAX]),
             linger_until: None,
             complained: None,
         })
@@ -184,6 +188,7 @@ impl Receiver {
             bytes: received.bytes,
             is_cut: received.flags.contains(MsgFlags::MSG_TRUNC),
             credentials: None,
+            at_us: None,
             files: Vec::new(),
             files_refused: 0,
         };
@@ -201,6 +206,7 @@ impl Receiver {
                                 gid: said.gid(),
                             });
                 }
+                ControlMessageOwned::ScmTimestamp(at) => sent.at_us = Some(at.num_microseconds()),
                 ControlMessageOwned::ScmRights(files) => {
                     let handed_over = files.len();
                     sent.files.extend(files.into_iter().filter_map(own));
