@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 24] = [
+pub(crate) const TARGETS: [Target; 25] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -43,6 +43,7 @@ pub(crate) const TARGETS: [Target; 24] = [
     target("journal_native", intake::journal_native::fuzz_native, false),
     target("journal_stdout", intake::journal_stdout::fuzz_stdout, false),
     target("kmsg", intake::kmsg::fuzz_kmsg, false),
+    target("audit_netlink", intake::audit::netlink::fuzz_netlink, false),
     target("journal_file", intake::fuzz::fuzz_journal_file, false),
     target("fluent", intake::fuzz::fuzz_fluent, false),
     target("journal", journal::fuzz_frames, false),

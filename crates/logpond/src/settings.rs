@@ -137,6 +137,8 @@ pub struct Settings {
     pub keep_sockets: Option<Duration>,
     /// The device that the kernel's messages are read from, if they are to be.
     pub kmsg: Option<PathBuf>,
+    /// Whether the kernel's audit records are listened to.
+    pub audit: bool,
     /// Where syslog is taken over RELP, if at all.
     pub relp: Option<SocketAddr>,
     /// Where it is taken over RELP over TLS, if at all.
@@ -201,6 +203,7 @@ impl Settings {
             (self.syslog_tls, self.relp_tls) = (None, None);
             (self.dev_log, self.dev_log_stream) = (None, None);
             (self.journald, self.kmsg, self.rules) = (None, None, None);
+            self.audit = false;
         }
         Ok(self)
     }
@@ -387,6 +390,7 @@ impl Settings {
             journald: values.read("journald", optional_file)?,
             keep_sockets: values.read("keep-sockets", kept_time)?,
             kmsg: values.read("kmsg", optional_file)?,
+            audit: values.read("audit", truth)?,
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure, tls.is_some())?,
             fluent_security: values.read("fluent-security", optional_file)?,

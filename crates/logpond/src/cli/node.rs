@@ -65,6 +65,9 @@ pub struct Intakes {
     /// Messages of the kernel: /dev/kmsg [default: off].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kmsg: Option<String>,
+    /// Listen to the kernel's audit records.
+    #[arg(long, hide_short_help = true)]
+    pub audit: bool,
     /// Syslog over RELP, acknowledged once on disk [default: 127.0.0.1:2514].
     #[arg(long, value_name = "ADDR")]
     pub relp: Option<String>,
@@ -214,6 +217,7 @@ impl Serve {
             ("rules", &self.intakes.rules),
         ]));
         let formats = &self.intakes.access_log;
+        all.extend(self.intakes.audit.then(|| ("audit", "true".to_owned())));
         all.extend((!formats.is_empty()).then(|| ("access-log", formats.join("\n"))));
         all
     }

@@ -188,7 +188,8 @@ fn listening(settings: &Settings, addresses: Addresses) -> Vec<(&'static str, St
         &settings.kmsg,
     ];
     let local = local.into_iter().flatten();
-    let local: Vec<String> = local.map(|path| path.display().to_string()).collect();
+    let mut local: Vec<String> = local.map(|path| path.display().to_string()).collect();
+    local.extend(settings.audit.then(|| "audit".to_owned()));
     all.push(("Local", local.join("   ")));
     all.extend(syslog_tls.map(|address| ("Syslog", format!("{address} tls"))));
     all.extend(relp.map(|relp| ("RELP", relp.to_string())));

@@ -8,7 +8,7 @@ use logpond_segment::journal::RecoverError;
 use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
 use crate::ingest::rules::RulesError;
-use crate::net::local::PathBindError;
+use crate::net::local::{AuditError, PathBindError};
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
 use crate::tokens::TokenFileError;
@@ -26,6 +26,8 @@ pub enum ServeError {
     Bind(BindError),
     /// A socket in the file system cannot be bound.
     BindPath(PathBindError),
+    /// The kernel's audit records cannot be listened to.
+    Audit(AuditError),
     /// The certificate cannot be used.
     Tls(TlsError),
     /// Other machines could reach HTTP, and nobody has a token.
@@ -68,6 +70,7 @@ impl fmt::Display for ServeError {
             ServeError::Registry(e) => write!(f, "{e}"),
             ServeError::Bind(e) => write!(f, "{e}"),
             ServeError::BindPath(e) => write!(f, "{e}"),
+            ServeError::Audit(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
@@ -106,6 +109,7 @@ impl error::Error for ServeError {
             ServeError::Registry(e) => e.source(),
             ServeError::Bind(e) => e.source(),
             ServeError::BindPath(e) => e.source(),
+            ServeError::Audit(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
             ServeError::Rules(e) => e.source(),
             ServeError::Tls(e) => e.source(),

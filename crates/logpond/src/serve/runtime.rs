@@ -125,7 +125,10 @@ impl Listeners {
             kmsg: settings.kmsg.as_deref(),
             keep_for: settings.keep_sockets.filter(|_| is_process),
         };
-        let local = LocalSockets::bind(local).map_err(ServeError::BindPath)?;
+        let mut local = LocalSockets::bind(local).map_err(ServeError::BindPath)?;
+        if settings.audit {
+            local.listen_to_audit().map_err(ServeError::Audit)?;
+        }
         let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
         let security = settings.fluent_security.as_deref();
         let security = security.map(net::read_security).transpose();

@@ -52,6 +52,7 @@ fn settings(data: &Path) -> Settings {
         journald: None,
         keep_sockets: None,
         kmsg: None,
+        audit: false,
         relp: Some(any),
         relp_tls: None,
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 45] = [
+pub const TABLE: [Setting; 46] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -112,6 +112,12 @@ pub const TABLE: [Setting; 45] = [
         form: "FILE|off",
         default: "off",
         doc: "Device of the kernel's messages, `/dev/kmsg`. After a start all that the kernel still has is read; what was taken in before is known by its number.",
+    },
+    Setting {
+        name: "audit",
+        form: "true|false",
+        default: "false",
+        doc: "Listens to the records of the kernel's audit system, beside auditd or without it; it needs the capability CAP_AUDIT_READ. Auditing itself is turned on elsewhere.",
     },
     Setting {
         name: "relp",

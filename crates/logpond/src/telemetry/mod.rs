@@ -46,6 +46,8 @@ pub enum Intake {
     Stdout,
     /// Messages of the kernel.
     Kernel,
+    /// Audit records of the kernel.
+    Audit,
     /// Syslog over RELP, each message acknowledged after the sync.
     Relp,
     /// The same over TLS.
@@ -77,7 +79,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 25] = [
+pub const INTAKES: [Intake; 26] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,
@@ -89,6 +91,7 @@ pub const INTAKES: [Intake; 25] = [
     Intake::Journal,
     Intake::Stdout,
     Intake::Kernel,
+    Intake::Audit,
     Intake::Relp,
     Intake::RelpTls,
     Intake::GelfUdp,
@@ -120,6 +123,7 @@ impl Intake {
             Intake::Journal => "journal",
             Intake::Stdout => "stdout",
             Intake::Kernel => "kernel",
+            Intake::Audit => "audit",
             Intake::Relp => "relp",
             Intake::RelpTls => "relp_tls",
             Intake::GelfUdp => "gelf_udp",

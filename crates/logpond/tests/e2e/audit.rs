@@ -3,10 +3,15 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::process::Command;
 
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
+
 use crate::pond::{Pond, Scratch, wait_until};
-use crate::surroundings::program;
+use crate::surroundings::{program, say};
 
 /// An event as auditd writes it, and one of another number.
 const EVENT: [&str; 4] = [
@@ -80,5 +85,72 @@ fn all_records_of_an_event_are_found_by_its_number() {
     let mut expected = [EVENT[0], EVENT[1], &syslog, EVENT[3]];
     expected.sort_unstable();
     assert_eq!(lines, expected);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// The type of records of programs that the kernel passes on although auditing is off (`AUDIT_USER_AVC`).
+const USER_AVC: u16 = 1107;
+
+/// Has the kernel make a record; false where it does not.
+fn log_to_kernel(text: &str) -> bool {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let protocol = SockProtocol::NetlinkAudit;
+    let Ok(socket) = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol) else {
+        return false;
+    };
+    let length = u32::try_from(16 + text.len()).unwrap();
+    // A request that is answered (`NLM_F_REQUEST`, `NLM_F_ACK`).
+    let request = [
+        &length.to_ne_bytes()[..],
+        &USER_AVC.to_ne_bytes(),
+        &5u16.to_ne_bytes(),
+        &[0; 8],
+        text.as_bytes(),
+    ]
+    .concat();
+    let socket = socket.as_raw_fd();
+    let kernel = NetlinkAddr::new(0, 0);
+    let mut answer = [0; 64];
+    sendto(socket, &request, &kernel, MsgFlags::empty()).is_ok()
+        && recv(socket, &mut answer, MsgFlags::empty()).is_ok_and(|bytes| bytes >= 20)
+        && answer[16..20] == [0; 4]
+}
+
+#[test]
+fn the_kernel_sends_its_records() {
+    let scratch = Scratch::new("audit-kernel").unwrap();
+    let data = scratch.path().join("data");
+    let pond = match Pond::start(program(), &data, &["--audit"]) {
+        Ok(pond) => pond,
+        Err(error) => {
+            assert!(error.contains("(--audit)"), "{error}");
+            return say(&format!("skipped: audit records of the kernel: {error}"));
+        }
+    };
+    let run = std::process::id();
+    if !log_to_kernel(&format!("op=logpond-{run} res=success")) {
+        return say("skipped: audit records of the kernel, which takes none");
+    }
+    let mut rows = Vec::new();
+    wait_until("it is there", || {
+        rows = pond
+            .query(&format!("AUDIT_FIELD_OP=logpond-{run}"))
+            .unwrap()
+            .0;
+        !rows.is_empty()
+    })
+    .unwrap();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let row = &rows[0];
+    assert_eq!(
+        (&row["_TRANSPORT"], &row["app"]),
+        (&"audit".into(), &"audit".into())
+    );
+    assert_eq!(row["_AUDIT_TYPE"], USER_AVC);
+    // Whom it is about is known by the kernel's word.
+    assert_eq!(row["_PID"], run);
+    assert!(row["_AUDIT_ID"].as_u64().is_some(), "{row}");
+    assert_eq!((&row["facility"], &row["severity"]), (&4.into(), &5.into()));
+    assert_eq!(pond.metric("logpond_ingest_lost_total"), Ok(0.0));
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

@@ -21,6 +21,7 @@
 //! as hexadecimal digits without quotes; these are read. Numbers are read where a field is one by its
 //! meaning; elsewhere digits may be hexadecimal. All records of an event have its number and its time.
 
+pub mod netlink;
 mod record_types;
 
 use std::borrow::Cow;

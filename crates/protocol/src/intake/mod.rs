@@ -51,7 +51,7 @@ mod syslog;
 mod content;
 mod access;
 pub mod access_format;
-mod audit;
+pub mod audit;
 mod logfmt;
 mod levels;
 mod timestamps;
@@ -64,7 +64,7 @@ pub use parser::Parser;
 /// What a line says beside the fields that stand in it: fields that are made of it, and a time that
 /// counts more than that of its header.
 #[derive(Default)]
-struct Beside<'a> {
-    fields: Vec<(Cow<'a, str>, Value<'a>)>,
-    time: Option<(Timestamp, Assumed)>,
+pub(crate) struct Beside<'a> {
+    pub(crate) fields: Vec<(Cow<'a, str>, Value<'a>)>,
+    pub(crate) time: Option<(Timestamp, Assumed)>,
 }

@@ -1,4 +1,4 @@
-//! Sockets for the programs of this machine: `/dev/log`, and those of journald.
+//! Sockets for the programs of this machine: `/dev/log`, and those of journald; and what its kernel says.
 //!
 //! Invariants:
 //! - No program ever waits for the journal, the disk or the network: each socket is emptied into a
@@ -9,13 +9,14 @@
 //!   what is sent waits in the kernel.
 //!
 //! ```text
-//! /dev/log, socket ─▶ thread: who sent it, batches ─┐
+//! /dev/log, socket, audit ─▶ thread: batches ───────┐
 //! streams, stdout ─▶ a task each: frames, lines ────┴▶ queue (64 MiB) ─▶ task: submit ─▶ journal
 //! kmsg ─▶ thread ─▶ task: submit a message each ──────────────────────────────────────────────▶
 //!
 //! server ─▶ keeper: the sockets, each stream, a board that says what is known of each ─▶ next server
 //! ```
 
+mod audit;
 mod bind;
 mod cgroup;
 mod dev_log;
@@ -42,6 +43,7 @@ use std::time::Duration;
 use logpond_segment::batches::BatchSet;
 use tokio::task::JoinSet;
 
+pub use audit::AuditError;
 pub use bind::{PathBindError, PathGuard};
 use bind::{bind_datagram, bind_listener};
 pub(crate) use keeper::WAIT_MAX;
@@ -89,6 +91,7 @@ pub struct LocalSockets {
     journal: Option<Bound<UnixDatagram>>,
     stdout: Option<Bound<UnixListener>>,
     kernel: Option<(File, PathBuf)>,
+    audit: Option<OwnedFd>,
     kept: Option<Keeping>,
 }
 
@@ -169,6 +172,15 @@ impl LocalSockets {
         guards.filter_map(Option::take).for_each(PathGuard::leave);
     }
 
+    /// Listens to the kernel's audit records, too.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn listen_to_audit(&mut self) -> Result<(), AuditError> {
+        self.audit = Some(audit::listen()?);
+        Ok(())
+    }
+
     /// Serves them until the stop; what the kernel holds then is still taken. `held` says which batches
     /// of an epoch this node has.
     ///
@@ -189,6 +201,10 @@ impl LocalSockets {
             let context = context_of(Intake::Journal);
             let started = journal::start(bound.socket, &name(&bound.path), context)?;
             tasks.spawn(empty(started, bound.guard));
+        }
+        if let Some(socket) = self.audit {
+            let (thread, emptying) = audit::start(socket, context_of(Intake::Audit))?;
+            tasks.spawn(finish(thread, emptying));
         }
         let (keeper, streams) = match self.kept {
             Some(kept) => {
@@ -318,8 +334,12 @@ where
 
 /// Submits what a thread receives, until it ends.
 async fn empty((thread, emptying): (JoinHandle<()>, Emptying), guard: Option<PathGuard>) {
+    finish(thread, emptying).await;
+    drop(guard);
+}
+
+async fn finish(thread: JoinHandle<()>, emptying: Emptying) {
     emptying.run().await;
     // The queue ended because the thread did.
     let _ = thread.join();
-    drop(guard);
 }

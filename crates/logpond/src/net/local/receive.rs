@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixDatagram;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -71,11 +70,14 @@ pub(super) trait Taking: Send + 'static {
 
     /// Hands over what waits.
     fn hand_over(&mut self);
+
+    /// Hears that the socket could not be read.
+    fn failed(&mut self, _error: &io::Error) {}
 }
 
 /// A socket and room for what comes.
 pub(super) struct Receiver {
-    socket: UnixDatagram,
+    socket: OwnedFd,
     buffer: Vec<u8>,
     /// For what comes beside the bytes.
     space: Vec<u8>,
@@ -86,14 +88,17 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Asks the kernel to say who sends. Longer messages than `message_bytes_max` are cut.
-    pub(super) fn new(socket: UnixDatagram, message_bytes_max: usize) -> io::Result<Receiver> {
+    pub(super) fn new(
+        socket: impl Into<OwnedFd>,
+        message_bytes_max: usize,
+    ) -> io::Result<Receiver> {
+        let socket = socket.into();
         setsockopt(&socket, PassCred, &true)?;
         setsockopt(&socket, ReceiveTimestamp, &true)?;
         // A smaller buffer than asked for is no reason to fail.
         if setsockopt(&socket, RcvBufForce, &RECEIVE_BYTES).is_err() {
             let _ = setsockopt(&socket, RcvBuf, &RECEIVE_BYTES);
         }
-        socket.set_nonblocking(true)?;
         Ok(Receiver {
             socket,
             buffer: vec![0; message_bytes_max.clamp(64 << 10, DATAGRAM_BYTES_MAX)],
@@ -128,6 +133,7 @@ impl Receiver {
                 }
                 Ok(None) => taking.hand_over(),
                 Err(error) => {
+                    taking.failed(&error);
                     self.complain(&error);
                     taking.hand_over();
                 }
