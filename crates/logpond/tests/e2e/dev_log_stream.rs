@@ -14,7 +14,8 @@ use crate::surroundings::{program, say};
 fn start(scratch: &Scratch, socket: &Path) -> Pond {
     let socket = socket.display().to_string();
     let data = scratch.path().join("data");
-    Pond::start(program(), &data, &["--dev-log-stream", &socket]).unwrap()
+    let flags = ["--dev-log-stream", &socket, "--keep-sockets", "off"];
+    Pond::start(program(), &data, &flags).unwrap()
 }
 
 #[test]
@@ -200,4 +201,24 @@ fn what_was_sent_before_the_end_is_there() {
     let pond = start(&scratch, &path);
     let (rows, _) = pond.query("\"last words\"").unwrap();
     assert_eq!(rows.len(), senders);
+}
+
+/// A program that sends faster than it is read holds up neither others nor the end.
+#[test]
+fn who_sends_without_end_holds_up_nobody() {
+    let scratch = Scratch::new("dev-log-stream-endless").unwrap();
+    let path = scratch.path().join("log");
+    let pond = start(&scratch, &path);
+    let mut stream = UnixStream::connect(&path).unwrap();
+    let messages = b"<13>y\0".repeat(16 << 10);
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| while stream.write_all(&messages).is_ok() {});
+        assert!((0..20).all(|_| pond.get("/-/healthy").is_ok()));
+        let mut other = UnixStream::connect(&path).unwrap();
+        other.write_all(b"<13>the other\0").unwrap();
+        record(&pond, "other");
+        // The sender hears of the end by its stream.
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        sending.join().unwrap();
+    });
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::process;
 use super::queue::Filling;
+use super::receive::LAST_MAX;
 use super::streams;
 use crate::clock;
 use crate::net::framing::Framing;
@@ -93,8 +94,15 @@ struct Connection<'s> {
 impl Connection<'_> {
     async fn run(mut self, stream: UnixStream) {
         let mut shutdown = self.shared.context.shutdown.clone();
-        let mut is_stopping = false;
+        let mut end = None;
         loop {
+            if shutdown.is_stopping() {
+                // Somebody may send without end.
+                let now = Instant::now();
+                if *end.get_or_insert(now + LAST_MAX) <= now {
+                    break;
+                }
+            }
             match self.read(&stream) {
                 Ok(0) => break,
                 Ok(_) => {
@@ -109,7 +117,7 @@ impl Connection<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             }
-            if is_stopping {
+            if end.is_some() {
                 break;
             }
             let now = Instant::now();
@@ -119,11 +127,11 @@ impl Connection<'_> {
             if !self.gather.is_empty() {
                 self.linger_until.get_or_insert(now + LINGER);
             }
-            is_stopping = tokio::select! {
-                _ = stream.readable() => false,
-                () = at(self.linger_until) => false,
-                () = shutdown.stopping() => true,
-            };
+            tokio::select! {
+                _ = stream.readable() => {}
+                () = at(self.linger_until) => {}
+                () = shutdown.stopping() => {}
+            }
         }
         let context = &self.shared.context;
         self.framing.finish(&mut self.gather, context);

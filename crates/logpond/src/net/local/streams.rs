@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::process::{Credentials, Processes};
+use super::receive::LAST_MAX;
 use crate::net::{Context, RETRY_PAUSE};
 use crate::shutdown::DRAIN_TIME_MAX;
 
@@ -51,8 +52,11 @@ pub(super) async fn accept<F>(
             Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
         }
     }
-    // A program that has sent something may have ended since.
-    while let Ok(Ok(accepted)) = tokio::time::timeout(Duration::ZERO, next(&listener, &slots)).await
+    // A program that has sent something may have ended since; others may connect without end.
+    let until = Instant::now() + LAST_MAX;
+    while Instant::now() < until
+        && let Ok(Ok(accepted)) =
+            tokio::time::timeout(Duration::ZERO, next(&listener, &slots)).await
     {
         begin(accepted, &mut open);
     }
