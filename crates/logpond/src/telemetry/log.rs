@@ -7,3 +7,8 @@ pub fn warn(text: &str) {
     // A closed standard error must not end the server.
     let _ = writeln!(std::io::stderr().lock(), "logpond: warning: {text}");
 }
+
+/// Says what was done that the operator should know of.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "logpond: {text}");
+}

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 pub use access::{AccessMetrics, Reloaded, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
-pub use log::warn;
+pub use log::{say, warn};
 pub use process::kernel_drops;
 
 /// Where records come in.

@@ -14,7 +14,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use serde_json::Value;
 
 use crate::disk_full::{SmallDisk, noise};
-use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
+use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
 use crate::surroundings::{program, say};
 
 /// Size of a disk that is full at first: what waits finds room afterwards.
@@ -123,6 +123,33 @@ fn a_killed_server_leaves_its_place_to_the_next() {
         refused.contains("another program receives there"),
         "{refused}"
     );
+}
+
+/// More than wait by the kernel's default, fewer than a sender's buffer takes.
+const AT_ONCE: usize = 100;
+
+#[test]
+fn many_messages_wait_for_a_server_that_is_held_up() {
+    let scratch = Scratch::new("local-backlog").unwrap();
+    let socket = scratch.path().join("log");
+    let pond = start(&scratch.path().join("data"), &socket);
+    let limit = fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").unwrap();
+    // It may be that it cannot be raised here.
+    let messages = AT_ONCE.min(limit.trim().parse().unwrap());
+    let sender = UnixDatagram::unbound().unwrap();
+    sender.connect(&socket).unwrap();
+    sender.set_nonblocking(true).unwrap();
+    signal("STOP", pond.pid()).unwrap();
+    for number in 0..messages {
+        let message = format!("<13>Mar  2 00:00:00 app: waited {number}");
+        sender.send(message.as_bytes()).unwrap();
+    }
+    signal("CONT", pond.pid()).unwrap();
+    wait_until("all messages are here", || {
+        pond.query("waited")
+            .is_ok_and(|(rows, _)| rows.len() == messages)
+    })
+    .unwrap();
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::backlog;
 use super::keeper::Identity;
 
 /// Every program of the machine may send.
@@ -117,6 +118,7 @@ pub(super) fn bind_datagram(
     flag: &'static str,
     path: &Path,
 ) -> Result<(UnixDatagram, PathGuard), PathBindError> {
+    backlog::raise();
     let connect = |path: &Path| UnixDatagram::unbound()?.connect(path);
     bind(flag, path, connect, |path| UnixDatagram::bind(path))
 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod audit;
+mod backlog;
 mod bind;
 mod cgroup;
 mod dev_log;

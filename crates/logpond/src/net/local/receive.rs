@@ -13,6 +13,7 @@ use nix::sys::socket::sockopt::{PassCred, RcvBuf, RcvBufForce, ReceiveTimestamp}
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::backlog;
 use super::process::Credentials;
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
@@ -29,6 +30,10 @@ pub(super) const LAST_MAX: Duration = Duration::from_secs(1);
 
 /// How long the first message of a batch waits for company.
 const LINGER: Duration = Duration::from_millis(10);
+
+/// How long it is not looked whether company has come, where that makes nobody wait: being woken for each
+/// message costs more than the message, and is taken from the program that sends.
+const NAP: Duration = Duration::from_millis(1);
 
 /// The most descriptors that a datagram may carry (the kernel's SCM_MAX_FD): with room for all of
 /// them none is left open by accident.
@@ -81,6 +86,8 @@ pub(super) struct Receiver {
     buffer: Vec<u8>,
     /// For what comes beside the bytes.
     space: Vec<u8>,
+    /// Whether many datagrams may wait in the kernel.
+    is_backlog_long: bool,
     /// When the batch under way is to be handed over.
     linger_until: Option<Instant>,
     complained: Option<Instant>,
@@ -103,6 +110,7 @@ impl Receiver {
             socket,
             buffer: vec![0; message_bytes_max.clamp(64 << 10, DATAGRAM_BYTES_MAX)],
             space: nix::cmsg_space!(UnixCredentials, TimeVal, [RawFd; FILES_MAX]),
+            is_backlog_long: backlog::is_long(),
             linger_until: None,
             complained: None,
         })
@@ -168,6 +176,9 @@ impl Receiver {
             false => {
                 let now = Instant::now();
                 let until = *self.linger_until.get_or_insert(now + LINGER);
+                if self.is_backlog_long {
+                    return self.next_after_naps(until);
+                }
                 until.saturating_duration_since(now)
             }
         };
@@ -178,6 +189,16 @@ impl Receiver {
             Ok(_) | Err(Errno::EINTR) => self.at_once(),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn next_after_naps(&mut self, until: Instant) -> io::Result<Option<Sent>> {
+        while Instant::now() < until {
+            thread::sleep(NAP);
+            if let Some(sent) = self.at_once()? {
+                return Ok(Some(sent));
+            }
+        }
+        Ok(None)
     }
 
     /// The next datagram, if there is one.
