@@ -5,6 +5,7 @@
 
 mod ci;
 mod docs;
+mod draw;
 mod e2e;
 mod fuzz;
 mod run;

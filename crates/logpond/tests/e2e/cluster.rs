@@ -130,11 +130,7 @@ fn every_node_answers_for_all() {
     for compacted in [false, true] {
         if compacted {
             // One node has segments, the others a journal.
-            let mut client = nodes[0].client().unwrap();
-            let target = "/api/v1/compact?wait=true";
-            let response = client.send("POST", target, &[], b"").unwrap();
-            assert_eq!(response.status, 200);
-            response.text().unwrap();
+            nodes[0].compact().unwrap();
         }
         for target in targets() {
             let expected = complete(&alone, &target);
@@ -234,12 +230,7 @@ fn a_stopped_node_holds_up_an_answer_for_a_bounded_time() {
 
 /// Has a node close its journal, and waits until copies of everything are where they should be.
 pub(crate) fn hand_over(pond: &Pond) {
-    let mut client = pond.client().unwrap();
-    let response = client
-        .send("POST", "/api/v1/compact?wait=true", &[], b"")
-        .unwrap();
-    assert_eq!(response.status, 200);
-    response.text().unwrap();
+    pond.compact().unwrap();
     wait_until("everything has its copies", || {
         pond.metric("logpond_unreplicated_bytes") == Ok(0.0)
     })

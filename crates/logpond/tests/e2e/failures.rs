@@ -55,14 +55,6 @@ fn push(pond: &Pond, body: &str) {
     assert_eq!(pushed.status, 200, "{}", pushed.body);
 }
 
-fn compact(pond: &Pond) {
-    let mut client = pond.client().unwrap();
-    let target = "/api/v1/compact?wait=true";
-    let response = client.send("POST", target, &[], b"").unwrap();
-    assert_eq!(response.status, 200);
-    response.text().unwrap();
-}
-
 /// The messages that a complete answer has, sorted.
 fn messages(pond: &Pond, q: &str) -> Vec<String> {
     let (rows, trailer) = pond.query(q).unwrap();
@@ -119,7 +111,7 @@ fn what_a_merge_left_behind_is_not_counted() {
     let mut inputs = Vec::new();
     for part in 0..PARTS {
         push(&pond, &format!("merge {part} one\nmerge {part} two"));
-        compact(&pond);
+        pond.compact().unwrap();
         for file in files_below(&data.join("segments"), ".parquet") {
             let bytes = fs::read(&file).unwrap();
             inputs.push((file, bytes));
@@ -150,7 +142,7 @@ fn what_a_merge_left_behind_is_not_counted() {
         fs::write(name, &torn[..torn.len() / 2]).unwrap();
         let pond = start(&data);
         assert_eq!(messages(&pond, "merge"), expected, "{kept:b}");
-        compact(&pond);
+        pond.compact().unwrap();
         assert_eq!(messages(&pond, "merge"), expected, "{kept:b}, compacted");
         pond.kill();
     }
@@ -162,7 +154,7 @@ fn unknown_files_are_kept() {
     let data = scratch.path().join("data");
     let pond = start(&data);
     push(&pond, "unknown");
-    compact(&pond);
+    pond.compact().unwrap();
     pond.kill();
     let names = [
         "segments/my-backup.flushed",
@@ -178,7 +170,7 @@ fn unknown_files_are_kept() {
     for life in 2..=4 {
         let pond = start(&data);
         push(&pond, "unknown");
-        compact(&pond);
+        pond.compact().unwrap();
         // What is called like a segment and is none is named in every answer.
         assert_eq!(pond.query("unknown").unwrap().0.len(), life);
         assert_eq!(pond.terminate().unwrap().code(), Some(0));
@@ -423,7 +415,7 @@ fn what_is_not_read_to_its_end_leaves_nothing_behind() {
     let pad = "leak ".repeat(400);
     for _ in 0..4 {
         push(&pond, &vec![pad.as_str(); 2_000].join("\n"));
-        compact(&pond);
+        pond.compact().unwrap();
     }
     let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=leak");
     let count = |what: &str| {

@@ -38,11 +38,7 @@ fn forwarded(name: &str, input: &[u8], way: Way, extra: &[&str]) -> Vec<String> 
     let mut lines = Vec::new();
     for is_stored in [false, true] {
         if is_stored {
-            let target = "/api/v1/compact?wait";
-            pond.client()
-                .unwrap()
-                .send("POST", target, &[], b"")
-                .unwrap();
+            pond.compact().unwrap();
         }
         let found = pond.get("/api/v1/query?from=@0&fields=raw").unwrap();
         let rows = found
@@ -114,11 +110,7 @@ fn a_long_line_on_a_raw_port_holds_nothing_up() {
         .lines()
         .map(|l| l.trim_start_matches("OK ").parse::<u64>().unwrap());
     assert_eq!(counts.sum::<u64>(), 2);
-    let target = "/api/v1/compact?wait";
-    pond.client()
-        .unwrap()
-        .send("POST", target, &[], b"")
-        .unwrap();
+    pond.compact().unwrap();
     assert_eq!(pond.query("wide").unwrap().0.len(), 2);
     assert_eq!(pond.query("\"wide behind\"").unwrap().0.len(), 1);
 }

@@ -234,9 +234,14 @@ impl Pond {
         let mut client = self.client()?;
         let failed = |error| format!("compact: {error}");
         let response = client.send("POST", "/api/v1/compact?wait", &[], b"");
+        let response = response.map_err(failed)?;
+        let status = response.status;
         // The answer ends when the work does.
-        response.map_err(failed)?.text().map_err(failed)?;
-        Ok(())
+        let text = response.text().map_err(failed)?;
+        match status {
+            200 => Ok(()),
+            status => Err(format!("compact: {status} {text}")),
+        }
     }
 
     /// Sends bytes to a raw TCP listener, ends the sending side, and reads what comes back.

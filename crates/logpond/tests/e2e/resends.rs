@@ -84,10 +84,7 @@ fn cut_connections_and_killed_servers_repeat_nothing() {
             note(&pond);
             if n > LINES / 2 {
                 // What was taken so far goes into segments.
-                pond.client()
-                    .unwrap()
-                    .send("POST", "/api/v1/compact?wait", &[], b"")
-                    .unwrap();
+                pond.compact().unwrap();
             }
             pond.kill();
             pond = start(&data);

@@ -1,5 +1,7 @@
 //! Messages that are no two alike: the same ones in each run.
 
+use crate::draw::Draw;
+
 /// Bytes of a message of [`syslog`], its line end not counted.
 pub(super) const SYSLOG_BYTES: usize = 200;
 
@@ -9,23 +11,10 @@ const WORDS: [&str; 16] = [
     "latency", "payment", "queue", "refund", "retried", "session", "upstream", "voucher",
 ];
 
-/// A generator of numbers (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// Text of an application of exactly so many bytes.
 pub(super) fn text(number: u64, bytes: usize) -> String {
-    let mut numbers = Numbers(number);
-    let drawn = numbers.next();
+    let mut draw = Draw::new(number, 0);
+    let drawn = draw.next();
     let mut text = format!(
         "order {number} of customer {} took {}.{:03} ms",
         drawn % 50_000,
@@ -34,7 +23,7 @@ pub(super) fn text(number: u64, bytes: usize) -> String {
     );
     while text.len() < bytes {
         text.push(' ');
-        text.push_str(WORDS[numbers.next() as usize % WORDS.len()]);
+        text.push_str(WORDS[draw.below(WORDS.len())]);
     }
     text.truncate(bytes);
     text

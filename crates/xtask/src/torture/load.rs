@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Run;
-use super::draw::{Draw, mixed};
 use super::history::{self, Event, Place};
+use crate::draw::{Draw, mixed};
 use crate::e2e::http;
 use crate::run::Outcome;
 

@@ -14,7 +14,6 @@
 //! than was true. A seed names the faults and questions, not how they fall together.
 
 mod checker;
-mod draw;
 mod ending;
 mod history;
 mod inject;
@@ -34,9 +33,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::draw::Draw;
 use crate::run::{Outcome, cargo, check, output, target_directory};
 use checker::{Facts, Violation};
-use draw::Draw;
 use history::{History, Place};
 use load::{Kind, Producer};
 use plan::Targets;

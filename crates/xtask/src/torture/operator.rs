@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Run;
-use super::draw::Draw;
 use super::history::Place;
+use crate::draw::Draw;
 use crate::e2e::http;
 use crate::run::Outcome;
 

@@ -4,8 +4,8 @@
 //! one fault of its own at a time; each kind comes once before any comes twice. Faults of different
 //! places may overlap.
 
-use super::draw::Draw;
 use super::history::Place;
+use crate::draw::Draw;
 
 /// The shortest fault: what is shorter is met by the tests of single crashes.
 const LENGTH_MS_MIN: u64 = 300;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Run;
-use super::draw::Draw;
 use super::history::{Answer, Client, Event, Found, Place, Question};
 use super::load::value;
+use crate::draw::Draw;
 use crate::e2e::http::{self, encode};
 use crate::run::Outcome;
 
