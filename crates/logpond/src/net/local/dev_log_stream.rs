@@ -53,7 +53,7 @@ pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Con
     });
     let each = |stream| serve_stream(stream, shared.clone());
     tokio::select! {
-        () = streams::accept(listener, &context, each) => {}
+        () = streams::accept(listener, &context, Vec::new(), std::future::ready, each) => {}
         () = tell_losses(&shared) => {}
     }
     shared.filling().tell_losses(clock::now());
@@ -68,7 +68,8 @@ async fn tell_losses(shared: &Shared) {
 }
 
 async fn serve_stream(stream: UnixStream, shared: Arc<Shared>) {
-    let Some(labels) = streams::labels_of(&stream, &shared.machine).await else {
+    let peer = streams::peer_of(&stream);
+    let Some(labels) = streams::labels_of(peer, &shared.machine).await else {
         return;
     };
     let context = &shared.context;

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use logpond_protocol::intake::journal_stdout::{HEADER_BYTES_MAX, StreamHeader, level};
 use logpond_protocol::intake::lines::{Line, LineSplitter};
@@ -16,20 +16,15 @@ use logpond_record::limits::TRUNCATED_FIELD;
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
 
 use super::entries::Entries;
 use super::keeper::{Keeper, KeptStream, LeftStream, Noted, State};
-use super::process::{self, Credentials, Processes};
+use super::process;
 use super::queue::Filling;
 use super::receive::LAST_MAX;
+use super::streams;
 use crate::clock;
-use crate::net::{Context, RETRY_PAUSE};
-use crate::shutdown::DRAIN_TIME_MAX;
-
-/// Streams at a time, as in journald; further ones wait to be accepted.
-pub(super) const STREAMS_MAX: usize = 4096;
+use crate::net::Context;
 
 /// Read buffer of a stream.
 const READ_BYTES: usize = 16 << 10;
@@ -60,58 +55,16 @@ pub(super) async fn serve(
 ) {
     let mut machine = process::machine(&context.hostname);
     machine.push(("_TRANSPORT".into(), "stdout".into()));
-    let mut shutdown = context.shutdown.clone();
     let shared = Arc::new(Shared {
         filling: Mutex::new(filling),
         machine,
         keeper,
         context,
     });
-    let slots = Arc::new(Semaphore::new(STREAMS_MAX));
-    let mut open = JoinSet::new();
-    for left in left {
-        // There are not more of them.
-        let (Ok(slot), Ok(accepted)) = (slots.clone().try_acquire_owned(), go_on(left)) else {
-            continue;
-        };
-        open.spawn(serve_accepted(accepted, slot, shared.clone()));
-    }
-    loop {
-        let accepted = tokio::select! {
-            accepted = accept(&listener, &slots) => accepted,
-            Some(_) = open.join_next() => continue,
-            () = shutdown.stopping() => break,
-        };
-        match accepted {
-            Ok((slot, stream)) => {
-                let accepted = begin(stream, &shared).await;
-                open.spawn(serve_accepted(accepted, slot, shared.clone()));
-            }
-            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
-        }
-    }
-    // A program that has printed something may have ended since; others may come without end.
-    let until = Instant::now() + LAST_MAX;
-    while Instant::now() < until
-        && let Ok(Ok((slot, stream))) =
-            tokio::time::timeout(Duration::ZERO, accept(&listener, &slots)).await
-    {
-        let accepted = begin(stream, &shared).await;
-        open.spawn(serve_accepted(accepted, slot, shared.clone()));
-    }
-    drop(listener);
-    let all = async { while open.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
-}
-
-async fn accept(
-    listener: &UnixListener,
-    slots: &Arc<Semaphore>,
-) -> io::Result<(OwnedSemaphorePermit, UnixStream)> {
-    let slot = slots.clone().acquire_owned().await;
-    let slot = slot.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((slot, stream))
+    let left = left.into_iter().filter_map(|left| go_on(left).ok());
+    let begin = |stream| begin(stream, &shared);
+    let each = |accepted| serve_stream(accepted, shared.clone());
+    streams::accept(listener, &shared.context, left.collect(), begin, each).await;
 }
 
 async fn begin(stream: UnixStream, shared: &Shared) -> Accepted {
@@ -136,46 +89,29 @@ fn go_on(left: LeftStream) -> io::Result<Accepted> {
     })
 }
 
-async fn serve_accepted(accepted: Accepted, slot: OwnedSemaphorePermit, shared: Arc<Shared>) {
-    let _slot = slot;
-    let metrics = shared.context.metrics.intake(shared.context.intake);
-    metrics.connections_total.add(1);
-    let _held = metrics.connections.hold();
-    serve_stream(accepted, &shared).await;
-}
-
-async fn serve_stream(accepted: Accepted, shared: &Shared) {
+async fn serve_stream(accepted: Accepted, shared: Arc<Shared>) {
     let Accepted {
         stream,
         kept,
         mut noted,
     } = accepted;
-    let said = stream.peer_cred().ok().and_then(|said| {
-        let pid = u32::try_from(said.pid()?).ok().filter(|pid| *pid > 0)?;
-        let (uid, gid) = (said.uid(), said.gid());
-        Some(Credentials { pid, uid, gid })
-    });
+    let peer = streams::peer_of(&stream);
     // What was known at first is kept: the number may be another process's by now.
     let labels = match noted.as_mut().and_then(|noted| noted.state.labels.take()) {
         Some(labels) => Arc::new(labels),
-        None => {
-            let mut processes = Processes::new(shared.machine.clone());
-            // `/proc` is read elsewhere than where connections are served.
-            let labels = tokio::task::spawn_blocking(move || processes.of(said, Instant::now()));
-            let Ok(labels) = labels.await else {
-                return;
-            };
-            labels
-        }
+        None => match streams::labels_of(peer, &shared.machine).await {
+            Some(labels) => labels,
+            None => return,
+        },
     };
     let connection = Connection {
         lines: LineSplitter::new(shared.context.line_bytes_max),
         header: StreamHeader::default(),
         entries: Entries::new(shared.context.clone()),
-        is_root: said.is_some_and(|said| said.uid == 0),
+        is_root: peer.is_some_and(|peer| peer.uid == 0),
         labels,
         kept,
-        shared,
+        shared: &shared,
     };
     connection.run(stream, noted).await;
 }

@@ -17,20 +17,24 @@ use crate::shutdown::DRAIN_TIME_MAX;
 
 /// Streams of a socket at a time, as many as journald has; further ones wait to be accepted, with
 /// what the kernel takes of them.
-const STREAMS_MAX: usize = 4096;
+pub(super) const STREAMS_MAX: usize = 4096;
 
-/// Accepts streams until the stop, and those that wait then; what they hold is still taken.
-pub(super) async fn accept<F>(
+/// Goes on with streams of an earlier server, and accepts others until the stop, and those that wait
+/// then; what they hold is still taken. `begin` is done with each that is accepted before the next one is.
+pub(super) async fn accept<S, B, F>(
     listener: UnixListener,
     context: &Context,
-    serve: impl Fn(UnixStream) -> F,
+    earlier: Vec<S>,
+    begin: impl Fn(UnixStream) -> B,
+    serve: impl Fn(S) -> F,
 ) where
+    B: Future<Output = S>,
     F: Future<Output = ()> + Send + 'static,
 {
     let slots = Arc::new(Semaphore::new(STREAMS_MAX));
     let mut shutdown = context.shutdown.clone();
     let mut open = JoinSet::new();
-    let begin = |(slot, stream), open: &mut JoinSet<()>| {
+    let go_on = |slot, stream, open: &mut JoinSet<()>| {
         let (metrics, intake) = (context.metrics.clone(), context.intake);
         metrics.intake(intake).connections_total.add(1);
         let serving = serve(stream);
@@ -40,6 +44,12 @@ pub(super) async fn accept<F>(
             serving.await;
         });
     };
+    for stream in earlier {
+        // There are not more of them.
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            go_on(slot, stream, &mut open);
+        }
+    }
     loop {
         let accepted = tokio::select! {
             accepted = next(&listener, &slots) => accepted,
@@ -47,7 +57,7 @@ pub(super) async fn accept<F>(
             () = shutdown.stopping() => break,
         };
         match accepted {
-            Ok(accepted) => begin(accepted, &mut open),
+            Ok((slot, stream)) => go_on(slot, begin(stream).await, &mut open),
             // Out of descriptors, or the program is gone already.
             Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
         }
@@ -55,10 +65,10 @@ pub(super) async fn accept<F>(
     // A program that has sent something may have ended since; others may connect without end.
     let until = Instant::now() + LAST_MAX;
     while Instant::now() < until
-        && let Ok(Ok(accepted)) =
+        && let Ok(Ok((slot, stream))) =
             tokio::time::timeout(Duration::ZERO, next(&listener, &slots)).await
     {
-        begin(accepted, &mut open);
+        go_on(slot, begin(stream).await, &mut open);
     }
     drop(listener);
     let all = async { while open.join_next().await.is_some() {} };
@@ -75,16 +85,18 @@ async fn next(
     Ok((slot, stream))
 }
 
-/// The labels of what comes by a stream: of the process that connected, by the kernel's word. `None`
-/// at the end of this process.
-pub(super) async fn labels_of(stream: &UnixStream, machine: &Labels) -> Option<Arc<Labels>> {
-    let said = stream.peer_cred().ok().and_then(|said| {
-        let pid = u32::try_from(said.pid()?).ok().filter(|pid| *pid > 0)?;
-        let (uid, gid) = (said.uid(), said.gid());
-        Some(Credentials { pid, uid, gid })
-    });
+/// Who connected, by the kernel's word.
+pub(super) fn peer_of(stream: &UnixStream) -> Option<Credentials> {
+    let said = stream.peer_cred().ok()?;
+    let pid = u32::try_from(said.pid()?).ok().filter(|pid| *pid > 0)?;
+    let (uid, gid) = (said.uid(), said.gid());
+    Some(Credentials { pid, uid, gid })
+}
+
+/// The labels of what a peer sends. `None` at the end of this process.
+pub(super) async fn labels_of(peer: Option<Credentials>, machine: &Labels) -> Option<Arc<Labels>> {
     let mut processes = Processes::new(machine.clone());
     // `/proc` is read elsewhere than where connections are served.
-    let labels = tokio::task::spawn_blocking(move || processes.of(said, Instant::now()));
+    let labels = tokio::task::spawn_blocking(move || processes.of(peer, Instant::now()));
     labels.await.ok()
 }

@@ -15,7 +15,7 @@ use logpond_record::limits::LINE_BYTES_MAX;
 use rustix::fs::MemfdFlags;
 
 use super::slot::{self, PHASE_AT, Phase, Place, SLOT_BYTES, STATE_AT, State, UNFINISHED_AT};
-use crate::net::local::stdout::STREAMS_MAX;
+use crate::net::local::streams::STREAMS_MAX;
 
 /// What it begins with, by its version.
 const MAGIC: &[u8] = b"logpond streams 1\n";

@@ -50,7 +50,7 @@ pub(super) use process::{control_beside, control_in};
 pub(super) use slot::State;
 
 use super::bind;
-use super::stdout::STREAMS_MAX;
+use super::streams::STREAMS_MAX;
 use crate::service_manager::{self, ServiceManager};
 use crate::telemetry::warn;
 
