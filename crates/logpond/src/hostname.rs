@@ -19,6 +19,14 @@ pub fn labels_of(peer: IpAddr, own: &Arc<str>) -> Labels {
     vec![("hostname".into(), Box::from(&*of_peer(peer, own)))]
 }
 
+/// The labels of what this server says itself, on the machine of the name `own`.
+pub fn labels_of_server(own: &str) -> Labels {
+    vec![
+        ("hostname".into(), own.into()),
+        ("app".into(), "logpond".into()),
+    ]
+}
+
 /// What a peer is called: its address, or for loopback the name of this machine, `own`.
 pub fn of_peer(peer: IpAddr, own: &Arc<str>) -> Arc<str> {
     match peer.is_loopback() && !own.is_empty() {

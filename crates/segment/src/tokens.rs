@@ -275,7 +275,7 @@ impl TokenCollector {
     }
 
     /// Adds one token to the current block, unless it is of the kind that is not indexed.
-    pub fn add_token(&mut self, token: &[u8]) {
+    fn add_token(&mut self, token: &[u8]) {
         if may_be_time_fraction(token) {
             return;
         }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::local::{log_on_while_the_disk_is_full, record};
+use crate::local::{log_from_a_shell, log_on_while_the_disk_is_full, record};
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::{program, say};
 
@@ -144,28 +144,7 @@ fn each_record_says_which_process_connected() {
         &[PYTHON, "-c", BY_HANDLER, &named],
         "\"by the handler\"",
     );
-    let logged = Command::new("logger")
-        .args([
-            "-t",
-            "tester",
-            "-p",
-            "local3.err",
-            "-u",
-            &named,
-            "from a shell",
-        ])
-        .status();
-    match logged {
-        Ok(status) => {
-            assert!(status.success());
-            let row = record(&pond, "shell");
-            assert_eq!(
-                (&row["app"], &row["severity"]),
-                (&"tester".into(), &3.into())
-            );
-        }
-        Err(_) => say("skipped: logger, which is not installed"),
-    }
+    log_from_a_shell(&pond, &path);
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }
 

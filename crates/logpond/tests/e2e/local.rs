@@ -41,6 +41,26 @@ pub(crate) fn record(pond: &Pond, q: &str) -> Value {
     found.remove(0)
 }
 
+/// Has `logger` write to a socket, whatever kind it is.
+pub(crate) fn log_from_a_shell(pond: &Pond, socket: &Path) {
+    let logged = Command::new("logger")
+        .args(["-t", "tester", "-p", "local3.err", "-u"])
+        .arg(socket)
+        .arg("from a shell")
+        .status();
+    match logged {
+        Ok(status) => {
+            assert!(status.success());
+            let row = record(pond, "shell");
+            assert_eq!(
+                (&row["app"], &row["severity"]),
+                (&"tester".into(), &3.into())
+            );
+        }
+        Err(_) => say("skipped: logger, which is not installed"),
+    }
+}
+
 #[test]
 fn each_record_says_which_process_sent_it() {
     let scratch = Scratch::new("dev-log").unwrap();
@@ -80,22 +100,7 @@ fn each_record_says_which_process_sent_it() {
     socket.send(&long).unwrap();
     let row = record(&pond, "long");
     assert_eq!(row["_msg"].as_str().map(str::len), Some(long.len() - 4));
-    let logged = Command::new("logger")
-        .args(["-t", "tester", "-p", "local3.err", "-u"])
-        .arg(&path)
-        .arg("from a shell")
-        .status();
-    match logged {
-        Ok(status) => {
-            assert!(status.success());
-            let row = record(&pond, "shell");
-            assert_eq!(
-                (&row["app"], &row["severity"]),
-                (&"tester".into(), &3.into())
-            );
-        }
-        Err(_) => say("skipped: logger, which is not installed"),
-    }
+    log_from_a_shell(&pond, &path);
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
     assert!(!path.exists(), "the socket is taken away");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -66,6 +67,15 @@ impl Rsyslog {
         .unwrap();
         Some(Rsyslog { child, address })
     }
+
+    /// Gives it messages with a text and each of these numbers.
+    fn pass_on(&self, text: &str, numbers: Range<usize>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        for number in numbers {
+            let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - {text} {number}\n");
+            stream.write_all(line.as_bytes()).unwrap();
+        }
+    }
 }
 
 impl Drop for Rsyslog {
@@ -89,12 +99,7 @@ fn messages_over_relp_are_here_once() {
     let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
         return;
     };
-    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
-    for number in 0..MESSAGES {
-        let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - relayed {number}\n");
-        stream.write_all(line.as_bytes()).unwrap();
-    }
-    drop(stream);
+    rsyslog.pass_on("relayed", 0..MESSAGES);
     wait_until("all messages are here", || {
         pond.query("relayed")
             .is_ok_and(|(rows, _)| rows.len() >= MESSAGES)
@@ -142,13 +147,9 @@ fn messages_over_relp_are_here_once_whatever_breaks() {
         pond.metric(&name).unwrap()
     };
     let mut recognised = 0.0;
-    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
     for kill in 0..KILLS {
-        for number in 0..MESSAGES_A_KILL {
-            let number = kill * MESSAGES_A_KILL + number;
-            let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - kept {number}\n");
-            stream.write_all(line.as_bytes()).unwrap();
-        }
+        let first = kill * MESSAGES_A_KILL;
+        rsyslog.pass_on("kept", first..first + MESSAGES_A_KILL);
         wait_until("some are taken", || metric(&pond, "records") >= TAKEN).unwrap();
         recognised += metric(&pond, "resent_records");
         pond.kill();
@@ -228,20 +229,26 @@ fn count_by(arguments: &[&str], pond: &Pond, directory: &Path) -> usize {
     text.trim().parse().unwrap_or_else(|_| panic!("{done:?}"))
 }
 
-/// What `openssl s_client` makes of a connection with the certificate of one of them.
-fn sends_as(who: Option<&str>, directory: &Path, address: &str, message: &str) -> bool {
+/// `openssl s_client` with the certificate of one of them.
+fn s_client(who: Option<&str>, directory: &Path, address: &str) -> Command {
     let path = |name: &str| directory.join(name).display().to_string();
     let mut command = Command::new("openssl");
     command
-        .args(["s_client", "-quiet", "-no_ign_eof", "-connect", address])
+        .args(["s_client", "-quiet", "-connect", address])
         .args(["-verify_return_error", "-CAfile", &path("ca/ca.pem")])
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
         .stderr(Stdio::null());
     if let Some(who) = who {
         let files = [format!("{who}/node.pem"), format!("{who}/node.key")];
         command.args(["-cert", &path(&files[0]), "-key", &path(&files[1])]);
     }
+    command
+}
+
+/// What becomes of a connection with the certificate of one of them.
+fn sends_as(who: Option<&str>, directory: &Path, address: &str, message: &str) -> bool {
+    let mut command = s_client(who, directory, address);
+    command.arg("-no_ign_eof").stdout(Stdio::null());
     let mut client = command.spawn().unwrap();
     let mut input = client.stdin.take().unwrap();
     let framed = format!("<13>1 - ash app - - - {message}");
@@ -318,19 +325,19 @@ fn syslog_over_tls_is_taken_from_those_who_may_send() {
     }
 }
 
-/// A server that takes RELP over TLS from clients of the authority.
-fn start_relp_tls(directory: &Path, data: &str) -> Pond {
+/// A server that listens by TLS for clients of the authority; `listener` is the flag.
+fn start_tls(directory: &Path, listener: &str) -> Pond {
     let path = |name: &str| directory.join(name).display().to_string();
     let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
     let authorities = path("ca/ca.pem");
     let arguments = [
         ["--tls-certificate", &*certificate],
         ["--tls-key", &key],
-        ["--relp-tls", "127.0.0.1:0"],
+        [listener, "127.0.0.1:0"],
         ["--syslog-tls-ca", &authorities],
     ]
     .concat();
-    Pond::start(program(), &directory.join(data), &arguments).unwrap()
+    Pond::start(program(), &directory.join("data"), &arguments).unwrap()
 }
 
 /// rsyslog's action that sends by RELP over TLS with the certificate of one of them.
@@ -355,17 +362,12 @@ fn messages_over_relp_and_tls_are_here_once() {
     let scratch = Scratch::new("rsyslog-relp-tls").unwrap();
     let directory = scratch.path();
     certificates(directory);
-    let pond = start_relp_tls(directory, "data");
+    let pond = start_tls(directory, "--relp-tls");
     let action = relp_tls_action(directory, "client", &pond);
     let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
         return;
     };
-    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
-    for number in 0..MESSAGES {
-        let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - secured {number}\n");
-        stream.write_all(line.as_bytes()).unwrap();
-    }
-    drop(stream);
+    rsyslog.pass_on("secured", 0..MESSAGES);
     wait_until("all messages are here", || {
         count(&pond, "secured", directory) >= MESSAGES
     })
@@ -378,18 +380,8 @@ fn messages_over_relp_and_tls_are_here_once() {
 /// What a client with the certificate of one of them is answered to a message, up to its
 /// acknowledgement or the end of the connection.
 fn answered(who: Option<&str>, directory: &Path, address: &str, message: &str) -> String {
-    let path = |name: &str| directory.join(name).display().to_string();
-    let mut command = Command::new("openssl");
-    command
-        .args(["s_client", "-quiet", "-ign_eof", "-connect", address])
-        .args(["-verify_return_error", "-CAfile", &path("ca/ca.pem")])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    if let Some(who) = who {
-        let files = [format!("{who}/node.pem"), format!("{who}/node.key")];
-        command.args(["-cert", &path(&files[0]), "-key", &path(&files[1])]);
-    }
+    let mut command = s_client(who, directory, address);
+    command.arg("-ign_eof").stdout(Stdio::piped());
     let mut client = command.spawn().unwrap();
     let mut input = client.stdin.take().unwrap();
     let syslog = format!("<13>1 - ash app - - - {message}");
@@ -422,7 +414,7 @@ fn only_clients_are_answered_and_only_what_is_durable() {
     if Command::new("openssl").arg("version").output().is_err() {
         return skip("RELP over TLS", "there is no openssl");
     }
-    let pond = start_relp_tls(directory, "data");
+    let pond = start_tls(directory, "--relp-tls");
     let address = pond.address("relp_tls");
     for stranger in [Some("stranger"), None] {
         assert_eq!(answered(stranger, directory, &address, "strange"), "");
@@ -430,7 +422,7 @@ fn only_clients_are_answered_and_only_what_is_durable() {
     let answers = answered(Some("client"), directory, &address, "kept");
     assert!(answers.ends_with("2 rsp 6 200 OK\n"), "{answers}");
     pond.kill();
-    let pond = start_relp_tls(directory, "data");
+    let pond = start_tls(directory, "--relp-tls");
     assert_eq!(count(&pond, "kept", directory), 1);
     assert_eq!(count(&pond, "strange", directory), 0);
     // Who does not speak TLS is not heard.
@@ -453,16 +445,7 @@ fn rsyslog_sends_over_tls() {
     let directory = scratch.path();
     certificates(directory);
     let path = |name: &str| directory.join(name).display().to_string();
-    let (certificate, key) = (path("server/node.pem"), path("server/node.key"));
-    let authorities = path("ca/ca.pem");
-    let arguments = [
-        ["--tls-certificate", &*certificate],
-        ["--tls-key", &key],
-        ["--syslog-tls", "127.0.0.1:0"],
-        ["--syslog-tls-ca", &authorities],
-    ]
-    .concat();
-    let pond = Pond::start(program(), &directory.join("data"), &arguments).unwrap();
+    let pond = start_tls(directory, "--syslog-tls");
     let address = pond.address("syslog_tls");
     let port = address.rsplit(':').next().unwrap();
     let action = format!(
@@ -479,12 +462,7 @@ fn rsyslog_sends_over_tls() {
     let Some(rsyslog) = Rsyslog::start(&scratch, &action) else {
         return;
     };
-    let mut stream = TcpStream::connect(&rsyslog.address).unwrap();
-    for number in 0..MESSAGES {
-        let line = format!("<13>1 2026-03-02T00:00:00Z ash app 7 - - encrypted {number}\n");
-        stream.write_all(line.as_bytes()).unwrap();
-    }
-    drop(stream);
+    rsyslog.pass_on("encrypted", 0..MESSAGES);
     wait_until("all messages are here", || {
         count(&pond, "encrypted", directory) >= MESSAGES
     })

@@ -1,8 +1,9 @@
 //! Records of what quotas did not let in.
 
-use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
+use logpond_record::{Batch, EntryKind, Timestamp, Value};
 
 use super::quota::Usage;
+use crate::hostname;
 
 /// Losses that wait to be told while the journal takes nothing; further ones are put together.
 const LOSSES_MAX: usize = 20_000;
@@ -85,10 +86,7 @@ impl Loss {
 
 /// A record for each loss.
 pub(in crate::ingest) fn batch(losses: &[Loss], hostname: &str, now: Timestamp) -> Batch {
-    let labels: Labels = vec![
-        ("hostname".into(), hostname.into()),
-        ("app".into(), "logpond".into()),
-    ];
+    let labels = hostname::labels_of_server(hostname);
     let mut batch = Batch::new(EntryKind::Enveloped, labels);
     losses.iter().for_each(|loss| loss.push_to(&mut batch, now));
     batch

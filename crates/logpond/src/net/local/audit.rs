@@ -21,6 +21,7 @@ use super::process;
 use super::queue::{self, Emptying, Filling};
 use super::receive::{Receiver, Sent, Taking};
 use crate::clock;
+use crate::hostname;
 use crate::net::Context;
 
 /// The group of those who read records, as a bit.
@@ -90,8 +91,7 @@ pub(super) fn listen() -> Result<OwnedFd, AuditError> {
 /// When the socket cannot tell who sends, or no thread can be started.
 pub(super) fn start(socket: OwnedFd, context: Context) -> io::Result<(JoinHandle<()>, Emptying)> {
     let receiver = Receiver::new(socket, RECORD_BYTES_MAX)?;
-    let mut machine = process::machine(&context.hostname);
-    machine.push(("_TRANSPORT".into(), "audit".into()));
+    let machine = process::machine(&context.hostname, "audit");
     let (filling, emptying) = queue::queue(context.clone(), NAME.to_owned());
     let shutdown = context.shutdown.clone();
     let intake = Audit {
@@ -133,9 +133,7 @@ impl Taking for Audit {
 
     fn hand_over(&mut self) {
         let now = clock::now();
-        if !self.entries.is_empty() {
-            self.filling.push(self.entries.take(), now);
-        }
+        self.entries.push_to(&mut self.filling, now);
         self.filling.tell_losses(now);
     }
 
@@ -147,11 +145,7 @@ impl Taking for Audit {
         self.hand_over();
         self.context.count_lost(1);
         let now = clock::now();
-        let hostname: Box<str> = (&*self.context.hostname).into();
-        let labels = vec![
-            ("hostname".into(), hostname),
-            ("app".into(), "logpond".into()),
-        ];
+        let labels = hostname::labels_of_server(&self.context.hostname);
         let mut batch = Batch::new(EntryKind::Line, labels);
         let line = format!(
             "time={now} level=warning msg=\"audit records came faster than they were read: at least one \

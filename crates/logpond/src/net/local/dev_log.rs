@@ -32,8 +32,7 @@ pub(super) fn start(
     context: Context,
 ) -> io::Result<(JoinHandle<()>, Emptying)> {
     let receiver = Receiver::new(socket, context.line_bytes_max)?;
-    let mut labels = process::machine(&context.hostname);
-    labels.push(("_TRANSPORT".into(), "syslog".into()));
+    let labels = process::machine(&context.hostname, "syslog");
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
     let shutdown = context.shutdown.clone();
     let intake = DevLog {

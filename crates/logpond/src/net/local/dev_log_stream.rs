@@ -44,8 +44,7 @@ impl Shared {
 
 /// Serves streams until the stop; what the open ones hold then is still taken.
 pub(super) async fn serve(listener: UnixListener, filling: Filling, context: Context) {
-    let mut machine = process::machine(&context.hostname);
-    machine.push(("_TRANSPORT".into(), "syslog".into()));
+    let machine = process::machine(&context.hostname, "syslog");
     let shared = Arc::new(Shared {
         filling: Mutex::new(filling),
         machine,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use logpond_protocol::intake::journal_entry::Sealer;
 use logpond_record::limits::TRUNCATED_FIELD;
-use logpond_record::{Batch, EntryKind, Labels};
+use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 
+use super::queue::Filling;
 use crate::net::{BATCH_BYTES, Context};
 
 /// The field that says why the others of an entry were left out.
@@ -99,6 +100,13 @@ impl Entries {
 
     pub(super) fn is_empty(&self) -> bool {
         self.batch.is_empty()
+    }
+
+    /// Queues what was collected, if there is anything.
+    pub(super) fn push_to(&mut self, filling: &mut Filling, now: Timestamp) {
+        if !self.is_empty() {
+            filling.push(self.take(), now);
+        }
     }
 
     /// What was collected.

@@ -37,8 +37,7 @@ pub(super) fn start(
     context: Context,
 ) -> io::Result<(JoinHandle<()>, Emptying)> {
     let receiver = Receiver::new(socket, DATAGRAM_BYTES_MAX)?;
-    let mut labels = process::machine(&context.hostname);
-    labels.push(("_TRANSPORT".into(), "journal".into()));
+    let labels = process::machine(&context.hostname, "journal");
     let (filling, emptying) = queue::queue(context.clone(), path.to_owned());
     let shutdown = context.shutdown.clone();
     let intake = Journal {
@@ -95,9 +94,7 @@ impl Taking for Journal {
 
     fn hand_over(&mut self) {
         let now = clock::now();
-        if !self.entries.is_empty() {
-            self.filling.push(self.entries.take(), now);
-        }
+        self.entries.push_to(&mut self.filling, now);
         self.filling.tell_losses(now);
     }
 }

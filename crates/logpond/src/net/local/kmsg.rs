@@ -23,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::entries::{Entries, Field};
 use super::process;
 use crate::clock;
+use crate::hostname;
 use crate::net::{Context, RETRY_PAUSE};
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
@@ -57,8 +58,7 @@ pub(super) fn start(
     let (shutdown, of) = (context.shutdown.clone(), path.clone());
     let thread = thread::Builder::new().name("lp-kmsg".to_owned());
     thread.spawn(move || read(&file, &of, &shutdown, &sender))?;
-    let mut machine = process::machine(&context.hostname);
-    machine.push(("_TRANSPORT".into(), "kernel".into()));
+    let machine = process::machine(&context.hostname, "kernel");
     let epoch = epoch(&machine);
     let mut reader = Reader {
         epoch,
@@ -191,10 +191,7 @@ impl Reader {
     async fn tell_loss(&mut self, lost: u64) {
         self.context
             .count_lost(usize::try_from(lost).unwrap_or(usize::MAX));
-        let labels = vec![
-            ("hostname".into(), (&*self.context.hostname).into()),
-            ("app".into(), "logpond".into()),
-        ];
+        let labels = hostname::labels_of_server(&self.context.hostname);
         let mut batch = Batch::new(EntryKind::Line, labels);
         let line = format!(
             "time={} level=warning msg=\"{lost} messages of the kernel were overwritten before they \

@@ -206,7 +206,8 @@ fn started(pid: u32) -> Option<u64> {
 }
 
 /// What is the same for all records of this machine: its name, this boot and its identity.
-pub(super) fn machine(hostname: &str) -> Labels {
+/// And which socket they came by, in journald's words.
+pub(super) fn machine(hostname: &str, transport: &str) -> Labels {
     let plain = |path| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.trim().replace('-', "")
@@ -216,6 +217,7 @@ pub(super) fn machine(hostname: &str) -> Labels {
         ("_HOSTNAME", hostname.to_owned()),
         ("_BOOT_ID", plain("/proc/sys/kernel/random/boot_id")),
         ("_MACHINE_ID", plain("/etc/machine-id")),
+        ("_TRANSPORT", transport.to_owned()),
     ];
     let said = each.into_iter().filter(|(_, value)| !value.is_empty());
     said.map(|(name, value)| (name.into(), value.into()))
@@ -259,7 +261,7 @@ mod tests {
             uid: 7,
             gid: 8,
         };
-        let mut processes = Processes::new(machine("ash"));
+        let mut processes = Processes::new(machine("ash", "syslog"));
         let start = Instant::now();
         let first = processes.labels(credentials, start);
         assert_eq!(value(&first, "_COMM"), Some("cat"));

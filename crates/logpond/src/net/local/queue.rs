@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::hostname;
 use crate::net::Context;
 
 /// The most bytes that wait: minutes of what a machine logs, seconds of the most that it could.
@@ -93,11 +94,7 @@ impl Filling {
             return;
         }
         let lines = self.losses.lines(&self.socket, now);
-        let hostname: Box<str> = (&*self.context.hostname).into();
-        let labels = vec![
-            ("hostname".into(), hostname),
-            ("app".into(), "logpond".into()),
-        ];
+        let labels = hostname::labels_of_server(&self.context.hostname);
         let mut batch = Batch::new(EntryKind::Line, labels);
         for line in &lines {
             batch.push(line.as_bytes());

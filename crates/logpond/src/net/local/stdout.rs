@@ -53,8 +53,7 @@ pub(super) async fn serve(
     keeper: Option<Arc<Keeper>>,
     left: Vec<LeftStream>,
 ) {
-    let mut machine = process::machine(&context.hostname);
-    machine.push(("_TRANSPORT".into(), "stdout".into()));
+    let machine = process::machine(&context.hostname, "stdout");
     let shared = Arc::new(Shared {
         filling: Mutex::new(filling),
         machine,
@@ -323,12 +322,12 @@ impl Connection<'_> {
     }
 
     fn hand_over(&mut self) {
-        if self.entries.is_empty() {
-            return;
+        // Others are not kept from the queue for nothing.
+        if !self.entries.is_empty() {
+            let filling = &self.shared.filling;
+            let mut filling = filling.lock().unwrap_or_else(PoisonError::into_inner);
+            self.entries.push_to(&mut filling, clock::now());
         }
-        let filling = &self.shared.filling;
-        let mut filling = filling.lock().unwrap_or_else(PoisonError::into_inner);
-        filling.push(self.entries.take(), clock::now());
     }
 }
 

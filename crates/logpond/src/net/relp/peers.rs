@@ -15,7 +15,7 @@ use logpond_segment::journal::{ClosedFile, JournalFile, OpenError};
 /// this is 32 MiB at the very worst, and the same for as many open sessions.
 const PEERS_MAX: usize = 1024;
 
-/// How much of the journal is read at a start: as much as its largest file usually has.
+/// How much of the journal is read at a start: four files of the usual size.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 
 /// The label that says who sent something.
