@@ -450,9 +450,13 @@ fn digits(text: &[u8], count: usize) -> Option<u32> {
 }
 
 fn push_digits(value: u32, count: u32, out: &mut Vec<u8>) {
-    for place in (0..count).rev() {
-        out.push(b'0' + (value / 10u32.pow(place) % 10) as u8);
+    let (mut text, mut rest) = ([b'0'; 10], value);
+    let text = &mut text[..count as usize];
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
+    out.extend_from_slice(text);
 }
 
 #[cfg(test)]

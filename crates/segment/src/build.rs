@@ -137,17 +137,23 @@ pub fn from_journal(
     let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
     for (number, file) in closed.iter().enumerate() {
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
-        let (mut tally, mut held) = (Tally::default(), HeldBatches::default());
+        let (mut rows, mut bytes, mut held) = (0, 0, HeldBatches::default());
         let mut frames = journal.frames();
         while let Some(frame) = frames.next()? {
             held.add(frame.batch_id());
             for entry in frame.entries() {
-                tally.add_row(entry.id, entry.raw);
+                rows += 1;
+                bytes += entry.raw.len() as u64;
                 let row = number_of(entry.id, file.source.incarnation);
                 builder.push(&decode(&entry), row, number as u32, entry.raw.len());
             }
         }
         damages.merge(frames.into_damages());
+        let written = file.summary.tally;
+        let tally = match (rows, bytes) == (written.rows, written.bytes) {
+            true => written,
+            false => tally_of(&journal)?,
+        };
         sources.push(SourceEntry {
             source: file.source,
             rows: tally.rows,
@@ -171,6 +177,16 @@ pub fn from_journal(
     prove(disk, id)?;
     publish(disk, id)?;
     Ok(Built { written, damages })
+}
+
+/// What can be read of a file that was damaged after its rows were counted.
+fn tally_of(journal: &JournalFile) -> io::Result<Tally> {
+    let (mut tally, mut frames) = (Tally::default(), journal.frames());
+    while let Some(frame) = frames.next()? {
+        let entries = frame.entries();
+        entries.for_each(|entry| tally.add_row(entry.id, entry.raw));
+    }
+    Ok(tally)
 }
 
 /// The number of a record within its incarnation.

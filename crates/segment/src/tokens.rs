@@ -103,33 +103,29 @@ impl Edges {
 
 /// Which of up to 64 bytes are part of a token, the first one by the lowest bit.
 fn token_bits(bytes: &[u8]) -> u64 {
-    let (eights, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let words = eights
-        .iter()
-        .chain(std::iter::once(&last))
-        .zip((0..64).step_by(8));
-    words.fold(0, |bits, (eight, at)| {
-        bits | token_bits_of_eight(u64::from_le_bytes(*eight)) << at
-    })
+    if let Ok(block) = bytes.try_into() {
+        return token_bits_of_block(block);
+    }
+    let mut block = [0; 64];
+    block[..bytes.len()].copy_from_slice(bytes);
+    token_bits_of_block(&block)
 }
 
-/// The same of eight bytes. All are compared at once: with its highest bit left out, no byte carries into
-/// its neighbour.
-fn token_bits_of_eight(word: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * EACH;
-    const LOWER_CASE: u64 = 0x20 * EACH;
-    let low = word & !HIGH;
-    let within = |bytes: u64, from: u8, to: u8| {
-        (bytes + u64::from(0x80 - from) * EACH) & !(bytes + u64::from(0x7f - to) * EACH)
+/// The same of 64 bytes. Their classes are found without branches, many at once.
+fn token_bits_of_block(block: &[u8; 64]) -> u64 {
+    let is_token = |byte: u8| {
+        let letters = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let digits = byte.wrapping_sub(b'0') < 10;
+        u8::from(letters | digits | (byte == b'_') | (byte >= 0x80))
     };
-    let letters = within(low | LOWER_CASE, b'a', b'z');
-    let others = within(low, b'0', b'9') | within(low, b'_', b'_');
-    let tokens = (letters | others | word) & HIGH;
-    // Brings the highest bit of byte n to bit 56 + n.
-    (tokens >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    let classes = block.map(is_token);
+    let (eights, _) = classes.as_chunks::<8>();
+    let eights = eights.iter().zip((0..64).step_by(8));
+    eights.fold(0, |bits, (eight, at)| {
+        // Brings the lowest bit of byte n to bit 56 + n.
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits | gathered << at
+    })
 }
 
 /// The fingerprint that stands for a token.

@@ -115,6 +115,21 @@ fn names(disk: &MemDisk) -> Vec<String> {
 }
 
 #[test]
+fn what_is_left_of_a_journal_file_that_was_damaged_later_becomes_a_segment() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[25_000]);
+    let mut bytes = disk.read(&files[0].path).unwrap();
+    // Within the first of three frames.
+    bytes[1000] ^= 1;
+    disk.write(&files[0].path, &bytes);
+    let built = from_journal(&disk, Id(1), &files, decode).unwrap();
+    assert_eq!(built.damages.count, 1);
+    let segment = open(&disk, Id(1)).unwrap();
+    assert_eq!(segment.manifest().sources[0].rows, 15_000);
+    assert_eq!(lines(&segment), once(10_000..25_000));
+}
+
+#[test]
 fn a_segment_lists_what_the_journal_files_held() {
     let disk = MemDisk::new();
     let files = journals(&disk, &[300, 1, 200]);

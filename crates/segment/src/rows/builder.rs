@@ -98,16 +98,24 @@ impl StringBuilder {
     }
 
     fn dense(self, rows: usize) -> StringColumn {
-        let mut codes = vec![NULL; rows];
-        self.rows
-            .iter()
-            .zip(&self.codes)
-            .for_each(|(row, code)| codes[*row as usize] = *code);
         StringColumn {
-            codes,
+            // Rows are distinct and in order: all have a value.
+            codes: match self.rows.len() == rows {
+                true => self.codes,
+                false => spread(&self.rows, &self.codes, rows),
+            },
             values: Arc::new(self.values),
         }
     }
+}
+
+/// A code per row, where only some rows have one.
+fn spread(rows: &[u32], codes: &[u32], count: usize) -> Vec<u32> {
+    let mut all = vec![NULL; count];
+    rows.iter()
+        .zip(codes)
+        .for_each(|(row, code)| all[*row as usize] = *code);
+    all
 }
 
 #[derive(Default)]

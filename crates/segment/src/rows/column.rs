@@ -24,6 +24,14 @@ impl Strings {
         Strings { bytes, ranges }
     }
 
+    /// No strings, with room for `count` of together `bytes`.
+    pub(crate) fn with_capacity(count: usize, bytes: usize) -> Strings {
+        Strings {
+            bytes: Vec::with_capacity(bytes),
+            ranges: Vec::with_capacity(count),
+        }
+    }
+
     /// Appends a string.
     pub fn push(&mut self, value: &[u8]) {
         let from = self.bytes.len() as u32;

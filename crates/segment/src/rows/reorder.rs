@@ -65,7 +65,8 @@ fn strings(column: &StringColumn, order: &[u32]) -> StringColumn {
     if !moves {
         return codes(column, order);
     }
-    let mut moved = Strings::default();
+    let bytes = order.iter().filter_map(|row| column.get(*row as usize));
+    let mut moved = Strings::with_capacity(order.len(), bytes.map(<[u8]>::len).sum());
     let codes = order.iter().map(|row| match column.get(*row as usize) {
         Some(text) => {
             moved.push(text);
