@@ -1,7 +1,7 @@
 //! The targets: one line each, calling an entry point that stands beside the decoder.
 
 use logpond_protocol::intake;
-use logpond_search::query;
+use logpond_search::{logql, query};
 use logpond_segment::journal;
 
 /// A decoder under test.
@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 25] = [
+pub(crate) const TARGETS: [Target; 26] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -49,4 +49,5 @@ pub(crate) const TARGETS: [Target; 25] = [
     target("journal", journal::fuzz_frames, false),
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),
+    target("logql", logql::fuzz_logql, true),
 ];

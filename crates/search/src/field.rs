@@ -5,6 +5,7 @@ use std::fmt;
 
 use logpond_record::{Id, Message, Record, Timestamp, Value};
 
+use crate::label::{self, LABEL_PREFIX};
 use crate::matcher::{Scratch, line};
 use crate::number::Number;
 use crate::pattern::{Finder, RegexError};
@@ -28,6 +29,8 @@ pub enum Target {
     Line,
     /// The first field with this name.
     Field(Box<str>),
+    /// `_label.NAME`: the field that a label means, see [`crate::label`].
+    Label(Box<str>),
 }
 
 impl Target {
@@ -40,7 +43,10 @@ impl Target {
             "_time_source" => Target::TimeSource,
             "_msg" => Target::Message,
             "_raw" => Target::Line,
-            name => Target::Field(name.into()),
+            name => match name.strip_prefix(LABEL_PREFIX) {
+                Some(label) => Target::Label(label.into()),
+                None => Target::Field(name.into()),
+            },
         }
     }
 }
@@ -193,6 +199,7 @@ impl FieldMatcher {
             },
             Target::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
             Target::Field(name) => self.matches_value(record.field(name)),
+            Target::Label(name) => self.matches_value(label::value(record, name)),
         }
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! text ─▶ query (parse) ─▶ Filter ─▶ matcher      record by record
+//! text ─▶ logql (parse) ──▶ Filter, pipeline      line by line
 //!                             ├────▶ literal      tokens for the index
 //!                             └────▶ prefilter    bytes of raw entries
 //! rows ─▶ order (merge, first N) ─▶ context ─▶ output
@@ -13,6 +14,9 @@
 //! No IO, no clock, no threads: what needs the time or a zone is given it.
 
 pub mod query;
+pub mod label;
+pub mod logql;
+pub mod pipeline;
 mod number;
 mod pattern;
 mod field;

@@ -261,6 +261,11 @@ fn source_bytes(pattern: &Pattern) -> usize {
     }
 }
 
+/// Checks that a regular expression compiles.
+pub(crate) fn check_expression(source: &str) -> Result<(), RegexError> {
+    compile(&Pattern::regex(source, false)).map(|_| ())
+}
+
 /// The pattern as a parsed regular expression.
 pub(crate) fn hir(pattern: &Pattern) -> Result<Hir, RegexError> {
     match pattern {

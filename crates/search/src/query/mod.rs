@@ -19,7 +19,8 @@
 //! start; those that a word opens itself belong to it (`f(a, b)`).
 //!
 //! Reserved names: `_time` and `_received` (compared as instants), `_id`, `_msg`, `_raw` (the
-//! line), `_time_source`. They take precedence over fields of the same name.
+//! line), `_time_source`. They take precedence over fields of the same name. `_label.NAME` is the field
+//! that LogQL's label of this name means, see [`crate::label`].
 
 mod ast;
 mod parse;

@@ -18,8 +18,9 @@ const DEPTH_MAX: usize = 50;
 /// The most terms in a query; a row is compared with each.
 const TERMS_MAX: usize = 1000;
 
-/// The most regular expressions in a query; each may take megabytes when compiled.
-const REGEXES_MAX: usize = 32;
+/// The most regular expressions in a query; each may take megabytes when compiled. A condition on a
+/// label that stands for many fields, such as `service_name`, is as many.
+const REGEXES_MAX: usize = 64;
 
 type Result<T> = std::result::Result<T, SyntaxError>;
 

@@ -11,6 +11,7 @@ use super::block::{column_value, number_value, string_value};
 use super::group::GroupScan;
 use super::text::{select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
+use crate::label;
 use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
@@ -190,7 +191,10 @@ impl Node {
         match self {
             Node::All => 0,
             Node::Field(matcher, ..)
-                if matches!(matcher.target(), Target::Field(_) | Target::Time) =>
+                if matches!(
+                    matcher.target(),
+                    Target::Field(_) | Target::Label(_) | Target::Time
+                ) =>
             {
                 1
             }
@@ -332,6 +336,7 @@ fn select_by_field(
         Target::Field(name) if !(matcher.looks_at_text() && scan.mixes_numbers(name)) => {
             select_by_column(name, matcher, number, scan, rows)
         }
+        Target::Label(label) => select_by_label(label, matcher, number, scan, rows),
         Target::Time => {
             let times = scan.times()?;
             rows.retain(|row| matcher.matches_instant(Timestamp(times[*row as usize])));
@@ -343,17 +348,73 @@ fn select_by_field(
         | Target::Id
         | Target::TimeSource
         | Target::Message
-        | Target::Line => scan.with_view(|view, ids| {
-            let mut scratch = Scratch::new();
-            rows.retain(|row| {
-                let row = *row as usize;
-                let id = ids.of_row(view.rows(), row);
-                scratch.start_record();
-                matcher.matches(&view.record(row, id), &mut scratch)
-            });
-            rows
-        }),
+        | Target::Line => select_by_record(matcher, scan, rows),
     }
+}
+
+/// The rows whose label is wanted: of each the first of the label's fields that it has.
+fn select_by_label(
+    label: &str,
+    matcher: &FieldMatcher,
+    number: usize,
+    scan: &mut GroupScan<'_>,
+    rows: Vec<u32>,
+) -> Result<Vec<u32>, ReadError> {
+    let fields = scan.fields_of_label(label);
+    if matcher.looks_at_text() && fields.iter().any(|name| scan.mixes_numbers(name)) {
+        return select_by_record(matcher, scan, rows);
+    }
+    let (mut wanted, mut rest) = (Vec::new(), rows);
+    for name in fields {
+        if rest.is_empty() {
+            break;
+        }
+        let mut without = match scan.directory.schema.column(name) {
+            Some(column) => {
+                let kind = scan.directory.schema.columns[column].kind;
+                let (block, reader, decisions) = scan.parts();
+                let column = block.field(column, reader)?;
+                let decisions = &mut decisions[number];
+                let (found, without) = split_by_column(column, matcher, decisions, kind, &rest);
+                wanted.extend(found);
+                without
+            }
+            None => rest,
+        };
+        if !without.is_empty() && scan.may_be_elsewhere(name) {
+            let mut nulls = Vec::new();
+            without = scan.visit_more(name, &without, |row, value| {
+                if *value == Value::Null {
+                    nulls.push(row);
+                } else if matcher.matches_value(Some(value)) {
+                    wanted.push(row);
+                }
+            })?;
+            without.extend(nulls);
+            without.sort_unstable();
+        }
+        rest = without;
+    }
+    wanted.sort_unstable();
+    Ok(wanted)
+}
+
+/// The wanted rows through their records, as the matcher decides.
+fn select_by_record(
+    matcher: &FieldMatcher,
+    scan: &mut GroupScan<'_>,
+    mut rows: Vec<u32>,
+) -> Result<Vec<u32>, ReadError> {
+    scan.with_view(|view, ids| {
+        let mut scratch = Scratch::new();
+        rows.retain(|row| {
+            let row = *row as usize;
+            let id = ids.of_row(view.rows(), row);
+            scratch.start_record();
+            matcher.matches(&view.record(row, id), &mut scratch)
+        });
+        rows
+    })
 }
 
 fn select_by_column(
@@ -447,7 +508,16 @@ fn split_by_column(
     (wanted, without)
 }
 
-impl GroupScan<'_> {
+impl<'a> GroupScan<'a> {
+    /// The fields that a label means, the one of its own name first.
+    pub(super) fn fields_of_label(&self, label: &str) -> Vec<&'a str> {
+        let fields = &self.directory.counts.fields;
+        let exact = fields.get_key_value(label).map(|(name, _)| &**name);
+        let is_other = |name: &&str| *name != label && label::means(label, name);
+        let others = fields.keys().map(|name| &**name).filter(is_other);
+        exact.into_iter().chain(others).collect()
+    }
+
     /// Whether a column holds whole numbers and fractions alike, so that it does not tell which a
     /// row had; the row's shape does.
     pub(super) fn mixes_numbers(&self, name: &str) -> bool {

@@ -102,6 +102,12 @@ fn samples(count: u64) -> Vec<Record<'static>> {
             if n % 10 == 0 {
                 record.labels.push(("hostname".into(), text(format!("web-{}", n % 4))));
             }
+            if n % 15 == 0 {
+                record.labels.push(("web.host".into(), text(format!("w{}", n % 4))));
+            }
+            if n % 4 == 0 {
+                record.labels.push(("web_host".into(), text(format!("w{}", n % 3))));
+            }
             if n == 17 {
                 record.labels.push(("rare".into(), text("needle".into())));
             }
@@ -152,7 +158,7 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
     SegmentFile::open(Arc::new(file)).unwrap()
 }
 
-const QUERIES: [&str; 65] = [
+const QUERIES: [&str; 72] = [
     "",
     "refused",
     "connection refused",
@@ -218,6 +224,13 @@ const QUERIES: [&str; 65] = [
     r#"/(?i)REFUSED/"#,
     r#""said \"hi""#,
     r#""\"hi\" ""#,
+    "_label.web_host=w1",
+    "_label.web_host!=w1",
+    "_label.web_host~/^(?s:w[02])$/ AND \"40\"",
+    "_label.hostname=web-2 OR _label.rare:*",
+    "_label.user:*",
+    "_label.user=null OR _label.status~/^4/",
+    "_label.ms~/^5$/",
 ];
 
 #[test]

@@ -1,0 +1,203 @@
+//! Labels as LogQL names them, and which field of a record one means.
+//!
+//! Names of labels are `[a-zA-Z_][a-zA-Z0-9_]*`, names of fields are anything. A label means the
+//! field whose name is the label's once every other character is `_`: `service_name` means
+//! `service.name`.
+
+use std::borrow::Cow;
+
+use logpond_record::{Record, Value};
+
+/// What the name of a condition begins with if it means a label rather than a field.
+pub const LABEL_PREFIX: &str = "_label.";
+
+/// The name of the label that says which service a record is of.
+pub const SERVICE_NAME: &str = "service_name";
+
+/// The name of the label that says how bad it is what a record tells.
+pub const DETECTED_LEVEL: &str = "detected_level";
+
+/// What [`SERVICE_NAME`] is of records that do not say it.
+pub const UNKNOWN_SERVICE: &str = "unknown_service";
+
+/// The labels that name a service, the first one that is there counts: those that Grafana's tools
+/// expect, then those of syslog and of systemd's journal.
+pub const SERVICE_LABELS: [&str; 18] = [
+    "service",
+    "app",
+    "application",
+    "app_name",
+    "name",
+    "app_kubernetes_io_name",
+    "container",
+    "container_name",
+    "k8s_container_name",
+    "component",
+    "workload",
+    "job",
+    "k8s_job_name",
+    "appname",
+    "SYSLOG_IDENTIFIER",
+    "_SYSTEMD_UNIT",
+    "unit",
+    "program",
+];
+
+/// The labels that say how bad it is, the first one that is there counts.
+pub const LEVEL_LABELS: [&str; 13] = [
+    "level",
+    "LEVEL",
+    "Level",
+    "log_level",
+    "severity",
+    "SEVERITY",
+    "Severity",
+    "SeverityText",
+    "lvl",
+    "LVL",
+    "Lvl",
+    "severity_text",
+    "PRIORITY",
+];
+
+/// The names of levels, and how senders write them; numbers are those of syslog.
+pub const LEVELS: [(&str, &[&str]); 7] = [
+    ("trace", &["trace", "trc"]),
+    ("debug", &["debug", "dbg", "7"]),
+    ("info", &["info", "inf", "information", "notice", "6", "5"]),
+    ("warn", &["warn", "wrn", "warning", "4"]),
+    ("error", &["error", "err", "eror", "severe", "3"]),
+    ("critical", &["critical", "crit", "alert", "2", "1"]),
+    ("fatal", &["fatal", "panic", "emerg", "emergency", "0"]),
+];
+
+/// The level of a record that has none, or one that is not known.
+pub const UNKNOWN_LEVEL: &str = "unknown";
+
+/// Whether a byte may stand in the name of a label.
+fn is_label_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a text is the name of a label as it is.
+pub fn is_label_name(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|b| !b.is_ascii_digit()) && name.bytes().all(is_label_byte)
+}
+
+/// The label that means a field of this name: each character that labels cannot have is `_`, and
+/// one stands before a digit at the beginning.
+pub fn sanitised(name: &str) -> Cow<'_, str> {
+    if is_label_name(name) {
+        return Cow::Borrowed(name);
+    }
+    let mut label = String::with_capacity(name.len() + 1);
+    if name.bytes().next().is_none_or(|b| b.is_ascii_digit()) {
+        label.push('_');
+    }
+    label.extend(name.chars().map(|c| match c {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '_',
+    }));
+    Cow::Owned(label)
+}
+
+/// Whether a label means a field of this name.
+pub fn means(label: &str, field: &str) -> bool {
+    if label == field {
+        return true;
+    }
+    let digit_first = field.bytes().next().is_none_or(|b| b.is_ascii_digit());
+    let label = match digit_first {
+        true => match label.strip_prefix('_') {
+            Some(rest) => rest,
+            None => return false,
+        },
+        false => label,
+    };
+    let mut chars = label.chars();
+    let same = field.chars().all(|c| match chars.next() {
+        Some('_') => !c.is_ascii_alphanumeric(),
+        Some(other) => other == c && c.is_ascii_alphanumeric(),
+        None => false,
+    });
+    same && chars.next().is_none()
+}
+
+/// The value that a label has in a record: of the field of exactly this name, else of the first one by
+/// name that it means. A null is no value.
+pub fn value<'r, 'a>(record: &'r Record<'a>, label: &str) -> Option<&'r Value<'a>> {
+    let exact = record.field(label).filter(|value| **value != Value::Null);
+    if exact.is_some() {
+        return exact;
+    }
+    let others = record
+        .fields()
+        .filter(|(name, value)| *name != label && **value != Value::Null && means(label, name));
+    // The first one of a name counts, as everywhere.
+    let best = others.reduce(|best, other| if other.0 < best.0 { other } else { best });
+    best.map(|(_, value)| value)
+}
+
+/// The fields that a sender declared beside the line, each name once. What the line has under the
+/// same name comes before it.
+pub fn declared<'r, 'a>(record: &'r Record<'a>) -> impl Iterator<Item = (&'r str, &'r Value<'a>)> {
+    let labels = record.labels.iter().enumerate();
+    labels.filter_map(|(at, (name, value))| {
+        let is_in_line = || record.shape.slots().iter().any(|slot| *slot.name == **name);
+        let is_again = || record.labels[..at].iter().any(|(before, _)| before == name);
+        (!is_again() && !is_in_line()).then_some((&**name, value))
+    })
+}
+
+/// The level that a sender's word for it means; [`UNKNOWN_LEVEL`] for words that are not known.
+pub fn level_of(word: &str) -> &'static str {
+    let word = word.trim();
+    let known = LEVELS
+        .iter()
+        .find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word)));
+    known.map_or(UNKNOWN_LEVEL, |(level, _)| level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_mean_fields() {
+        let table = [
+            ("app", "app", true),
+            ("service_name", "service.name", true),
+            ("service_name", "service_name", true),
+            ("k8s_pod_name", "k8s.pod-name", true),
+            ("a_", "aé", true),
+            ("_5xx", "5xx", true),
+            ("_", "", true),
+            ("app", "App", false),
+            ("app", "ap", false),
+            ("app", "apps", false),
+            ("a.b", "a_b", false),
+            ("_x", "x", false),
+        ];
+        for (label, field, expected) in table {
+            assert_eq!(means(label, field), expected, "{label} {field}");
+            if is_label_name(label) {
+                assert_eq!(sanitised(field) == label, expected, "{label} {field}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_mean_levels() {
+        let table = [
+            ("WARNING", "warn"),
+            (" Err ", "error"),
+            ("6", "info"),
+            ("verbose", "unknown"),
+            ("", "unknown"),
+        ];
+        for (word, level) in table {
+            assert_eq!(level_of(word), level, "{word}");
+        }
+    }
+}
