@@ -377,7 +377,11 @@ fn a_kill_breaks_no_stream() {
 
 /// The process that keeps what a server has at this directory.
 fn keeper_of(directory: &Path) -> Option<u32> {
-    let wanted = format!("logpond\0keep\0{}/keeper\0", directory.display());
+    keeper_at(&format!("{}/keeper", directory.display()))
+}
+
+fn keeper_at(control: &str) -> Option<u32> {
+    let wanted = format!("logpond\0keep\0{control}\0");
     let processes = fs::read_dir("/proc").unwrap();
     let mut pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.find(|pid: &u32| {
@@ -438,6 +442,33 @@ fn nothing_is_kept_for_ever() {
         keeper_of(&directory).is_none()
     })
     .unwrap();
+}
+
+/// What keeps a socket alone, without streams, does so as long as the server is there.
+#[test]
+fn a_socket_alone_is_kept_while_its_server_runs() {
+    let scratch = Scratch::new("restarts-alone").unwrap();
+    for flag in ["--dev-log", "--dev-log-stream"] {
+        let path = scratch.path().join(flag);
+        let socket = path.display().to_string();
+        let start = |data: &str| {
+            let flags = [flag, &socket, "--keep-sockets", "100s"];
+            Pond::start(program(), &scratch.path().join(data), &flags)
+        };
+        let pond = start("data").unwrap();
+        // One that is let go of would be taken over.
+        let refused = start("other").err().map(|error| error.to_string());
+        let refused = refused.unwrap_or_default();
+        assert!(
+            refused.contains("another program receives there"),
+            "{flag}: {refused}"
+        );
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        let pond = start("data").unwrap();
+        assert!(path.exists());
+        crate::pond::signal("TERM", keeper_at(&format!("{socket}.keeper")).unwrap()).unwrap();
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    }
 }
 
 /// What was taken over goes back to the keeper if nothing comes of the start.

@@ -193,34 +193,38 @@ impl LocalSockets {
         held: &dyn Fn(u128) -> BatchSet,
         tasks: &mut JoinSet<()>,
     ) -> io::Result<()> {
+        // It keeps as long as there is a server: as long as anything receives.
+        let keeper = self.kept.as_ref().map(|kept| kept.keeper.clone());
         for bound in self.dev_logs {
             let context = context_of(Intake::DevLog);
             let started = dev_log::start(bound.socket, &name(&bound.path), context)?;
-            tasks.spawn(empty(started, bound.guard));
+            tasks.spawn(empty(started, (bound.guard, keeper.clone())));
         }
         if let Some(bound) = self.journal {
             let context = context_of(Intake::Journal);
             let started = journal::start(bound.socket, &name(&bound.path), context)?;
-            tasks.spawn(empty(started, bound.guard));
+            tasks.spawn(empty(started, (bound.guard, keeper.clone())));
         }
         if let Some(socket) = self.audit {
             let (thread, emptying) = audit::start(socket, context_of(Intake::Audit))?;
             tasks.spawn(finish(thread, emptying));
         }
-        let (keeper, streams) = match self.kept {
-            Some(kept) => {
-                kept.keeper.serving(kept.keep_for);
-                (Some(kept.keeper), kept.streams)
-            }
-            None => (None, Vec::new()),
-        };
+        let streams = self.kept.map_or_else(Vec::new, |kept| {
+            kept.keeper.serving(kept.keep_for);
+            kept.streams
+        });
         if let Some((file, path)) = self.kernel {
             let context = context_of(Intake::Kernel);
             tasks.spawn(kmsg::start(file, name(&path), context, held)?);
         }
         if let Some(bound) = self.dev_log_stream {
             let context = context_of(Intake::DevLogStream);
-            serve_streams(bound, context, dev_log_stream::serve, tasks)?;
+            let held = keeper.clone();
+            let serve = |listener, filling, context| async move {
+                dev_log_stream::serve(listener, filling, context).await;
+                drop(held);
+            };
+            serve_streams(bound, context, serve, tasks)?;
         }
         if let Some(bound) = self.stdout {
             let context = context_of(Intake::Stdout);
@@ -334,9 +338,9 @@ where
 }
 
 /// Submits what a thread receives, until it ends.
-async fn empty((thread, emptying): (JoinHandle<()>, Emptying), guard: Option<PathGuard>) {
+async fn empty((thread, emptying): (JoinHandle<()>, Emptying), held: impl Send) {
     finish(thread, emptying).await;
-    drop(guard);
+    drop(held);
 }
 
 async fn finish(thread: JoinHandle<()>, emptying: Emptying) {
