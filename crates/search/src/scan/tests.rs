@@ -108,6 +108,10 @@ fn samples(count: u64) -> Vec<Record<'static>> {
             if n % 4 == 0 {
                 record.labels.push(("web_host".into(), text(format!("w{}", n % 3))));
             }
+            if n % 13 == 0 {
+                let bytes = Value::Bytes(vec![0xff, b'c', b'r', b'o', n as u8].into());
+                record.labels.push(("bin".into(), bytes));
+            }
             if n == 17 {
                 record.labels.push(("rare".into(), text("needle".into())));
             }

@@ -235,6 +235,36 @@ fn fields(record: &Record<'_>) -> Vec<(String, Value<'static>)> {
     fields
 }
 
+/// Bytes of a field that are no text are what they were, beside values of any other type.
+#[test]
+fn bytes_of_fields_come_back() {
+    let mut records = samples(4000);
+    for (n, record) in records.iter_mut().enumerate() {
+        let bytes = Value::Bytes(vec![0xff, n as u8, 0, b'"'].into());
+        let text = |n: usize| Value::Str(format!("base64:{n}").into());
+        let mostly_text = if n % 3 == 0 { bytes.clone() } else { text(n) };
+        let mostly_numbers = if n % 5 == 0 {
+            bytes.clone()
+        } else {
+            Value::Int(n as i64)
+        };
+        for (name, value) in [
+            ("a_all", bytes),
+            ("a_text", mostly_text),
+            ("a_int", mostly_numbers),
+        ] {
+            record.labels.push((name.into(), value));
+        }
+    }
+    let (file, _) = write(&records, Profile::Cold, 700);
+    let found = read_all(&file).unwrap();
+    assert_eq!(found.len(), records.len());
+    for ((bytes, read), record) in found.iter().zip(&records) {
+        assert_eq!(*bytes, line(record));
+        assert_eq!(fields(read), fields(record));
+    }
+}
+
 #[test]
 fn records_come_back_byte_for_byte() {
     for (profile, rows_per_group) in [(Profile::Hot, 5000), (Profile::Cold, 700)] {

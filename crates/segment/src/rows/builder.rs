@@ -165,6 +165,7 @@ struct FieldBuilder {
     count: FieldCount,
     last_row: Option<u32>,
     text: StringBuilder,
+    bytes: StringBuilder,
     json: StringBuilder,
     int: Sparse<i64>,
     float: Sparse<f64>,
@@ -172,8 +173,9 @@ struct FieldBuilder {
     null: Vec<u32>,
 }
 
-/// A value that goes to the overflow column: which row, field and type, and where it lies there.
-type Spilled = (u32, u32, ColumnType, u32);
+/// A value that goes to the overflow column: which row, field and type, of a null none, and where it
+/// lies there.
+type Spilled = (u32, u32, Option<ColumnType>, u32);
 
 impl FieldBuilder {
     fn push(&mut self, row: u32, value: &Value<'_>) {
@@ -184,9 +186,7 @@ impl FieldBuilder {
         self.count.add(value);
         match value {
             Value::Str(text) => self.text.push(row, text.as_bytes()),
-            Value::Bytes(bytes) => self
-                .text
-                .push(row, String::from_utf8_lossy(bytes).as_bytes()),
+            Value::Bytes(bytes) => self.bytes.push(row, bytes),
             Value::Json(text) => self.json.push(row, text.as_bytes()),
             Value::Int(int) => self.int.push(row, *int),
             Value::Float(float) => self.float.push(row, *float),
@@ -234,18 +234,22 @@ impl FieldBuilder {
                     .map(|(row, at)| (*row, field, kind, at)),
             );
         };
-        list(&self.text.rows, ColumnType::Text);
-        list(&self.json.rows, ColumnType::Json);
-        list(&self.int.rows, ColumnType::Int);
-        list(&self.float.rows, ColumnType::Float);
-        list(&self.bool.rows, ColumnType::Bool);
-        // No column holds nulls; `Bytes` marks them here.
-        list(&self.null, ColumnType::Bytes);
+        list(&self.text.rows, Some(ColumnType::Text));
+        list(&self.bytes.rows, Some(ColumnType::Bytes));
+        list(&self.json.rows, Some(ColumnType::Json));
+        list(&self.int.rows, Some(ColumnType::Int));
+        list(&self.float.rows, Some(ColumnType::Float));
+        list(&self.bool.rows, Some(ColumnType::Bool));
+        list(&self.null, None);
     }
 
-    fn spilled_value(&self, kind: ColumnType, at: u32) -> Value<'_> {
-        let text = |builder: &'_ StringBuilder| {
-            String::from_utf8_lossy(builder.values.get(builder.codes[at as usize])).into_owned()
+    fn spilled_value(&self, kind: Option<ColumnType>, at: u32) -> Value<'_> {
+        let bytes =
+            |builder: &'_ StringBuilder| builder.values.get(builder.codes[at as usize]).to_vec();
+        let text =
+            |builder: &'_ StringBuilder| String::from_utf8_lossy(&bytes(builder)).into_owned();
+        let Some(kind) = kind else {
+            return Value::Null;
         };
         match kind {
             ColumnType::Text => Value::Str(text(&self.text).into()),
@@ -255,7 +259,7 @@ impl FieldBuilder {
                 Value::Float(self.float.values[at as usize])
             }
             ColumnType::Bool => Value::Bool(self.bool.values[at as usize]),
-            ColumnType::Bytes => Value::Null,
+            ColumnType::Bytes => Value::Bytes(bytes(&self.bytes).into()),
         }
     }
 }

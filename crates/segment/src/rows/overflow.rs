@@ -1,9 +1,17 @@
 //! The overflow column `_more`: fields without a column, or with a value of another type than
 //! their column, as one JSON object per row.
+//!
+//! Bytes that are no text are `"base64:…"`, with the first letter as an escape: no text is ever
+//! written like that, so they are told apart from it, and readers of JSON find a text all the same.
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use logpond_record::{Value, write_json_string};
+
+/// What stands before bytes, as it is written.
+const BYTES_MARK: &str = r"\u0062ase64:";
 
 /// Appends one field to a row's object. The first field opens the object; the caller closes it
 /// with `}` after the last one.
@@ -11,7 +19,15 @@ pub fn write_overflow(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
     out.push(if out.is_empty() { b'{' } else { b',' });
     write_json_string(name, out);
     out.push(b':');
-    value.write_json(out);
+    match value {
+        Value::Bytes(bytes) => {
+            let text = STANDARD_NO_PAD.encode(bytes);
+            for part in ["\"", BYTES_MARK, &text, "\""] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+        value => value.write_json(out),
+    }
 }
 
 /// Reads a row's object field by field.
@@ -46,7 +62,16 @@ impl<'a> Overflow<'a> {
 
     fn value(&mut self) -> Option<Value<'a>> {
         match self.rest.as_bytes().first()? {
-            b'"' => self.string().map(Value::Str),
+            b'"' => {
+                let encoded = self.rest[1..].strip_prefix(BYTES_MARK);
+                let encoded = encoded.and_then(|text| text.split_once('"'));
+                if let Some((encoded, rest)) = encoded {
+                    self.rest = rest;
+                    let bytes = STANDARD_NO_PAD.decode(encoded).ok()?;
+                    return Some(Value::Bytes(bytes.into()));
+                }
+                self.string().map(Value::Str)
+            }
             b'[' | b'{' => {
                 let end = end_of_nested(self.rest.as_bytes())?;
                 let (text, rest) = self.rest.split_at(end);
@@ -174,6 +199,9 @@ mod tests {
             any::<i64>().prop_map(Value::Int),
             (-1e9..1e9f64).prop_map(Value::Float),
             any::<String>().prop_map(|s| Value::Str(s.into())),
+            proptest::collection::vec(any::<u8>(), 0..9).prop_map(|b| Value::Bytes(b.into())),
+            Just(Value::Str("base64:AAEC".into())),
+            Just(Value::Str(r"\u0062ase64:AAEC".into())),
             any::<f64>()
                 .prop_filter("no JSON", |f| f.is_finite())
                 .prop_map(Value::Float),

@@ -60,7 +60,7 @@ pub struct FieldCount {
     pub float: u64,
     /// Booleans.
     pub bool: u64,
-    /// Nulls that are not part of a shape.
+    /// What no column holds: nulls that are not part of a shape, and bytes that are no text.
     pub null: u64,
     /// Nulls that a shape has in a slot; they are stored nowhere else.
     pub shape_null: u64,
@@ -74,7 +74,7 @@ impl FieldCount {
     /// Counts a value.
     pub fn add(&mut self, value: &Value<'_>) {
         match value {
-            Value::Null => self.null += 1,
+            Value::Null | Value::Bytes(_) => self.null += 1,
             Value::Bool(_) => self.bool += 1,
             Value::Int(i) => {
                 self.int += 1;
@@ -87,7 +87,7 @@ impl FieldCount {
                 }
             }
             Value::Json(_) => self.json += 1,
-            Value::Str(_) | Value::Bytes(_) => self.text += 1,
+            Value::Str(_) => self.text += 1,
         }
     }
 
