@@ -5,8 +5,9 @@
 //! {"@timestamp":"2026-11-22T10:00:00Z","message":"started"}
 //! ```
 //!
-//! Documents are JSON records as they are; the index that they name is the field `_index`. Logs are
-//! never changed: `update` and `delete` are refused one by one.
+//! Documents are JSON records as they are; the index that they name is the field `_index`, an id that they
+//! are given `_document_id`. Those of the Elastic Common Schema name their machine `host.name`, which is the
+//! field `hostname`, too. Logs are never changed: `update` and `delete` are refused one by one.
 //!
 //! Invariants: there is one item for each action, in order; a bad document takes no other with it,
 //! a bad action line takes all, and nothing was taken then.
@@ -17,8 +18,10 @@ use std::fmt;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Batch, EntryKind, Labels, Value};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::members::text_of;
 use super::{BATCH_BYTES_MAX, Lines, RejectReason, TooLarge, check, without_cr};
 
 /// The most actions of one request: a thousand times what clients send, and what an answer may name
@@ -27,6 +30,14 @@ pub const ACTIONS_MAX: usize = 262_144;
 
 /// The field that names the index of a document.
 const INDEX_FIELD: &str = "_index";
+
+/// The field with the id that its sender gave a document; `_id` is that of a record.
+const ID_FIELD: &str = "_document_id";
+
+/// The longest id that Elasticsearch takes, in bytes.
+const ID_BYTES_MAX: usize = 512;
+
+const HOSTNAME: &str = "hostname";
 
 /// What is to be done with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +207,8 @@ pub fn decode(
         };
         let outcome = match (action, document) {
             (Action::Create | Action::Index, Some((_, document))) => {
-                store(document, own, line_bytes_max, &mut bulk.batch)
+                let id = meta.id.and_then(id_of);
+                store(document, (own, id), line_bytes_max, &mut bulk.batch)
             }
             _ => Err(ItemError::Unsupported(action)),
         };
@@ -245,16 +257,55 @@ fn read_action(line: usize, text: &[u8]) -> Result<(Action, Meta<'_>), BulkError
     })
 }
 
+/// Stores a document of an index, with the id that it is given.
 fn store(
     document: &[u8],
-    index: &str,
+    (index, id): (&str, Option<Cow<'_, str>>),
     line_bytes_max: usize,
     batch: &mut Batch,
 ) -> Result<(), ItemError> {
     check(EntryKind::Json, document, line_bytes_max).map_err(ItemError::Document)?;
-    let index = Value::Str(Cow::Borrowed(index));
-    batch.push_enveloped(EntryKind::Json, None, [(INDEX_FIELD, &index)], document);
+    let index = (INDEX_FIELD, Value::Str(Cow::Borrowed(index)));
+    let id = id.map(|id| (ID_FIELD, Value::Str(id)));
+    let host = host_of(document).map(|host| (HOSTNAME, Value::Str(host)));
+    let fields: Vec<_> = [Some(index), id, host].into_iter().flatten().collect();
+    let fields = fields.iter().map(|(name, value)| (*name, value));
+    batch.push_enveloped(EntryKind::Json, None, fields, document);
     Ok(())
+}
+
+/// The text of an id, which may be a number.
+fn id_of(id: &RawValue) -> Option<Cow<'_, str>> {
+    text_of(id).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+}
+
+/// What a document says of its machine.
+#[derive(Deserialize)]
+struct Ecs<'a> {
+    #[serde(borrow)]
+    host: Option<&'a RawValue>,
+    #[serde(rename = "host.name", borrow)]
+    host_name: Option<&'a RawValue>,
+    hostname: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Host<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+}
+
+/// The name of the machine that a document comes from, where it says no `hostname` itself.
+fn host_of(document: &[u8]) -> Option<Cow<'_, str>> {
+    // Few documents that have none are read for it.
+    memchr::memmem::find(document, b"\"host")?;
+    let ecs: Ecs<'_> = serde_json::from_slice(document).ok()?;
+    fn in_object(host: &RawValue) -> Option<&RawValue> {
+        serde_json::from_str::<Host<'_>>(host.get()).ok()?.name
+    }
+    let name = ecs.host_name.or_else(|| in_object(ecs.host?));
+    let name = name.filter(|name| ecs.hostname.is_none() && name.get().starts_with('"'))?;
+    text_of(name).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -272,9 +323,11 @@ mod tests {
         let each = bulk.batch.iter().map(|held| {
             let (kind, envelope, line) = line_of(bulk.batch.kind, held);
             assert_eq!((kind, envelope.time), (EntryKind::Json, None));
-            let (name, index) = envelope.fields().next().unwrap();
-            assert_eq!(name, "_index");
-            format!("{:?} {}", index, String::from_utf8_lossy(line))
+            let fields: Vec<String> = envelope
+                .fields()
+                .map(|(name, value)| format!("{name}={}", value.to_text().escape_ascii()))
+                .collect();
+            format!("{} {}", fields.join(" "), String::from_utf8_lossy(line))
         });
         each.collect()
     }
@@ -292,9 +345,9 @@ mod tests {
         assert_eq!(
             stored(&bulk),
             [
-                "Str(\"a\") {\"n\":1}",
-                "Str(\"path\") {\"n\":2}",
-                "Str(\"path\") {\"n\":4}"
+                "_index=a _document_id=x {\"n\":1}",
+                "_index=path {\"n\":2}",
+                "_index=path {\"n\":4}"
             ]
         );
         let outcomes: Vec<_> = bulk
@@ -321,6 +374,35 @@ mod tests {
                 "create None ok",
             ]
         );
+    }
+
+    #[test]
+    fn ids_and_machines_are_fields() {
+        let long = "i".repeat(ID_BYTES_MAX + 1);
+        let table = [
+            (r#""_id":7"#, "{}", "_document_id=7 "),
+            (r#""_id":"a\u00e9""#, "{}", r"_document_id=a\xc3\xa9 "),
+            (r#""_id":null"#, "{}", ""),
+            (r#""_id":"""#, "{}", ""),
+            (&format!(r#""_id":"{long}""#), "{}", ""),
+            (
+                "",
+                r#"{"host":{"ip":["::1"],"name":"web-1"}}"#,
+                "hostname=web-1 ",
+            ),
+            ("", r#"{"host.name":"web\n1"}"#, r"hostname=web\n1 "),
+            ("", r#"{"host":{"name":"web-1"},"hostname":"own"}"#, ""),
+            ("", r#"{"host":"shop.example.org"}"#, ""),
+            ("", r#"{"host":{"name":7}}"#, ""),
+            ("", r#"{"host":{"name":""}}"#, ""),
+            ("", r#"{"host":{"ip":"::1"}}"#, ""),
+            ("", r#"{"n":{"host":{"name":"inner"}}}"#, ""),
+        ];
+        for (meta, document, fields) in table {
+            let body = format!("{{\"create\":{{{meta}}}}}\n{document}\n");
+            let bulk = decode(body.as_bytes(), Some("a"), Labels::new(), 1000).unwrap();
+            assert_eq!(stored(&bulk), [format!("_index=a {fields}{document}")]);
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn flatten_within<'a>(name: Cow<'a, str>, value: &'a RawValue, depth: usize, to:
             _ => Value::Json(json.into()),
         },
         Some(b'"') => inside(json).map_or(Value::Json(json.into()), Value::Str),
-        Some(b'-' | b'0'..=b'9') => number_value(json, json.contains(['.', 'e', 'E'])).0,
+        Some(b'-' | b'0'..=b'9') => number(json),
         _ => match json {
             "null" => Value::Null,
             "true" => Value::Bool(true),
@@ -102,6 +102,15 @@ fn flatten_within<'a>(name: Cow<'a, str>, value: &'a RawValue, depth: usize, to:
         },
     };
     to.push((name, field));
+}
+
+/// A number. A whole one that no integer holds stays text: as a float it would be another one.
+fn number(json: &str) -> Value<'_> {
+    let is_float = json.contains(['.', 'e', 'E']);
+    match number_value(json, is_float) {
+        (Value::Float(_), _) if !is_float && json != "-0" => Value::Json(json.into()),
+        (value, _) => value,
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +131,7 @@ mod tests {
     #[test]
     fn members_become_fields_in_their_order() {
         let json = r#"{"b":1,"a\n":"x\u00e4","o":{"i":{"n":null},"e":{}},"l":[1, 2],"b":true,
-            "big":9007199254740993,"f":1.50,"huge":1e999,"pair":"\ud83d\ude00","lone":"\ud800"}"#;
+            "big":9007199254740993,"bigger":18446744073709551615,"f":1.50,"huge":1e999,"pair":"\ud83d\ude00","lone":"\ud800"}"#;
         assert_eq!(
             fields(json),
             [
@@ -133,6 +142,7 @@ mod tests {
                 "l=Json(\"[1, 2]\")",
                 "b=Bool(true)",
                 "big=Int(9007199254740993)",
+                "bigger=Json(\"18446744073709551615\")",
                 "f=Float(1.5)",
                 "huge=Json(\"1e999\")",
                 "pair=Str(\"😀\")",

@@ -19,6 +19,7 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::members::{Members, flatten};
 use super::{
     Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names, check_time, put,
     without_cr,
@@ -112,7 +113,8 @@ struct Event<'a> {
     sourcetype: Option<Cow<'a, str>>,
     #[serde(borrow)]
     index: Option<Cow<'a, str>>,
-    fields: Option<serde_json::Map<String, serde_json::Value>>,
+    #[serde(borrow)]
+    fields: Option<Members<'a>>,
 }
 
 /// Decodes events.
@@ -147,8 +149,11 @@ fn add(
         Some(time) => Some(seconds(time.get().trim_matches('"')).map_err(HecError::Rejected)?),
     };
     let mut fields: Vec<(Cow<'_, str>, Value<'_>)> = Vec::new();
-    for (name, value) in event.fields.into_iter().flatten() {
-        fields.push((name.into(), flat(value)?));
+    for (name, value) in event.fields.into_iter().flat_map(|members| members.0) {
+        if value.get().starts_with('{') {
+            return Err(HecError::Fields("an object in 'fields'".to_owned()));
+        }
+        flatten(name, value, &mut fields);
     }
     let own = [event.host, event.source, event.sourcetype, event.index];
     for ((_, name), value) in METADATA.into_iter().zip(own) {
@@ -188,24 +193,6 @@ fn line_of(said: &RawValue) -> Result<(EntryKind, Cow<'_, str>), HecError> {
         _ if json == "null" => Err(HecError::EventRequired),
         _ => Ok((EntryKind::Line, Cow::Borrowed(json))),
     }
-}
-
-/// The value of an indexed field.
-fn flat(value: serde_json::Value) -> Result<Value<'static>, HecError> {
-    Ok(match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(value) => Value::Bool(value),
-        serde_json::Value::String(text) => Value::Str(text.into()),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) => Value::Int(int),
-            (None, Some(float)) => Value::Float(float),
-            (None, None) => Value::Str(number.to_string().into()),
-        },
-        list @ serde_json::Value::Array(_) => Value::Json(list.to_string().into()),
-        serde_json::Value::Object(_) => {
-            return Err(HecError::Fields("an object in 'fields'".to_owned()));
-        }
-    })
 }
 
 /// Reads Unix time in seconds, with a fraction or not.
@@ -291,6 +278,21 @@ mod tests {
                 "Json Some(1763805601000000000) a=1 b=1.5 c=true d=x e=[1] f=null hostname=h \
                  index=given | {\\\"n\\\":1}",
                 "Line Some(250000000) hostname=h index=own | 7",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        let body = r#"{"event":"x","fields":{"a":100000000000000001,"b":-9223372036854775808,"c":1.10,
+            "d":18446744073709551615,"e":0.1,"f":1e400}}"#;
+        let read = decode(body.as_bytes(), &Metadata::default(), 100);
+        assert_eq!(read.bad, None);
+        assert_eq!(
+            events(&read),
+            [
+                "Line None a=100000000000000001 b=-9223372036854775808 c=1.1 \
+              d=18446744073709551615 e=0.1 f=1e400 | x"
             ]
         );
     }
