@@ -29,6 +29,7 @@ pub(crate) const TARGETS: [Target; 26] = [
     target("line", intake::fuzz::fuzz_line, true),
     target("access", intake::fuzz::fuzz_access, true),
     target("access_format", intake::fuzz::fuzz_access_format, true),
+    target("timezone", intake::fuzz::fuzz_timezone, true),
     target("audit", intake::fuzz::fuzz_audit, true),
     target("json", intake::fuzz::fuzz_json, true),
     target("push", intake::fuzz::fuzz_push, true),

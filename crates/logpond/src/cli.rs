@@ -146,6 +146,9 @@ pub struct Forward {
     /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
     #[arg(long, value_name = "NAME=FORMAT")]
     pub access_log: Vec<String>,
+    /// The zone of times that say none, also of some files; may be given several times [default: local].
+    #[arg(long, value_name = "[GLOB=]ZONE", allow_hyphen_values = true)]
+    pub timezone: Vec<String>,
     /// Give up when no server took a batch for this long [default: 5m; with --tail and --journal: never].
     #[arg(long, value_name = "DURATION")]
     pub give_up_after: Option<String>,
@@ -383,6 +386,17 @@ pub struct Query {
     /// Search these files instead of a server; gzip and zstd are recognised.
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
+    /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
+    #[arg(long, value_name = "NAME=FORMAT", hide_short_help = true)]
+    pub access_log: Vec<String>,
+    /// The zone of times in these files that say none [default: local].
+    #[arg(
+        long,
+        value_name = "ZONE",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub timezone: Option<String>,
     /// The server.
     #[command(flatten)]
     pub server: Server,

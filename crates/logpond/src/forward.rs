@@ -28,6 +28,7 @@ mod stream;
 mod records;
 mod form;
 mod labels;
+mod zones;
 mod position;
 mod archive;
 mod watched;
@@ -52,6 +53,7 @@ use producer::Producer;
 use sender::Outlet;
 pub use sender::{Backoff, SendError, Sender};
 use spool::Spool;
+pub use zones::FileZones;
 
 /// Most rejected lines that are named one by one; all are counted.
 const REJECTIONS_NAMED: u64 = 20;
@@ -73,6 +75,8 @@ pub struct Settings {
     pub tail: Option<PathBuf>,
     /// Fields for all records.
     pub labels: Vec<(String, String)>,
+    /// The zones that files are written in.
+    pub zones: FileZones,
     /// How long to wait between attempts, and when to stop making them.
     pub backoff: Backoff,
     /// Where batches are kept before they are sent, if anywhere.

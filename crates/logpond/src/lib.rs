@@ -38,5 +38,6 @@ mod descriptors;
 pub mod clock;
 pub mod geoip;
 pub mod hostname;
+pub mod timezone;
 pub mod shutdown;
 pub mod side_by_side;

@@ -34,8 +34,8 @@ use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
 use crate::http::App;
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
-use crate::net::RelpPeers;
 use crate::net::tls::ClusterTls;
+use crate::net::{self, RelpPeers};
 use crate::query::Pond;
 use crate::service_manager;
 use crate::settings::Settings;
@@ -98,7 +98,11 @@ impl Server {
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
         let relp_peers = relp_peers(settings, &*disk, &recovered);
-        let roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
+        let mut roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
+        let zones = net::Zones::new(&settings.timezones, clock::now());
+        let zones = zones.map_err(ServeError::Timezone)?;
+        let declared = settings.access_logs.iter().cloned().chain(zones.label());
+        roles.ingest = roles.ingest.declaring(declared.collect());
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
@@ -133,6 +137,7 @@ impl Server {
             stopper: stopper.clone(),
             shutdown,
             line_bytes_max: limit,
+            zones: Arc::new(zones),
             ends_by_signal,
             watcher: access.watcher(),
             tls: access.tls(),
@@ -249,9 +254,7 @@ impl Roles {
             false => Gate::of_no_ingester(),
         };
         let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate)?;
-        let ingest = ingest
-            .declaring(settings.access_logs.clone())
-            .ruled_by(access.rules());
+        let ingest = ingest.ruled_by(access.rules());
         let parts = store::Parts {
             disk: disk.clone(),
             visible: visible.clone(),

@@ -13,6 +13,7 @@ mod names;
 mod quantity;
 mod shippers;
 mod table;
+mod timezones;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,6 +30,7 @@ pub use names::{UnknownVariable, unknown_variables};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
+pub use timezones::{Named, Network, Timezones, named_zones};
 
 use logpond_cluster::Roles;
 use logpond_record::Labels;
@@ -169,6 +171,8 @@ pub struct Settings {
     pub line_bytes_max: usize,
     /// Labels that declare formats of access logs.
     pub access_logs: Labels,
+    /// The zones of times that say none.
+    pub timezones: Timezones,
     /// The file that says what happens to records on their way in.
     pub rules: Option<PathBuf>,
     /// The file that says that the server is ready.
@@ -412,6 +416,7 @@ impl Settings {
             })?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
+            timezones: values.read("timezone", timezones::timezones)?,
             rules: values.read("rules", optional_file)?,
             ready_file: values.read("ready-file", optional_file)?,
             insecure,

@@ -25,6 +25,9 @@ pub struct Import {
     /// A field for all records.
     #[arg(long, value_name = "NAME=VALUE")]
     pub label: Vec<String>,
+    /// The zone of times that say none [default: that of the server].
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub timezone: Option<String>,
     /// Give up when no server took entries for this long.
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     pub give_up_after: String,

@@ -107,6 +107,14 @@ pub struct Intakes {
     /// A log_format of nginx or LogFormat of Apache; may be given several times [default: off].
     #[arg(long, value_name = "NAME=FORMAT")]
     pub access_log: Vec<String>,
+    /// The zone of times that say none, also of a network's; may be given several times [default: local].
+    #[arg(
+        long,
+        value_name = "[NETWORK=]ZONE",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub timezone: Vec<String>,
     /// Drop, sample, redact, hash and limit records as this file says [default: off].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<String>,
@@ -216,9 +224,14 @@ impl Serve {
             ("line-bytes-max", &self.intakes.line_bytes_max),
             ("rules", &self.intakes.rules),
         ]));
-        let formats = &self.intakes.access_log;
         all.extend(self.intakes.audit.then(|| ("audit", "true".to_owned())));
-        all.extend((!formats.is_empty()).then(|| ("access-log", formats.join("\n"))));
+        let lists = [
+            ("access-log", &self.intakes.access_log),
+            ("timezone", &self.intakes.timezone),
+        ];
+        for (name, texts) in lists.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+            all.push((name, texts.join("\n")));
+        }
         all
     }
 }

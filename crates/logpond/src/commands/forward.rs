@@ -15,7 +15,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, LineFormat, Multiline, Wait};
 use crate::client::{ADDRESS_DEFAULT, Address, ClientError, HostPort};
-use crate::forward::{self, Backoff, ForwardError, Reading, Settings, SpoolSettings};
+use crate::clock;
+use crate::forward::{self, Backoff, FileZones, ForwardError, Reading, Settings, SpoolSettings};
 use crate::settings::{BULK_PORT, Surroundings, access_logs};
 
 /// The first wait after no server took a batch.
@@ -83,6 +84,8 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         labels.push(("hostname".to_string(), crate::hostname::own()));
     }
     labels.extend(declared_formats(&args.access_log)?);
+    let zones = FileZones::new(&args.timezone.join("\n"), clock::now());
+    let zones = zones.map_err(|error| format!("--timezone: {error}"))?;
     let reading = reading(&args)?;
     let tail = match (args.tail, args.state) {
         (false, Some(_)) => return Err("--state goes with --tail or --journal".into()),
@@ -98,6 +101,7 @@ fn settings(args: Forward) -> Result<Settings, Failure> {
         inputs: args.files,
         tail,
         labels,
+        zones,
         backoff: Backoff {
             first: WAIT_FIRST,
             longest: WAIT_LONGEST,

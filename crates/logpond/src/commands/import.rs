@@ -6,18 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use logpond_protocol::intake::timezone::LABEL;
 use logpond_search::size::parse_duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Exit, Failure, access, variable};
 use crate::cli::{Forward, Import, Servers};
 use crate::client::Address;
+use crate::clock;
 use crate::import::{self, Following, Settings, Target, Totals};
 use crate::settings::Surroundings;
+use crate::timezone;
 
 pub(super) fn run(args: Import) -> Result<Exit, Failure> {
     let settings = Settings {
-        target: target(&args.servers, &args.label, Some(&args.give_up_after))?,
+        target: with_zone(
+            target(&args.servers, &args.label, Some(&args.give_up_after))?,
+            args.timezone.as_deref(),
+        )?,
         inputs: args.inputs,
         quiet: args.quiet,
     };
@@ -29,7 +35,10 @@ pub(super) fn run(args: Import) -> Result<Exit, Failure> {
 /// Follows the journal of this machine.
 pub(super) fn follow(args: Forward) -> Result<Exit, Failure> {
     let following = Following {
-        target: target(&args.servers, &args.label, args.give_up_after.as_deref())?,
+        target: with_zone(
+            target(&args.servers, &args.label, args.give_up_after.as_deref())?,
+            zone_for_all(&args.timezone)?,
+        )?,
         arguments: arguments(args.journal_args.as_deref().unwrap_or_default()),
         state: args.state.map_or_else(state_default, Ok)?,
         quiet: args.quiet,
@@ -75,6 +84,25 @@ fn target(
         labels: given,
         give_up_after: give_up_after.map(duration).transpose()?,
     })
+}
+
+/// The zone that is given for everything; entries of a journal come from no file.
+fn zone_for_all(zones: &[String]) -> Result<Option<&str>, Failure> {
+    match zones {
+        [] => Ok(None),
+        [zone] if !zone.contains('=') => Ok(Some(zone)),
+        _ => Err("--timezone: with --journal there is one zone for all, --timezone ZONE".into()),
+    }
+}
+
+/// The same, with the zone of times that say none.
+fn with_zone(mut target: Target, zone: Option<&str>) -> Result<Target, Failure> {
+    if let Some(zone) = zone {
+        let rule = timezone::rule(zone, clock::now());
+        let rule = rule.map_err(|error| format!("--timezone: {error}"))?;
+        target.labels.push((LABEL.to_owned(), rule));
+    }
+    Ok(target)
 }
 
 /// Arguments of `journalctl`, with spaces between them.

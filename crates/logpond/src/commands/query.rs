@@ -66,6 +66,14 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
     // A number is something to print, too.
     args.count &= !args.quiet;
     let (text, origin) = split_words(&args.words, &args.files)?;
+    if matches!(origin, Origin::Server) && !(args.access_log.is_empty() && args.timezone.is_none())
+    {
+        return Err(
+            "--access-log and --timezone are for files (--file FILE); a server has read its \
+                    records by its own"
+                .into(),
+        );
+    }
     let meaning = meaning(text.as_deref(), &args.selection)?;
     let matcher = Matcher::new(&meaning.filter).map_err(|error| error.to_string())?;
     let is_terminal = terminal::is_output();

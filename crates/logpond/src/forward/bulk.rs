@@ -27,7 +27,7 @@ use super::attempts::{Attempt, Attempts, Failure};
 use super::producer::Producer;
 use super::records::Records;
 use super::sender::{Origin, Outlet, SendError, labels_of};
-use super::{Pause, Settings, Totals};
+use super::{FileZones, Pause, Settings, Totals};
 use crate::client::{ClientError, HostPort};
 use crate::clock;
 
@@ -109,6 +109,7 @@ pub(super) struct Bulk {
     attempts: Attempts,
     producer: Producer,
     labels: Vec<(String, String)>,
+    zones: FileZones,
     gathered: Upload,
     /// Uploads that are not answered, the oldest first.
     waiting: VecDeque<Upload>,
@@ -130,6 +131,7 @@ impl Bulk {
             attempts: Attempts::new(names, settings.backoff, pause),
             producer,
             labels: settings.labels.clone(),
+            zones: settings.zones.clone(),
             gathered: Upload::default(),
             waiting: VecDeque::new(),
             connection: None,
@@ -183,7 +185,7 @@ impl Outlet for Bulk {
     /// Gathers records; they count when they are answered.
     fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
         self.gathered.batches.push(Named {
-            batch: records.to_batch(labels_of(&self.labels, origin)),
+            batch: records.to_batch(labels_of(&self.labels, &self.zones, origin)),
             id: self.producer.name(),
             input: origin.file.unwrap_or("standard input").to_owned(),
             first_line: origin.first_line,

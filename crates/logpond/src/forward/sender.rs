@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use logpond_protocol::intake::timezone::LABEL;
 use logpond_record::Labels;
 use logpond_segment::batches::{BatchId, BatchSet};
 
@@ -14,7 +15,7 @@ use super::position::Position;
 use super::producer::Producer;
 use super::records::{Body, Records};
 use super::replication::{self, Known};
-use super::{Pause, Settings};
+use super::{FileZones, Pause, Settings};
 use crate::client::{
     Address, BATCH_HEADER, ClientError, LOAD_HEADER, agent, describe, encode, read_error,
 };
@@ -160,6 +161,7 @@ pub struct Sender {
     addresses: Vec<Address>,
     attempts: Attempts,
     labels: Vec<(String, String)>,
+    zones: FileZones,
 }
 
 impl Sender {
@@ -174,6 +176,7 @@ impl Sender {
             addresses: settings.addresses.clone(),
             attempts: Attempts::new(names, settings.backoff, pause),
             labels: settings.labels.clone(),
+            zones: settings.zones.clone(),
         }
     }
 
@@ -306,7 +309,7 @@ fn attempt(agent: &ureq::Agent, address: &Address, batch: &Outgoing<'_>) -> Atte
 
 impl Outlet for Sender {
     fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
-        let labels = labels_of(&self.labels, origin);
+        let labels = labels_of(&self.labels, &self.zones, origin);
         let batch = Outgoing {
             body: &records.to_body(),
             labels: &labels,
@@ -327,15 +330,20 @@ impl Outlet for Sender {
 
 /// The fields of a batch: those for all records, the file that it comes from, and what that says. Of
 /// the latter, what was given for all records stands.
-pub(super) fn labels_of(own: &[(String, String)], origin: &Origin<'_>) -> Labels {
+pub(super) fn labels_of(
+    own: &[(String, String)],
+    zones: &FileZones,
+    origin: &Origin<'_>,
+) -> Labels {
     let own = own.iter().map(|(name, value)| (&**name, &**value));
     let of_file = origin.labels.iter();
     let of_file = of_file
         .map(|(name, value)| (&**name, &**value))
         .filter(|(name, _)| own.clone().all(|(given, _)| given != *name));
     let file = origin.file.map(|file| ("file", file));
-    let least = own.clone().count() + usize::from(file.is_some());
-    let all = own.clone().chain(file).chain(of_file);
+    let zone = zones.of(origin.file).map(|rule| (LABEL, rule));
+    let least = own.clone().count() + zone.iter().count() + usize::from(file.is_some());
+    let all = own.clone().chain(zone).chain(file).chain(of_file);
     all.take(LABELS_MAX.max(least))
         .map(|(name, value)| (name.into(), value.into()))
         .collect()

@@ -36,7 +36,7 @@ use super::position::Position;
 use super::producer::Producer;
 use super::records::Records;
 use super::sender::{Origin, Outlet, SendError, Sender, labels_of};
-use super::{ForwardError, Pause, Settings, SpoolSettings, Totals};
+use super::{FileZones, ForwardError, Pause, Settings, SpoolSettings, Totals};
 use crate::clock;
 use crate::disk::{DataLock, RealDisk};
 use crate::output::quantity;
@@ -104,6 +104,7 @@ pub(super) struct Spool {
     producer: Producer,
     settings: SpoolSettings,
     labels: Vec<(String, String)>,
+    zones: FileZones,
     pause: Pause,
     /// How far files were read by earlier runs.
     positions: Vec<Position>,
@@ -186,6 +187,7 @@ impl Spool {
             producer,
             settings: settings.clone(),
             labels: all.labels.clone(),
+            zones: all.zones.clone(),
             pause,
             positions,
             dropped_unsaid: 0,
@@ -291,7 +293,10 @@ impl Spool {
         if self.dropped_unsaid == 0 {
             return Ok(());
         }
-        let mut batch = Batch::new(EntryKind::Line, labels(&self.labels, &Origin::default()));
+        let mut batch = Batch::new(
+            EntryKind::Line,
+            labels(&self.labels, &self.zones, &Origin::default()),
+        );
         let count = self.dropped_unsaid;
         batch.push(
             format!("logpond: {count} records dropped because the spool was full").as_bytes(),
@@ -316,7 +321,7 @@ impl Outlet for Spool {
     /// Makes records durable in the spool; they count when a server has them.
     fn send(&mut self, records: Records<'_>, origin: &Origin<'_>) -> Result<Taken, SendError> {
         self.say_dropped()?;
-        let batch = records.to_batch(labels(&self.labels, origin));
+        let batch = records.to_batch(labels(&self.labels, &self.zones, origin));
         let id = self.producer.name();
         self.append(&batch, id)?;
         Ok(Taken::default())
@@ -347,8 +352,8 @@ fn bytes(snapshot: &Snapshot) -> u64 {
             .sum::<u64>()
 }
 
-fn labels(own: &[(String, String)], origin: &Origin<'_>) -> Labels {
-    let mut labels = labels_of(own, origin);
+fn labels(own: &[(String, String)], zones: &FileZones, origin: &Origin<'_>) -> Labels {
+    let mut labels = labels_of(own, zones, origin);
     // A position that cannot be written is one that is read again.
     if let Some(Ok(text)) = origin.position.map(serde_json::to_string) {
         labels.push((POSITION_LABEL.into(), text.into()));

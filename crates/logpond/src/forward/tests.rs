@@ -253,6 +253,7 @@ pub(super) fn settings(servers: &[&Server]) -> Settings {
         reading: Reading::default(),
         tail: None,
         labels: vec![("hostname".into(), "web 1".into())],
+        zones: FileZones::default(),
         backoff: Backoff {
             first: Duration::from_millis(1),
             longest: Duration::from_millis(4),

@@ -35,6 +35,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use logpond_protocol::intake::timezone;
 use logpond_record::{Batch, Id, Labels, SourceId, Timestamp};
 use logpond_segment::batches::BatchId;
 use logpond_segment::disk::Space;
@@ -485,7 +486,11 @@ impl Ingest {
         self.gate.check()?;
         if !self.declared.is_empty() {
             let labels = &mut Arc::make_mut(&mut batch).labels;
-            labels.extend(self.declared.iter().cloned());
+            // Who sends may know the zone better.
+            let has_zone = labels.iter().any(|(name, _)| &**name == timezone::LABEL);
+            let declared = self.declared.iter();
+            let declared = declared.filter(|(name, _)| !(has_zone && &**name == timezone::LABEL));
+            labels.extend(declared.cloned());
         }
         let Some(rules) = self.rules.clone().filter(|rules| !rules.is_empty()) else {
             return self.queue(batch, id, durable, None).await;

@@ -18,6 +18,7 @@ mod relp;
 mod stream;
 mod udp;
 mod wire;
+mod zones;
 pub mod local;
 pub mod tls;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_record::Batch;
+use logpond_record::{Batch, Labels};
 use logpond_segment::batches::BatchId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -40,7 +41,9 @@ pub use fluent::{Fluent, Security, SecurityError, answer_heartbeats, read_securi
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
 pub use udp::serve_udp;
+pub use zones::Zones;
 
+use crate::hostname;
 use crate::ingest::{Ingest, Refused};
 use crate::shutdown::{DRAIN_TIME_MAX, Shutdown};
 use crate::telemetry::{Intake, Metrics};
@@ -78,9 +81,18 @@ pub struct Context {
     pub line_bytes_max: usize,
     /// The name of this machine.
     pub hostname: Arc<str>,
+    /// The zones that peers write times in.
+    pub zones: Arc<Zones>,
 }
 
 impl Context {
+    /// The labels of what a peer sends: its name, and its zone.
+    fn labels_of(&self, peer: IpAddr) -> Labels {
+        let mut labels = hostname::labels_of(peer, &self.hostname);
+        self.zones.add_to(&mut labels, peer);
+        labels
+    }
+
     /// Submits a batch, waiting as long as it takes: for room, or for the disk to have space
     /// again. Gives up only when the journal failed or the process stops.
     async fn submit_patiently(

@@ -101,7 +101,7 @@ async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
         _ if is_relp => EntryKind::Syslog,
         _ => EntryKind::Line,
     };
-    let mut labels = hostname::labels_of(peer, &context.hostname);
+    let mut labels = context.labels_of(peer);
     let client = stream.client();
     labels.extend(client.map(|name| (CLIENT_FIELD.into(), name.into())));
     let connection = Connection {

@@ -13,7 +13,6 @@ use tokio::net::UdpSocket;
 use super::gather::Gather;
 use super::gelf::{Assembly, Decoding};
 use super::{BATCH_BYTES, Context, LINGER};
-use crate::hostname;
 use crate::telemetry::Intake;
 
 /// The largest UDP payload there is, and one byte.
@@ -121,7 +120,7 @@ impl Datagrams {
             None => EntryKind::Syslog,
         };
         let index = known.unwrap_or_else(|| {
-            let labels = hostname::labels_of(peer, &self.context.hostname);
+            let labels = self.context.labels_of(peer);
             self.peers.push((peer, Gather::new(kind, labels)));
             self.peers.len() - 1
         });

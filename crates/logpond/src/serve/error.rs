@@ -11,6 +11,7 @@ use crate::ingest::rules::RulesError;
 use crate::net::local::{AuditError, PathBindError};
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
+use crate::timezone::TimezoneError;
 use crate::tokens::TokenFileError;
 
 /// Why a server does not start, or did not end in order.
@@ -37,6 +38,8 @@ pub enum ServeError {
     },
     /// What clients of the Forward protocol must know cannot be read.
     Security(SecurityError),
+    /// A time zone cannot be read.
+    Timezone(TimezoneError),
     /// The file of rules cannot be used.
     Rules(RulesError),
     /// The file of tokens cannot be read.
@@ -74,6 +77,7 @@ impl fmt::Display for ServeError {
             ServeError::Tokens(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
+            ServeError::Timezone(e) => write!(f, "{e}"),
             ServeError::Rules(e) => write!(f, "{e}"),
             ServeError::NoToken { tokens } => write!(
                 f,
@@ -114,7 +118,10 @@ impl error::Error for ServeError {
             ServeError::Rules(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
-            ServeError::NoToken { .. } | ServeError::Security(_) | ServeError::Panic => None,
+            ServeError::NoToken { .. }
+            | ServeError::Security(_)
+            | ServeError::Timezone(_)
+            | ServeError::Panic => None,
         }
     }
 }

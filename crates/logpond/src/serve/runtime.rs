@@ -70,6 +70,8 @@ pub(super) struct Parts {
     pub(super) stopper: Arc<Stopper>,
     pub(super) shutdown: Shutdown,
     pub(super) line_bytes_max: usize,
+    /// The zones that peers write times in.
+    pub(super) zones: Arc<net::Zones>,
     pub(super) ends_by_signal: bool,
     /// What SIGHUP asks to look at files again, if there is something to look at.
     pub(super) watcher: Option<Watcher>,
@@ -252,6 +254,7 @@ impl Running {
             stopper,
             shutdown,
             line_bytes_max,
+            zones,
             ends_by_signal,
             watcher,
             tls,
@@ -266,6 +269,7 @@ impl Running {
             intake,
             line_bytes_max,
             hostname: hostname.clone(),
+            zones: zones.clone(),
         };
         let mut tasks = JoinSet::new();
         let shared = Shared::of(listeners.fluent, &app, &tls, syslog_tls, relp_peers);

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 use super::Server;
 use crate::net::tls::ClientRules;
-use crate::settings::{SHIPPERS, Settings, ShipperAddresses};
+use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Timezones};
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -67,6 +67,10 @@ fn settings(data: &Path) -> Settings {
         retain_size_bytes: None,
         keep_free: Size::Bytes(0),
         access_logs: Vec::new(),
+        timezones: Timezones {
+            all: "UTC".to_owned(),
+            networks: Vec::new(),
+        },
         line_bytes_max: 1 << 20,
         rules: None,
         ready_file: None,

@@ -10,6 +10,9 @@ use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 /// The longest settings file that is read: far above any real one, far below any memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// Settings that may be lists.
+const LISTS: [&str; 2] = ["access-log", "timezone"];
+
 /// Reads a settings file that must exist.
 pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable {
@@ -78,7 +81,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
             DeValue::String(value) => value.into_owned(),
             DeValue::Integer(value) => value.to_string(),
             DeValue::Boolean(value) => value.to_string(),
-            DeValue::Array(values) if row.name == "access-log" => lines(&values)
+            DeValue::Array(values) if LISTS.contains(&row.name) => lines(&values)
                 .ok_or_else(|| refused(row, &value_origin, written, "a list of texts"))?,
             _ => {
                 let expected = format!("{} in quotes", row.form);

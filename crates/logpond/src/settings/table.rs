@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 46] = [
+pub const TABLE: [Setting; 47] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -250,6 +250,12 @@ pub const TABLE: [Setting; 46] = [
         form: "NAME=FORMAT|off",
         default: "off",
         doc: "A format of access logs, as nginx's `log_format` or Apache's `LogFormat` has it; lines that it fits become fields, and have its name in the field `access_log`. The flag may be given several times; in the file it may be a list, in the variable each format begins a line.",
+    },
+    Setting {
+        name: "timezone",
+        form: "[NETWORK=]ZONE",
+        default: "local",
+        doc: "The zone of times in lines that say none: `local`, a name such as `Europe/Berlin`, an offset such as `+02:00`, or a rule of POSIX. `10.1.0.0/16=America/Lima` is for what comes from there by syslog and raw TCP. The flag may be given several times; in the file it may be a list, in the variable each zone has a line.",
     },
     Setting {
         name: "rules",

@@ -49,5 +49,6 @@ mod shippers;
 mod spool;
 mod syslog_ng;
 mod systemd;
+mod timezones;
 mod tracing;
 mod unpacked;

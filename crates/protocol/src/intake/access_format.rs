@@ -22,7 +22,6 @@ mod quoting;
 
 use std::fmt;
 
-use logpond_record::Labels;
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 
 pub(crate) use line::{Drawn, Times, host_of};
@@ -209,22 +208,6 @@ impl AccessFormat {
     pub fn new(definition: &str) -> Result<AccessFormat, FormatError> {
         compile::compile(definition)
     }
-}
-
-/// Labels of a batch that say how its lines are read. They stay with the batch.
-pub fn formats_of(labels: &Labels) -> Labels {
-    let formats = labels
-        .iter()
-        .filter(|(name, _)| name.starts_with(LABEL_PREFIX));
-    formats.cloned().collect()
-}
-
-/// Labels of a batch that are fields of its records.
-pub fn fields_of_batch(labels: &Labels) -> impl Iterator<Item = (&str, &str)> {
-    let fields = labels
-        .iter()
-        .filter(|(name, _)| !name.starts_with(LABEL_PREFIX));
-    fields.map(|(name, value)| (&**name, &**value))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::lines::{Line, LineSplitter};
 use super::multiline::Rule;
 use super::parser::{Parser, rebuilds};
 use super::push::{PushForm, decode, elastic, fluent, gelf, loki, otlp, splunk};
+use super::timezone;
 use super::{cri, docker, json};
 
 /// 2026-03-02T00:00:00Z.
@@ -79,6 +80,18 @@ pub fn fuzz_access_format(data: &[u8]) {
         .flat_map(|line| [EntryKind::Line, EntryKind::Syslog].map(|kind| (kind, line.as_bytes())))
     {
         round_trip_of(kind, &labels, line);
+    }
+}
+
+/// Any bytes as a zone's rules, in the first line, and as lines with times in it.
+pub fn fuzz_timezone(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (rule, lines) = text.split_once('\n').unwrap_or((&text, ""));
+    let labels: Labels = vec![(timezone::LABEL.into(), rule.into())];
+    for line in lines.lines() {
+        for kind in [EntryKind::Line, EntryKind::Syslog] {
+            round_trip_of(kind, &labels, line.as_bytes());
+        }
     }
 }
 

@@ -51,6 +51,8 @@ mod syslog;
 mod content;
 mod access;
 pub mod access_format;
+pub mod timezone;
+pub mod declared;
 pub mod audit;
 mod logfmt;
 mod levels;

@@ -17,12 +17,13 @@ use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
-use super::access_format::fields_of_batch;
+use super::declared::fields_of_batch;
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
+use super::timezone::Zones;
 use super::{Beside, access, audit, content, levels, logfmt, syslog};
 use formats::Formats;
 
@@ -52,6 +53,7 @@ pub struct Parser {
     outline: Outline,
     learned: Learned,
     formats: Formats,
+    zones: Zones,
     unfit: u64,
     scratch: Vec<u8>,
 }
@@ -96,6 +98,7 @@ impl Parser {
             outline: Outline::new(),
             learned: Learned::new(),
             formats: Formats::default(),
+            zones: Zones::default(),
             unfit: 0,
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }
@@ -109,6 +112,7 @@ impl Parser {
 
     /// The record that an entry is.
     pub fn parse<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        self.times.set_zone(self.zones.of(entry.labels));
         let parsed = self
             .recognise(entry)
             .unwrap_or_else(|| self.plain_text(entry));

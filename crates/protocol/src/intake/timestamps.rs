@@ -9,12 +9,18 @@
 //! adding one there is all it takes.
 
 mod epoch;
+mod traditional;
 mod zones;
+
+use std::sync::Arc;
 
 use epoch::{epoch, leading_epoch};
 pub(crate) use epoch::{unix_seconds, unix_time};
-use logpond_record::{Assumed, Civil, TimePattern, Timestamp};
+use logpond_record::{Assumed, Civil, TimePattern, Timestamp, write_unwritten_offset};
+use traditional::syslog;
 use zones::ZoneName;
+
+use super::timezone::Zone as Place;
 
 /// Forms beyond the ones read by hand, in the pattern language of `TimePattern`. The first that
 /// fits counts, so longer ones stand first.
@@ -94,6 +100,8 @@ pub(crate) struct Form {
     offset: Offset,
     /// The name of a zone behind it, and whether the year stands behind that.
     zone_name: Option<(ZoneName, bool)>,
+    /// The offset in minutes that it has by the zone of its batch and that is not written.
+    zone_minutes: i16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +182,9 @@ impl Form {
         self.write_layout(out);
         if let Some((name, is_year_behind)) = &self.zone_name {
             name.write_pattern(*is_year_behind, out);
+        }
+        if self.zone_minutes != 0 {
+            write_unwritten_offset(self.zone_minutes.into(), out);
         }
     }
 
@@ -258,6 +269,8 @@ impl Form {
 pub(crate) struct TimeReader {
     rows: Vec<TimePattern>,
     glog: Option<TimePattern>,
+    /// The zone of times without one; UTC if there is none.
+    place: Option<Arc<Place>>,
 }
 
 impl TimeReader {
@@ -269,17 +282,27 @@ impl TimeReader {
                 .filter_map(|row| TimePattern::new(row).ok())
                 .collect(),
             glog: TimePattern::new(GLOG).ok(),
+            place: None,
         }
+    }
+
+    /// Has times without a zone read in this one from now on, or as UTC.
+    pub(crate) fn set_zone(&mut self, place: Option<Arc<Place>>) {
+        self.place = place;
     }
 
     /// The instant that a plain line begins with, also in brackets or after a level word, or that
     /// stands in brackets as in access logs.
     pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
-        self.leading(line, received).or_else(|| {
+        let found = self.leading(line, received).or_else(|| {
             let head = &line[..line.len().min(ACCESS_BYTES_MAX)];
             let bracket = memchr::memchr(b'[', head)?;
             access(&line[bracket + 1..]).map(|found| (found.time, Assumed::Nothing))
-        })
+        });
+        let (time, assumed) = found?;
+        let place = self.place.as_ref();
+        let placed = place.and_then(|place| place.instant(time, assumed, received));
+        Some((placed.map_or(time, |(time, _)| time), assumed))
     }
 
     fn leading(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {
@@ -317,7 +340,33 @@ impl TimeReader {
         if let Layout::Row(_) = found.form.layout {
             found.exact = renders_to(&found, text);
         }
-        Some(found)
+        Some(self.placed(found, received))
+    }
+
+    /// The instant that a text begins with in the form `YYYY-MM-DDThh:mm:ss`, see [`iso`].
+    pub(crate) fn iso(&self, text: &[u8], received: Timestamp) -> Option<Written> {
+        iso(text).map(|found| self.placed(found, received))
+    }
+
+    /// The same text in the zone of its batch, if it says none itself.
+    fn placed(&self, found: Written, received: Timestamp) -> Written {
+        let Some(place) = &self.place else {
+            return found;
+        };
+        let Some((time, minutes)) = place.instant(found.time, found.form.assumed(), received)
+        else {
+            return found;
+        };
+        let zone_minutes = minutes as i16;
+        let form = Form {
+            zone_minutes,
+            ..found.form
+        };
+        Written {
+            time,
+            form,
+            ..found
+        }
     }
 
     /// The instant that a header begins with, in any form, with the name of a zone behind it or not,
@@ -332,7 +381,8 @@ impl TimeReader {
                 found
             }
         };
-        Some(zones::with_name(text, found, received).unwrap_or(found))
+        let found = zones::with_name(text, found, received).unwrap_or(found);
+        Some(self.placed(found, received))
     }
 
     fn find(
@@ -394,6 +444,7 @@ impl TimeReader {
                 fraction_digits: parsed.fraction_digits(),
                 offset,
                 zone_name: None,
+                zone_minutes: 0,
             },
             exact: false,
         })
@@ -484,6 +535,7 @@ pub(crate) fn iso(text: &[u8]) -> Option<Written> {
             fraction_digits,
             offset,
             zone_name: None,
+            zone_minutes: 0,
         },
         exact: civil.second < 60,
     })
@@ -528,110 +580,10 @@ pub(crate) fn access(text: &[u8]) -> Option<Written> {
             fraction_digits: 0,
             offset,
             zone_name: None,
+            zone_minutes: 0,
         },
         exact: civil.second < 60,
     })
-}
-
-/// The parts of `Mmm dd hh:mm:ss`, in no year.
-struct SyslogTime {
-    civil: Civil,
-    nanos: u32,
-    fraction_digits: u8,
-    /// Of the day.
-    day_bytes: usize,
-    /// Of all.
-    bytes: usize,
-}
-
-fn syslog_time(text: &[u8]) -> Option<SyslogTime> {
-    let name: &[u8; 4] = text.first_chunk().filter(|name| name[3] == b' ')?;
-    let month = month([name[0], name[1], name[2]])?;
-    let (day, day_bytes) = match text[name.len()..] {
-        [b' ', day, b' ', ..] => (digit(day)?, 2),
-        [day, b' ', ..] => (digit(day)?, 1),
-        [_, _, b' ', ..] => (two(text, name.len())?, 2),
-        _ => return None,
-    };
-    let mut at = name.len() + day_bytes + 1;
-    let clock: &[u8; 8] = text[at..].first_chunk()?;
-    if clock[2] != b':' || clock[5] != b':' {
-        return None;
-    }
-    let civil = Civil {
-        year: 0,
-        month,
-        day,
-        hour: two(clock, 0)?,
-        minute: two(clock, 3)?,
-        second: two(clock, 6)?,
-    };
-    at += clock.len();
-    let (mut nanos, mut fraction_digits) = (0, 0);
-    if let [b'.', digit, ..] = text[at..]
-        && digit.is_ascii_digit()
-    {
-        (nanos, fraction_digits) = read_fraction(&text[at + 1..])?;
-        at += 1 + usize::from(fraction_digits);
-    }
-    Some(SyslogTime {
-        civil,
-        nanos,
-        fraction_digits,
-        day_bytes,
-        bytes: at,
-    })
-}
-
-/// The date, in no year, and the fraction of `Mmm dd hh:mm:ss` in nanoseconds.
-fn syslog_civil(text: &[u8]) -> Option<(Civil, u32)> {
-    syslog_time(text).map(|read| (read.civil, read.nanos))
-}
-
-/// Reads `Mmm dd hh:mm:ss`, also without padding of the day, with a fraction or not, with a year
-/// after it or not.
-pub(crate) fn syslog(text: &[u8], received: Timestamp) -> Option<Written> {
-    let SyslogTime {
-        mut civil,
-        nanos,
-        fraction_digits,
-        day_bytes,
-        bytes: mut at,
-    } = syslog_time(text)?;
-    let year = year_after(&text[at..]);
-    let time = match year {
-        Some(written) => {
-            civil.year = written;
-            at += 5;
-            instant(&civil, nanos, 0)?
-        }
-        None => in_latest_year(&mut civil, nanos, 0, received)?,
-    };
-    let layout = Layout::Syslog {
-        zero: text[4] == b'0',
-        year: year.is_some(),
-    };
-    Some(Written {
-        time,
-        bytes: at,
-        form: Form {
-            layout,
-            fraction_digits,
-            offset: Offset::default(),
-            zone_name: None,
-        },
-        // No pattern renders a day of one digit without padding.
-        exact: civil.second < 60 && day_bytes == 2,
-    })
-}
-
-/// Reads ` 19dd` or ` 20dd`.
-fn year_after(text: &[u8]) -> Option<i64> {
-    let head: &[u8; 5] = text.first_chunk()?;
-    let century = two(head, 1).filter(|c| head[0] == b' ' && matches!(c, 19 | 20))?;
-    let year = century * 100 + two(head, 3)?;
-    let ends = text.get(5).is_none_or(|b| matches!(b, b' ' | b':'));
-    ends.then_some(i64::from(year))
 }
 
 /// The instant in the year that puts it nearest below one day after the receive time, which is

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::lines::{Line, LineSplitter};
+use logpond_protocol::intake::timezone::LABEL;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{
     Entry, EntryKind, Envelope, Id, Incarnation, Labels, Record, TimeRange, Timestamp,
@@ -25,7 +26,9 @@ use crate::commands::Failure;
 use crate::commands::selection::now;
 use crate::input;
 use crate::output::Row;
+use crate::settings::access_logs;
 use crate::terminal::note;
+use crate::timezone;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -37,7 +40,7 @@ pub(super) fn run(
     sink: &mut Sink,
 ) -> Result<Outcome, Failure> {
     let started = Instant::now();
-    let mut search = Search::new(args, question, files.len() > 1);
+    let mut search = Search::new(args, question, files.len() > 1)?;
     let lengths: Option<u64> = files.iter().map(|path| input::plain_length(path)).sum();
     search.bytes_total = lengths.unwrap_or(0);
     for path in files {
@@ -66,6 +69,18 @@ pub(super) fn run(
     })
 }
 
+/// The labels that say how lines are read.
+fn declared(args: &Query) -> Result<Labels, Failure> {
+    let formats = access_logs(&args.access_log.join("\n"));
+    let mut labels = formats.map_err(|error| format!("--access-log: {error}"))?;
+    let rule = timezone::rule(args.timezone.as_deref().unwrap_or(timezone::LOCAL), now());
+    let rule = rule.map_err(|error| format!("--timezone: {error}"))?;
+    if rule != timezone::UTC {
+        labels.push((LABEL.into(), rule.into()));
+    }
+    Ok(labels)
+}
+
 /// A file that cannot be read.
 #[derive(Debug)]
 struct Unreadable(String, std::io::Error);
@@ -90,6 +105,8 @@ struct Search<'a> {
     is_silent: bool,
     is_quiet: bool,
     labels_files: bool,
+    /// How lines are read.
+    declared: Labels,
     with_line: bool,
     received: Timestamp,
     number: u64,
@@ -104,11 +121,16 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(args: &Query, question: &'a Question, labels_files: bool) -> Search<'a> {
+    fn new(
+        args: &Query,
+        question: &'a Question,
+        labels_files: bool,
+    ) -> Result<Search<'a>, Failure> {
         let context = Context::new(question.before as usize, question.after as usize);
         let is_silent = args.quiet || args.count;
         let is_held = (question.limit > 0 || args.reverse) && !is_silent;
-        Search {
+        Ok(Search {
+            declared: declared(args)?,
             question,
             range: TimeRange {
                 from: question.meaning.since.unwrap_or(Timestamp::MIN),
@@ -131,7 +153,7 @@ impl<'a> Search<'a> {
             unreadable: 0,
             is_done: false,
             failure: None,
-        }
+        })
     }
 
     fn read(&mut self, path: &Path, sink: &mut Sink) -> Result<(), Failure> {
@@ -142,10 +164,10 @@ impl<'a> Search<'a> {
             true => input::standard(),
             false => input::open(path).map_err(unreadable)?,
         };
-        let labels: Labels = match self.labels_files {
-            true => vec![("file".into(), name.as_str().into())],
-            false => Vec::new(),
-        };
+        let mut labels = self.declared.clone();
+        if self.labels_files {
+            labels.push(("file".into(), name.as_str().into()));
+        }
         let mut splitter = LineSplitter::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {

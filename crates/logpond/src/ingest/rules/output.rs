@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_protocol::intake::access_format::{fields_of_batch, formats_of};
+use logpond_protocol::intake::declared::{declarations_of, fields_of_batch};
 use logpond_protocol::intake::rewrite::{Draft, push_bounded};
 use logpond_record::{Batch, EntryKind, Labels, Value, line_of};
 
@@ -87,7 +87,7 @@ impl<'b> Output<'b> {
         let moves = with_labels && !self.are_labels_own;
         let moved = if moves { &made.labels } else { &Labels::new() };
         let labels = match with_labels {
-            true => formats_of(&made.labels),
+            true => declarations_of(&made.labels),
             false => made.labels.clone(),
         };
         let mut anew = Batch::new(EntryKind::Enveloped, labels);

@@ -144,7 +144,10 @@ impl<'a> Reading<'a, '_> {
     fn time(&mut self, clock: Clock, end: &End) -> Option<(Written, &'a str)> {
         let written = match clock {
             Clock::Access => timestamps::access(self.rest.as_bytes())?,
-            Clock::Iso => timestamps::iso(self.rest.as_bytes())?,
+            Clock::Iso => {
+                let Times { reader, received } = self.times;
+                reader.iso(self.rest.as_bytes(), received)?
+            }
             Clock::Other => {
                 let text = self.value(end)?;
                 let Times { reader, received } = self.times;

@@ -23,7 +23,7 @@ use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value,
 };
 
-use super::access_format::formats_of;
+use super::declared::declarations_of;
 use super::json::{self, JsonChange};
 use super::outline::MESSAGE_NAMES;
 use super::parser::Parser;
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
     pub fn new(entry: &Entry<'a>, parser: &mut Parser) -> Draft<'a> {
         let record = parser.parse(entry);
         let own = entry.envelope.fields().count();
-        let formats = formats_of(entry.labels);
+        let formats = declarations_of(entry.labels);
         let of_batch = entry.labels.len() - formats.len();
         Draft {
             derived: record.labels.len() - own - of_batch,

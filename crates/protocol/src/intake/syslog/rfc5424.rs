@@ -12,7 +12,6 @@ use memchr::memchr;
 use super::rule::Context;
 use super::word;
 use crate::intake::sketch::Sketch;
-use crate::intake::timestamps;
 
 /// Elements and parameters of one message together; one with more is content.
 const PARAMETERS_MAX: usize = 256;
@@ -28,7 +27,7 @@ type Name<'a> = (&'a str, &'a [u8]);
 
 pub(super) fn draw<'a>(
     after: &'a [u8],
-    _context: Context<'_>,
+    context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<()> {
     let digits = after
@@ -45,7 +44,7 @@ pub(super) fn draw<'a>(
     }
     sketch.literal(version);
     sketch.literal(" ");
-    let mut rest = draw_time(space(rest)?, sketch)?;
+    let mut rest = draw_time(space(rest)?, context, sketch)?;
     for slot in ["hostname:t", "app:t", "procid:t", "msgid:t"] {
         let (value, after) = word(space(rest)?)?;
         sketch.literal(" ");
@@ -71,12 +70,16 @@ pub(super) fn draw<'a>(
 }
 
 /// Draws the time or `-`; gives what follows.
-fn draw_time<'a>(rest: &'a [u8], sketch: &mut Sketch<'_, 'a>) -> Option<&'a [u8]> {
+fn draw_time<'a>(
+    rest: &'a [u8],
+    context: Context<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<&'a [u8]> {
     if let Some(after) = rest.strip_prefix(b"-") {
         sketch.literal("-");
         return Some(after);
     }
-    let written = timestamps::iso(rest)?;
+    let written = context.times.iso(rest, context.received)?;
     let (time, after) = rest.split_at(written.bytes);
     sketch.time(&written, time, TimeSource::Header);
     Some(after)

@@ -49,6 +49,7 @@ pub(super) fn epoch(text: &[u8], certain: bool) -> Option<Written> {
             fraction_digits,
             offset: Offset::default(),
             zone_name: None,
+            zone_minutes: 0,
         },
         exact: true,
     })

@@ -5,7 +5,8 @@
 
 use logpond_record::{Timestamp, write_unwritten_offset};
 
-use super::{Form, Layout, Written, digit, in_latest_year, instant, syslog_civil, year_after};
+use super::traditional::{syslog_civil, year_after};
+use super::{Form, Layout, Written, digit, in_latest_year, instant};
 
 /// Abbreviations and their minutes east of UTC.
 const NAMES: [(&str, i16); 45] = [
