@@ -1,0 +1,5 @@
+//! The HTTP interface of Loki.
+
+mod push;
+
+pub(super) use push::push;
