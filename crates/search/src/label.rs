@@ -150,6 +150,29 @@ pub fn declared<'r, 'a>(record: &'r Record<'a>) -> impl Iterator<Item = (&'r str
     })
 }
 
+/// The service that a record is of: what the first label says that has a text.
+pub fn service<'r>(record: &'r Record<'_>) -> Cow<'r, [u8]> {
+    let names = std::iter::once(SERVICE_NAME).chain(SERVICE_LABELS);
+    first_text(record, names).unwrap_or(Cow::Borrowed(UNKNOWN_SERVICE.as_bytes()))
+}
+
+/// The level of a record: what the first label says that has a text.
+pub fn level(record: &Record<'_>) -> &'static str {
+    let names = std::iter::once(DETECTED_LEVEL).chain(LEVEL_LABELS);
+    let word = first_text(record, names);
+    word.map_or(UNKNOWN_LEVEL, |word| {
+        level_of(&String::from_utf8_lossy(&word))
+    })
+}
+
+fn first_text<'r>(
+    record: &'r Record<'_>,
+    names: impl Iterator<Item = &'static str>,
+) -> Option<Cow<'r, [u8]>> {
+    let mut texts = names.filter_map(|name| value(record, name).map(Value::to_text));
+    texts.find(|text| !text.is_empty())
+}
+
 /// The level that a sender's word for it means; [`UNKNOWN_LEVEL`] for words that are not known.
 pub fn level_of(word: &str) -> &'static str {
     let word = word.trim();

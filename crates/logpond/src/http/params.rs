@@ -129,6 +129,12 @@ impl Params {
     }
 }
 
+/// A name in a path, decoded.
+pub(super) fn of_path(name: &str) -> Result<String, ApiError> {
+    // There a plus is itself.
+    decode(name.replace('+', "%2B").as_bytes())
+}
+
 fn decode(encoded: &[u8]) -> Result<String, ApiError> {
     let mut out = Vec::with_capacity(encoded.len());
     let mut rest = encoded;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
@@ -22,6 +23,7 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Ship(Shipper),
+    Loki(loki::Question),
     Batches,
     Query,
     Top,
@@ -76,7 +78,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 51] = [
+pub(crate) const ROUTES: [Route; 65] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -188,6 +190,90 @@ pub(crate) const ROUTES: [Route; 51] = [
         ADMIN,
         Endpoint::ClusterForget,
     ),
+    (
+        "/loki/api/v1/labels",
+        ASK,
+        READER,
+        loki(loki::Question::Labels),
+    ),
+    (
+        "/loki/api/v1/label/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::LabelValues),
+    ),
+    (
+        "/loki/api/v1/series",
+        ASK,
+        READER,
+        loki(loki::Question::Series),
+    ),
+    (
+        "/loki/api/v1/index/stats",
+        ASK,
+        READER,
+        loki(loki::Question::IndexStats),
+    ),
+    (
+        "/loki/api/v1/index/volume",
+        ASK,
+        READER,
+        loki(loki::Question::IndexVolume),
+    ),
+    (
+        "/loki/api/v1/index/volume_range",
+        ASK,
+        READER,
+        loki(loki::Question::IndexVolumeRange),
+    ),
+    (
+        "/loki/api/v1/detected_labels",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedLabels),
+    ),
+    (
+        "/loki/api/v1/drilldown-limits",
+        ASK,
+        READER,
+        loki(loki::Question::DrilldownLimits),
+    ),
+    (
+        "/loki/api/v1/format_query",
+        ASK,
+        READER,
+        loki(loki::Question::FormatQuery),
+    ),
+    (
+        "/loki/api/v1/status/buildinfo",
+        ASK,
+        READER,
+        loki(loki::Question::BuildInfo),
+    ),
+    (
+        "/loki/api/v1/rules",
+        READ,
+        READER,
+        loki(loki::Question::RuleGroups),
+    ),
+    (
+        "/api/prom/rules",
+        READ,
+        READER,
+        loki(loki::Question::RuleGroups),
+    ),
+    (
+        "/prometheus/api/v1/rules",
+        READ,
+        READER,
+        loki(loki::Question::Rules),
+    ),
+    (
+        "/prometheus/api/v1/alerts",
+        READ,
+        READER,
+        loki(loki::Question::Alerts),
+    ),
     ("/metrics", READ, READER, Endpoint::Metrics),
     ("/-/healthy", READ, OPEN, Endpoint::Healthy),
     ("/-/ready", READ, OPEN, Endpoint::Ready),
@@ -216,6 +302,10 @@ const fn hec(question: splunk::Question) -> Endpoint {
 
 const fn elastic(question: elastic::Question) -> Endpoint {
     Endpoint::Ship(Shipper::Elastic(question))
+}
+
+const fn loki(question: loki::Question) -> Endpoint {
+    Endpoint::Loki(question)
 }
 
 /// The route of a path, and the names in it.
@@ -286,6 +376,37 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     if let Endpoint::Ship(shipper) = endpoint {
         return take_in(&app, *shipper, &names, request).await;
     }
+    if let Endpoint::Loki(question) = endpoint {
+        return Ok(loki::answer(&app, *question, &names, request).await);
+    }
+    let (parts, params) = params_of(&app, request).await?;
+    match endpoint {
+        Endpoint::Ship(_) | Endpoint::Loki(_) => {
+            Err(ApiError::new(Kind::Internal, "a request got lost"))
+        }
+        Endpoint::Batches => batches::answer(&app, &params),
+        Endpoint::Query => query::answer(&app, params).await,
+        Endpoint::Top => top::answer(&app, params).await,
+        Endpoint::Histogram => histogram::answer(&app, params).await,
+        Endpoint::Fields => fields::answer(&app, params).await,
+        Endpoint::Segments => segments::answer(&app, params).await,
+        Endpoint::Compact => compact::answer(&app, params).await,
+        Endpoint::ClusterStatus => cluster::status(&app, &params).await,
+        Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
+        Endpoint::ClusterForget => cluster::forget(&app, &params).await,
+        Endpoint::Metrics => metrics::answer(&app).await,
+        Endpoint::Healthy => Ok(health::healthy()),
+        Endpoint::Ready => Ok(health::ready(&app)),
+        Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
+        Endpoint::Asset => page::asset(parts.uri.path()),
+    }
+}
+
+/// The parameters of a request: those in its address, and those in its body.
+pub(super) async fn params_of(
+    app: &App,
+    request: Request<Incoming>,
+) -> Result<(Parts, Params), ApiError> {
     let mut params = Params::of(request.uri())?;
     let (parts, body) = request.into_parts();
     if parts.method == Method::POST {
@@ -304,24 +425,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
             }
         }
     }
-    match endpoint {
-        Endpoint::Ship(_) => Err(ApiError::new(Kind::Internal, "a push got lost")),
-        Endpoint::Batches => batches::answer(&app, &params),
-        Endpoint::Query => query::answer(&app, params).await,
-        Endpoint::Top => top::answer(&app, params).await,
-        Endpoint::Histogram => histogram::answer(&app, params).await,
-        Endpoint::Fields => fields::answer(&app, params).await,
-        Endpoint::Segments => segments::answer(&app, params).await,
-        Endpoint::Compact => compact::answer(&app, params).await,
-        Endpoint::ClusterStatus => cluster::status(&app, &params).await,
-        Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
-        Endpoint::ClusterForget => cluster::forget(&app, &params).await,
-        Endpoint::Metrics => metrics::answer(&app).await,
-        Endpoint::Healthy => Ok(health::healthy()),
-        Endpoint::Ready => Ok(health::ready(&app)),
-        Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
-        Endpoint::Asset => page::asset(parts.uri.path()),
-    }
+    Ok((parts, params))
 }
 
 /// Takes records in; their bodies are no parameters.

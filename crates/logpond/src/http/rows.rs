@@ -3,6 +3,7 @@
 //! Invariants: at most [`QUERIES_MAX`] threads; an error that is found before the first row
 //! decides the status; a later one is named in the trailer, and the answer is not complete then.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -146,6 +147,26 @@ impl QueryThreads {
             run(parts, out);
         };
         self.run(prepare, run).await
+    }
+
+    /// Runs `gather` on a thread and answers when it is known how that went; `write` then sends what
+    /// was gathered.
+    pub(super) async fn gathered<T: 'static>(
+        &self,
+        gather: impl FnOnce(&mut Output) -> Result<T, ApiError> + Send + 'static,
+        write: impl FnOnce(T, &mut Output) -> io::Result<()> + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let run = |(), mut out: Output, prepared: Prepared| match gather(&mut out) {
+            Err(error) => drop(prepared.send(Err(error))),
+            Ok(gathered) => {
+                let _ = prepared.send(Ok(()));
+                // A reader that is gone needs nothing.
+                if write(gathered, &mut out).is_ok() {
+                    let _ = out.flush();
+                }
+            }
+        };
+        self.run(|| Ok(()), run).await
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.

@@ -20,6 +20,7 @@ mod spare_threads;
 mod reads;
 mod rows;
 mod tables;
+mod label_tables;
 mod files;
 mod pond;
 mod question;
@@ -36,6 +37,7 @@ mod window;
 use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
 use logpond_segment::journal::Damages;
 
 pub use encode::{RowParts, write_row};
@@ -87,6 +89,38 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// See [`QueryError`].
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError>;
+
+    /// The labels of a scope's records, each with how many have it and about how many values it has.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn labels(
+        &self,
+        scope: &Scope,
+        out: &mut Output,
+    ) -> Result<(FieldsAnswer, Trailer), QueryError>;
+
+    /// The values that a label has in a scope's records. Any field may be a label.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn label_values(
+        &self,
+        scope: &Scope,
+        label: &str,
+        out: &mut Output,
+    ) -> Result<(Vec<String>, Trailer), QueryError>;
+
+    /// The streams of a scope's records.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn streams(
+        &self,
+        scope: &Scope,
+        asked: &StreamsAsked,
+        out: &mut Output,
+    ) -> Result<(Vec<StreamRow>, Trailer), QueryError>;
 
     /// Emits one object for each file of the store.
     ///

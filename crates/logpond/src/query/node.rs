@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use logpond_record::{Id, SourceId, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_search::aggregate::{FieldStats, Histogram, LabelValues, Streams, Top};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::wire::Encoder;
 
 use super::frames::{self, Passed, Receipt};
+use super::label_tables::Labels;
 use super::node_follow::NodeFollower;
 use super::output::{Cancelled, Output};
 use super::pond::{Look, Pond};
@@ -103,6 +104,15 @@ fn answer(
         }
         Kind::Table(scope, TableKind::Fields) => {
             table(look, scope, &FieldStats::new(), out, trailer)
+        }
+        Kind::Table(scope, TableKind::Labels) => {
+            table(look, scope, &Labels::default(), out, trailer)
+        }
+        Kind::Table(scope, TableKind::LabelValues(label)) => {
+            table(look, scope, &LabelValues::new(label), out, trailer)
+        }
+        Kind::Table(scope, TableKind::Streams(asked)) => {
+            table(look, scope, &Streams::new(asked.clone()), out, trailer)
         }
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
 use logpond_search::order::Key;
 use logpond_search::scan::{self, GroupScan, Selected};
 use logpond_segment::disk::Disk;
@@ -315,6 +316,38 @@ impl Engine for Pond {
         let (look, mut trailer) = self.look_and_note()?;
         tables::fields(&look, scope, out, &mut trailer)?;
         Ok(self.finish(trailer))
+    }
+
+    fn labels(
+        &self,
+        scope: &Scope,
+        out: &mut Output,
+    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let labels = tables::labels(&look, scope, out, &mut trailer)?;
+        Ok((labels, self.finish(trailer)))
+    }
+
+    fn label_values(
+        &self,
+        scope: &Scope,
+        label: &str,
+        out: &mut Output,
+    ) -> Result<(Vec<String>, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let values = tables::label_values(&look, scope, label, out, &mut trailer)?;
+        Ok((values, self.finish(trailer)))
+    }
+
+    fn streams(
+        &self,
+        scope: &Scope,
+        asked: &StreamsAsked,
+        out: &mut Output,
+    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
+        Ok((streams, self.finish(trailer)))
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

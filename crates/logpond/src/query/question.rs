@@ -9,6 +9,7 @@ use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
+use logpond_search::aggregate::StreamsAsked;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -287,6 +288,15 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
             out.number(step_ns.unsigned_abs());
         }
         TableKind::Fields => out.number(2),
+        TableKind::Labels => out.number(3),
+        TableKind::LabelValues(label) => {
+            out.number(4);
+            out.bytes(label.as_bytes());
+        }
+        TableKind::Streams(asked) => {
+            out.number(5);
+            encode_streams(asked, out);
+        }
     }
 }
 
@@ -302,8 +312,40 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
             Ok(TableKind::Histogram(range, step_ns))
         }
         2 => Ok(TableKind::Fields),
+        3 => Ok(TableKind::Labels),
+        4 => Ok(TableKind::LabelValues(
+            from.text(FIELD_BYTES_MAX, "a label")?.to_owned(),
+        )),
+        5 => decode_streams(from).map(TableKind::Streams),
         _ => Err(DecodeError::Malformed("the kind of table")),
     }
+}
+
+fn encode_streams(asked: &StreamsAsked, out: &mut Encoder) {
+    out.flag(asked.by.is_some());
+    let by = asked.by.as_deref().unwrap_or_default();
+    out.count(by.len());
+    by.iter().for_each(|label| out.bytes(label.as_bytes()));
+    out.flag(asked.steps.is_some());
+    let (from, step_ns) = asked.steps.unwrap_or((Timestamp(0), 0));
+    out.time(from);
+    out.number(step_ns.unsigned_abs());
+}
+
+fn decode_streams(from: &mut Decoder<'_>) -> Result<StreamsAsked, DecodeError> {
+    let is_by = from.flag("how streams are told apart")?;
+    let mut by: Vec<Box<str>> = Vec::new();
+    for _ in 0..from.count(1, "the labels")? {
+        by.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
+    }
+    let has_steps = from.flag("whether time counts")?;
+    let begin = from.time("the first step")?;
+    let step_ns = i64::try_from(from.number("a step")?);
+    let step_ns = step_ns.map_err(|_| DecodeError::Malformed("a step"))?;
+    Ok(StreamsAsked {
+        by: is_by.then_some(by),
+        steps: has_steps.then_some((begin, step_ns)),
+    })
 }
 
 #[cfg(test)]
@@ -375,6 +417,13 @@ mod tests {
             TableKind::Top("a.b".into()),
             TableKind::Histogram(range, 5),
             TableKind::Fields,
+            TableKind::Labels,
+            TableKind::LabelValues("a".into()),
+            TableKind::Streams(StreamsAsked::default()),
+            TableKind::Streams(StreamsAsked {
+                by: Some(vec!["a".into()]),
+                steps: Some((Timestamp(-4), 5)),
+            }),
         ];
         for kind in kinds {
             let scope = Scope::all(range);

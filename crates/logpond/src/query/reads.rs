@@ -4,7 +4,7 @@
 //! behind [`Reads`].
 
 use logpond_record::{Record, TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, Top};
+use logpond_search::aggregate::{FieldStats, Histogram, StreamsAsked, Top};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -88,6 +88,12 @@ pub(super) enum TableKind {
     Histogram(TimeRange, i64),
     /// Fields.
     Fields,
+    /// Labels.
+    Labels,
+    /// Values of a label.
+    LabelValues(String),
+    /// Streams.
+    Streams(StreamsAsked),
 }
 
 impl Table for Top {

@@ -37,6 +37,14 @@ impl Scope {
         }
     }
 
+    /// Compiles a filter, with the bounds that its text has for other nodes.
+    ///
+    /// # Errors
+    /// When it does not compile, or is larger than filters may be.
+    pub fn of_filter(filter: &Filter, range: TimeRange) -> Result<Scope, SyntaxError> {
+        Scope::new(&filter.to_string(), range)
+    }
+
     /// Parses and compiles a filter. Takes up to milliseconds for a large regular expression.
     ///
     /// # Errors

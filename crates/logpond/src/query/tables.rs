@@ -1,9 +1,13 @@
-//! Tables: top values, histogram, fields.
+//! Tables: top values, histogram, fields, labels and their streams.
 
 use logpond_record::TimeRange;
-use logpond_search::aggregate::{FieldStats, Histogram, Top, TopRow};
+use logpond_search::aggregate::{
+    FieldStats, FieldsAnswer, Histogram, LabelValues, STREAMS_BYTES_MAX, StreamRow, Streams,
+    StreamsAsked, Top, TopRow,
+};
 use serde_json::{Value, json};
 
+use super::label_tables::Labels;
 use super::output::Output;
 use super::reads::Reads;
 use super::{QueryError, Scope, Trailer};
@@ -89,4 +93,57 @@ pub(super) fn fields(
         ));
     }
     Ok(())
+}
+
+pub(super) fn labels(
+    reads: &impl Reads,
+    scope: &Scope,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<FieldsAnswer, QueryError> {
+    let labels = reads.table(scope, &Labels::default(), out, trailer)?;
+    let answer = labels.finish();
+    if answer.unlisted > 0 {
+        let unlisted = answer.unlisted;
+        trailer.miss(format_args!(
+            "{unlisted} labels beyond the number that is listed"
+        ));
+    }
+    Ok(answer)
+}
+
+pub(super) fn label_values(
+    reads: &impl Reads,
+    scope: &Scope,
+    label: &str,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<Vec<String>, QueryError> {
+    let values = reads.table(scope, &LabelValues::new(label), out, trailer)?;
+    let (values, unlisted) = values.finish();
+    if unlisted > 0 {
+        trailer.miss(format_args!("values of '{label}' that found no room"));
+    }
+    Ok(values)
+}
+
+/// Fails where there are more streams than there is room for: some of them would be no answer.
+pub(super) fn streams(
+    reads: &impl Reads,
+    scope: &Scope,
+    asked: &StreamsAsked,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<Vec<StreamRow>, QueryError> {
+    let streams = reads.table(scope, &Streams::new(asked.clone()), out, trailer)?;
+    let answer = streams.finish();
+    if answer.uncounted > 0 {
+        return Err(QueryError::Impossible(format!(
+            "the labels of {} streams take {} MiB, and there are more: ask for a shorter time, \
+             select by labels, or name the labels that matter",
+            answer.streams.len(),
+            STREAMS_BYTES_MAX >> 20
+        )));
+    }
+    Ok(answer.streams)
 }

@@ -29,6 +29,7 @@ mod fluent;
 mod follow;
 mod load;
 mod local;
+mod loki_api;
 mod forwarded;
 mod import;
 mod journal_upload;

@@ -10,6 +10,7 @@ use std::hash::Hasher;
 use logpond_record::{Message, Record, Value};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use super::streams::stream_of;
 use super::value_type::TypeSet;
 
 /// The most distinct values that are counted exactly per field.
@@ -83,6 +84,14 @@ impl FieldStats {
         }
         if let Message::Part(value) = &record.message {
             self.add_value("_msg", value, 1);
+        }
+    }
+
+    /// Counts the labels of a record: what was declared beside its line, by the names that LogQL has
+    /// for it, and the service. The record itself is counted with [`FieldStats::add_rows`].
+    pub fn add_labels(&mut self, record: &Record<'_>) {
+        for (name, value) in stream_of(record).iter() {
+            self.add_value(name, &Value::Str(value), 1);
         }
     }
 

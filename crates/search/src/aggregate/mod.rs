@@ -11,6 +11,8 @@ mod top;
 mod histogram;
 mod fields;
 mod value_type;
+mod label_values;
+mod streams;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -21,6 +23,11 @@ pub use count::Count;
 pub use fields::{EXACT_VALUES_MAX, FieldRow, FieldStats, FieldsAnswer};
 pub use histogram::{
     BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
+};
+pub use label_values::LabelValues;
+pub use streams::{
+    LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsAsked,
+    stream_of,
 };
 pub use top::{Top, TopAnswer, TopRow};
 pub use value_type::{TypeSet, ValueType};

@@ -12,6 +12,7 @@ use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
+use super::labels::LabelColumn;
 use super::segment::{PartHits, SegmentScan};
 use super::values::TextDecisions;
 
@@ -80,6 +81,8 @@ pub struct GroupScan<'a> {
     /// Blocks with selected rows, with the columns that were read so far.
     kept: HashMap<usize, Block>,
     damages: Vec<Damage>,
+    /// The columns with labels, once they were asked for.
+    pub(super) label_columns: Option<Arc<[LabelColumn]>>,
     segment: &'a SegmentScan<'a>,
     /// Bytes read of what row groups share.
     shared_bytes_read: u64,
@@ -107,6 +110,7 @@ impl<'a> GroupScan<'a> {
             text_decisions: TextDecisions::default(),
             kept: HashMap::new(),
             damages: Vec::new(),
+            label_columns: None,
             segment,
             shared_bytes_read: 0,
         }

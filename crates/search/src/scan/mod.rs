@@ -15,6 +15,7 @@ mod crossing;
 mod evaluate;
 mod excluded;
 mod group;
+mod labels;
 mod segment;
 mod tables;
 mod text;

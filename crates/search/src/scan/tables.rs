@@ -77,7 +77,7 @@ impl GroupScan<'_> {
 
     /// Hands over each distinct value of a column with how many of some rows have it, and
     /// collects the rows without a value.
-    fn count_field(
+    pub(super) fn count_field(
         &mut self,
         number: usize,
         rows: &[u32],

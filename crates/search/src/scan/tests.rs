@@ -16,7 +16,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::*;
-use crate::aggregate::{FieldStats, Histogram, Top};
+use crate::aggregate::{
+    FieldStats, Histogram, LabelValues, StreamRow, Streams, StreamsAnswer, StreamsAsked, Top,
+};
 use crate::query::{Filter, Pattern, parse};
 use crate::{Matcher, Scratch};
 
@@ -406,6 +408,132 @@ fn tables_count_as_records_do() {
         format!("{:?}", found_fields.finish()),
         format!("{:?}", expected_fields.finish())
     );
+}
+
+/// Samples with labels, also such that have a column with values of lines, that mean the same as
+/// others, and that are rare or of several types.
+fn labelled(count: u64) -> Vec<Record<'static>> {
+    let text = |text: String| Value::Str(text.into());
+    let mut records = samples(count);
+    for (n, record) in records.iter_mut().enumerate() {
+        let mut label = |name: &'static str, value| record.labels.push((name.into(), value));
+        if n % 2 == 0 {
+            label("cluster", text(format!("c{}", n / 500)));
+        }
+        if n % 3 == 0 {
+            label("app", text(format!("a{}", n % 4)));
+            label("k8s.pod", text(format!("p{}", n % 2)));
+        }
+        if n % 6 == 0 {
+            label("k8s-pod", text("other".into()));
+            label("user", text("beside".into()));
+        }
+        if n % 50 == 0 {
+            label("zone", Value::Int(7));
+        }
+        if n % 400 == 0 {
+            label("service.name", text("declared".into()));
+            label("empty", text(String::new()));
+        }
+        if n % 1000 == 0 {
+            label("zone2", Value::Null);
+        }
+    }
+    records
+}
+
+/// Whether columns and records give the same streams.
+fn check_streams(
+    shared: &SegmentScan<'_>,
+    wanted: &[&Record<'_>],
+    asked: StreamsAsked,
+    query: &str,
+) {
+    let is_whole = query.is_empty() && asked.steps.is_none();
+    let mut expected = Streams::new(asked);
+    let mut found = expected.clone();
+    wanted.iter().for_each(|record| expected.add(record));
+    let mut scan = GroupScan::new(shared, 0);
+    scan.for_each_block(|scan, s| scan.add_to_streams(&s, &mut found).map(|()| true))
+        .unwrap();
+    let [expected, found] = [expected, found].map(Streams::finish);
+    let rows = |answer: &StreamsAnswer| -> Vec<_> {
+        let texts = |row: &StreamRow| {
+            let labels = row.labels.iter();
+            let labels = labels.map(|(name, value)| format!("{name}={value}"));
+            (row.step, labels.collect::<Vec<_>>(), row.tally.rows)
+        };
+        answer.streams.iter().map(texts).collect()
+    };
+    assert_eq!(rows(&found), rows(&expected), "{query}");
+    let bytes = |answer: &StreamsAnswer| -> u64 {
+        answer.streams.iter().map(|stream| stream.tally.bytes).sum()
+    };
+    let (found, expected) = (bytes(&found), bytes(&expected));
+    assert!(
+        !is_whole || found.abs_diff(expected) < expected / 10,
+        "{found} {expected}"
+    );
+}
+
+#[test]
+fn labels_of_columns_are_those_of_records() {
+    let records = labelled(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let steps = Some((Timestamp(START_NS + 5), 200 * STEP_NS));
+    let by = |names: &[&str]| Some(names.iter().map(|name| (*name).into()).collect());
+    let asked = [
+        (None, None),
+        (None, steps),
+        (by(&["app", "status"]), None),
+        (by(&["service_name"]), steps),
+        (by(&["detected_level", "k8s_pod"]), None),
+        (by(&["rare", "none"]), None),
+        (by(&[]), None),
+    ];
+    for query in [
+        "",
+        "status>=400",
+        "cluster=c2",
+        "rare=needle OR /peer-[0-9]+2$/",
+    ] {
+        let filter = parse(query).unwrap();
+        let matcher = Matcher::new(&filter).unwrap();
+        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+        let mut scratch = Scratch::new();
+        let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+        let wanted: Vec<_> = wanted.collect();
+        for (by, steps) in asked.clone() {
+            check_streams(&shared, &wanted, StreamsAsked { by, steps }, query);
+        }
+        let (mut expected, mut found) = (FieldStats::new(), FieldStats::new());
+        expected.add_rows(wanted.len() as u64);
+        wanted.iter().for_each(|record| expected.add_labels(record));
+        let mut scan = GroupScan::new(&shared, 0);
+        scan.for_each_block(|scan, s| scan.add_to_labels(&s, &mut found).map(|()| true))
+            .unwrap();
+        assert_eq!(found.finish(), expected.finish(), "{query}");
+        for name in [
+            "service_name",
+            "app",
+            "k8s_pod",
+            "user",
+            "zone",
+            "status",
+            "none",
+            "empty",
+        ] {
+            let mut expected = LabelValues::new(name);
+            let mut found = expected.clone();
+            wanted.iter().for_each(|record| expected.add(record));
+            let mut scan = GroupScan::new(&shared, 0);
+            scan.for_each_block(|scan, s| scan.add_to_label_values(&s, &mut found).map(|()| true))
+                .unwrap();
+            assert_eq!(found.finish(), expected.finish(), "{query} {name}");
+        }
+    }
 }
 
 /// Parts of lines are what crosses from values into what stands beside them.

@@ -419,6 +419,16 @@ impl RowGroupReader<'_> {
         self.column(FIELDS_FROM + column, physical(kind), true, block)
     }
 
+    /// Rows of the row group that have a value in a field's column; nothing is read for that.
+    pub fn field_values(&self, column: usize) -> u64 {
+        u64::from(self.group.columns[FIELDS_FROM + column].values)
+    }
+
+    /// Rows of the row group that have something in the overflow column; nothing is read for that.
+    pub fn more_values(&self) -> u64 {
+        u64::from(self.group.columns[MORE].values)
+    }
+
     /// The dictionary of a field's column of text, if it has one; it is the same for all blocks.
     pub fn text_dictionary(&mut self, column: usize) -> Result<Option<Arc<Strings>>, ReadError> {
         let kind = physical(self.directory.schema.columns[column].kind);

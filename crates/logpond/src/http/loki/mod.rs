@@ -1,5 +1,114 @@
-//! The HTTP interface of Loki.
+//! The HTTP interface of Loki: what Grafana, its app for logs, logcli and shippers ask.
+//!
+//! Invariants:
+//! - Errors are plain text, as these clients show them; their statuses are those of the table.
+//! - Parameters are read as Loki reads them, in the address and in forms; unknown ones are passed
+//!   over.
+//! - There is no limit on series or rows: what answers hold in memory is bounded, and who asks for
+//!   more is told so.
+//! - An answer that lacks something says so in its `warnings`.
 
+mod reply;
+mod build_info;
+mod detected_labels;
+mod drilldown_limits;
+mod format_query;
+mod index_stats;
+mod index_volume;
+mod label_values;
+mod labels;
 mod push;
+mod rules;
+mod selector;
+mod series;
+mod times;
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Request, Response};
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::params::Params;
+use super::router;
+use crate::clock;
+use logpond_record::Timestamp;
 
 pub(super) use push::push;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Labels,
+    LabelValues,
+    Series,
+    IndexStats,
+    IndexVolume,
+    IndexVolumeRange,
+    DetectedLabels,
+    DrilldownLimits,
+    FormatQuery,
+    BuildInfo,
+    RuleGroups,
+    Rules,
+    Alerts,
+}
+
+/// A request, as far as endpoints look at it.
+struct Asked {
+    params: Params,
+    headers: HeaderMap,
+    now: Timestamp,
+}
+
+impl Asked {
+    /// The first value of a parameter; an empty one is none.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.params.all(name).next().filter(|text| !text.is_empty())
+    }
+}
+
+/// Answers a question; `names` are those in its path.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    question: Question,
+    names: &[&str],
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let answer = ask(app, question, names, request).await;
+    answer.unwrap_or_else(reply::refusal)
+}
+
+async fn ask(
+    app: &Arc<App>,
+    question: Question,
+    names: &[&str],
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let headers = request.headers().clone();
+    let (_, params) = router::params_of(app, request).await?;
+    let now = clock::now();
+    let asked = Asked {
+        params,
+        headers,
+        now,
+    };
+    match question {
+        Question::Labels => labels::answer(app, asked).await,
+        Question::LabelValues => label_values::answer(app, asked, names).await,
+        Question::Series => series::answer(app, asked).await,
+        Question::IndexStats => index_stats::answer(app, asked).await,
+        Question::IndexVolume => index_volume::answer(app, asked, false).await,
+        Question::IndexVolumeRange => index_volume::answer(app, asked, true).await,
+        Question::DetectedLabels => detected_labels::answer(app, asked).await,
+        Question::DrilldownLimits => Ok(drilldown_limits::answer()),
+        Question::FormatQuery => format_query::answer(&asked),
+        Question::BuildInfo => Ok(build_info::answer()),
+        Question::RuleGroups => Ok(rules::groups()),
+        Question::Rules => Ok(rules::rules()),
+        Question::Alerts => Ok(rules::alerts()),
+    }
+}

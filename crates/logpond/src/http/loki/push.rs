@@ -13,23 +13,17 @@ use logpond_protocol::intake::push::Pushed;
 use logpond_protocol::intake::push::loki::{self, LokiError};
 use logpond_record::Labels;
 
+use super::reply::{TEXT, refusal};
 use crate::http::App;
 use crate::http::body::Body;
 use crate::http::error::{ApiError, Kind};
 use crate::http::intake;
 use crate::telemetry::Intake;
 
-/// What an answer is that says something.
-const TEXT: &str = "text/plain; charset=utf-8";
-
 /// Takes the entries of one push.
 pub(crate) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
     let answer = take(app, request).await;
-    answer.unwrap_or_else(|error| {
-        let (status, _, _) = error.kind.row();
-        let text = format!("{}\n", error.message);
-        error.kind.dress(Body::whole(status, TEXT, text))
-    })
+    answer.unwrap_or_else(refusal)
 }
 
 async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {

@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex};
 
 use logpond_cluster::{Indexed, StoredUnion};
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
 use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
@@ -101,14 +102,14 @@ impl Cluster {
     }
 
     /// Makes a table over all nodes.
-    fn table(
+    fn table<T>(
         &self,
-        make: impl FnOnce(&Gathered<'_>, &mut Trailer) -> Result<(), QueryError>,
-    ) -> Result<Trailer, QueryError> {
+        make: impl FnOnce(&Gathered<'_>, &mut Trailer) -> Result<T, QueryError>,
+    ) -> Result<(T, Trailer), QueryError> {
         let gathered = Gathered::new(self);
         let mut trailer = Trailer::default();
-        make(&gathered, &mut trailer)?;
-        Ok(self.finish(&gathered, trailer))
+        let table = make(&gathered, &mut trailer)?;
+        Ok((table, self.finish(&gathered, trailer)))
     }
 }
 
@@ -142,7 +143,10 @@ impl Engine for Cluster {
         count_max: usize,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        self.table(|all, trailer| tables::top(all, scope, field, count_max, out, trailer))
+        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
+            tables::top(all, scope, field, count_max, out, trailer)
+        };
+        self.table(make).map(|((), trailer)| trailer)
     }
 
     fn histogram(
@@ -152,11 +156,42 @@ impl Engine for Cluster {
         step_ns: i64,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        self.table(|all, trailer| tables::histogram(all, scope, range, step_ns, out, trailer))
+        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
+            tables::histogram(all, scope, range, step_ns, out, trailer)
+        };
+        self.table(make).map(|((), trailer)| trailer)
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        self.table(|all, trailer| tables::fields(all, scope, out, trailer))
+        let make =
+            |all: &Gathered<'_>, trailer: &mut Trailer| tables::fields(all, scope, out, trailer);
+        self.table(make).map(|((), trailer)| trailer)
+    }
+
+    fn labels(
+        &self,
+        scope: &Scope,
+        out: &mut Output,
+    ) -> Result<(FieldsAnswer, Trailer), QueryError> {
+        self.table(|all, trailer| tables::labels(all, scope, out, trailer))
+    }
+
+    fn label_values(
+        &self,
+        scope: &Scope,
+        label: &str,
+        out: &mut Output,
+    ) -> Result<(Vec<String>, Trailer), QueryError> {
+        self.table(|all, trailer| tables::label_values(all, scope, label, out, trailer))
+    }
+
+    fn streams(
+        &self,
+        scope: &Scope,
+        asked: &StreamsAsked,
+        out: &mut Output,
+    ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
+        self.table(|all, trailer| tables::streams(all, scope, asked, out, trailer))
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -1,0 +1,216 @@
+//! Answers in Loki's forms: JSON, compressed if that is asked for, and errors as plain text.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
+};
+use hyper::{Response, StatusCode};
+use logpond_record::write_json_string;
+use serde_json::Value;
+
+use crate::http::App;
+use crate::http::body::Body;
+use crate::http::error::{ApiError, Kind};
+use crate::query::{Output, QueryError, Trailer};
+
+/// The type of all answers that are no error, as Loki writes it.
+pub(super) const JSON: &str = "application/json; charset=UTF-8";
+
+/// The type of errors.
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What makes an answer of what was gathered.
+pub(super) type Writer<'a> = &'a mut dyn Write;
+
+/// An error as these clients show it.
+pub(super) fn refusal(error: ApiError) -> Response<Body> {
+    let (status, _, _) = error.kind.row();
+    let text = match &error.hint {
+        Some(hint) => format!("{}; {hint}\n", error.message),
+        None => format!("{}\n", error.message),
+    };
+    error.kind.dress(Body::whole(status, TEXT, text))
+}
+
+/// A small answer that is there already.
+pub(super) fn json(value: &Value) -> Response<Body> {
+    Body::whole(StatusCode::OK, JSON, format!("{value}\n"))
+}
+
+/// Gathers on a query thread what an answer is made of, and then writes it while it is sent: the
+/// status is known before the first byte.
+pub(super) async fn gathered<T: 'static>(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    gather: impl FnOnce(&App, &mut Output) -> Result<(T, Trailer), ApiError> + Send + 'static,
+    write: impl FnOnce(T, &[String], Writer<'_>) -> io::Result<()> + Send + 'static,
+) -> Result<Response<Body>, ApiError> {
+    let is_compressed = takes_gzip(headers);
+    let app_there = app.clone();
+    let work = move |out: &mut Output| {
+        let started = Instant::now();
+        let result = gather(&app_there, out);
+        let metrics = &app_there.metrics;
+        metrics.query_ns.observe_duration(started.elapsed());
+        let (gathered, trailer) = result?;
+        metrics.query_bytes.add(trailer.bytes_scanned);
+        Ok((gathered, warnings(&trailer)))
+    };
+    let send = move |(gathered, warnings): (T, Vec<String>), out: &mut Output| {
+        let mut to = Sink(out);
+        if !is_compressed {
+            return write(gathered, &warnings, &mut to);
+        }
+        let mut compressed = GzEncoder::new(to, Compression::fast());
+        write(gathered, &warnings, &mut compressed)?;
+        compressed.finish().map(|_| ())
+    };
+    let mut response = app.threads.gathered(work, send).await?;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if is_compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// Writes to an answer on its way out.
+struct Sink<'o>(&'o mut Output);
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.0
+            .append(|chunk| chunk.extend_from_slice(bytes))
+            .map_err(gone)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.0.flush().map_err(gone)
+    }
+}
+
+/// Whether a client takes compressed answers: it names gzip, and not with the weight 0.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(ACCEPT_ENCODING).iter();
+    let named = named.filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let refused = |part: &str| {
+            let weight = part.strip_prefix("q=").map(str::parse::<f32>);
+            matches!(weight, Some(Ok(weight)) if weight <= 0.0)
+        };
+        name.eq_ignore_ascii_case("gzip") && !parts.any(refused)
+    })
+}
+
+/// What an answer lacks, in words.
+pub(super) fn warnings(trailer: &Trailer) -> Vec<String> {
+    let mut warnings: Vec<String> = trailer
+        .missing
+        .iter()
+        .map(|what| format!("the answer is not complete: {what}"))
+        .collect();
+    let others = trailer.missing_count - trailer.missing.len() as u64;
+    if others > 0 {
+        warnings.push(format!("the answer is not complete: {others} more"));
+    }
+    warnings
+}
+
+/// Writes the warnings of an answer as a further member of an object, if there are any.
+pub(super) fn write_warnings(warnings: &[String], to: Writer<'_>) -> io::Result<()> {
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    to.write_all(b",\"warnings\":")?;
+    write_texts(warnings, to)
+}
+
+/// Writes a list of texts.
+pub(super) fn write_texts<S: AsRef<str>>(
+    texts: impl IntoIterator<Item = S>,
+    to: Writer<'_>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    to.write_all(b"[")?;
+    for (at, value) in texts.into_iter().enumerate() {
+        text.clear();
+        if at > 0 {
+            text.push(b',');
+        }
+        write_json_string(value.as_ref(), &mut text);
+        to.write_all(&text)?;
+    }
+    to.write_all(b"]")
+}
+
+/// Writes labels as an object.
+pub(super) fn write_labels<'l, S: AsRef<str>>(
+    labels: impl IntoIterator<Item = (&'l str, S)>,
+    to: Writer<'_>,
+) -> io::Result<()> {
+    let mut text = vec![b'{'];
+    for (at, (name, value)) in labels.into_iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        write_json_string(name, &mut text);
+        text.push(b':');
+        write_json_string(value.as_ref(), &mut text);
+    }
+    text.push(b'}');
+    to.write_all(&text)
+}
+
+/// Why a question has no answer.
+pub(super) fn failed(error: QueryError) -> ApiError {
+    let kind = match error {
+        QueryError::Unsupported(_) | QueryError::Impossible(_) => Kind::BadRequest,
+        QueryError::Cancelled => Kind::Stopping,
+        QueryError::Disk(_) => Kind::Internal,
+    };
+    ApiError::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_for_those_that_take_it() {
+        let table = [
+            ("", false),
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.0, br", false),
+            ("x-gzip", false),
+        ];
+        for (value, expected) in table {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
+            assert_eq!(takes_gzip(&headers), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn texts_and_labels_are_json() {
+        let mut out = Vec::new();
+        write_texts(["a\"b", "c"], &mut out).unwrap();
+        write_labels([("a", "1\n")], &mut out).unwrap();
+        write_warnings(&[], &mut out).unwrap();
+        write_warnings(&["x".to_owned()], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, r#"["a\"b","c"]{"a":"1\n"},"warnings":["x"]"#);
+    }
+}
