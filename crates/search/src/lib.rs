@@ -5,6 +5,7 @@
 //! ```text
 //! text ─▶ query (parse) ─▶ Filter ─▶ matcher      record by record
 //! text ─▶ logql (parse) ──▶ Filter, pipeline      line by line
+//!                     └──▶ metric (tables, series)
 //!                             ├────▶ literal      tokens for the index
 //!                             └────▶ prefilter    bytes of raw entries
 //! rows ─▶ order (merge, first N) ─▶ context ─▶ output
@@ -17,6 +18,8 @@ pub mod query;
 pub mod label;
 pub mod logql;
 pub mod pipeline;
+pub mod template;
+pub mod metric;
 mod number;
 mod pattern;
 mod field;

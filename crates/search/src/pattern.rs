@@ -266,6 +266,24 @@ pub(crate) fn check_expression(source: &str) -> Result<(), RegexError> {
     compile(&Pattern::regex(source, false)).map(|_| ())
 }
 
+/// Compiles an expression that says where its groups are.
+pub(crate) fn compile_with_groups(source: &str) -> Result<meta::Regex, RegexError> {
+    let pattern = Pattern::regex(source, false);
+    let hir = hir(&pattern)?;
+    let config = meta::Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(REGEX_BYTES_MAX));
+    meta::Builder::new()
+        .configure(config)
+        .build_from_hir(&hir)
+        .map_err(|_| {
+            whole(
+                source,
+                format!("it takes more than {REGEX_BYTES_MAX} bytes when compiled"),
+            )
+        })
+}
+
 /// The pattern as a parsed regular expression.
 pub(crate) fn hir(pattern: &Pattern) -> Result<Hir, RegexError> {
     match pattern {

@@ -1,4 +1,4 @@
-//! Repository automation: `cargo xtask ci|docs|fuzz|bench|torture`.
+//! Repository automation: `cargo xtask ci|docs|fuzz|logqltest|bench|torture`.
 //!
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
@@ -8,6 +8,7 @@ mod docs;
 mod draw;
 mod e2e;
 mod fuzz;
+mod logqltest;
 mod run;
 mod bench;
 #[cfg(test)]
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   ci [STEP...]     everything that a change must pass, or only the named steps
   docs [--check]   write docs/reference/ from the program, or compare with it
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
+  logqltest DIR    run Loki's declarative tests of LogQL from a directory, and count what passes
   bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...]
         [--program PATH] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md and
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(rest),
         Some("docs") => docs::run(rest),
         Some("fuzz") => fuzz::run(rest),
+        Some("logqltest") => logqltest::run(rest),
         Some("bench") => bench::run(rest),
         Some("torture") => torture::run(rest),
         _ => Err(USAGE.to_string()),

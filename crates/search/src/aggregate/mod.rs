@@ -33,7 +33,7 @@ pub use top::{Top, TopAnswer, TopRow};
 pub use value_type::{TypeSet, ValueType};
 
 /// A map with fixed keys for its hashes: the same input gives the same work everywhere.
-type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+pub(crate) type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
 /// Calls `with` with the value that this name has in a record: a field, or one of the reserved
 /// names, rendered as text.

@@ -84,6 +84,21 @@ pub enum StageKind {
     Keep(Vec<LabelChoice>),
 }
 
+impl StageKind {
+    /// Whether lines may have other labels behind it.
+    pub fn makes_labels(&self) -> bool {
+        matches!(
+            self,
+            StageKind::Json(_)
+                | StageKind::Logfmt(_)
+                | StageKind::Regexp(_)
+                | StageKind::Pattern(_)
+                | StageKind::Unpack
+                | StageKind::LabelFormat(_)
+        )
+    }
+}
+
 /// A condition on a line's text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineFilter {

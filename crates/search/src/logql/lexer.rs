@@ -34,6 +34,7 @@ impl Kind {
     /// How an error names it.
     pub(super) fn describe(&self) -> String {
         match self {
+            Kind::Word(word) if KEYWORDS.contains(&&**word) => word.to_string(),
             Kind::Word(_) => "IDENTIFIER".into(),
             Kind::Text(_) => "STRING".into(),
             Kind::Number(_) => "NUMBER".into(),
@@ -46,6 +47,22 @@ impl Kind {
         }
     }
 }
+
+/// Words that mean something where an operator or a grouping may stand.
+const KEYWORDS: [&str; 12] = [
+    "by",
+    "without",
+    "on",
+    "ignoring",
+    "group_left",
+    "group_right",
+    "bool",
+    "offset",
+    "and",
+    "or",
+    "unless",
+    "unwrap",
+];
 
 /// A token and where it stands.
 #[derive(Clone, Debug)]
@@ -269,7 +286,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// Reads what follows a backslash in a Go string; how many bytes it is.
-fn escape(rest: &str, out: &mut Vec<u8>) -> Option<usize> {
+pub(crate) fn escape(rest: &str, out: &mut Vec<u8>) -> Option<usize> {
     let first = rest.chars().next()?;
     let simple = match first {
         'a' => 7,

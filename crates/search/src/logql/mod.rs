@@ -28,8 +28,10 @@ pub use ast::{
     VectorFunction,
 };
 pub use error::ParseError;
+pub(crate) use lexer::escape;
 pub use parse::{parse, parse_log, parse_matchers};
-pub use pushdown::{filter_of, filter_of_matchers};
+pub(crate) use pushdown::anchored;
+pub use pushdown::{filter_of, filter_of_matchers, names_of};
 pub use units::{bytes_of, duration_ns, number_of, write_duration};
 
 /// The longest query, in bytes: what Loki takes.

@@ -38,13 +38,24 @@ pub fn filter_of(log: &LogQuery) -> Filter {
     Filter::and([matchers].into_iter().chain(lines.take(LINE_FILTERS_MAX)))
 }
 
+/// The labels that a query's matchers name, each once.
+pub fn names_of(matchers: &[LabelMatcher]) -> Vec<Box<str>> {
+    let mut names: Vec<Box<str>> = matchers
+        .iter()
+        .map(|matcher| matcher.name.clone())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The records of the streams that matchers want.
 pub fn filter_of_matchers(matchers: &[LabelMatcher]) -> Filter {
     Filter::and(matchers.iter().map(matcher))
 }
 
 fn matcher(matcher: &LabelMatcher) -> Filter {
-    let is_wanted = |value: &str| accepts(matcher, value);
+    let is_wanted = |value: &str| matcher.accepts(value);
     match &*matcher.name {
         SERVICE_NAME => service(matcher, &is_wanted),
         DETECTED_LEVEL => level(&is_wanted),
@@ -113,18 +124,20 @@ pub(crate) fn anchored(expression: &str) -> String {
     format!("^(?s:{expression})$")
 }
 
-/// Whether a matcher wants a label's text.
-pub(crate) fn accepts(matcher: &LabelMatcher, text: &str) -> bool {
-    let finds = || {
-        let pattern = Pattern::regex(&anchored(&matcher.value), false);
-        // The parser has seen that the expression compiles.
-        Finder::new(&pattern).is_ok_and(|finder| finder.is_match(text.as_bytes()))
-    };
-    match matcher.operator {
-        MatchOperator::Equal => *matcher.value == *text,
-        MatchOperator::NotEqual => *matcher.value != *text,
-        MatchOperator::Regex => finds(),
-        MatchOperator::NotRegex => !finds(),
+impl LabelMatcher {
+    /// Whether the matcher wants a label with this text; of one that is not there, the empty one.
+    pub fn accepts(&self, text: &str) -> bool {
+        let finds = || {
+            let pattern = Pattern::regex(&anchored(&self.value), false);
+            // The parser has seen that the expression compiles.
+            Finder::new(&pattern).is_ok_and(|finder| finder.is_match(text.as_bytes()))
+        };
+        match self.operator {
+            MatchOperator::Equal => *self.value == *text,
+            MatchOperator::NotEqual => *self.value != *text,
+            MatchOperator::Regex => finds(),
+            MatchOperator::NotRegex => !finds(),
+        }
     }
 }
 

@@ -162,7 +162,7 @@ const REFUSED: &[(&str, &str)] = &[
     (r#"{a="\q"}"#, "invalid char escape"),
     (r#"{a="b"} |= 5"#, "unexpected NUMBER, expecting STRING"),
     (r#"{a="b"} |= ip("x")"#, "ip: invalid pattern"),
-    (r#"{a="b"} |~ ip("10.0.0.1")"#, "ip() does not go with |~"),
+    (r#"{a="b"} |~ ip("10.0.0.1")"#, "ip: invalid operation |~"),
     (r#"{a="b"} |> "<x>""#, "named captures are not allowed"),
     (r#"{a="b"} | jsn"#, "did you mean json?"),
     (r#"{a="b"} | distinct x"#, "there is no stage distinct"),

@@ -47,7 +47,7 @@ impl Like {
         let names: Vec<&str> = like.names().collect();
         if names.is_empty() {
             return Err(format!(
-                "at least one named capture is required in {pattern:?}"
+                "at least one capture is required in {pattern:?}: name one, such as <method>"
             ));
         }
         let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at]));

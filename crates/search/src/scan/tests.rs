@@ -588,3 +588,57 @@ fn parts_of_lines_are_found_where_they_are() {
     });
     outcome.unwrap();
 }
+
+/// What LogQL counts of columns is what it counts of records.
+#[test]
+fn numbers_are_those_of_records() {
+    use crate::logql::{Query, parse};
+    use crate::metric::{Answer, Plan, RangeTable, Times};
+    let records = samples(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
+    let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
+    for query in [
+        "sum(count_over_time({}[5m]))",
+        "sum(rate({} |= \"refused\" [5m]))",
+        "sum by (web_host) (count_over_time({}[5m]))",
+        "sum by (status, hostname) (count_over_time({status=~\".+\"}[2m]))",
+        "sum by (detected_level, service_name) (count_over_time({}[2m]))",
+        "count_over_time({web_host=\"w1\"}[5m])",
+        "sum without (web_host) (bytes_over_time({}[5m]))",
+        "max by (user) (max_over_time({} | json | unwrap ms [5m]))",
+        "absent_over_time({web_host=\"w9\"}[5m])",
+    ] {
+        let Query::Metric(metric) = parse(query).unwrap() else {
+            panic!("{query} asks for lines");
+        };
+        let plan = Plan::range(metric, times, 0).unwrap();
+        let leaf = &plan.leaves()[0];
+        let matcher = Matcher::new(&leaf.filter()).unwrap();
+        let mut scratch = Scratch::new();
+        let mut by_record = RangeTable::new(Arc::clone(leaf));
+        for record in &records {
+            if leaf.range().contains(record.time) && matcher.matches(record, &mut scratch) {
+                by_record.add(record);
+            }
+        }
+        let evaluator = Evaluator::new(&leaf.filter(), leaf.range()).unwrap();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+        let mut by_column = RangeTable::new(Arc::clone(leaf));
+        for group in 0..directory.row_groups.len() {
+            let mut scan = GroupScan::new(&shared, group);
+            scan.for_each_block(|scan, selected| {
+                by_column.add_block(scan, &selected).map(|()| true)
+            })
+            .unwrap();
+        }
+        let by_record = plan.evaluate(vec![by_record]).unwrap();
+        let by_column = plan.evaluate(vec![by_column]).unwrap();
+        assert_eq!(by_record, by_column, "{query}");
+        let Answer::Matrix(series) = by_record else {
+            panic!("a range has a matrix");
+        };
+        assert!(!series.is_empty(), "{query}");
+    }
+}

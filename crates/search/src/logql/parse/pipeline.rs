@@ -87,8 +87,8 @@ impl Parser<'_> {
             return self.expect_text().map(LineChoice::Text);
         }
         if !matches!(operator, LineOperator::Contains | LineOperator::NotContains) {
-            let message = format!("ip() does not go with {}", operator.as_str());
-            return Err(self.error_here(message).suggest("it goes with |= and !="));
+            let message = format!("ip: invalid operation {}", operator.as_str());
+            return Err(self.error_here(message).suggest("ip() goes with |= and !="));
         }
         Ok(LineChoice::Ip(self.ip()?))
     }
@@ -151,13 +151,15 @@ impl Parser<'_> {
                     _ => StageKind::Keep(choices),
                 }
             }
-            _ if self.is_ip_ahead(0) => {
-                let error = self.error_here("syntax error: unexpected ip");
-                return Err(error.suggest("write LABEL = ip(\"…\"), or |= ip(\"…\")"));
-            }
+            _ if self.is_ip_ahead(0) => return Err(self.misplaced_ip()),
             "distinct" => return Err(self.error_here("syntax error: there is no stage distinct")),
             _ => return Err(self.unknown_stage(&word)),
         })
+    }
+
+    fn misplaced_ip(&self) -> ParseError {
+        let error = self.error_here("syntax error: unexpected ip");
+        error.suggest("write LABEL = ip(\"…\"), LABEL != ip(\"…\"), or |= ip(\"…\")")
     }
 
     fn unknown_stage(&mut self, word: &str) -> ParseError {
@@ -341,6 +343,9 @@ impl Parser<'_> {
             Kind::Sign("=~" | "!~") => {
                 let operator = self.match_operator().unwrap_or(MatchOperator::Regex);
                 self.advance();
+                if self.is_ip_ahead(0) {
+                    return Err(self.misplaced_ip());
+                }
                 return self
                     .matcher_of(name, operator, start)
                     .map(LabelFilter::Text);
@@ -362,6 +367,9 @@ impl Parser<'_> {
                 is_negated,
                 pattern,
             });
+        }
+        if self.is_ip_ahead(0) {
+            return Err(self.misplaced_ip());
         }
         let quantity = self.quantity(operator.is_some())?;
         Ok(LabelFilter::Quantity {

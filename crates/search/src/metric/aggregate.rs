@@ -1,0 +1,106 @@
+//! What is made of several series at an instant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::evaluate::Sample;
+use super::series::SeriesLabels;
+use crate::logql::{Grouping, VectorAggregation, VectorFunction};
+
+/// Aggregates a vector.
+pub(super) fn aggregate(of: Vec<Sample>, by: &VectorAggregation) -> Vec<Sample> {
+    let none = Grouping::default();
+    let grouping = by.grouping.as_ref().unwrap_or(&none);
+    let wanted = by
+        .parameter
+        .map_or(usize::MAX, |k| usize::try_from(k).unwrap_or(usize::MAX));
+    match by.function {
+        VectorFunction::Sort => sorted(of, false),
+        VectorFunction::SortDesc => sorted(of, true),
+        VectorFunction::Topk | VectorFunction::ApproxTopk | VectorFunction::Bottomk => {
+            let is_descending = by.function != VectorFunction::Bottomk;
+            let groups = groups(of, grouping).into_values();
+            groups
+                .flat_map(|group| sorted(group, is_descending).into_iter().take(wanted))
+                .collect()
+        }
+        function => groups(of, grouping)
+            .into_iter()
+            .map(|(labels, group)| Sample {
+                labels: Arc::new(labels),
+                value: number(function, &group),
+            })
+            .collect(),
+    }
+}
+
+fn groups(of: Vec<Sample>, grouping: &Grouping) -> BTreeMap<SeriesLabels, Vec<Sample>> {
+    let mut groups: BTreeMap<SeriesLabels, Vec<Sample>> = BTreeMap::new();
+    for sample in of {
+        groups
+            .entry(sample.labels.grouped(grouping))
+            .or_default()
+            .push(sample);
+    }
+    groups
+}
+
+/// By value, equal ones by their labels; what is no number comes last.
+fn sorted(mut of: Vec<Sample>, is_descending: bool) -> Vec<Sample> {
+    of.sort_by(|a, b| {
+        let by_value = match is_descending {
+            true => b.value.partial_cmp(&a.value),
+            false => a.value.partial_cmp(&b.value),
+        };
+        a.value
+            .is_nan()
+            .cmp(&b.value.is_nan())
+            .then(by_value.unwrap_or(std::cmp::Ordering::Equal))
+            .then_with(|| a.labels.cmp(&b.labels))
+    });
+    of
+}
+
+fn number(function: VectorFunction, group: &[Sample]) -> f64 {
+    let values = || group.iter().map(|sample| sample.value);
+    let count = group.len() as f64;
+    match function {
+        VectorFunction::Count => count,
+        VectorFunction::Min => {
+            values().fold(f64::NAN, |a, b| if b < a || a.is_nan() { b } else { a })
+        }
+        VectorFunction::Max => {
+            values().fold(f64::NAN, |a, b| if b > a || a.is_nan() { b } else { a })
+        }
+        VectorFunction::Avg => mean(values()),
+        VectorFunction::Stddev => variance(values()).sqrt(),
+        VectorFunction::Stdvar => variance(values()),
+        _ => values().sum(),
+    }
+}
+
+/// The mean, which does not overflow where the values do not.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut mean, mut count) = (0.0f64, 0.0);
+    for value in values {
+        count += 1.0;
+        let stays = mean.is_infinite()
+            && (value.is_finite() || (value.is_infinite() && (mean > 0.0) == (value > 0.0)));
+        if !stays {
+            mean += (value - mean) / count;
+        }
+    }
+    mean
+}
+
+/// The population variance (Welford).
+fn variance(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut mean, mut count, mut spread) = (0.0, 0.0, 0.0);
+    for value in values {
+        count += 1.0;
+        let delta = value - mean;
+        mean += delta / count;
+        spread += delta * (value - mean);
+    }
+    spread / count
+}

@@ -1,0 +1,267 @@
+//! What is kept of the lines of one series in one piece of time.
+
+use logpond_record::Timestamp;
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+
+use super::sum::{Sum, decode_float, encode_float};
+use crate::logql::RangeFunction;
+
+/// What is kept, by what is computed of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    /// How many lines, or bytes.
+    Count(u64),
+    /// A sum of numbers.
+    Sum(Sum),
+    /// The smallest or largest number; none is smaller and larger than any.
+    Extreme(f64),
+    /// The first or last time, and the number.
+    Edge(i64, f64),
+    /// How many numbers, their sum, and the sum of their squares.
+    Moments(u64, Sum, Sum),
+    /// All numbers.
+    Values(Vec<f64>),
+    /// All numbers with their times.
+    Points(Vec<(i64, f64)>),
+}
+
+/// Which cells a function needs, and what it makes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CellKind {
+    function: RangeFunction,
+    is_unwrapped: bool,
+}
+
+impl CellKind {
+    pub(super) fn new(function: RangeFunction, is_unwrapped: bool) -> CellKind {
+        CellKind {
+            function,
+            is_unwrapped,
+        }
+    }
+
+    /// The cell of one line.
+    pub(super) fn cell(self, time_ns: i64, value: f64) -> Cell {
+        use RangeFunction as F;
+        match self.function {
+            F::Rate if self.is_unwrapped => Cell::Sum(one(value)),
+            F::CountOverTime | F::Rate | F::AbsentOverTime => Cell::Count(1),
+            F::BytesOverTime | F::BytesRate => Cell::Count(value as u64),
+            F::SumOverTime => Cell::Sum(one(value)),
+            F::MinOverTime | F::MaxOverTime => Cell::Extreme(value),
+            F::FirstOverTime | F::LastOverTime => Cell::Edge(time_ns, value),
+            F::AvgOverTime | F::StdvarOverTime | F::StddevOverTime => {
+                Cell::Moments(1, one(value), Sum::product(value, value))
+            }
+            F::QuantileOverTime => Cell::Values(vec![value]),
+            F::RateCounter => Cell::Points(vec![(time_ns, value)]),
+        }
+    }
+
+    /// Bytes that a cell has beside its own size.
+    pub(super) fn value_bytes(self) -> usize {
+        match self.function {
+            RangeFunction::QuantileOverTime => 8,
+            RangeFunction::RateCounter => 16,
+            _ => 0,
+        }
+    }
+
+    /// Adds a cell to another one of the same kind.
+    pub(super) fn merge(self, into: &mut Cell, other: Cell) {
+        match (into, other) {
+            (Cell::Count(a), Cell::Count(b)) => *a += b,
+            (Cell::Sum(a), Cell::Sum(b)) => a.merge(b),
+            (Cell::Extreme(a), Cell::Extreme(b)) => {
+                let is_better = match self.function {
+                    RangeFunction::MinOverTime => b < *a,
+                    _ => b > *a,
+                };
+                if is_better || a.is_nan() {
+                    *a = b;
+                }
+            }
+            (Cell::Edge(time, value), Cell::Edge(other_time, other)) => {
+                // Of lines at one instant the smaller number counts, whoever read it first.
+                let before = (other_time, other).partial_cmp(&(*time, *value));
+                let is_better = match self.function {
+                    RangeFunction::FirstOverTime => before == Some(std::cmp::Ordering::Less),
+                    _ => other_time > *time || (other_time == *time && other > *value),
+                };
+                if is_better {
+                    (*time, *value) = (other_time, other);
+                }
+            }
+            (Cell::Moments(count, sum, squares), Cell::Moments(c, s, q)) => {
+                *count += c;
+                sum.merge(s);
+                squares.merge(q);
+            }
+            (Cell::Values(a), Cell::Values(b)) => a.extend(b),
+            (Cell::Points(a), Cell::Points(b)) => a.extend(b),
+            _ => {}
+        }
+    }
+
+    /// The number of a window, of its cells in order of time; `None` where there are none.
+    pub(super) fn value<'c>(
+        self,
+        cells: impl Iterator<Item = &'c Cell>,
+        window: (i64, i64),
+        parameter: Option<f64>,
+    ) -> Option<f64> {
+        let mut cells = cells;
+        let mut all = cells.next()?.clone();
+        cells.for_each(|cell| self.merge(&mut all, cell.clone()));
+        let seconds = (window.1 as f64 - window.0 as f64) / 1e9;
+        use RangeFunction as F;
+        Some(match (self.function, all) {
+            (F::Rate | F::BytesRate, Cell::Count(count)) => count as f64 / seconds,
+            (F::Rate, Cell::Sum(sum)) => sum.value() / seconds,
+            (_, Cell::Count(count)) => count as f64,
+            (_, Cell::Sum(sum)) => sum.value(),
+            (_, Cell::Extreme(value) | Cell::Edge(_, value)) => value,
+            (F::AvgOverTime, Cell::Moments(count, sum, _)) => sum.value() / count as f64,
+            (function, Cell::Moments(count, sum, squares)) => {
+                let count = count as f64;
+                let mean = sum.divided(count);
+                let spread = squares.minus(mean.squared().times(count));
+                let variance = (spread / count).max(0.0);
+                // What is no number stays none.
+                let variance = if spread.is_nan() { f64::NAN } else { variance };
+                match function {
+                    F::StddevOverTime => variance.sqrt(),
+                    _ => variance,
+                }
+            }
+            (_, Cell::Values(values)) => quantile(parameter.unwrap_or(f64::NAN), values),
+            (_, Cell::Points(points)) => counter_rate(points, window),
+        })
+    }
+}
+
+fn one(value: f64) -> Sum {
+    let mut sum = Sum::default();
+    sum.add(value);
+    sum
+}
+
+/// The quantile of numbers, between two of them in proportion.
+fn quantile(q: f64, mut values: Vec<f64>) -> f64 {
+    if q < 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    if q > 1.0 {
+        return f64::INFINITY;
+    }
+    if values.is_empty() || q.is_nan() {
+        return f64::NAN;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let rank = q * (values.len() - 1) as f64;
+    let below = rank.floor();
+    let above = (below as usize + 1).min(values.len() - 1);
+    let weight = rank - below;
+    values[below as usize] * (1.0 - weight) + values[above] * weight
+}
+
+/// The increase per second of a number that only grows, but for restarts; as far beyond the first and
+/// the last point as points are apart, and not below zero (Prometheus' extrapolation).
+fn counter_rate(mut points: Vec<(i64, f64)>, window: (i64, i64)) -> f64 {
+    points.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1) else {
+        return 0.0;
+    };
+    let mut increase = last.1 - first.1;
+    let mut before = 0.0;
+    for (_, value) in &points {
+        if *value < before {
+            increase += before;
+        }
+        before = *value;
+    }
+    let seconds = |from: i64, to: i64| (to as f64 - from as f64) / 1e9;
+    let (mut to_start, mut to_end) = (seconds(window.0, first.0), seconds(last.0, window.1));
+    let sampled = seconds(first.0, last.0);
+    if sampled == 0.0 {
+        // Points at one instant are no slope.
+        return increase / seconds(window.0, window.1);
+    }
+    let apart = sampled / (points.len() - 1) as f64;
+    if to_start >= apart * 1.1 {
+        to_start = apart / 2.0;
+    }
+    if increase > 0.0 && first.1 >= 0.0 {
+        to_start = to_start.min(sampled * (first.1 / increase));
+    }
+    if to_end >= apart * 1.1 {
+        to_end = apart / 2.0;
+    }
+    increase * ((sampled + to_start + to_end) / sampled) / seconds(window.0, window.1)
+}
+
+impl Cell {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        match self {
+            Cell::Count(count) => out.number(*count),
+            Cell::Sum(sum) => sum.encode(out),
+            Cell::Extreme(value) => encode_float(*value, out),
+            Cell::Edge(time, value) => {
+                out.time(Timestamp(*time));
+                encode_float(*value, out);
+            }
+            Cell::Moments(count, sum, squares) => {
+                out.number(*count);
+                sum.encode(out);
+                squares.encode(out);
+            }
+            Cell::Values(values) => {
+                out.count(values.len());
+                values.iter().for_each(|value| encode_float(*value, out));
+            }
+            Cell::Points(points) => {
+                out.count(points.len());
+                for (time, value) in points {
+                    out.time(Timestamp(*time));
+                    encode_float(*value, out);
+                }
+            }
+        }
+    }
+
+    /// Reads a cell of the kind of this one.
+    pub(super) fn decode(&self, from: &mut Decoder<'_>) -> Result<Cell, DecodeError> {
+        Ok(match self {
+            Cell::Count(_) => Cell::Count(from.number("a count")?),
+            Cell::Sum(_) => Cell::Sum(Sum::decode(from)?),
+            Cell::Extreme(_) => Cell::Extreme(decode_float(from)?),
+            Cell::Edge(..) => Cell::Edge(from.time("a time")?.0, decode_float(from)?),
+            Cell::Moments(..) => Cell::Moments(
+                from.number("a count")?,
+                Sum::decode(from)?,
+                Sum::decode(from)?,
+            ),
+            Cell::Values(_) => {
+                let count = from.count(8, "the numbers")?;
+                let values: Result<_, _> = (0..count).map(|_| decode_float(from)).collect();
+                Cell::Values(values?)
+            }
+            Cell::Points(_) => {
+                let count = from.count(16, "the points")?;
+                let points: Result<_, DecodeError> = (0..count)
+                    .map(|_| Ok((from.time("a time")?.0, decode_float(from)?)))
+                    .collect();
+                Cell::Points(points?)
+            }
+        })
+    }
+
+    /// How many numbers are kept one by one.
+    pub(super) fn values(&self) -> usize {
+        match self {
+            Cell::Values(values) => values.len(),
+            Cell::Points(points) => points.len(),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `| unwrap`: the number that a label is.
+
+use super::Work;
+use super::label_filter::LabelFilter;
+use super::labels::StageError;
+use crate::logql::{self, Conversion, bytes_of, duration_ns, number_of};
+
+/// A compiled unwrapping.
+#[derive(Clone, Debug)]
+pub struct Unwrap {
+    label: Box<str>,
+    conversion: Conversion,
+    filters: Vec<LabelFilter>,
+}
+
+impl Unwrap {
+    /// Compiles an unwrapping.
+    ///
+    /// # Errors
+    /// What is wrong with a condition; what was parsed always compiles.
+    pub fn new(unwrap: &logql::Unwrap) -> Result<Unwrap, String> {
+        let filters = unwrap.filters.iter().map(LabelFilter::new);
+        Ok(Unwrap {
+            label: unwrap.label.clone(),
+            conversion: unwrap.conversion,
+            filters: filters.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The label whose number is taken.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The number of a line's label; `None` for a line without the label, or one that a condition does
+    /// not let through. A label that is no number is an error, and the line counts as 0.
+    pub fn run(&self, work: &mut Work<'_>) -> Option<f64> {
+        let text = work
+            .labels
+            .get(&self.label)
+            .filter(|text| !text.is_empty())?;
+        let number = match self.conversion {
+            Conversion::Number => number_of(text),
+            Conversion::Bytes => bytes_of(text).map(|bytes| bytes as f64),
+            Conversion::Duration | Conversion::DurationSeconds => {
+                duration_ns(text).map(|ns| ns as f64 / 1e9)
+            }
+        };
+        if number.is_none() {
+            let details = format!("{text:?} is no number");
+            work.labels.fail(StageError::SampleExtraction, details);
+        }
+        let labels = &mut work.labels;
+        let is_wanted = self.filters.iter().all(|filter| filter.accepts(labels));
+        is_wanted.then_some(number.unwrap_or(0.0))
+    }
+}

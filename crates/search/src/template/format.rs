@@ -1,0 +1,202 @@
+//! `printf`: verbs with flags, width and precision.
+
+use super::value::Value;
+
+/// The widest field; wider ones would fill memory.
+const WIDTH_MAX: usize = 4096;
+
+/// Appends a float as Go prints it: the shortest form, with an exponent for large and small ones.
+pub(super) fn write_float(float: f64, out: &mut Vec<u8>) {
+    let text = match float {
+        f if f.is_nan() => "NaN".to_owned(),
+        f if f.is_infinite() => if f > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
+        0.0 => "0".to_owned(),
+        f if (1e-4..1e21).contains(&f.abs()) => f.to_string(),
+        f => exponential(f, None),
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// `1e+06`
+fn exponential(float: f64, precision: Option<usize>) -> String {
+    let text = match precision {
+        Some(precision) => format!("{float:.precision$e}"),
+        None => format!("{float:e}"),
+    };
+    let Some((mantissa, exponent)) = text.split_once('e') else {
+        return text;
+    };
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{digits:0>2}")
+}
+
+#[derive(Default)]
+struct Verb {
+    is_left: bool,
+    has_sign: bool,
+    has_space: bool,
+    has_zeros: bool,
+    is_alternate: bool,
+    width: usize,
+    precision: Option<usize>,
+}
+
+/// Fills a format.
+pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = format;
+    let mut next = arguments.iter();
+    while let Some(at) = memchr::memchr(b'%', rest) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let verb = flags(&mut rest);
+        let Some((&letter, behind)) = rest.split_first() else {
+            out.extend_from_slice(b"%!(NOVERB)");
+            break;
+        };
+        rest = behind;
+        if letter == b'%' {
+            out.push(b'%');
+            continue;
+        }
+        match next.next() {
+            Some(value) => verb.write(letter, value, &mut out),
+            None => out.extend_from_slice(format!("%!{}(MISSING)", char::from(letter)).as_bytes()),
+        }
+    }
+    out.extend_from_slice(rest);
+    let extra: Vec<&Value> = next.collect();
+    if !extra.is_empty() {
+        out.extend_from_slice(b"%!(EXTRA ");
+        for (at, value) in extra.into_iter().enumerate() {
+            if at > 0 {
+                out.extend_from_slice(b", ");
+            }
+            out.extend_from_slice(value.kind().as_bytes());
+            out.push(b'=');
+            value.write(&mut out);
+        }
+        out.push(b')');
+    }
+    out
+}
+
+fn flags(rest: &mut &[u8]) -> Verb {
+    let mut verb = Verb::default();
+    while let Some((&flag, behind)) = rest.split_first() {
+        match flag {
+            b'-' => verb.is_left = true,
+            b'+' => verb.has_sign = true,
+            b' ' => verb.has_space = true,
+            b'0' => verb.has_zeros = true,
+            b'#' => verb.is_alternate = true,
+            _ => break,
+        }
+        *rest = behind;
+    }
+    let number = |rest: &mut &[u8]| {
+        let mut number = 0usize;
+        while let Some((digit @ b'0'..=b'9', behind)) = rest.split_first() {
+            number = (number * 10 + usize::from(digit - b'0')).min(WIDTH_MAX);
+            *rest = behind;
+        }
+        number
+    };
+    verb.width = number(rest);
+    if let Some(behind) = rest.strip_prefix(b".") {
+        *rest = behind;
+        verb.precision = Some(number(rest));
+    }
+    verb
+}
+
+impl Verb {
+    fn write(&self, letter: u8, value: &Value, out: &mut Vec<u8>) {
+        let text = match (letter, value) {
+            (b's' | b'v', Value::Text(text)) => match self.precision {
+                Some(precision) if letter == b's' => {
+                    let text = String::from_utf8_lossy(text);
+                    text.chars()
+                        .take(precision)
+                        .collect::<String>()
+                        .into_bytes()
+                }
+                _ => text.clone(),
+            },
+            (b'v', value) => value.printed(),
+            (b's', Value::Int(_) | Value::Float(_) | Value::Bool(_)) => self.wrong(letter, value),
+            (b's', value) => value.printed(),
+            (b'q', Value::Text(text)) => {
+                format!("{:?}", String::from_utf8_lossy(text)).into_bytes()
+            }
+            (b't', Value::Bool(is_true)) => is_true.to_string().into_bytes(),
+            (b'd', Value::Int(int)) => self.signed(int.to_string(), *int >= 0),
+            (b'x', Value::Int(int)) => format!("{int:x}").into_bytes(),
+            (b'X', Value::Int(int)) => format!("{int:X}").into_bytes(),
+            (b'o', Value::Int(int)) => format!("{int:o}").into_bytes(),
+            (b'b', Value::Int(int)) => format!("{int:b}").into_bytes(),
+            (b'c', Value::Int(int)) => {
+                let c = u32::try_from(*int).ok().and_then(char::from_u32);
+                c.unwrap_or(char::REPLACEMENT_CHARACTER)
+                    .to_string()
+                    .into_bytes()
+            }
+            (b'x', Value::Text(text)) => text
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect::<String>()
+                .into_bytes(),
+            (b'f' | b'F', Value::Float(float)) => {
+                let precision = self.precision.unwrap_or(6);
+                self.signed(format!("{float:.precision$}"), *float >= 0.0)
+            }
+            (b'e', Value::Float(float)) => {
+                let text = exponential(*float, Some(self.precision.unwrap_or(6)));
+                self.signed(text, *float >= 0.0)
+            }
+            (b'g', Value::Float(_)) => value.printed(),
+            _ => self.wrong(letter, value),
+        };
+        self.pad(&text, !matches!(letter, b's' | b'q' | b'v' | b't'), out);
+    }
+
+    fn signed(&self, text: String, is_positive: bool) -> Vec<u8> {
+        match (is_positive, self.has_sign, self.has_space) {
+            (true, true, _) => format!("+{text}").into_bytes(),
+            (true, false, true) => format!(" {text}").into_bytes(),
+            _ => text.into_bytes(),
+        }
+    }
+
+    fn wrong(&self, letter: u8, value: &Value) -> Vec<u8> {
+        let mut text = format!("%!{}({}=", char::from(letter), value.kind()).into_bytes();
+        value.write(&mut text);
+        text.push(b')');
+        text
+    }
+
+    fn pad(&self, text: &[u8], is_number: bool, out: &mut Vec<u8>) {
+        let missing = self
+            .width
+            .saturating_sub(String::from_utf8_lossy(text).chars().count());
+        let fill = |byte: u8, out: &mut Vec<u8>| out.extend(std::iter::repeat_n(byte, missing));
+        if self.is_left {
+            out.extend_from_slice(text);
+            fill(b' ', out);
+        } else if self.has_zeros && is_number {
+            let signs = text
+                .iter()
+                .take_while(|b| matches!(b, b'+' | b'-' | b' '))
+                .count();
+            out.extend_from_slice(&text[..signs]);
+            fill(b'0', out);
+            out.extend_from_slice(&text[signs..]);
+        } else {
+            fill(b' ', out);
+            out.extend_from_slice(text);
+        }
+    }
+}

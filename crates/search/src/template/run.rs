@@ -1,0 +1,368 @@
+//! Filling a template.
+
+use jiff::tz::TimeZone;
+
+use super::functions::{self, Context};
+use super::parse::{Node, Operand, Pipeline};
+use super::value::Value;
+use super::{DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template};
+
+type Result<T> = std::result::Result<T, String>;
+
+pub(super) fn run(
+    template: &Template,
+    data: &dyn Data,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut run = Run {
+        template,
+        data,
+        scratch,
+        variables: vec![("$".into(), Dot::Root)],
+        start: out.len(),
+        out,
+        steps: 0,
+        depth: 0,
+    };
+    run.nodes(&template.root, &Dot::Root).map(|_| ())
+}
+
+/// What `.` is.
+#[derive(Clone)]
+enum Dot {
+    /// All labels.
+    Root,
+    Value(Value),
+}
+
+/// How a list of nodes ended.
+#[derive(PartialEq)]
+enum Flow {
+    On,
+    Break,
+    Continue,
+}
+
+struct Run<'a> {
+    template: &'a Template,
+    data: &'a dyn Data,
+    scratch: &'a mut Scratch,
+    variables: Vec<(Box<str>, Dot)>,
+    start: usize,
+    out: &'a mut Vec<u8>,
+    steps: usize,
+    depth: usize,
+}
+
+impl Run<'_> {
+    fn step(&mut self) -> Result<()> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return Err(format!("the template takes more than {STEPS_MAX} steps"));
+        }
+        if self.out.len() - self.start > OUTPUT_BYTES_MAX {
+            return Err(format!(
+                "the line becomes longer than {OUTPUT_BYTES_MAX} bytes"
+            ));
+        }
+        Ok(())
+    }
+
+    fn nodes(&mut self, nodes: &[Node], dot: &Dot) -> Result<Flow> {
+        let variables = self.variables.len();
+        let mut flow = Flow::On;
+        for node in nodes {
+            self.step()?;
+            flow = self.node(node, dot)?;
+            if flow != Flow::On {
+                break;
+            }
+        }
+        self.variables.truncate(variables);
+        Ok(flow)
+    }
+
+    fn node(&mut self, node: &Node, dot: &Dot) -> Result<Flow> {
+        match node {
+            Node::Text(text) => self.out.extend_from_slice(text),
+            Node::Action(pipeline) => {
+                let value = self.pipeline(pipeline, dot)?;
+                if pipeline.variables.is_empty() {
+                    self.print(&value);
+                }
+            }
+            Node::If(pipeline, then, otherwise) => {
+                let variables = self.variables.len();
+                let value = self.pipeline(pipeline, dot)?;
+                let is_true = self.is_true(&value);
+                let flow = self.nodes(if is_true { then } else { otherwise }, dot);
+                self.variables.truncate(variables);
+                return flow;
+            }
+            Node::With(pipeline, then, otherwise) => {
+                let variables = self.variables.len();
+                let value = self.pipeline(pipeline, dot)?;
+                let flow = match self.is_true(&value) {
+                    true => self.nodes(then, &value),
+                    false => self.nodes(otherwise, dot),
+                };
+                self.variables.truncate(variables);
+                return flow;
+            }
+            Node::Range(pipeline, body, otherwise) => {
+                return self.range(pipeline, body, otherwise, dot);
+            }
+            Node::Call(name, data) => self.call(name, data.as_ref(), dot)?,
+            Node::Break => return Ok(Flow::Break),
+            Node::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::On)
+    }
+
+    fn print(&mut self, value: &Dot) {
+        match value {
+            Dot::Root => self.whole().write(self.out),
+            Dot::Value(value) => value.write(self.out),
+        }
+    }
+
+    fn is_true(&self, value: &Dot) -> bool {
+        match value {
+            Dot::Root => !self.data.fields().is_empty(),
+            Dot::Value(value) => value.is_true(),
+        }
+    }
+
+    /// All labels as one value.
+    fn whole(&self) -> Value {
+        let fields = self.data.fields().into_iter();
+        Value::Map(
+            fields
+                .map(|(name, value)| (name, Value::text(value)))
+                .collect(),
+        )
+    }
+
+    fn value_of(&self, dot: &Dot) -> Value {
+        match dot {
+            Dot::Root => self.whole(),
+            Dot::Value(value) => value.clone(),
+        }
+    }
+
+    fn call(&mut self, name: &str, data: Option<&Pipeline>, dot: &Dot) -> Result<()> {
+        let template = self.template;
+        let nodes = template.named.get(name);
+        let nodes = nodes.ok_or_else(|| format!("template {name:?} not defined"))?;
+        let value = match data {
+            Some(pipeline) => self.pipeline(pipeline, dot)?,
+            None => Dot::Value(Value::Nil),
+        };
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!(
+                "templates call each other deeper than {DEPTH_MAX} levels"
+            ));
+        }
+        let outer = std::mem::replace(&mut self.variables, vec![("$".into(), value.clone())]);
+        let outcome = self.nodes(nodes, &value);
+        self.variables = outer;
+        self.depth -= 1;
+        outcome.map(|_| ())
+    }
+
+    fn range(
+        &mut self,
+        pipeline: &Pipeline,
+        body: &[Node],
+        otherwise: &[Node],
+        dot: &Dot,
+    ) -> Result<Flow> {
+        let of = self.commands(pipeline, dot)?;
+        let of = self.value_of(&of);
+        let items: Vec<(Value, Value)> = match of {
+            Value::List(list) => {
+                let indexed = list.into_iter().enumerate();
+                indexed
+                    .map(|(at, value)| (Value::Int(at as i64), value))
+                    .collect()
+            }
+            Value::Map(map) => map
+                .into_iter()
+                .map(|(name, v)| (Value::text(name), v))
+                .collect(),
+            Value::Int(count) => {
+                let count = count.clamp(0, STEPS_MAX as i64);
+                (0..count)
+                    .map(|at| (Value::Int(at), Value::Int(at)))
+                    .collect()
+            }
+            Value::Nil => Vec::new(),
+            other => return Err(format!("range can't iterate over {}", other.to_str())),
+        };
+        if items.is_empty() {
+            return self.nodes(otherwise, dot);
+        }
+        let variables = self.variables.len();
+        for (index, value) in items {
+            let value = Dot::Value(value);
+            match &pipeline.variables[..] {
+                [name] => self.variables.push((name.clone(), value.clone())),
+                [first, second] => {
+                    self.variables.push((first.clone(), Dot::Value(index)));
+                    self.variables.push((second.clone(), value.clone()));
+                }
+                _ => {}
+            }
+            self.step()?;
+            let flow = self.nodes(body, &value)?;
+            self.variables.truncate(variables);
+            if flow == Flow::Break {
+                break;
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    /// The value of a pipeline; its variables are set.
+    fn pipeline(&mut self, pipeline: &Pipeline, dot: &Dot) -> Result<Dot> {
+        let value = self.commands(pipeline, dot)?;
+        if let Some(name) = pipeline.variables.first() {
+            match pipeline.declares {
+                true => self.variables.push((name.clone(), value.clone())),
+                false => {
+                    let known = self.variables.iter_mut().rev().find(|(n, _)| n == name);
+                    let known = known.ok_or_else(|| format!("undefined variable {name:?}"))?;
+                    known.1 = value.clone();
+                }
+            }
+        }
+        Ok(value)
+    }
+
+    fn commands(&mut self, pipeline: &Pipeline, dot: &Dot) -> Result<Dot> {
+        let mut value = None;
+        for command in &pipeline.commands {
+            self.step()?;
+            value = Some(self.command(command, dot, value)?);
+        }
+        Ok(value.unwrap_or(Dot::Value(Value::Nil)))
+    }
+
+    fn command(&mut self, command: &[Operand], dot: &Dot, piped: Option<Dot>) -> Result<Dot> {
+        let Some((first, rest)) = command.split_first() else {
+            return Err("missing value for command".to_owned());
+        };
+        if let Operand::Function(name) = first {
+            // These look at no more than they must.
+            if matches!(&**name, "and" | "or") {
+                return self.and_or(&**name == "and", rest, dot, piped);
+            }
+            let mut arguments = Vec::with_capacity(rest.len() + 1);
+            for operand in rest {
+                let value = self.operand(operand, dot)?;
+                arguments.push(self.value_of(&value));
+            }
+            if let Some(piped) = piped {
+                arguments.push(self.value_of(&piped));
+            }
+            return self.function(name, &arguments).map(Dot::Value);
+        }
+        let value = self.operand(first, dot)?;
+        match rest.is_empty() && piped.is_none() {
+            true => Ok(value),
+            false => Err("can't give argument to non-function".to_owned()),
+        }
+    }
+
+    fn and_or(
+        &mut self,
+        is_and: bool,
+        operands: &[Operand],
+        dot: &Dot,
+        piped: Option<Dot>,
+    ) -> Result<Dot> {
+        let mut last = None;
+        for operand in operands {
+            let value = self.operand(operand, dot)?;
+            if self.is_true(&value) != is_and {
+                return Ok(value);
+            }
+            last = Some(value);
+        }
+        piped
+            .or(last)
+            .ok_or_else(|| "wrong number of args: want at least 1 got 0".to_owned())
+    }
+
+    fn operand(&mut self, operand: &Operand, dot: &Dot) -> Result<Dot> {
+        match operand {
+            Operand::Value(value) => Ok(Dot::Value(value.clone())),
+            Operand::Fields(names) => self.fields(dot, names),
+            Operand::Variable(name, names) => {
+                let known = self.variables.iter().rev().find(|(n, _)| n == name);
+                let (_, value) = known.ok_or_else(|| format!("undefined variable {name:?}"))?;
+                let value = value.clone();
+                self.fields(&value, names)
+            }
+            Operand::Function(name) => self.function(name, &[]).map(Dot::Value),
+            Operand::Nested(pipeline, names) => {
+                let value = self.pipeline(pipeline, dot)?;
+                self.fields(&value, names)
+            }
+        }
+    }
+
+    fn fields(&self, of: &Dot, names: &[Box<str>]) -> Result<Dot> {
+        let Some((first, rest)) = names.split_first() else {
+            return Ok(of.clone());
+        };
+        let mut rest = rest;
+        let mut value = match of {
+            Dot::Root => match self.data.field(first) {
+                Some(text) => Value::text(text),
+                None => {
+                    // `.service.name` is the label of a field of this name.
+                    let label = names.join("_");
+                    rest = &[];
+                    Value::text(self.data.field(&label).unwrap_or_default())
+                }
+            },
+            Dot::Value(value) => member(value, first)?,
+        };
+        for name in rest {
+            value = member(&value, name)?;
+        }
+        Ok(Dot::Value(value))
+    }
+
+    fn function(&mut self, name: &str, arguments: &[Value]) -> Result<Value> {
+        match name {
+            "__line__" => return Ok(Value::text(self.data.line())),
+            "__timestamp__" => {
+                return Ok(Value::Time(i128::from(self.data.time_ns()), TimeZone::UTC));
+            }
+            _ => {}
+        }
+        let mut context = Context {
+            now_ns: self.data.now_ns(),
+            scratch: self.scratch,
+        };
+        functions::call(name, arguments, &mut context)
+            .map_err(|error| format!("error calling {name}: {error}"))
+    }
+}
+
+/// A member of a value, or what a time says of itself.
+fn member(value: &Value, name: &str) -> Result<Value> {
+    match value {
+        Value::Map(map) => Ok(map.get(name).cloned().unwrap_or(Value::Nil)),
+        Value::Time(ns, zone) => functions::time_method(*ns, zone, name),
+        Value::Nil => Err(format!("nil pointer evaluating interface {{}}.{name}")),
+        other => Err(format!(
+            "can't evaluate field {name} in type {}",
+            other.kind()
+        )),
+    }
+}

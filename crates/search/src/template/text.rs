@@ -1,0 +1,144 @@
+//! Functions on texts.
+
+use super::OUTPUT_BYTES_MAX;
+
+/// `a b&c` as in the query of an address.
+pub(super) fn url_encode(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            b' ' => out.push('+'),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+/// The opposite.
+pub(super) fn url_decode(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match byte {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let digits = behind.get(..2).and_then(|d| std::str::from_utf8(d).ok());
+                let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+                out.push(value.ok_or_else(|| {
+                    let shown = &behind[..behind.len().min(2)];
+                    format!("invalid URL escape \"%{}\"", String::from_utf8_lossy(shown))
+                })?);
+                rest = &behind[2..];
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}
+
+/// Puts a text in the place of another one, so many times at most.
+pub(super) fn replace(text: &str, old: &str, new: &str, times: Option<usize>) -> String {
+    match times {
+        Some(times) => text.replacen(old, new, times),
+        None => text.replace(old, new),
+    }
+}
+
+/// A text so many times; as often as there is room for it.
+pub(super) fn repeat(text: &str, times: i64) -> String {
+    let room = OUTPUT_BYTES_MAX / text.len().max(1);
+    text.repeat(usize::try_from(times).unwrap_or(0).min(room))
+}
+
+/// The first so many characters, or the last ones for a negative number.
+pub(super) fn truncated(text: &str, count: i64) -> String {
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    let all = text.chars().count();
+    match count < 0 {
+        true => text.chars().skip(all.saturating_sub(wanted)).collect(),
+        false => text.chars().take(wanted).collect(),
+    }
+}
+
+/// Characters from one to before another; a negative end, or one too large, is the end.
+pub(super) fn substring(text: &str, start: i64, end: i64) -> String {
+    let from = usize::try_from(start).unwrap_or(0);
+    let to = usize::try_from(end).unwrap_or(usize::MAX);
+    text.chars().take(to).skip(from).collect()
+}
+
+/// Spaces before each line.
+pub(super) fn indent(text: &str, spaces: i64) -> String {
+    let spaces = usize::try_from(spaces).unwrap_or(0).min(OUTPUT_BYTES_MAX);
+    let pad = " ".repeat(spaces);
+    format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))
+}
+
+/// Each word with a capital letter.
+pub(super) fn title(text: &str) -> String {
+    let mut is_start = true;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_start {
+            true => out.extend(c.to_uppercase()),
+            false => out.push(c),
+        }
+        is_start = !(c.is_alphanumeric() || c == '_' || c == '\'');
+    }
+    out
+}
+
+/// So many characters of a text, filled up with spaces.
+pub(super) fn aligned(text: &str, width: i64, is_left: bool) -> String {
+    let width = usize::try_from(width).unwrap_or(0).min(OUTPUT_BYTES_MAX);
+    let count = text.chars().count();
+    if count >= width {
+        return match is_left {
+            true => text.chars().take(width).collect(),
+            false => text.chars().skip(count - width).collect(),
+        };
+    }
+    let pad = " ".repeat(width - count);
+    match is_left {
+        true => format!("{text}{pad}"),
+        false => format!("{pad}{text}"),
+    }
+}
+
+/// A replacement with `$1`, `${name}` and `$$` filled in, as Go does it: a name is as long as it
+/// can be.
+pub(crate) fn expand(replacement: &str, mut group: impl FnMut(&str) -> Vec<u8>, out: &mut Vec<u8>) {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('$') {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        let behind = &rest[at + 1..];
+        if let Some(behind) = behind.strip_prefix('$') {
+            out.push(b'$');
+            rest = behind;
+            continue;
+        }
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let (name, used) = match behind.strip_prefix('{') {
+            Some(inside) => match inside.find('}') {
+                Some(end) if end > 0 && inside[..end].chars().all(is_name) => {
+                    (&inside[..end], end + 2)
+                }
+                _ => ("", 0),
+            },
+            None => {
+                let end = behind.find(|c| !is_name(c)).unwrap_or(behind.len());
+                (&behind[..end], end)
+            }
+        };
+        match name.is_empty() {
+            true => out.push(b'$'),
+            false => out.extend(group(name)),
+        }
+        rest = &behind[used..];
+    }
+    out.extend_from_slice(rest.as_bytes());
+}

@@ -1,0 +1,149 @@
+//! What expressions of a template are.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+
+use super::format::write_float;
+
+/// A value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// No value.
+    Nil,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// Text; bytes that are not UTF-8 are kept.
+    Text(Vec<u8>),
+    /// Nanoseconds since the epoch, and the zone in which they are shown.
+    Time(i128, TimeZone),
+    /// Several values.
+    List(Vec<Value>),
+    /// Values by name.
+    Map(BTreeMap<String, Value>),
+}
+
+impl Value {
+    /// A text.
+    pub(super) fn text(text: impl AsRef<[u8]>) -> Value {
+        Value::Text(text.as_ref().to_vec())
+    }
+
+    /// Whether it counts as true: neither zero, nor empty, nor nothing.
+    pub(super) fn is_true(&self) -> bool {
+        match self {
+            Value::Nil => false,
+            Value::Bool(is_true) => *is_true,
+            Value::Int(int) => *int != 0,
+            Value::Float(float) => *float != 0.0,
+            Value::Text(text) => !text.is_empty(),
+            Value::Time(..) => true,
+            Value::List(list) => !list.is_empty(),
+            Value::Map(map) => !map.is_empty(),
+        }
+    }
+
+    /// What kind of value it is, for errors.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Nil => "nil",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float64",
+            Value::Text(_) => "string",
+            Value::Time(..) => "time.Time",
+            Value::List(_) => "list",
+            Value::Map(_) => "map",
+        }
+    }
+
+    /// Appends the value as it is printed.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Nil => out.extend_from_slice(b"<no value>"),
+            Value::Bool(is_true) => {
+                out.extend_from_slice(if *is_true { &b"true"[..] } else { b"false" });
+            }
+            Value::Int(int) => out.extend_from_slice(int.to_string().as_bytes()),
+            Value::Float(float) => write_float(*float, out),
+            Value::Text(text) => out.extend_from_slice(text),
+            Value::Time(ns, zone) => {
+                let layout = "2006-01-02 15:04:05.999999999 -0700 MST";
+                let text = super::layout::format(layout, *ns, zone).unwrap_or_default();
+                out.extend_from_slice(text.as_bytes());
+            }
+            Value::List(list) => {
+                out.push(b'[');
+                for (at, value) in list.iter().enumerate() {
+                    if at > 0 {
+                        out.push(b' ');
+                    }
+                    value.write(out);
+                }
+                out.push(b']');
+            }
+            Value::Map(map) => {
+                out.extend_from_slice(b"map[");
+                for (at, (name, value)) in map.iter().enumerate() {
+                    if at > 0 {
+                        out.push(b' ');
+                    }
+                    out.extend_from_slice(name.as_bytes());
+                    out.push(b':');
+                    value.write(out);
+                }
+                out.push(b']');
+            }
+        }
+    }
+
+    /// The value as it is printed.
+    pub(super) fn printed(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+
+    /// The value as text, with what is not UTF-8 replaced.
+    pub(super) fn to_str(&self) -> String {
+        String::from_utf8_lossy(&self.printed()).into_owned()
+    }
+
+    /// The value as a whole number: 0 where it is none.
+    pub(super) fn to_int(&self) -> i64 {
+        match self {
+            Value::Int(int) => *int,
+            Value::Float(float) => *float as i64,
+            Value::Bool(is_true) => i64::from(*is_true),
+            Value::Text(text) => {
+                let text = String::from_utf8_lossy(text);
+                let text = text.trim();
+                // A fraction of zeros is none.
+                let whole = match text.split_once('.') {
+                    Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,
+                    _ => text,
+                };
+                whole.parse().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The value as a number: 0 where it is none.
+    pub(super) fn to_float(&self) -> f64 {
+        match self {
+            Value::Int(int) => *int as f64,
+            Value::Float(float) => *float,
+            Value::Bool(is_true) => f64::from(u8::from(*is_true)),
+            Value::Text(text) => {
+                let text = String::from_utf8_lossy(text);
+                crate::logql::number_of(text.trim()).unwrap_or(0.0)
+            }
+            _ => 0.0,
+        }
+    }
+}
