@@ -15,7 +15,7 @@ use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Sum
 
 use super::output::Output;
 use super::pond::Pond;
-use super::{QueryError, Search, Trailer, encode, retries};
+use super::{QueryError, Search, Trailer, retries};
 
 /// How often a follower without news looks whether anybody still listens.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -228,7 +228,7 @@ impl<'a> Follower<'a> {
                     && search.scope.matcher.matches(&record, &mut self.scratch);
                 if is_match && search.limit.is_none_or(|limit| trailer.rows < limit) {
                     trailer.rows += 1;
-                    out.line(|chunk| encode::write_row(&record, search.parts, chunk))?;
+                    out.line(|chunk| search.write_row(&record, chunk))?;
                 }
             }
         }

@@ -17,7 +17,7 @@ use super::positions::Region;
 use super::progress::Progress;
 use super::view::View;
 use super::window::{WINDOW_BYTES_MAX, Window, is_before};
-use super::{QueryError, Scope, Search, Trailer, encode};
+use super::{QueryError, Scope, Search, Trailer};
 
 /// Event time of the newest journal record that was ever read.
 #[derive(Debug)]
@@ -250,7 +250,7 @@ impl JournalRows {
             let is_match = search.scope.matcher.matches(record, &mut scratch);
             if (is_match || search.has_context()) && window.admits(key) {
                 buffer.clear();
-                encode::write_row(record, search.parts, &mut buffer);
+                search.write_row(record, &mut buffer);
                 let row: Box<[u8]> = buffer.as_slice().into();
                 window.insert(key, (row, is_match), buffer.len());
             }

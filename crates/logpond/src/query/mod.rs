@@ -19,6 +19,8 @@ mod follow;
 mod spare_threads;
 mod reads;
 mod rows;
+mod line_rows;
+mod logql;
 mod tables;
 mod label_tables;
 mod files;
@@ -38,11 +40,13 @@ use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::metric::Plan;
 use logpond_segment::journal::Damages;
 
 pub use encode::{RowParts, write_row};
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
 pub use logpond_search::order::{Direction, Key};
+pub use logql::{Line, LineAnswer, LineQuery, NumberAnswer};
 pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output};
 pub use pond::Pond;
 pub use positions::{PositionError, Positions};
@@ -121,6 +125,18 @@ pub trait Engine: Send + Sync + 'static {
         asked: &StreamsAsked,
         out: &mut Output,
     ) -> Result<(Vec<StreamRow>, Trailer), QueryError>;
+
+    /// The lines that a query of LogQL asks for.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError>;
+
+    /// The numbers that a query of LogQL asks for.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError>;
 
     /// Emits one object for each file of the store.
     ///

@@ -1,9 +1,11 @@
 //! Answers another node's question about a share of what this node holds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use logpond_record::{Id, SourceId, Timestamp};
 use logpond_search::aggregate::{FieldStats, Histogram, LabelValues, Streams, Top};
+use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::wire::Encoder;
@@ -113,6 +115,10 @@ fn answer(
         }
         Kind::Table(scope, TableKind::Streams(asked)) => {
             table(look, scope, &Streams::new(asked.clone()), out, trailer)
+        }
+        Kind::Table(scope, TableKind::Numbers(spec)) => {
+            let leaf = Leaf::new((**spec).clone()).map_err(QueryError::Impossible)?;
+            table(look, scope, &RangeTable::new(Arc::new(leaf)), out, trailer)
         }
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),

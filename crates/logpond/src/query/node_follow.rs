@@ -18,7 +18,7 @@ use super::journal_rows::CHECK_ROWS;
 use super::output::{Cancelled, Output};
 use super::pond::Pond;
 use super::positions::{Positions, Region};
-use super::{MISSING_MAX, QueryError, Search, Trailer, encode};
+use super::{MISSING_MAX, QueryError, Search, Trailer};
 
 pub(super) struct NodeFollower<'a> {
     pond: &'a Pond,
@@ -187,7 +187,7 @@ impl<'a> NodeFollower<'a> {
                     frames::write_block(&block, out)?;
                 }
                 let mut row = Vec::new();
-                encode::write_row(&record, search.parts, &mut row);
+                search.write_row(&record, &mut row);
                 frames::write_row(&(key, row.into(), true), out)?;
             }
         }

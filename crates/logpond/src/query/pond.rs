@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::metric::Plan;
 use logpond_search::order::Key;
 use logpond_search::scan::{self, GroupScan, Selected};
 use logpond_segment::disk::Disk;
@@ -19,7 +20,10 @@ use super::spare_threads::SpareThreads;
 use super::surroundings::{Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
-use super::{Engine, QueryError, Scope, Search, Trailer, files, rows, tables};
+use super::{
+    Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search, Trailer, files, logql,
+    rows, tables,
+};
 use crate::ingest::Changes;
 use crate::store::{LiveSet, Store};
 
@@ -348,6 +352,20 @@ impl Engine for Pond {
         let (look, mut trailer) = self.look_and_note()?;
         let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
         Ok((streams, self.finish(trailer)))
+    }
+
+    fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let mut answer = logql::lines(&look, query, out, &mut trailer)?;
+        answer.trailer = self.finish(trailer);
+        Ok(answer)
+    }
+
+    fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
+        answer.trailer = self.finish(trailer);
+        Ok(answer)
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -10,6 +10,7 @@ use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
 use logpond_search::aggregate::StreamsAsked;
+use logpond_search::metric::LeafSpec;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -246,6 +247,10 @@ fn encode_search(search: &Search, out: &mut Encoder) {
         .for_each(|range| encode_range(*range, out));
     positions::encode_regions(&search.shown, out);
     out.flag(search.wants_positions);
+    out.flag(search.labels.is_some());
+    let labels = search.labels.as_deref().unwrap_or_default();
+    out.count(labels.len());
+    labels.iter().for_each(|label| out.bytes(label.as_bytes()));
 }
 
 fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
@@ -273,6 +278,12 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     }
     search.shown = positions::decode_regions(from)?;
     search.wants_positions = from.flag("whether positions are wanted")?;
+    let has_labels = from.flag("whether rows are lines")?;
+    let mut labels: Vec<Box<str>> = Vec::new();
+    for _ in 0..from.count(1, "the labels")? {
+        labels.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
+    }
+    search.labels = has_labels.then(|| labels.into());
     Ok(search)
 }
 
@@ -297,6 +308,10 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
             out.number(5);
             encode_streams(asked, out);
         }
+        TableKind::Numbers(spec) => {
+            out.number(6);
+            spec.encode(out);
+        }
     }
 }
 
@@ -317,6 +332,7 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
             from.text(FIELD_BYTES_MAX, "a label")?.to_owned(),
         )),
         5 => decode_streams(from).map(TableKind::Streams),
+        6 => Ok(TableKind::Numbers(Box::new(LeafSpec::decode(from)?))),
         _ => Err(DecodeError::Malformed("the kind of table")),
     }
 }
@@ -384,6 +400,7 @@ mod tests {
         (search.rows_before, search.rows_after) = (2, 300);
         search.parts.origin = true;
         search.shown = vec![Region::arrived(Id(6))];
+        search.labels = Some(["app".into()].into());
         search.narrowed(vec![range])
     }
 
@@ -424,6 +441,7 @@ mod tests {
                 by: Some(vec!["a".into()]),
                 steps: Some((Timestamp(-4), 5)),
             }),
+            TableKind::Numbers(Box::new(numbers())),
         ];
         for kind in kinds {
             let scope = Scope::all(range);
@@ -433,6 +451,18 @@ mod tests {
             };
             assert_eq!(found, kind);
         }
+    }
+
+    /// What a table of numbers is of.
+    fn numbers() -> LeafSpec {
+        let text = r#"sum by (a) (rate({b="c"} |= "d" | json [5m] offset -1h))"#;
+        let Ok(logpond_search::logql::Query::Metric(metric)) = logpond_search::logql::parse(text)
+        else {
+            panic!("no query for numbers");
+        };
+        let times = logpond_search::metric::Times::range(Timestamp(-5), Timestamp(9), 3).unwrap();
+        let plan = logpond_search::metric::Plan::range(metric, times, 7).unwrap();
+        plan.leaves()[0].spec().clone()
     }
 
     #[test]

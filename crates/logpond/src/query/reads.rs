@@ -5,6 +5,7 @@
 
 use logpond_record::{Record, TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldStats, Histogram, StreamsAsked, Top};
+use logpond_search::metric::{LeafSpec, RangeTable};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -80,7 +81,7 @@ pub(super) trait Table: Clone + Send + Sync {
 }
 
 /// Which table to fill.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum TableKind {
     /// Values of a field.
     Top(String),
@@ -94,6 +95,8 @@ pub(super) enum TableKind {
     LabelValues(String),
     /// Streams.
     Streams(StreamsAsked),
+    /// Numbers of lines.
+    Numbers(Box<LeafSpec>),
 }
 
 impl Table for Top {
@@ -184,5 +187,35 @@ impl Table for FieldStats {
 
     fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
         FieldStats::merge_encoded(self, from)
+    }
+}
+
+impl Table for RangeTable {
+    fn add(&mut self, record: &Record<'_>) {
+        RangeTable::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        RangeTable::add_block(self, scan, selected)
+    }
+
+    fn merge(&mut self, other: RangeTable) {
+        RangeTable::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::Numbers(Box::new(self.leaf().spec().clone()))
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        RangeTable::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        RangeTable::merge_encoded(self, from)
     }
 }

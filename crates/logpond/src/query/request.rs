@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use logpond_record::{Id, TimeRange, Timestamp};
+use logpond_record::{Id, Record, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
 
-use super::RowParts;
 use super::positions::{Positions, Region};
+use super::{RowParts, encode, line_rows};
 
 /// Which records are meant.
 #[derive(Debug)]
@@ -84,6 +84,9 @@ pub struct Search {
     pub wants_progress: bool,
     /// What rows have beside their fields.
     pub parts: RowParts,
+    /// Rows are lines with their labels rather than objects: with those that were declared, and those
+    /// of these names.
+    pub labels: Option<Box<[Box<str>]>>,
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
     /// range of the scope.
     pub(super) within: Vec<TimeRange>,
@@ -112,6 +115,7 @@ impl Search {
             is_count: false,
             wants_progress: false,
             parts: RowParts::default(),
+            labels: None,
             within: Vec::new(),
             shown: Vec::new(),
             positions: None,
@@ -157,7 +161,16 @@ impl Search {
             within,
             shown: self.shown.clone(),
             positions: None,
+            labels: self.labels.clone(),
             ..*self
+        }
+    }
+
+    /// Appends a record in the form that rows have.
+    pub(super) fn write_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        match &self.labels {
+            None => encode::write_row(record, self.parts, out),
+            Some(names) => line_rows::write(record, names, out),
         }
     }
 

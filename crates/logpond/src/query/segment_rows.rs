@@ -19,7 +19,7 @@ use super::progress::Progress;
 use super::spare_threads::SpareThreads;
 use super::view::{View, Viewed};
 use super::window::is_before;
-use super::{QueryError, Scope, Search, Trailer, encode};
+use super::{QueryError, Scope, Search, Trailer};
 use crate::store::LiveSegment;
 
 /// Decoded blocks, counted as bytes of their lines, that the open row groups keep together.
@@ -347,7 +347,7 @@ impl<'s> SegmentRows<'s> {
         let (search, buffer, scratch) = (self.search, &mut self.buffer, &mut self.scratch);
         let row = active.scan.record(stored, |record| {
             buffer.clear();
-            encode::write_row(record, search.parts, buffer);
+            search.write_row(record, buffer);
             let is_match = !search.has_context() || search.scope.matcher.matches(record, scratch);
             (key, Box::from(buffer.as_slice()), is_match)
         });

@@ -35,11 +35,15 @@ use std::sync::{Arc, Mutex};
 use logpond_cluster::{Indexed, StoredUnion};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
 use super::pond::Pond;
-use super::{Engine, QueryError, Scope, Search, Trailer, rows, tables};
+use super::{
+    Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search, Trailer, logql, rows,
+    tables,
+};
 use crate::clock;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -192,6 +196,22 @@ impl Engine for Cluster {
         out: &mut Output,
     ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
         self.table(|all, trailer| tables::streams(all, scope, asked, out, trailer))
+    }
+
+    fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
+        let gathered = Gathered::new(self);
+        let mut trailer = Trailer::default();
+        let mut answer = logql::lines(&gathered, query, out, &mut trailer)?;
+        answer.trailer = self.finish(&gathered, trailer);
+        Ok(answer)
+    }
+
+    fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
+        let gathered = Gathered::new(self);
+        let mut trailer = Trailer::default();
+        let mut answer = logql::numbers(&gathered, plan, out, &mut trailer)?;
+        answer.trailer = self.finish(&gathered, trailer);
+        Ok(answer)
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {
