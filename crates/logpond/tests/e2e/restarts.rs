@@ -444,6 +444,53 @@ fn nothing_is_kept_for_ever() {
     .unwrap();
 }
 
+/// A keeper that is killed while the server runs is replaced, and the next one has all of it.
+#[test]
+fn a_keeper_that_is_killed_is_replaced() {
+    let machine = Machine::new("restarts-replaced", &LONG);
+    let directory = machine.directory();
+    let pond = machine.start();
+    let mut stream = UnixStream::connect(directory.join("stdout")).unwrap();
+    stream.write_all(header("printer").as_bytes()).unwrap();
+    let is_there = |pond: &Pond, word: &str| {
+        wait_until(word, || {
+            pond.query(word).is_ok_and(|(rows, _)| rows.len() == 1)
+        })
+        .unwrap();
+    };
+    let mut known = vec![keeper_of(&directory).unwrap()];
+    for word in ["first", "second"] {
+        stream.write_all(format!("{word}\n").as_bytes()).unwrap();
+        is_there(&pond, word);
+        crate::pond::signal("KILL", known[known.len() - 1]).unwrap();
+        wait_until("there is another one", || {
+            keeper_of(&directory).is_some_and(|keeper| !known.contains(&keeper))
+        })
+        .unwrap();
+        known.push(keeper_of(&directory).unwrap());
+        wait_until("it is said", || {
+            pond.stderr().matches("another one does so now").count() == known.len() - 1
+        })
+        .unwrap();
+    }
+    // The one that was killed is not left as a zombie.
+    assert!(!Path::new(&format!("/proc/{}", known[0])).exists());
+    pond.kill();
+    stream.write_all(b"third\n").unwrap();
+    let datagrams = UnixDatagram::unbound().unwrap();
+    let sent = datagrams.send_to(
+        b"<13>Mar  2 00:00:00 app: fourth",
+        directory.join("dev-log"),
+    );
+    sent.unwrap();
+    let pond = machine.start();
+    for word in ["third", "fourth"] {
+        is_there(&pond, word);
+    }
+    stream.write_all(b"fifth\n").unwrap();
+    is_there(&pond, "fifth");
+}
+
 /// What keeps a socket alone, without streams, does so as long as the server is there.
 #[test]
 fn a_socket_alone_is_kept_while_its_server_runs() {

@@ -19,6 +19,7 @@
 //! - A keeper reads from nothing that it keeps, keeps no more than [`KEPT_MAX`], and ends soon after the
 //!   last server: nobody writes to where nobody will ever read.
 //! - A server works without a keeper; its streams break at its end then.
+//! - A keeper process that ends while there is a server is replaced, and gets all that the one before had.
 
 mod board;
 pub(crate) mod holder;
@@ -26,6 +27,7 @@ mod holding;
 mod message;
 mod name;
 mod process;
+mod replacing;
 mod slot;
 
 use std::io;
@@ -33,7 +35,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use logpond_protocol::intake::lines::Unfinished;
@@ -47,6 +49,7 @@ use name::Name;
 pub(super) use name::{Identity, Kind};
 use process::KeeperProcess;
 pub(super) use process::{control_beside, control_in};
+use replacing::Copies;
 pub(super) use slot::State;
 
 use super::bind;
@@ -158,7 +161,11 @@ pub(super) struct ToKeep<'a> {
 
 /// Keeps what this server has.
 pub(super) struct Keeper {
-    backend: Backend,
+    backend: Mutex<Backend>,
+    /// Of what a process keeps, for the next one; `None` with a service manager.
+    copies: Option<Mutex<Copies>>,
+    /// Where a process is connected to.
+    control: PathBuf,
     board: Board,
     /// Slots on the board.
     free: Mutex<Vec<u16>>,
@@ -187,6 +194,7 @@ impl Keeper {
             Some(backend) => backend,
             None => Backend::Process(KeeperProcess::start(&left.control)?),
         };
+        let is_process = matches!(backend, Backend::Process(_));
         let (mut boards, mut streams, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for kept in left.kept {
             match kept.name {
@@ -206,19 +214,26 @@ impl Keeper {
         });
         let is_new = opened.is_none();
         let keeper = Keeper {
-            backend,
+            backend: Mutex::new(backend),
+            copies: is_process.then(Mutex::default),
+            control: left.control,
             board: opened.map_or_else(Board::new, Ok)?,
             free: Mutex::default(),
             has_complained: AtomicBool::new(false),
         };
-        if is_new {
-            let request = Request::Keep(Name::Board, None);
-            keeper.tell_now(&request, Some(keeper.board.file().as_fd()))?;
+        let request = Request::Keep(Name::Board, None);
+        let board = Some(keeper.board.file().as_fd());
+        match is_new {
+            true => keeper.tell_now(&request, board)?,
+            false => keeper.copy(&request, board)?,
         }
-        for socket in sockets.iter().filter(|socket| !socket.is_kept) {
+        for socket in sockets {
             let name = Name::Socket(socket.kind, socket.identity);
-            let path = std::path::absolute(socket.path)?;
-            keeper.tell_now(&Request::Keep(name, Some(path)), Some(socket.descriptor))?;
+            let request = Request::Keep(name, Some(std::path::absolute(socket.path)?));
+            match socket.is_kept {
+                true => keeper.copy(&request, Some(socket.descriptor))?,
+                false => keeper.tell_now(&request, Some(socket.descriptor))?,
+            }
         }
         for name in others {
             keeper.tell_now(&Request::Drop(name), None)?;
@@ -240,6 +255,8 @@ impl Keeper {
                     continue;
                 }
             };
+            let request = Request::Keep(Name::Stream(slot), None);
+            self.copy(&request, Some(descriptor.as_fd()))?;
             is_free[usize::from(slot)] = false;
             gone_on.push(LeftStream {
                 stream: descriptor.into(),
@@ -257,13 +274,19 @@ impl Keeper {
         Ok(gone_on)
     }
 
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<u16>> {
+    fn backend(&self) -> MutexGuard<'_, Backend> {
+        self.backend.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<u16>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that all is served: what is kept is worth waiting for another server so long.
-    pub(super) fn serving(&self, wait: Duration) {
+    /// Says that all is served: what is kept is worth waiting for another server so long. From now on a
+    /// keeper that ends is replaced.
+    pub(super) fn serving(self: &Arc<Keeper>, wait: Duration) {
         self.complain_of(self.tell_now(&Request::Serving(wait), None));
+        self.complain_of(replacing::start(self));
     }
 
     /// Keeps a stream of which nothing was read yet. `None` if it cannot be; it breaks at the end then.
@@ -284,8 +307,9 @@ impl Keeper {
     }
 
     async fn tell(&self, request: &Request, with: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.copy(request, with)?;
         for _ in 0..ROOM_PAUSES_MAX {
-            match self.backend.tell(request, with) {
+            match self.tell_once(request, with) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tokio::time::sleep(ROOM_PAUSE).await;
                 }
@@ -297,8 +321,9 @@ impl Keeper {
 
     /// The same before the runtime starts.
     fn tell_now(&self, request: &Request, with: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.copy(request, with)?;
         for _ in 0..ROOM_PAUSES_MAX {
-            match self.backend.tell(request, with) {
+            match self.tell_once(request, with) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(ROOM_PAUSE);
                 }
@@ -306,6 +331,14 @@ impl Keeper {
             }
         }
         Err(io::ErrorKind::TimedOut.into())
+    }
+
+    fn tell_once(&self, request: &Request, with: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        match self.backend().tell(request, with) {
+            // The next one is told what the copies are.
+            Err(error) if self.copies.is_some() && replacing::is_end(&error) => Ok(()),
+            told => told,
+        }
     }
 
     /// Once: whatever it is, it goes on.

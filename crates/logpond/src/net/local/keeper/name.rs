@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A socket's or file's name: at most 255 printable characters without a colon (sd_notify(3), `FDNAME=`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Name {
     /// The [board](super::board).
     Board,
@@ -19,7 +19,7 @@ pub(super) enum Name {
 }
 
 /// How a bound socket receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::net::local) enum Kind {
     /// Datagrams.
     Datagrams,
@@ -28,7 +28,7 @@ pub(in crate::net::local) enum Kind {
 }
 
 /// The file that a socket is bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::net::local) struct Identity {
     /// Its file system.
     pub(in crate::net::local) device: u64,

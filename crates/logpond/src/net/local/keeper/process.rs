@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -28,7 +28,11 @@ const BACKLOG: i32 = 16;
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// A keeper that this server is connected to.
-pub(super) struct KeeperProcess(OwnedFd);
+pub(super) struct KeeperProcess {
+    socket: OwnedFd,
+    /// Of one that this server has started.
+    child: Option<Child>,
+}
 
 /// Where the keeper of sockets in a directory is connected to.
 pub(in crate::net::local) fn control_in(directory: &Path) -> PathBuf {
@@ -87,7 +91,8 @@ impl KeeperProcess {
                 _ => return Err(misunderstood()),
             }
         }
-        Ok(Some((KeeperProcess(socket), taken)))
+        let child = None;
+        Ok(Some((KeeperProcess { socket, child }, taken)))
     }
 
     /// Starts one, which keeps nothing yet.
@@ -114,10 +119,11 @@ impl KeeperProcess {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        started.inspect_err(|_| drop(std::fs::remove_file(control)))?;
+        let child = started.inspect_err(|_| drop(std::fs::remove_file(control)))?;
+        let child = Some(child);
         set_socket_timeout(&socket, Timeout::Recv, Some(TAKE_MAX))?;
         match receive(&socket)? {
-            Some((Answer::Count(0), None)) => Ok(KeeperProcess(socket)),
+            Some((Answer::Count(0), None)) => Ok(KeeperProcess { socket, child }),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -131,7 +137,34 @@ impl KeeperProcess {
         request: &Request,
         descriptor: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        descriptors::send(&self.0, None, &request.to_bytes(), descriptor)
+        descriptors::send(&self.socket, None, &request.to_bytes(), descriptor)
+    }
+
+    /// Says something, and waits for room.
+    ///
+    /// # Errors
+    /// When there is none for [`TAKE_MAX`], and when it is gone.
+    pub(super) fn tell_patiently(
+        &self,
+        request: &Request,
+        descriptor: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
+        set_socket_timeout(&self.socket, Timeout::Send, Some(TAKE_MAX))?;
+        descriptors::send_patiently(&self.socket, None, &request.to_bytes(), descriptor)
+    }
+
+    /// What has something to read once the keeper is gone: it says nothing any more.
+    pub(super) fn end(&self) -> io::Result<OwnedFd> {
+        self.socket.try_clone()
+    }
+
+    /// Forgets one that is gone.
+    pub(super) fn reap(self) {
+        if let Some(mut child) = self.child {
+            // It is over already, or was about to be.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
