@@ -22,6 +22,7 @@ pub mod template;
 pub mod metric;
 mod number;
 mod pattern;
+mod replacement;
 mod field;
 mod matcher;
 mod prefilter;
@@ -40,6 +41,7 @@ pub use number::Number;
 pub use pattern::{Finder, RegexError};
 pub use prefilter::RawPrefilter;
 pub use query::{Filter, SyntaxError};
+pub use replacement::{Replacement, ReplacementError};
 
 #[cfg(test)]
 mod tests;

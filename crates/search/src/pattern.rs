@@ -7,6 +7,7 @@ use std::ops::Range;
 use logpond_segment::tokens::fold;
 use memchr::memmem;
 use regex_automata::meta;
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -154,7 +155,7 @@ impl Finder {
                 text,
                 case_insensitive: false,
             } => Kind::Literal(Box::new(memmem::Finder::new(text).into_owned())),
-            folded => Kind::Regex(compile(folded)?),
+            folded => Kind::Regex(compile(folded, WhichCaptures::Implicit)?),
         };
         let (alphabet, looks_around) = match (&kind, hir(pattern)) {
             (Kind::Regex(_), Ok(hir)) => (
@@ -226,7 +227,8 @@ impl Finder {
     }
 }
 
-fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
+/// Compiles a pattern, with these of its groups.
+pub(crate) fn compile(pattern: &Pattern, groups: WhichCaptures) -> Result<meta::Regex, RegexError> {
     let hir = hir(pattern)?;
     let config = meta::Config::new()
         .utf8_empty(false)
@@ -234,7 +236,7 @@ fn compile(pattern: &Pattern) -> Result<meta::Regex, RegexError> {
         // to both sides, costs several times the plain search.
         .auto_prefilter(requires_literal(&required_of(&hir)))
         .nfa_size_limit(Some(REGEX_BYTES_MAX))
-        .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
+        .which_captures(groups);
     meta::Builder::new()
         .configure(config)
         .build_from_hir(&hir)
@@ -263,7 +265,7 @@ fn source_bytes(pattern: &Pattern) -> usize {
 
 /// Checks that a regular expression compiles.
 pub(crate) fn check_expression(source: &str) -> Result<(), RegexError> {
-    compile(&Pattern::regex(source, false)).map(|_| ())
+    compile(&Pattern::regex(source, false), WhichCaptures::Implicit).map(|_| ())
 }
 
 /// Compiles an expression that says where its groups are.

@@ -8,7 +8,7 @@ use logpond_protocol::intake::Parser;
 use logpond_protocol::intake::rewrite::{Change, Draft, Edit, Named};
 use logpond_record::Value;
 use logpond_record::limits::LINE_BYTES_DEFAULT;
-use logpond_search::Finder;
+use logpond_search::{Finder, Replacement};
 
 use super::{address, ansi};
 
@@ -84,7 +84,7 @@ impl Edit for &Veil {
 pub(super) struct Replace {
     pub(super) field: Box<str>,
     pub(super) finder: Finder,
-    pub(super) with: Box<str>,
+    pub(super) with: Replacement,
 }
 
 impl Replace {
@@ -98,8 +98,8 @@ impl Replace {
                 continue;
             }
             out.extend_from_slice(&text[copied..found.start]);
-            out.extend_from_slice(self.with.as_bytes());
             copied = found.end;
+            self.with.write(text, found, &mut out);
             if out.len() > REPLACED_BYTES_MAX.max(text.len()) {
                 return Some(out);
             }

@@ -10,7 +10,7 @@ use aws_lc_rs::hmac;
 use logpond_record::Value;
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 use logpond_search::query::Pattern;
-use logpond_search::{Finder, Matcher, query};
+use logpond_search::{Finder, Matcher, Replacement, query};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -351,21 +351,24 @@ fn replace(
     let (field, field_span) = text("field")?;
     place.is_field(&field, field_span, true)?;
     let (pattern, pattern_span) = text("pattern")?;
-    let finder = Finder::new(&Pattern::regex(&pattern, false))
-        .map_err(|error| place.wrong(pattern_span, error.to_string()))?;
+    let pattern = Pattern::regex(&pattern, false);
+    let finder =
+        Finder::new(&pattern).map_err(|error| place.wrong(pattern_span, error.to_string()))?;
     let (with, with_span) = text("with")?;
     if with.len() > WITH_BYTES_MAX {
         let message = format!("with has at most {WITH_BYTES_MAX} bytes");
-        return Err(place.wrong(with_span, message));
+        return Err(place.wrong(with_span.clone(), message));
     }
     let field = match MESSAGE_KEYS.contains(&&*field) {
         true => MESSAGE.into(),
         false => field.into(),
     };
+    let with = Replacement::new(&with, &pattern)
+        .map_err(|error| place.wrong(with_span, format!("with: {error}")))?;
     Ok(Replace {
         field,
         finder,
-        with: with.into(),
+        with,
     })
 }
 

@@ -176,6 +176,18 @@ fn replaced() -> Vec<Case> {
                 r#"{"msg":"card <card>","other":"4111111111111111"}"#,
             ],
         ),
+        // Groups stand for what they found, in each place that was found.
+        (
+            "[[rule]]\nreplace = [{ field = '_msg', pattern = '(\\d{4})\\d{8}(?<last>\\d{4})', with = '$1…${last} for $$5' }]",
+            lines(&[
+                "by 4111111111111111, 5500000000000004",
+                r#"{"msg":"4111111111111119"}"#,
+            ]),
+            &[
+                "by 4111…1111 for $5, 5500…0004 for $5",
+                r#"{"msg":"4111…1119 for $5"}"#,
+            ],
+        ),
         (
             "[[rule]]\nreplace = [{ field = '_raw', pattern = 'bob', with = 'B' }]",
             lines(&[r#"{"a":"bob","b":"\u0062ob","c":["bob"]}"#]),
@@ -286,6 +298,7 @@ fn mistakes_are_named_with_their_place() {
         "[[rule]]\nreplace = [{ field = 'a', pattern = '(', with = '' }]",
         "[[rule]]\nreplace = [{ field = 'a', patern = 'x', with = '' }]",
         "[[rule]]\nreplace = [{ field = 'a', pattern = 'x' }]",
+        "[[rule]]\nreplace = [{ field = 'a', pattern = '(x)', with = '$2' }]",
         "[[rule]]\nadd = { a = [1] }",
         "[[rule]]\nname = 'x\"'\ndrop = true",
         "[[rule]]\nname = \"2\"\ndrop = true\n[[rule]]\ndrop = true",
@@ -324,6 +337,7 @@ fn mistakes_are_named_with_their_place() {
         DIR/rules.toml:2:37: regular expression: unclosed group
         DIR/rules.toml:2:27: replace has no key 'patern', did you mean 'pattern'?
         DIR/rules.toml:2:12: 'with' is missing; replace needs field, pattern and with
+        DIR/rules.toml:2:51: with: the pattern has no group '2'; a dollar sign is written $$
         DIR/rules.toml:2:13: '[1]' is no value for add: expected texts, numbers, true or false
         DIR/rules.toml:2:8: ''x"'' is no value for name: expected up to 64 bytes, without quotes and backslashes: metrics carry it
         DIR/rules.toml:2:8: two rules are called '2', and could not be told apart; those without a name are called by their number
