@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::cluster::{hand_over, start_node};
 use crate::members::{RECORDS, counts, push};
-use crate::pond::{ALL_TIME, Outcome, Pond, Scratch};
+use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, files_below};
 use crate::surroundings::program;
 
 fn start(scratch: &Scratch, role: &str, number: usize, join: Option<&Pond>) -> Outcome<Pond> {
@@ -70,6 +70,50 @@ fn stores_and_query_nodes_take_nothing_and_say_who_does() {
         .unwrap();
     assert!(forwarded.status.success(), "{forwarded:?}");
     counts(&asked, 2);
+}
+
+/// Rules are those of the node that takes a record in, and hold wherever it is kept and asked for.
+#[test]
+fn rules_hold_for_what_a_node_takes_in() {
+    let scratch = Scratch::new("roles-rules").unwrap();
+    let rules = scratch.path().join("rules.toml");
+    let text = "[[rule]]\nwhere = 'healthz'\ndrop = true\n\
+                [[rule]]\nredact = ['password']\nadd = { team = 'shop' }\n";
+    std::fs::write(&rules, text).unwrap();
+    let flags = ["--rules", &rules.display().to_string()];
+    let ruled = start_node(&scratch.path().join("ruled"), "ingest", None, &flags).unwrap();
+    let plain = start(&scratch, "ingest", 1, Some(&ruled)).unwrap();
+    let stores = [0, 1].map(|n| start(&scratch, "store", n, Some(&ruled)).unwrap());
+    let asked = start(&scratch, "query-node", 0, Some(&ruled)).unwrap();
+    let lines = |secret: &str| format!("GET /healthz\nlevel=info password={secret} user=ann\n");
+    ruled
+        .push("text/plain", lines("geheim").as_bytes())
+        .unwrap();
+    plain.push("text/plain", lines("offen").as_bytes()).unwrap();
+    let check = || {
+        counts(&asked, 3);
+        counts(&stores[0], 3);
+        let (rows, trailer) = asked.query("user=ann").unwrap();
+        assert_eq!(trailer["complete"], true, "{trailer}");
+        let mut told: Vec<_> = rows
+            .iter()
+            .map(|row| format!("{} {}", row["password"], row["team"]))
+            .collect();
+        told.sort();
+        assert_eq!(told, ["\"REDACTED\" \"shop\"", "\"offen\" null"]);
+    };
+    check();
+    hand_over(&ruled);
+    hand_over(&plain);
+    stores
+        .iter()
+        .for_each(|store| assert_eq!(segment_rows(store), 3.0));
+    check();
+    for file in files_below(scratch.path(), "") {
+        let held = std::fs::read(&file).unwrap_or_default();
+        let found = memchr::memmem::find(&held, b"geheim");
+        assert!(found.is_none(), "it is in {}", file.display());
+    }
 }
 
 #[test]

@@ -519,3 +519,59 @@ fn broken_databases_harm_nothing() {
     ));
     assert!(refused > 0);
 }
+
+/// Lines of a declared format are known to rules by its fields, and are lines of it when they were changed.
+#[test]
+fn lines_of_declared_formats_are_changed_and_stay_such() {
+    let scratch = Scratch::new("rules-access-log").unwrap();
+    let path = scratch.path().join("rules.toml");
+    let rules = "[[rule]]\nwhere = 'access_log=shop path=/healthz'\ndrop = true\n\
+                 [[rule]]\nwhere = 'status>=400'\nanonymise = ['remote_addr']\n\
+                 redact = ['query']\nadd = { page = true }\n";
+    fs::write(&path, rules).unwrap();
+    let data = scratch.path().join("data");
+    let format = "shop=$remote_addr [$time_iso8601] \"$request\" $status $request_time";
+    let flags = [
+        "--rules",
+        &path.display().to_string(),
+        "--access-log",
+        format,
+    ];
+    let pond = Pond::start(program(), &data, &flags).unwrap();
+    let lines = "192.0.2.77 [2026-03-02T00:00:06+00:00] \"GET /healthz HTTP/1.1\" 200 0.001\n\
+                 192.0.2.77 [2026-03-02T00:00:07+00:00] \"GET /a?t=geheim HTTP/1.1\" 404 0.250\n\
+                 192.0.2.77 [2026-03-02T00:00:08+00:00] \"GET /b HTTP/1.1\" 200 0.125\n";
+    pond.push("text/plain", lines.as_bytes()).unwrap();
+    // The same behind the header of a server that sends its log as syslog.
+    let syslog = "<190>Mar  2 00:00:09 web-1 nginx: 192.0.2.77 [2026-03-02T00:00:09+00:00] \
+                  \"GET /c?t=geheim HTTP/1.1\" 500 0.500\n";
+    pond.send_tcp("syslog_tcp", syslog.as_bytes()).unwrap();
+    wait_until("all are there", || count(&pond, "") == 3).unwrap();
+    for _ in 0..2 {
+        let (rows, _) = pond.query("access_log=shop").unwrap();
+        let told: Vec<String> = rows
+            .iter()
+            .map(|row| {
+                let names = [
+                    "remote_addr",
+                    "path",
+                    "query",
+                    "status",
+                    "duration_s",
+                    "page",
+                ];
+                names.map(|name| row[name].to_string()).join(" ")
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                r#""192.0.2.0" "/a" "REDACTED" 404 0.25 true"#,
+                r#""192.0.2.77" "/b" null 200 0.125 null"#,
+                r#""192.0.2.0" "/c" "REDACTED" 500 0.5 true"#,
+            ]
+        );
+        pond.compact().unwrap();
+    }
+    assert_nowhere(&data, &["geheim", "healthz"]);
+}
