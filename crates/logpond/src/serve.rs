@@ -99,10 +99,7 @@ impl Server {
         expose_recovery(&metrics, &recovered);
         let relp_peers = relp_peers(settings, &*disk, &recovered);
         let mut roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
-        let zones = net::Zones::new(&settings.timezones, clock::now());
-        let zones = zones.map_err(ServeError::Timezone)?;
-        let declared = settings.access_logs.iter().cloned().chain(zones.label());
-        roles.ingest = roles.ingest.declaring(declared.collect());
+        let zones = roles.declare(settings)?;
 
         let (stopper, shutdown) = shutdown::pair();
         let stopper = Arc::new(stopper);
@@ -140,6 +137,7 @@ impl Server {
             zones: Arc::new(zones),
             ends_by_signal,
             watcher: access.watcher(),
+            security: access.security(),
             tls: access.tls(),
             syslog_tls: access.syslog(),
             relp_peers,
@@ -281,6 +279,15 @@ impl Roles {
 }
 
 impl Roles {
+    /// Has the batches of all intakes say how their lines are read; gives the zones of peers.
+    fn declare(&mut self, settings: &Settings) -> Result<net::Zones, ServeError> {
+        let zones = net::Zones::new(&settings.timezones, clock::now());
+        let zones = zones.map_err(ServeError::Timezone)?;
+        let declared = settings.access_logs.iter().cloned().chain(zones.label());
+        self.ingest = self.ingest.clone().declaring(declared.collect());
+        Ok(zones)
+    }
+
     /// What measures how soon records are found, if it is asked for.
     fn canary(&self, settings: &Settings) -> Option<(Ingest, Duration)> {
         let every = settings.canary.filter(|_| settings.roles.ingests)?;

@@ -14,6 +14,7 @@
 
 mod handshake;
 mod names;
+mod security;
 
 use std::io;
 use std::net::IpAddr;
@@ -26,7 +27,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use handshake::{Security, SecurityError, read_security};
+use handshake::Security;
+pub use handshake::SecurityError;
+pub use security::{SharedSecurity, WatchedSecurity};
 
 use self::names::Names;
 use super::Context;
@@ -64,7 +67,7 @@ const READ_BYTES: usize = 64 << 10;
 pub struct Fluent {
     slots: Arc<Semaphore>,
     names: Arc<Names>,
-    security: Option<Arc<Security>>,
+    security: Option<Arc<SharedSecurity>>,
     warned: Arc<Mutex<Option<Instant>>>,
     in_segments: InSegments,
 }
@@ -74,11 +77,11 @@ pub(crate) type InSegments = Arc<dyn Fn(u128) -> BatchSet + Send + Sync>;
 
 impl Fluent {
     /// Asks clients who they are, if `security` says how.
-    pub fn new(security: Option<Security>) -> Fluent {
+    pub fn new(security: Option<Arc<SharedSecurity>>) -> Fluent {
         Fluent {
             slots: Arc::new(Semaphore::new(SLOTS_MAX)),
             names: Arc::default(),
-            security: security.map(Arc::new),
+            security,
             warned: Arc::default(),
             in_segments: Arc::new(|_| BatchSet::default()),
         }
@@ -172,7 +175,7 @@ struct Connection {
 
 impl Connection {
     async fn run(&mut self) -> Result<(), End> {
-        if let Some(security) = self.fluent.security.clone() {
+        if let Some(security) = self.fluent.security.as_ref().map(|shared| shared.now()) {
             let shaking = self.shake_hands(&security);
             let shaken = tokio::time::timeout(HANDSHAKE_TIME_MAX, shaking).await;
             shaken.unwrap_or_else(|_| Err(End::Trouble("no PING came".to_owned())))?;

@@ -37,7 +37,9 @@ use tokio::task::JoinSet;
 
 pub use bind::{BindError, bind_tcp, bind_udp};
 pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
-pub use fluent::{Fluent, Security, SecurityError, answer_heartbeats, read_security, serve_fluent};
+pub use fluent::{
+    Fluent, SecurityError, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent,
+};
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
 pub use udp::serve_udp;

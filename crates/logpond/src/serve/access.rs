@@ -8,6 +8,7 @@ use super::ServeError;
 use crate::clock;
 use crate::ingest::rules::{Rules, WatchedRules};
 use crate::net::tls::{self, Acceptor, ClusterTls};
+use crate::net::{SharedSecurity, WatchedSecurity};
 use crate::settings::Settings;
 use crate::telemetry::{Metrics, warn};
 use crate::tokens::{self, Guard, Tokens, WatchedTokens};
@@ -20,6 +21,7 @@ pub(super) struct Access {
     syslog: Option<Arc<Acceptor>>,
     cluster: Option<Arc<ClusterTls>>,
     rules: Option<Arc<Rules>>,
+    security: Option<Arc<SharedSecurity>>,
     /// There is none where no file is to be watched.
     watch: Option<WatchThread>,
 }
@@ -72,6 +74,15 @@ impl Access {
             }
             None => None,
         };
+        let security = match &settings.fluent_security {
+            Some(path) => {
+                let started = WatchedSecurity::start(path, metrics);
+                let (security, of_file) = started.map_err(ServeError::Security)?;
+                watched.push(Box::new(of_file));
+                Some(security)
+            }
+            None => None,
+        };
         let watch = match watched.is_empty() {
             true => None,
             false => Some(watch::start(watched).map_err(ServeError::Thread)?),
@@ -82,6 +93,7 @@ impl Access {
             syslog,
             cluster,
             rules,
+            security,
             watch,
         })
     }
@@ -109,6 +121,11 @@ impl Access {
     /// What happens to records on their way in, if there are rules for it.
     pub(super) fn rules(&self) -> Option<Arc<Rules>> {
         self.rules.clone()
+    }
+
+    /// What clients of the Forward protocol must know, if anything.
+    pub(super) fn security(&self) -> Option<Arc<SharedSecurity>> {
+        self.security.clone()
     }
 
     /// What has files read again, if there are any to read.

@@ -47,8 +47,7 @@ pub(super) struct Listeners {
     datagrams: Vec<(Intake, UdpSocket, SocketAddr)>,
     local: LocalSockets,
     gossip: Option<(TcpListener, SocketAddr)>,
-    /// Of the Forward protocol: what its clients are asked, and where they look whether it is there.
-    fluent: net::Fluent,
+    /// Where clients of the Forward protocol look whether it is there.
     heartbeats: Option<UdpSocket>,
 }
 
@@ -75,6 +74,8 @@ pub(super) struct Parts {
     pub(super) ends_by_signal: bool,
     /// What SIGHUP asks to look at files again, if there is something to look at.
     pub(super) watcher: Option<Watcher>,
+    /// What clients of the Forward protocol must know, if anything.
+    pub(super) security: Option<Arc<net::SharedSecurity>>,
     /// What encrypts HTTP, if anything does.
     pub(super) tls: Option<Arc<net::tls::Acceptor>>,
     /// What encrypts syslog, if anything does.
@@ -132,15 +133,12 @@ impl Listeners {
             local.listen_to_audit().map_err(ServeError::Audit)?;
         }
         let heartbeats = heartbeats_beside(&mut streams, settings.shippers.of(Intake::Fluent));
-        let security = settings.fluent_security.as_deref();
-        let security = security.map(net::read_security).transpose();
         Ok(Listeners {
             http,
             streams,
             datagrams,
             local,
             gossip: gossip.transpose()?,
-            fluent: net::Fluent::new(security.map_err(ServeError::Security)?),
             heartbeats,
         })
     }
@@ -257,6 +255,7 @@ impl Running {
             zones,
             ends_by_signal,
             watcher,
+            security,
             tls,
             syslog_tls,
             relp_peers,
@@ -272,7 +271,8 @@ impl Running {
             zones: zones.clone(),
         };
         let mut tasks = JoinSet::new();
-        let shared = Shared::of(listeners.fluent, &app, &tls, syslog_tls, relp_peers);
+        let fluent = net::Fluent::new(security);
+        let shared = Shared::of(fluent, &app, &tls, syslog_tls, relp_peers);
         for (intake, listener, _) in listeners.streams {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             accept_stream(&mut tasks, listener, context_of(intake), shared.clone());

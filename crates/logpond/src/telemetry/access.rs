@@ -16,15 +16,18 @@ pub enum Reloaded {
     SyslogCertificate,
     /// The rules for records on their way in.
     Rules,
+    /// The key and the users of the Forward protocol.
+    FluentSecurity,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 5] = [
+const RELOADED: [Reloaded; 6] = [
     Reloaded::Tokens,
     Reloaded::HttpCertificate,
     Reloaded::ClusterCertificate,
     Reloaded::SyslogCertificate,
     Reloaded::Rules,
+    Reloaded::FluentSecurity,
 ];
 
 impl Reloaded {
@@ -36,6 +39,7 @@ impl Reloaded {
             Reloaded::ClusterCertificate => "cluster_certificate",
             Reloaded::SyslogCertificate => "syslog_certificate",
             Reloaded::Rules => "rules",
+            Reloaded::FluentSecurity => "fluent_security",
         }
     }
 }

@@ -26,7 +26,7 @@ const HOSTNAME_BYTES_MAX: usize = 255;
 
 /// What is expected of clients. It has no `Debug` that would show it.
 #[derive(Default)]
-pub struct Security {
+pub(super) struct Security {
     shared_key: String,
     /// Passwords by user; if there are none, users are not asked for.
     users: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ impl std::error::Error for SecurityError {}
 ///
 /// # Errors
 /// When it cannot be read, or the key is missing. The message does not quote the file.
-pub fn read_security(path: &Path) -> Result<Security, SecurityError> {
+pub(super) fn read_security(path: &Path) -> Result<Security, SecurityError> {
     let refuse = |reason: String| SecurityError {
         path: path.to_owned(),
         reason,
@@ -119,6 +119,11 @@ pub(super) struct Answer {
 }
 
 impl Security {
+    #[cfg(test)]
+    pub(super) fn shared_key(&self) -> &str {
+        &self.shared_key
+    }
+
     /// Begins a handshake.
     pub(super) fn begin(&self) -> Result<Handshake<'_>, String> {
         let mut nonce = [0; NONCE_BYTES];
