@@ -42,6 +42,10 @@ const ENDED_MAX: usize = 8;
 /// Most files beside a lost one that are looked at for what it was compressed to.
 const CANDIDATES_MAX: usize = 100;
 
+/// Directories that are looked through for a file that was moved while nobody followed it: a few, unless
+/// there is one for each of many programs.
+const DIRECTORIES_MAX: usize = 256;
+
 /// Most files followed at once; each holds a handle.
 const FILES_MAX: usize = 4096;
 
@@ -405,10 +409,9 @@ impl Tail {
             let Some(directory) = own.parent() else {
                 continue;
             };
-            let Ok(entries) = std::fs::read_dir(directory) else {
-                continue;
-            };
-            let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            let mut paths = rotated_to(directory)
+                .into_iter()
+                .flat_map(|to| files_in(&to));
             let renamed =
                 paths.find(|path| *path != *own && identity_at(path) == Some(position.identity));
             let Some(renamed) = renamed else {
@@ -428,10 +431,9 @@ impl Tail {
 
     /// Opens what a file was compressed to while nobody followed it.
     fn find_compressed(&mut self, lost: &Position, directory: &Path, now: Instant) {
-        let Ok(entries) = std::fs::read_dir(directory) else {
-            return;
-        };
-        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let paths = rotated_to(directory)
+            .into_iter()
+            .flat_map(|to| files_in(&to));
         let candidates = paths.filter(|path| is_related(path, lost) && path.is_file());
         for path in candidates.take(CANDIDATES_MAX) {
             let is_known = |identity| self.remembered.iter().any(|p| p.identity == identity);
@@ -491,11 +493,29 @@ fn pattern(input: &Path) -> Result<String, ForwardError> {
     }
 }
 
-/// Whether a file's name may be that of this file after a rotation: it is beside it, and begins with its
-/// name up to the first dot.
+/// Where files of a directory are moved by a rotation: nowhere, or as by logrotate's `olddir` into a
+/// directory that is in it or beside it.
+fn rotated_to(directory: &Path) -> Vec<PathBuf> {
+    let near = [Some(directory), directory.parent()].into_iter().flatten();
+    let others = near
+        .flat_map(files_in)
+        .filter(|path| path.is_dir() && path != directory);
+    let all = std::iter::once(directory.to_owned()).chain(others);
+    all.take(DIRECTORIES_MAX).collect()
+}
+
+fn files_in(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(Result::ok).map(|entry| entry.path())
+}
+
+/// Whether a file's name may be that of this file after a rotation: it is beside it or in a directory
+/// there, and begins with its name up to the first dot.
 fn is_related(path: &Path, of: &Position) -> bool {
     let own = of.target.as_ref().unwrap_or(&of.path);
-    let is_beside = [&of.path, own].iter().any(|p| p.parent() == path.parent());
+    let near = [path.parent(), path.parent().and_then(Path::parent)];
+    let is_near = |p: &Path| p.parent().is_some_and(|own| near.contains(&Some(own)));
+    let is_beside = is_near(&of.path) || is_near(own);
     let name = |path: &Path| {
         path.file_name()
             .map(|name| name.to_string_lossy().into_owned())

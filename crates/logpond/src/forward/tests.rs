@@ -509,6 +509,56 @@ fn rotation_while_nobody_looks_loses_and_repeats_nothing() {
     assert_eq!(bench.poll(&mut tail), "");
 }
 
+/// logrotate's `olddir`: in the directory of the file, or beside it.
+#[test]
+fn files_that_are_moved_elsewhere_lose_and_repeat_nothing() {
+    for (file, old) in [("a.log", "old/a.log.1"), ("app/a.log", "old/a.log.1")] {
+        let mut bench = Bench::new();
+        for name in [file, old] {
+            fs::create_dir_all(bench.path(name).parent().unwrap()).unwrap();
+        }
+        bench.append(file, "1\n");
+        let mut tail = bench.start(file);
+        assert_eq!(bench.poll(&mut tail), "1\n");
+        // While it is followed.
+        fs::rename(bench.path(file), bench.path(old)).unwrap();
+        bench.append(old, "2\n");
+        bench.append(file, "3\n");
+        assert_eq!(bench.poll(&mut tail), "2\n3\n", "{file}");
+        drop(tail);
+        // And while nobody looks.
+        bench.append(file, "4\n");
+        fs::rename(bench.path(file), bench.path(old)).unwrap();
+        bench.append(file, "5\n");
+        let mut tail = bench.start(file);
+        assert_eq!(bench.poll(&mut tail), "4\n5\n", "{file}");
+        drop(tail);
+        let mut tail = bench.start(file);
+        assert_eq!(bench.poll(&mut tail), "", "{file}");
+    }
+}
+
+/// What was moved there is compressed, too.
+#[test]
+fn the_rest_of_a_file_that_was_moved_and_compressed_is_sent() {
+    for pattern in ["**/a.log*", "a.log"] {
+        let mut bench = Bench::new();
+        fs::create_dir(bench.path("old")).unwrap();
+        bench.append("a.log", "1\n2\n");
+        let mut tail = bench.start(pattern);
+        assert_eq!(bench.poll(&mut tail), "1\n2\n");
+        drop(tail);
+        bench.append("a.log", "3\n");
+        bench.compress("a.log", "old/a.log.1.gz");
+        bench.append("a.log", "4\n");
+        let mut tail = bench.start(pattern);
+        let text = bench.poll_long(&mut tail);
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["3", "4"], "{pattern}");
+    }
+}
+
 #[test]
 fn truncation_starts_anew() {
     let mut bench = Bench::new();
