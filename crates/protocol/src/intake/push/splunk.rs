@@ -7,7 +7,9 @@
 //!
 //! `host` becomes the field `hostname`; `source`, `sourcetype`, `index` and `fields` keep their names.
 //! An event that is text is a line, whose form is recognised as anywhere else; an object is a JSON
-//! record.
+//! record. Docker's log driver puts each line of a container into an object (`{"line":"started",
+//! "source":"stdout","tag":"0123456789ab"}`): there the line is what it is inside, and the others are
+//! fields, as in Docker's files.
 //!
 //! Invariant, as senders know it: reading ends at the first bad event, and those before it are taken.
 
@@ -19,7 +21,7 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::members::{Members, flatten};
+use super::members::{Fields, Members, flatten};
 use super::{
     Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names, check_time, put,
     without_cr,
@@ -143,12 +145,21 @@ fn add(
     batch: &mut Batch,
 ) -> Result<(), HecError> {
     let said = event.event.ok_or(HecError::EventRequired)?;
-    let (kind, line) = line_of(said)?;
+    let docker = DockerLine::of(said);
+    let (kind, line) = match &docker {
+        // A container's line may be empty.
+        Some(DockerLine { line, .. }) if line.get() == "\"\"" => (EntryKind::Line, "".into()),
+        Some(docker) => line_of(docker.line)?,
+        None => line_of(said)?,
+    };
     let time = match event.time {
         None => metadata.time,
         Some(time) => Some(seconds(time.get().trim_matches('"')).map_err(HecError::Rejected)?),
     };
-    let mut fields: Vec<(Cow<'_, str>, Value<'_>)> = Vec::new();
+    let mut fields = Fields::new();
+    if let Some(docker) = docker {
+        docker.add_to(&mut fields);
+    }
     for (name, value) in event.fields.into_iter().flat_map(|members| members.0) {
         if value.get().starts_with('{') {
             return Err(HecError::Fields("an object in 'fields'".to_owned()));
@@ -171,6 +182,40 @@ fn add(
     check_names(names).map_err(|reason| HecError::Fields(reason.to_string()))?;
     let each = fields.iter().map(|(name, value)| (&**name, value));
     put(batch, kind, time, each, line.as_bytes()).map_err(HecError::TooLarge)
+}
+
+/// What Docker's log driver makes of a container's line, unless its format is `raw`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DockerLine<'a> {
+    /// Text; an object with the format `json`.
+    #[serde(borrow)]
+    line: &'a RawValue,
+    #[serde(borrow)]
+    source: Cow<'a, str>,
+    #[serde(borrow)]
+    tag: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    attrs: Option<Members<'a>>,
+}
+
+impl<'a> DockerLine<'a> {
+    fn of(said: &'a RawValue) -> Option<DockerLine<'a>> {
+        if !said.get().starts_with('{') {
+            return None;
+        }
+        let read: DockerLine<'a> = serde_json::from_str(said.get()).ok()?;
+        let is_line = read.line.get().starts_with(['"', '{']);
+        (is_line && ["stdout", "stderr"].contains(&&*read.source)).then_some(read)
+    }
+
+    fn add_to(self, fields: &mut Fields<'a>) {
+        fields.push(("stream".into(), Value::Str(self.source)));
+        fields.extend(self.tag.map(|tag| ("tag".into(), Value::Str(tag))));
+        for (name, value) in self.attrs.into_iter().flat_map(|attributes| attributes.0) {
+            flatten(name, value, fields);
+        }
+    }
 }
 
 fn text(value: &str) -> Value<'_> {
@@ -278,6 +323,29 @@ mod tests {
                 "Json Some(1763805601000000000) a=1 b=1.5 c=true d=x e=[1] f=null hostname=h \
                  index=given | {\\\"n\\\":1}",
                 "Line Some(250000000) hostname=h index=own | 7",
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_of_docker_are_what_they_are_inside() {
+        let body = r#"{"event":{"line":"up\ttabs \"x\"","source":"stdout","tag":"a1"},"time":"1.5","host":"h","source":"src"}
+            {"event":{"line":{"n":1},"source":"stderr","tag":"a1","attrs":{"com.x":"y"}}}
+            {"event":{"line":"","source":"stdout"}}
+            {"event":{"line":"x","source":"file"}}
+            {"event":{"line":"x","source":"stdout","more":1}}
+            {"event":{"line":7,"source":"stdout"}}"#;
+        let read = decode(body.as_bytes(), &Metadata::default(), 100);
+        assert_eq!(read.bad, None);
+        assert_eq!(
+            events(&read),
+            [
+                r#"Line Some(1500000000) stream=stdout tag=a1 hostname=h source=src | up\ttabs \"x\""#,
+                r#"Json None stream=stderr tag=a1 com.x=y | {\"n\":1}"#,
+                "Line None stream=stdout | ",
+                r#"Json None | {\"line\":\"x\",\"source\":\"file\"}"#,
+                r#"Json None | {\"line\":\"x\",\"source\":\"stdout\",\"more\":1}"#,
+                r#"Json None | {\"line\":7,\"source\":\"stdout\"}"#,
             ]
         );
     }
