@@ -280,3 +280,47 @@ fn what_has_become_of_batches_can_be_asked() {
     pond.restart();
     assert_eq!(runs(&pond, "&run=0-9"), "[]");
 }
+
+fn bulk(pond: &Pond, body: &str) {
+    let headers = [("Content-Type", "application/x-ndjson")];
+    let answer = request(pond.http(), "POST", "/a/_bulk", &headers, body.as_bytes());
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["errors"], false);
+    assert_eq!(answer.json()["items"].as_array().map(Vec::len), Some(2));
+}
+
+/// A request of Elasticsearch's clients names its documents, and so itself.
+#[test]
+fn documents_with_ids_are_there_once() {
+    let mut pond = Pond::new();
+    let of = |id: &str, n: u32| {
+        format!(
+            "{{\"create\":{{\"_id\":\"{id}\"}}}}\n{{\"n\":{n}}}\n{{\"create\":{{\"_id\":\"x\"}}}}\n{{}}\n"
+        )
+    };
+    for _ in 0..3 {
+        bulk(&pond, &of("1", 1));
+    }
+    assert_eq!(count(&pond), 2);
+    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 2);
+    // Other ones by the same ids are others.
+    bulk(&pond, &of("1", 2));
+    assert_eq!(count(&pond), 4);
+    pond.restart();
+    bulk(&pond, &of("1", 1));
+    assert_eq!(count(&pond), 4);
+    compact(&pond);
+    bulk(&pond, &of("1", 1));
+    assert_eq!(count(&pond), 4);
+    pond.restart();
+    bulk(&pond, &of("1", 2));
+    assert_eq!(count(&pond), 4, "it is in a segment");
+    // Without ids they are others each time.
+    for _ in 0..2 {
+        bulk(
+            &pond,
+            "{\"create\":{}}\n{}\n{\"create\":{\"_id\":\"1\"}}\n{}\n",
+        );
+    }
+    assert_eq!(count(&pond), 8);
+}

@@ -20,6 +20,7 @@ use logpond_record::{Batch, EntryKind, Labels, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::members::text_of;
 use super::{BATCH_BYTES_MAX, Lines, RejectReason, TooLarge, check, without_cr};
@@ -106,6 +107,9 @@ pub struct Bulk {
     pub batch: Batch,
     /// One for each action.
     pub items: Vec<Item>,
+    /// What tells the documents to store from others, if all of them have ids: a hash of these, of their
+    /// indexes and of what they say. The same documents sent again have the same.
+    pub identity: Option<u128>,
 }
 
 /// Why a request is refused as a whole.
@@ -192,7 +196,9 @@ pub fn decode(
     let mut bulk = Bulk {
         batch: Batch::new(EntryKind::Enveloped, labels),
         items: Vec::new(),
+        identity: None,
     };
+    let mut names = Names::default();
     let mut lines = (1..).zip(Lines(body).map(without_cr));
     while let Some((line, text)) = lines.find(|(_, text)| !text.trim_ascii().is_empty()) {
         if bulk.items.len() == ACTIONS_MAX {
@@ -208,7 +214,12 @@ pub fn decode(
         let outcome = match (action, document) {
             (Action::Create | Action::Index, Some((_, document))) => {
                 let id = meta.id.and_then(id_of);
-                store(document, (own, id), line_bytes_max, &mut bulk.batch)
+                let named = (own, id.as_deref());
+                let stored = store(document, named, line_bytes_max, &mut bulk.batch);
+                if stored.is_ok() {
+                    names.add(named, document);
+                }
+                stored
             }
             _ => Err(ItemError::Unsupported(action)),
         };
@@ -222,6 +233,7 @@ pub fn decode(
             outcome,
         });
     }
+    bulk.identity = names.identity();
     match bulk.items.is_empty() {
         true => Err(BulkError::Empty),
         false => Ok(bulk),
@@ -257,16 +269,43 @@ fn read_action(line: usize, text: &[u8]) -> Result<(Action, Meta<'_>), BulkError
     })
 }
 
+/// What documents are called.
+#[derive(Default)]
+struct Names {
+    hash: Xxh3,
+    documents: usize,
+    has_nameless: bool,
+}
+
+impl Names {
+    fn add(&mut self, (index, id): (&str, Option<&str>), document: &[u8]) {
+        self.documents += 1;
+        self.has_nameless |= id.is_none();
+        for part in [
+            index.as_bytes(),
+            id.unwrap_or_default().as_bytes(),
+            document,
+        ] {
+            self.hash.update(&(part.len() as u64).to_le_bytes());
+            self.hash.update(part);
+        }
+    }
+
+    fn identity(&self) -> Option<u128> {
+        (self.documents > 0 && !self.has_nameless).then(|| self.hash.digest128())
+    }
+}
+
 /// Stores a document of an index, with the id that it is given.
 fn store(
     document: &[u8],
-    (index, id): (&str, Option<Cow<'_, str>>),
+    (index, id): (&str, Option<&str>),
     line_bytes_max: usize,
     batch: &mut Batch,
 ) -> Result<(), ItemError> {
     check(EntryKind::Json, document, line_bytes_max).map_err(ItemError::Document)?;
     let index = (INDEX_FIELD, Value::Str(Cow::Borrowed(index)));
-    let id = id.map(|id| (ID_FIELD, Value::Str(id)));
+    let id = id.map(|id| (ID_FIELD, Value::Str(Cow::Borrowed(id))));
     let host = host_of(document).map(|host| (HOSTNAME, Value::Str(host)));
     let fields: Vec<_> = [Some(index), id, host].into_iter().flatten().collect();
     let fields = fields.iter().map(|(name, value)| (*name, value));
@@ -403,6 +442,35 @@ mod tests {
             let bulk = decode(body.as_bytes(), Some("a"), Labels::new(), 1000).unwrap();
             assert_eq!(stored(&bulk), [format!("_index=a {fields}{document}")]);
         }
+    }
+
+    #[test]
+    fn documents_with_ids_are_told_from_others() {
+        let of = |body: &str| read(body, Some("a")).unwrap().identity;
+        let one = "{\"create\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
+        let two = "{\"index\":{\"_id\":\"2\"}}\n{\"n\":2}\n";
+        let both = of(&format!("{one}{two}"));
+        assert!(both.is_some());
+        assert_eq!(both, of(&format!("{one}{two}")));
+        let others = [
+            of(one),
+            of(&format!("{two}{one}")),
+            of(&format!("{}{two}", one.replace("\"n\":1", "\"n\":3"))),
+            of(&format!("{}{two}", one.replace("\"1\"}", "\"11\"}"))),
+            of(&format!(
+                "{}{two}",
+                one.replace("\"_id\"", "\"_index\":\"b\",\"_id\"")
+            )),
+        ];
+        assert!(others.iter().all(|other| other.is_some() && *other != both));
+        // What is refused is not stored again either.
+        assert_eq!(
+            of(one),
+            of(&format!("{one}{{\"create\":{{}}}}\nno document\n"))
+        );
+        let without = "{\"create\":{}}\n{\"n\":2}\n";
+        assert_eq!(of(&format!("{one}{without}")), None);
+        assert_eq!(of("{\"delete\":{\"_id\":\"1\"}}\n"), None);
     }
 
     #[test]
