@@ -181,7 +181,7 @@ pub async fn serve_accepted(
 
 async fn serve_requests<I>(stream: I, context: net::Context, app: Arc<App>)
 where
-    I: AsyncRead + AsyncWrite + Unpin + 'static,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let unread = Unread::default();
     let stream = unread.over(stream);
@@ -200,7 +200,7 @@ where
 /// Serves one connection to its end; after a stop was asked for, to the end of its request.
 pub(crate) async fn serve_connection<I, S>(stream: I, context: net::Context, service: S)
 where
-    I: AsyncRead + AsyncWrite + Unpin + 'static,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service<Request<hyper::body::Incoming>, Response = Response<body::Body>, Error = Infallible>,
     S::Future: 'static,
 {
@@ -209,7 +209,8 @@ where
         .header_read_timeout(HEADER_TIME_MAX)
         .max_headers(HEADERS_MAX)
         .max_buf_size(CONNECTION_BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let mut shutdown = context.shutdown;
     tokio::select! {

@@ -55,6 +55,7 @@ pub(crate) enum Shipper {
 
 const READ: &[Method] = &[Method::GET, Method::HEAD];
 const ASK: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
+const LISTEN: &[Method] = &[Method::GET];
 const ACT: &[Method] = &[Method::POST];
 const STORE: &[Method] = &[Method::POST, Method::PUT];
 /// Some senders ask whether they may, before they do.
@@ -78,7 +79,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 65] = [
+pub(crate) const ROUTES: [Route; 70] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -189,6 +190,36 @@ pub(crate) const ROUTES: [Route; 65] = [
         ACT,
         ADMIN,
         Endpoint::ClusterForget,
+    ),
+    (
+        "/loki/api/v1/query",
+        ASK,
+        READER,
+        loki(loki::Question::Query),
+    ),
+    (
+        "/loki/api/v1/query_range",
+        ASK,
+        READER,
+        loki(loki::Question::QueryRange),
+    ),
+    (
+        "/loki/api/v1/tail",
+        LISTEN,
+        READER,
+        loki(loki::Question::Tail),
+    ),
+    (
+        "/loki/api/v1/detected_fields",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedFields),
+    ),
+    (
+        "/loki/api/v1/detected_field/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::DetectedFieldValues),
     ),
     (
         "/loki/api/v1/labels",

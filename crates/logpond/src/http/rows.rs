@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Instant;
 
 use hyper::Response;
-use tokio::sync::oneshot;
+use hyper::body::Bytes;
+use tokio::sync::{mpsc, oneshot};
 
 use super::App;
 use super::body::Body;
@@ -169,31 +170,42 @@ impl QueryThreads {
         self.run(|| Ok(()), run).await
     }
 
-    /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
-    async fn run<P: 'static>(
+    /// Begins work on a thread; gives what it sends.
+    pub(super) fn start(
         &self,
-        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
-        run: impl FnOnce(P, Output, Prepared) + Send + 'static,
-    ) -> Result<Response<Body>, ApiError> {
+        work: impl FnOnce(Output) + Send + 'static,
+    ) -> Result<mpsc::Receiver<Bytes>, ApiError> {
         let slot = self.slot()?;
         let name = format!("{}-{}", self.name, slot.number);
         let (out, receiver) = Output::new(self.shutdown.clone());
-        let (prepared, is_prepared) = oneshot::channel();
         let metrics = self.metrics.clone();
         let work = move || {
             let _slot = slot;
             let _active = metrics.queries_active.hold();
-            let parts = match prepare() {
-                Ok(parts) => parts,
-                Err(e) => return drop(prepared.send(Err(e))),
-            };
-            run(parts, out, prepared);
+            work(out);
         };
         thread::Builder::new().name(name).spawn(work).map_err(|e| {
             ApiError::new(
                 Kind::Busy,
                 format!("the system gives no thread for the query: {e}"),
             )
+        })?;
+        Ok(receiver)
+    }
+
+    /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
+    async fn run<P: 'static>(
+        &self,
+        prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
+        run: impl FnOnce(P, Output, Prepared) + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let (prepared, is_prepared) = oneshot::channel();
+        let receiver = self.start(move |out| {
+            let parts = match prepare() {
+                Ok(parts) => parts,
+                Err(e) => return drop(prepared.send(Err(e))),
+            };
+            run(parts, out, prepared);
         })?;
         match is_prepared.await {
             Ok(Ok(())) => Ok(Body::rows(receiver)),

@@ -52,6 +52,33 @@ pub struct Line {
     pub labels: Vec<(Box<str>, Box<str>, Origin)>,
 }
 
+impl Line {
+    /// A line as a pipeline made it.
+    pub fn of(key: Key, work: &Work<'_>) -> Line {
+        let errors = [ERROR, ERROR_DETAILS].into_iter();
+        let errors = errors.filter_map(|name| Some((name, work.labels.get(name)?, Origin::Parsed)));
+        let labels = work.labels.iter().chain(errors);
+        let mut labels: Vec<(Box<str>, Box<str>, Origin)> = labels
+            .map(|(name, value, origin)| (name.into(), value.into(), origin))
+            .collect();
+        labels.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Line {
+            key,
+            line: work.line.to_vec(),
+            labels,
+        }
+    }
+
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let labels = self.labels.iter();
+        let texts: usize = labels
+            .map(|(name, value, _)| name.len() + value.len())
+            .sum();
+        self.line.len() + texts + LINE_OVERHEAD_BYTES
+    }
+}
+
 /// The answer to a query for lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineAnswer {
@@ -152,29 +179,15 @@ impl Run<'_> {
         if let Some((error, _)) = work.labels.error() {
             *self.errors.entry(error.as_str()).or_default() += 1;
         }
-        let errors = [ERROR, ERROR_DETAILS].into_iter();
-        let errors = errors.filter_map(|name| Some((name, work.labels.get(name)?, Origin::Parsed)));
-        let labels = work.labels.iter().chain(errors);
-        let mut labels: Vec<(Box<str>, Box<str>, Origin)> = labels
-            .map(|(name, value, origin)| (name.into(), value.into(), origin))
-            .collect();
-        labels.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let texts: usize = labels
-            .iter()
-            .map(|(name, value, _)| name.len() + value.len())
-            .sum();
-        self.bytes += work.line.len() + texts + LINE_OVERHEAD_BYTES;
+        let line = Line::of(key, work);
+        self.bytes += line.bytes();
         if self.bytes > LINES_BYTES_MAX {
             return Err(QueryError::Impossible(format!(
                 "the lines of the answer need more than {} MiB of memory: take a smaller limit",
                 LINES_BYTES_MAX >> 20
             )));
         }
-        self.answer.lines.push(Line {
-            key,
-            line: work.line.to_vec(),
-            labels,
-        });
+        self.answer.lines.push(line);
         Ok(())
     }
 }

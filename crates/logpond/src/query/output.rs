@@ -28,6 +28,17 @@ pub struct Output {
     on_begin: Option<Box<dyn FnOnce() + Send>>,
     /// Whether everything is kept until it is known to be worth sending.
     is_held: bool,
+    /// Takes the lines instead of the reader.
+    tap: Option<Box<dyn Tap>>,
+}
+
+/// Takes the lines of an answer and makes messages of them.
+pub trait Tap: Send {
+    /// Takes a line, without its end; says whether a message is due.
+    fn line(&mut self, line: &[u8]) -> bool;
+
+    /// The message of the lines since the last one, if there is one.
+    fn message(&mut self) -> Option<Vec<u8>>;
 }
 
 /// What is sent when there was nothing else to send.
@@ -49,6 +60,7 @@ impl Output {
             heartbeat: None,
             on_begin: None,
             is_held: false,
+            tap: None,
         };
         (output, receiver)
     }
@@ -68,6 +80,11 @@ impl Output {
         self.on_begin = Some(Box::new(tell));
     }
 
+    /// Has somebody take all further lines and make messages of them, one chunk each.
+    pub fn tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
+    }
+
     /// Keeps everything until [`Output::release`]: for answers that are small, however much they
     /// were made from.
     pub fn hold(&mut self) {
@@ -84,6 +101,15 @@ impl Output {
     /// # Errors
     /// When the reader is gone.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+        if let Some(tap) = &mut self.tap {
+            write(&mut self.chunk);
+            let is_due = tap.line(&self.chunk);
+            self.chunk.clear();
+            return match is_due {
+                true => self.flush(),
+                false => Ok(()),
+            };
+        }
         self.append(|chunk| {
             write(chunk);
             chunk.push(b'\n');
@@ -115,6 +141,12 @@ impl Output {
     /// # Errors
     /// As for [`Output::line`].
     pub fn flush(&mut self) -> Result<(), Cancelled> {
+        if let Some(tap) = &mut self.tap {
+            let sent = tap
+                .message()
+                .map(|message| self.sender.blocking_send(message.into()));
+            return sent.transpose().map(|_| ()).map_err(|_| Cancelled);
+        }
         if self.chunk.is_empty() || self.is_held {
             return Ok(());
         }

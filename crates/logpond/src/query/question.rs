@@ -251,6 +251,7 @@ fn encode_search(search: &Search, out: &mut Encoder) {
     let labels = search.labels.as_deref().unwrap_or_default();
     out.count(labels.len());
     labels.iter().for_each(|label| out.bytes(label.as_bytes()));
+    out.flag(search.has_places);
 }
 
 fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
@@ -284,6 +285,7 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
         labels.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
     }
     search.labels = has_labels.then(|| labels.into());
+    search.has_places = from.flag("whether lines have their places")?;
     Ok(search)
 }
 
@@ -401,6 +403,7 @@ mod tests {
         search.parts.origin = true;
         search.shown = vec![Region::arrived(Id(6))];
         search.labels = Some(["app".into()].into());
+        search.has_places = true;
         search.narrowed(vec![range])
     }
 

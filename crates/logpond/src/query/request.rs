@@ -8,7 +8,7 @@ use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
 
 use super::positions::{Positions, Region};
-use super::{RowParts, encode, line_rows};
+use super::{RowParts, encode, entry, line_rows};
 
 /// Which records are meant.
 #[derive(Debug)]
@@ -87,6 +87,8 @@ pub struct Search {
     /// Rows are lines with their labels rather than objects: with those that were declared, and those
     /// of these names.
     pub labels: Option<Box<[Box<str>]>>,
+    /// Rows that are lines have their places, too, and are text: for those who follow.
+    pub has_places: bool,
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
     /// range of the scope.
     pub(super) within: Vec<TimeRange>,
@@ -116,6 +118,7 @@ impl Search {
             wants_progress: false,
             parts: RowParts::default(),
             labels: None,
+            has_places: false,
             within: Vec::new(),
             shown: Vec::new(),
             positions: None,
@@ -170,6 +173,7 @@ impl Search {
     pub(super) fn write_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {
         match &self.labels {
             None => encode::write_row(record, self.parts, out),
+            Some(names) if self.has_places => entry::write(record, names, out),
             Some(names) => line_rows::write(record, names, out),
         }
     }

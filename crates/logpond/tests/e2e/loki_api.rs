@@ -1,14 +1,17 @@
 //! Loki's interface as its clients use it.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::{Message, WebSocket, protocol};
 
 use crate::cluster::{hand_over, node};
 use crate::http::encode;
 use crate::pond::{Pond, Scratch, wait_until};
-use crate::surroundings::program;
+use crate::surroundings::{program, say};
 
 /// When the first record of a test was, in seconds.
 const START: i64 = 1_700_000_000;
@@ -313,4 +316,351 @@ fn what_clients_ask_about_the_server_is_answered() {
         text.starts_with("sum") && text.contains("|= \"x\""),
         "{text}"
     );
+}
+
+/// What a query over all of the range gives.
+fn range_of(pond: &Pond, query: &str, parameters: &str) -> Value {
+    json_of(
+        pond,
+        "query_range",
+        &format!("query={}&{parameters}", encode(query)),
+    )
+}
+
+/// The lines of an answer with their times in seconds since the first, stream by stream.
+fn lines_of(answer: &Value) -> Vec<(i64, String)> {
+    let streams = answer["data"]["result"].as_array().unwrap().iter();
+    let values = streams.flat_map(|stream| stream["values"].as_array().unwrap());
+    let line = |value: &Value| {
+        let time: i64 = value[0].as_str().unwrap().parse().unwrap();
+        (
+            time / 1_000_000_000 - START,
+            value[1].as_str().unwrap().to_owned(),
+        )
+    };
+    values.map(line).collect()
+}
+
+fn check_lines(pond: &Pond) {
+    let answer = range_of(pond, r#"{app="cart"}"#, "");
+    assert_eq!(answer["data"]["resultType"], "streams");
+    let streams = answer["data"]["result"].as_array().unwrap();
+    assert_eq!(streams.len(), 2, "the level tells lines apart: {streams:?}");
+    let stream = json!({ "app": "cart", "k8s_pod": "cart-1", "service_name": "cart", "detected_level": "debug" });
+    assert_eq!(streams[0]["stream"]["detected_level"], "debug");
+    for (name, value) in stream.as_object().unwrap() {
+        assert_eq!(&streams[0]["stream"][name], value);
+    }
+    let parsed = range_of(
+        pond,
+        r#"{app="shop"} | json | status >= 500 | line_format "{{.msg}}""#,
+        "",
+    );
+    assert_eq!(lines_of(&parsed), [(1, "lost".to_owned())]);
+    assert_eq!(parsed["data"]["result"][0]["stream"]["status"], "500");
+    let one = |direction: &str| {
+        let parameters = format!("limit=1&direction={direction}");
+        lines_of(&range_of(pond, r#"{app="shop"}"#, &parameters))[0].0
+    };
+    assert_eq!((one("BACKWARD"), one("forward")), (2, 0));
+    let none = range_of(pond, r#"{app="nobody"}"#, "");
+    assert_eq!(none["data"]["result"], json!([]));
+}
+
+#[test]
+fn lines_come_in_streams() {
+    let scratch = Scratch::new("loki-lines").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&pond);
+    check_lines(&pond);
+    pond.compact().unwrap();
+    check_lines(&pond);
+
+    // Ranges begin at their start and end before their end.
+    let query = encode(r#"{app="shop"}"#);
+    let range = format!("start={}&end={}&query={query}", START + 1, START + 2);
+    let answer = pond
+        .get(&format!("/loki/api/v1/query_range?{range}"))
+        .unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(lines_of(&answer).len(), 1);
+
+    // Clients that ask for it get labels by where they come from, and the flag before the lines.
+    let target = format!("/loki/api/v1/query_range?{RANGE}&query={query}");
+    let headers = [("x-loki-response-encoding-flags", "categorize-labels")];
+    let (status, text) = ask(&pond, "GET", &target, &headers, b"");
+    assert_eq!(status, 200);
+    let place = |part: &str| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("{part} in {text}"))
+    };
+    assert!(place("\"resultType\"") < place("\"encodingFlags\""));
+    assert!(place("\"encodingFlags\"") < place("\"result\""));
+    assert!(place("\"result\"") < place("\"stats\""));
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let streams = answer["data"]["result"].as_array().unwrap();
+    assert_eq!(streams.len(), 1, "{streams:?}");
+    let newest = &streams[0]["values"][0];
+    assert_eq!(
+        newest[2],
+        json!({ "structuredMetadata": { "detected_level": "warn" } })
+    );
+
+    // Pages follow each other by their cursors.
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = range_of(&pond, "{}", &format!("limit=2&cursor={}", encode(&cursor)));
+        seen.extend(lines_of(&page).into_iter().map(|(_, line)| line));
+        match page["data"]["cursor"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+    }
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!((count, seen.len()), (6, 6));
+}
+
+#[test]
+fn numbers_come_as_prometheus_has_them() {
+    let scratch = Scratch::new("loki-numbers").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&pond);
+    // How Grafana sees whether a data source works.
+    let health = format!(
+        "/loki/api/v1/query?direction=backward&query={}&time=4000000000",
+        encode("vector(1)+vector(1)")
+    );
+    let answer: Value = serde_json::from_str(&pond.get(&health).unwrap()).unwrap();
+    assert_eq!(answer["data"]["resultType"], "vector");
+    assert_eq!(
+        answer["data"]["result"],
+        json!([{ "metric": {}, "value": [4_000_000_000_u64, "2"] }])
+    );
+    // How it shows how many lines there are.
+    let volume =
+        r#"sum by (level, detected_level) (count_over_time({app=~".+"} | drop __error__ [1h]))"#;
+    let answer = range_of(&pond, volume, "step=3600000ms");
+    assert_eq!(answer["data"]["resultType"], "matrix");
+    let series = answer["data"]["result"].as_array().unwrap();
+    let count = |series: &Value| -> f64 {
+        let values = series["values"].as_array().unwrap().iter();
+        let numbers = values.map(|value| value[1].as_str().unwrap().parse::<f64>().unwrap());
+        numbers.sum()
+    };
+    assert_eq!(series.iter().map(count).sum::<f64>(), 5.0, "{series:?}");
+    let levels = series
+        .iter()
+        .map(|s| s["metric"]["detected_level"].as_str().unwrap());
+    assert_eq!(
+        levels.collect::<Vec<_>>(),
+        ["debug", "error", "info", "warn"]
+    );
+
+    let get = |target: &str| ask(&pond, "GET", &format!("/loki/api/v1/{target}"), &[], b"");
+    let (status, text) = get(&format!("query?query={}", encode("{app=\"shop\"}")));
+    assert_eq!(status, 400);
+    assert!(
+        text.starts_with("log queries are not supported as an instant query type"),
+        "{text}"
+    );
+    let (status, text) = get(&format!(
+        "query_range?query={}&limit=0",
+        encode("{app=\"shop\"}")
+    ));
+    assert_eq!((status, &*text), (400, "limit must be a positive value\n"));
+}
+
+#[test]
+fn fields_of_lines_are_detected() {
+    let scratch = Scratch::new("loki-fields").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&pond);
+    let fields = json_of(&pond, "detected_fields", "query=%7B%7D");
+    let rows = fields["fields"].as_array().unwrap();
+    let row = |name: &str| {
+        rows.iter()
+            .find(|row| row["label"] == name)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let status = json!({
+        "label": "status", "type": "int", "cardinality": 2, "parsers": ["json"],
+        "jsonPath": ["status"],
+    });
+    assert_eq!(row("status"), status);
+    let took =
+        json!({ "label": "took", "type": "duration", "cardinality": 2, "parsers": ["logfmt"] });
+    assert_eq!(row("took"), took);
+    let values = json_of(&pond, "detected_field/status/values", "query=%7B%7D");
+    assert_eq!(values, json!({ "values": ["200", "500"], "limit": 1000 }));
+}
+
+/// A client that follows.
+struct Tail(WebSocket<TcpStream>);
+
+impl Tail {
+    fn open(pond: &Pond, parameters: &str) -> Tail {
+        let address = pond.address("http");
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(
+            stream,
+            "GET /loki/api/v1/tail?{parameters} HTTP/1.1\r\nhost: {address}\r\n\
+             upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n\
+             sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        .unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        assert!(head.starts_with("http/1.1 101 "), "{head}");
+        assert!(
+            head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="),
+            "{head}"
+        );
+        Tail(WebSocket::from_raw_socket(
+            stream,
+            protocol::Role::Client,
+            None,
+        ))
+    }
+
+    /// Lines until there are so many.
+    fn lines(&mut self, count: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        while lines.len() < count {
+            if let Message::Text(text) = self.0.read().unwrap() {
+                let message: Value = serde_json::from_str(&text).unwrap();
+                let answer = json!({ "data": { "result": message["streams"] } });
+                lines.extend(lines_of(&answer).into_iter().map(|(_, line)| line));
+            }
+        }
+        lines
+    }
+}
+
+#[test]
+fn lines_are_followed_over_a_websocket() {
+    let scratch = Scratch::new("loki-tail").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&pond);
+    let sell = |text: &str| ship(&pond, &[(json!({ "app": "shop" }), &[text])]);
+    let query = encode(r#"{app="shop"} |~ "l[ao]t?" | json | line_format "{{.msg}}""#);
+    let start = START - 10;
+    let mut tail = Tail::open(&pond, &format!("query={query}&start={start}"));
+    assert_eq!(tail.lines(2), ["lost", "late"]);
+    sell(r#"{"msg":"lately"}"#);
+    sell(r#"{"msg":"other"}"#);
+    sell(r#"{"msg":"last"}"#);
+    assert_eq!(tail.lines(2), ["lately", "last"]);
+    // Of what is there the newest are shown, and then everything.
+    let all = format!("query={}&start={start}&limit=2", encode("{app=\"cart\"}"));
+    let mut newest = Tail::open(&pond, &all);
+    ship(&pond, &[(json!({ "app": "cart" }), &["level=info new"])]);
+    let mut lines = newest.lines(3);
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "level=debug took=7ms",
+            "level=info new",
+            "level=info took=5ms"
+        ]
+    );
+    newest.0.close(None).unwrap();
+    // The server says why it ends.
+    let ended = std::thread::spawn(move || {
+        loop {
+            match tail.0.read() {
+                Ok(Message::Close(frame)) => return frame,
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    pond.terminate().unwrap();
+    let frame = ended.join().unwrap().expect("a reason");
+    assert_eq!(
+        (u16::from(frame.code), frame.reason.as_str()),
+        (1001, "the server stops")
+    );
+}
+
+#[test]
+fn what_cannot_be_followed_is_said_before() {
+    let scratch = Scratch::new("loki-tail-errors").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let upgrade = [
+        ("upgrade", "websocket"),
+        ("connection", "Upgrade"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let wrong = [
+        (encode("rate({app=\"a\"}[1m])"), "only queries for logs"),
+        (
+            format!("{}&delay_for=9", encode("{app=\"a\"}")),
+            "delay_for",
+        ),
+        (encode("{app"), "parse error at line 1"),
+    ];
+    for (query, part) in wrong {
+        let target = format!("/loki/api/v1/tail?query={query}");
+        let (status, text) = ask(&pond, "GET", &target, &upgrade, b"");
+        assert_eq!(status, 400, "{text}");
+        assert!(text.contains(part), "{text}");
+    }
+    let target = format!("/loki/api/v1/tail?query={}", encode("{}"));
+    let (status, text) = ask(&pond, "GET", &target, &[], b"");
+    assert_eq!(status, 400);
+    assert!(text.contains("WebSocket"), "{text}");
+}
+
+/// A real client of Loki, if there is one.
+#[test]
+fn logcli_asks_what_it_asks_of_loki() {
+    let Some(logcli) = std::env::var_os("LOGPOND_LOGCLI") else {
+        // Its licence keeps it out of what CI sets up.
+        return say("skipped: logcli because LOGPOND_LOGCLI names none");
+    };
+    let scratch = Scratch::new("loki-logcli").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    shop(&pond);
+    let range = ["--from=2023-11-14T22:00:00Z", "--to=2023-11-15T00:00:00Z"];
+    let run = |arguments: &[&str]| {
+        let (command, rest) = arguments.split_first().unwrap();
+        let times: &[&str] = if *command == "instant-query" {
+            &[]
+        } else {
+            &range
+        };
+        let output = Command::new(&logcli)
+            .args(["--quiet", "--addr", &pond.url(), command])
+            .args(times)
+            .args(rest)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(run(&["labels"]), "app\nenv\nhost\nk8s_pod\nservice_name\n");
+    assert_eq!(run(&["labels", "app"]), "cart\nshop\n");
+    assert!(run(&["series", "{}", "--analyze-labels"]).contains("Total Streams:  3"));
+    assert!(run(&["stats", "{app=\"cart\"}"]).contains("entries: 2"));
+    assert!(run(&["volume", "{app=~\".+\"}"]).contains("\"cart\""));
+    assert!(run(&["detected-fields", "{}"]).contains("status"));
+    let raw = ["query", "-o", "raw", "--forward", "{app=\"cart\"}"];
+    assert_eq!(run(&raw), "level=info took=5ms\nlevel=debug took=7ms\n");
+    let sum = "sum(count_over_time({app=\"shop\"}[1h]))";
+    let instant = run(&["instant-query", "--now=2023-11-14T22:30:00Z", sum]);
+    assert!(instant.contains("\"3\""), "{instant}");
+    let range = run(&["query", "--step=1h", "-o", "raw", sum]);
+    assert!(range.contains('3'), "{range}");
 }

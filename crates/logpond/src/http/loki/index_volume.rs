@@ -9,7 +9,7 @@ use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{LabelSet, StreamRow, StreamsAsked};
 use logpond_search::logql::LabelMatcher;
 
-use super::reply::{Writer, failed, gathered, write_labels, write_warnings};
+use super::reply::{Writer, failed, gathered, seconds, write_labels, write_warnings};
 use super::{Asked, selector, times};
 use crate::http::App;
 use crate::http::body::Body;
@@ -188,13 +188,4 @@ fn write(
 fn end_of(step: i64, step_ns: i64, range: TimeRange) -> Timestamp {
     let end = i128::from(range.from.0) + (i128::from(step) + 1) * i128::from(step_ns);
     Timestamp(i64::try_from(end).unwrap_or(i64::MAX)).min(range.to)
-}
-
-/// A time as JSON: seconds with milliseconds.
-pub(super) fn seconds(time: Timestamp) -> String {
-    let ms = time.unix_ms();
-    match ms.rem_euclid(1000) {
-        0 => (ms / 1000).to_string(),
-        _ => format!("{:.3}", ms as f64 / 1000.0),
-    }
 }

@@ -10,6 +10,7 @@
 
 mod reply;
 mod build_info;
+mod detected_fields;
 mod detected_labels;
 mod drilldown_limits;
 mod format_query;
@@ -17,10 +18,15 @@ mod index_stats;
 mod index_volume;
 mod label_values;
 mod labels;
+mod numbers;
 mod push;
+mod query;
+mod query_range;
 mod rules;
 mod selector;
 mod series;
+mod streams;
+mod tail;
 mod times;
 
 use std::sync::Arc;
@@ -42,6 +48,9 @@ pub(super) use push::push;
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
+    Query,
+    QueryRange,
+    Tail,
     Labels,
     LabelValues,
     Series,
@@ -49,6 +58,8 @@ pub(crate) enum Question {
     IndexVolume,
     IndexVolumeRange,
     DetectedLabels,
+    DetectedFields,
+    DetectedFieldValues,
     DrilldownLimits,
     FormatQuery,
     BuildInfo,
@@ -86,8 +97,9 @@ async fn ask(
     app: &Arc<App>,
     question: Question,
     names: &[&str],
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
+    let upgrade = hyper::upgrade::on(&mut request);
     let headers = request.headers().clone();
     let (_, params) = router::params_of(app, request).await?;
     let now = clock::now();
@@ -97,6 +109,11 @@ async fn ask(
         now,
     };
     match question {
+        Question::Query => query::answer(app, asked).await,
+        Question::QueryRange => query_range::answer(app, asked).await,
+        Question::Tail => tail::answer(app, &asked, upgrade),
+        Question::DetectedFields => detected_fields::answer(app, asked).await,
+        Question::DetectedFieldValues => detected_fields::values(app, asked, names).await,
         Question::Labels => labels::answer(app, asked).await,
         Question::LabelValues => label_values::answer(app, asked, names).await,
         Question::Series => series::answer(app, asked).await,

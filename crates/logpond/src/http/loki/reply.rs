@@ -10,7 +10,7 @@ use hyper::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
 };
 use hyper::{Response, StatusCode};
-use logpond_record::write_json_string;
+use logpond_record::{Timestamp, write_json_string};
 use serde_json::Value;
 
 use crate::http::App;
@@ -170,6 +170,15 @@ pub(super) fn write_labels<'l, S: AsRef<str>>(
     }
     text.push(b'}');
     to.write_all(&text)
+}
+
+/// A time as JSON: seconds with milliseconds.
+pub(super) fn seconds(time: Timestamp) -> String {
+    let ms = time.unix_ms();
+    match ms.rem_euclid(1000) {
+        0 => (ms / 1000).to_string(),
+        _ => format!("{:.3}", ms as f64 / 1000.0),
+    }
 }
 
 /// Why a question has no answer.

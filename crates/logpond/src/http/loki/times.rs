@@ -5,6 +5,7 @@ use logpond_search::logql::duration_ns;
 
 use super::Asked;
 use crate::http::error::ApiError;
+use crate::query::Direction;
 
 /// How far back a question looks that does not say it.
 pub(super) const SINCE_DEFAULT_NS: i64 = 3_600_000_000_000;
@@ -133,6 +134,14 @@ pub(super) fn step_ns(asked: &Asked, range: TimeRange) -> Result<i64, ApiError> 
     Ok(step)
 }
 
+/// The least time between two rows of a stream, in nanoseconds; 0 is none.
+pub(super) fn interval_ns(asked: &Asked) -> Result<i64, ApiError> {
+    match span(asked, "interval")?.unwrap_or(0) {
+        interval if interval >= 0 => Ok(interval),
+        _ => Err(ApiError::bad_request("interval must be >= 0")),
+    }
+}
+
 /// How many rows are wanted at most.
 pub(super) fn limit(asked: &Asked) -> Result<u64, ApiError> {
     let Some(text) = asked.text("limit") else {
@@ -143,6 +152,18 @@ pub(super) fn limit(asked: &Asked) -> Result<u64, ApiError> {
         Ok(_) => Err(ApiError::bad_request("limit must be a positive value")),
         Err(_) => Err(ApiError::bad_request(format!(
             "could not parse 'limit' parameter: '{text}' is no whole number"
+        ))),
+    }
+}
+
+/// In which order rows are wanted.
+pub(super) fn direction(asked: &Asked) -> Result<Direction, ApiError> {
+    match asked.text("direction") {
+        None => Ok(Direction::Backward),
+        Some(text) if text.eq_ignore_ascii_case("backward") => Ok(Direction::Backward),
+        Some(text) if text.eq_ignore_ascii_case("forward") => Ok(Direction::Forward),
+        Some(text) => Err(ApiError::bad_request(format!(
+            "invalid direction '{text}': it is forward or backward"
         ))),
     }
 }
@@ -228,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_seconds_or_durations() {
+    fn steps_and_intervals_are_seconds_or_durations() {
         let of = |seconds: i64| TimeRange {
             from: Timestamp(0),
             to: Timestamp(seconds * SECOND_NS),
@@ -255,10 +276,13 @@ mod tests {
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }
+        assert_eq!(interval_ns(&asked("interval=2m")).unwrap(), 120 * SECOND_NS);
+        assert_eq!(interval_ns(&asked("")).unwrap(), 0);
+        assert!(interval_ns(&asked("interval=-1s")).is_err());
     }
 
     #[test]
-    fn limits_are_positive() {
+    fn limits_and_directions() {
         let limits = [
             ("", Ok(100)),
             ("limit=7", Ok(7)),
@@ -271,5 +295,15 @@ mod tests {
         }
         let error = limit(&asked("limit=0")).unwrap_err();
         assert_eq!(error.message, "limit must be a positive value");
+        let directions = [
+            ("", Some(Direction::Backward)),
+            ("direction=backward", Some(Direction::Backward)),
+            ("direction=BACKWARD", Some(Direction::Backward)),
+            ("direction=Forward", Some(Direction::Forward)),
+            ("direction=up", None),
+        ];
+        for (text, expected) in directions {
+            assert_eq!(direction(&asked(text)).ok(), expected, "{text}");
+        }
     }
 }
