@@ -1,7 +1,9 @@
 //! The labels of a series of an answer.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 
 /// Labels in the order of their names, each name once.
@@ -18,6 +20,12 @@ impl SeriesLabels {
         labels.sort_by(|a: &(Box<str>, Box<str>), b| a.0.cmp(&b.0));
         labels.dedup_by(|b, a| a.0 == b.0);
         SeriesLabels(labels)
+    }
+
+    /// The labels of records that have the same.
+    pub(super) fn of_set(set: &LabelSet) -> SeriesLabels {
+        let labels: Vec<(&str, Cow<'_, str>)> = set.iter().collect();
+        SeriesLabels::new(labels.iter().map(|(name, value)| (*name, &**value)))
     }
 
     /// Names and values, in the order of the names.

@@ -12,8 +12,10 @@ use super::cells::{Cell, CellKind};
 use super::series::SeriesLabels;
 use super::windows::{Times, Windows};
 use crate::aggregate::FixedMap;
-use crate::logql::{self, Grouping, Metric, Query, RangeAggregation, RangeFunction};
-use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
+use crate::logql::{
+    self, Grouping, LabelChoice, Metric, Query, RangeAggregation, RangeFunction, Stage, StageKind,
+};
+use crate::pipeline::{ERROR, ERROR_DETAILS, Labels, Origin, Pipeline, StageError, Unwrap, Work};
 
 /// The most memory of one table.
 pub const TABLE_BYTES_MAX: usize = 256 << 20;
@@ -116,7 +118,7 @@ impl Leaf {
     /// What is wrong with a stage; what was parsed always compiles.
     pub fn new(spec: LeafSpec) -> Result<Leaf, String> {
         let aggregation = &spec.aggregation;
-        let pipeline = Pipeline::new(&aggregation.log.stages, spec.now_ns)?;
+        let pipeline = Pipeline::new(&effective(&aggregation.log.stages), spec.now_ns)?;
         let unwrap = aggregation.unwrap.as_ref().map(Unwrap::new).transpose()?;
         let windows = Windows::new(spec.times, aggregation.range_ns, aggregation.offset_ns);
         let cells = CellKind::new(aggregation.function, unwrap.is_some());
@@ -204,6 +206,24 @@ impl Leaf {
             RangeFunction::BytesOverTime | RangeFunction::BytesRate
         )
     }
+}
+
+/// The stages that do something: dropping errors where there can be none, as Grafana's volumes do it,
+/// does nothing.
+fn effective(stages: &[Stage]) -> Vec<Stage> {
+    let mut may_fail = false;
+    let is_wanted = |stage: &&Stage| {
+        let drops_errors = match &stage.kind {
+            StageKind::Drop(choices) => choices.iter().all(|choice| match choice {
+                LabelChoice::Name(name) => [ERROR, ERROR_DETAILS].contains(&&**name),
+                LabelChoice::Matcher(_) => false,
+            }),
+            _ => false,
+        };
+        may_fail |= !drops_errors && !matches!(stage.kind, StageKind::LineFilter(_));
+        may_fail || !drops_errors
+    };
+    stages.iter().filter(is_wanted).cloned().collect()
 }
 
 /// The grouping of a leaf: its own, then what can be reduced of it; without the label that is a number.
@@ -318,14 +338,14 @@ impl RangeTable {
         (self.work.labels, self.work.scratch) = (work.labels, work.scratch);
     }
 
-    /// Adds lines by their times, where nothing else counts.
-    pub(super) fn add_times(&mut self, times: impl Iterator<Item = i64>) {
+    /// Adds lines of a series by their times, where nothing else counts.
+    pub(super) fn add_times(&mut self, key: &[u8], times: impl Iterator<Item = i64>) {
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         for piece in times.filter_map(|time| self.leaf.windows.piece_of(time)) {
             *counts.entry(piece).or_default() += 1;
         }
         for (piece, count) in counts {
-            self.add_cell(&[], piece, Cell::Count(count));
+            self.add_cell(key, piece, Cell::Count(count));
         }
     }
 

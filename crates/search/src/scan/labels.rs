@@ -64,6 +64,9 @@ impl Source {
 /// of that column.
 type ValueKey = Option<(u32, u64)>;
 
+/// Rows by their labels; the same labels may stand more than once.
+pub(crate) type LabelledRows = Vec<(LabelSet, Vec<u32>)>;
+
 /// Rows of a block that have the same labels.
 struct Groups {
     /// For each selected row the number of its group.
@@ -114,6 +117,45 @@ impl GroupScan<'_> {
             streams.add_stream(step, labels, StreamTally { rows, bytes });
         }
         Ok(())
+    }
+
+    /// The selected rows of the block at hand by some labels, of which any field may be one, and the
+    /// rows whose labels only their records tell.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(crate) fn rows_by_labels(
+        &mut self,
+        selected: &Selected,
+        by: &[Box<str>],
+    ) -> Result<(LabelledRows, Vec<u32>), ReadError> {
+        let sources = self.sources(Some(by))?;
+        let schema = &self.directory.schema;
+        let mut columns = sources.iter().flat_map(|source| &source.columns);
+        if columns.any(|column| self.mixes_numbers(&schema.columns[column.number].name)) {
+            // How such a number is written is known to its record alone.
+            return Ok((Vec::new(), selected.rows.clone()));
+        }
+        let (plain, odd) = self.split(&selected.rows, &sources, false)?;
+        let mut groups = Groups {
+            of_rows: vec![0; plain.len()],
+            count: 1,
+        };
+        for source in &sources {
+            let keys = self.keys_of(source, &plain)?;
+            groups.refine(&keys);
+        }
+        let mut rows = vec![Vec::new(); groups.count as usize];
+        for (row, group) in plain.iter().zip(&groups.of_rows) {
+            rows[*group as usize].push(*row);
+        }
+        let mut labelled = Vec::new();
+        for rows in rows {
+            if let Some(first) = rows.first() {
+                labelled.push((self.labels_of(&sources, *first)?, rows));
+            }
+        }
+        Ok((labelled, odd))
     }
 
     /// Counts the labels of the selected rows of the block at hand, by their names as LogQL has
@@ -379,11 +421,14 @@ impl GroupScan<'_> {
             };
             let mut without: Vec<u32> = part(false).collect();
             let with: Vec<u32> = part(true).collect();
-            let is_text = |value: &Value<'_>| !value.to_text().is_empty();
+            // An empty text is no value: another column may have one.
+            let (block, reader, _) = self.parts();
+            let values = block.field(column.number, reader)?;
+            let has_value = |row: &u32| value_key(values, *row as usize).is_some();
+            let (with, empty): (Vec<u32>, Vec<u32>) = with.into_iter().partition(has_value);
+            without.extend(empty);
             self.count_field(column.number, &with, &mut without, |value, rows| {
-                if is_text(value) {
-                    visit(value, rows);
-                }
+                visit(value, rows);
             })?;
             without.sort_unstable();
             left = without;

@@ -602,6 +602,8 @@ fn numbers_are_those_of_records() {
     for query in [
         "sum(count_over_time({}[5m]))",
         "sum(rate({} |= \"refused\" [5m]))",
+        "sum by (level, detected_level) (count_over_time({} | drop __error__ [5m]))",
+        "sum by (ms, user, ok, pid) (count_over_time({}[10m]))",
         "sum by (web_host) (count_over_time({}[5m]))",
         "sum by (status, hostname) (count_over_time({status=~\".+\"}[2m]))",
         "sum by (detected_level, service_name) (count_over_time({}[2m]))",
