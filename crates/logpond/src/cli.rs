@@ -68,6 +68,8 @@ pub enum Command {
     Fields(Fields),
     /// Count the records that match over time.
     Histogram(Histogram),
+    /// Show which kinds of messages there are, with counts and examples.
+    Patterns(Patterns),
     /// List the segments of a server.
     Segments(Segments),
     /// Merge and recompress the segments of a server.
@@ -498,6 +500,29 @@ pub struct Histogram {
     /// Width of a bucket [default: one that gives about 60].
     #[arg(long, value_name = "DURATION")]
     pub step: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond patterns`.
+#[derive(Debug, Args)]
+pub struct Patterns {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How many patterns; 0 is no limit.
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
+    pub limit: u64,
+    /// Print up to three messages below each pattern.
+    #[arg(long)]
+    pub samples: bool,
     /// How to print.
     #[command(flatten)]
     pub table: TableOutput,

@@ -9,6 +9,7 @@ mod listing;
 mod top;
 mod fields;
 mod histogram;
+mod patterns;
 mod segments;
 mod compact;
 mod forward;
@@ -72,6 +73,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Top(args) => top::run(args),
         Command::Fields(args) => fields::run(args),
         Command::Histogram(args) => histogram::run(args),
+        Command::Patterns(args) => patterns::run(args),
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Verify(args) => verify::run(&args),

@@ -14,6 +14,7 @@ mod logfmt;
 mod csv;
 mod table;
 mod bars;
+mod sparkline;
 pub mod quantity;
 
 use crate::cli::Format;
@@ -21,6 +22,7 @@ use crate::cli::Format;
 pub use bars::Bars;
 pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};
+pub use sparkline::sparkline;
 pub use table::Table;
 
 /// Turns rows into one format.

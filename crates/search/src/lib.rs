@@ -9,7 +9,7 @@
 //!                             ├────▶ literal      tokens for the index
 //!                             └────▶ prefilter    bytes of raw entries
 //! rows ─▶ order (merge, first N) ─▶ context ─▶ output
-//!     └─▶ aggregate (count, top, histogram, fields) ─▶ merge ─▶ finish
+//!     └─▶ aggregate (count, top, histogram, fields, patterns) ─▶ merge ─▶ finish
 //! ```
 //!
 //! No IO, no clock, no threads: what needs the time or a zone is given it.

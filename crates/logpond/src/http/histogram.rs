@@ -30,6 +30,11 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
 }
 
 fn buckets(params: &Params) -> Result<(TimeRange, i64), ApiError> {
+    steps(params, BUCKETS_DEFAULT)
+}
+
+/// The range and the width of its buckets; about so many where no step is asked for.
+pub(super) fn steps(params: &Params, buckets: u32) -> Result<(TimeRange, i64), ApiError> {
     let now = clock::now();
     let mut range = range(params, now)?;
     if range.to == Timestamp::MAX {
@@ -37,7 +42,7 @@ fn buckets(params: &Params) -> Result<(TimeRange, i64), ApiError> {
         range.to = now.max(range.from).saturating_add(1);
     }
     let step_ns = match params.one("step")? {
-        None => nice_step_ns(range, BUCKETS_DEFAULT),
+        None => nice_step_ns(range, buckets),
         Some(text) => logpond_search::size::parse_duration(text)
             .map_err(|e| ApiError::bad_request(format!("parameter 'step': {e}")))?,
     };

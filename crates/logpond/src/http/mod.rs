@@ -31,6 +31,7 @@ mod batches;
 mod query;
 mod top;
 mod histogram;
+mod patterns;
 mod fields;
 mod segments;
 mod compact;

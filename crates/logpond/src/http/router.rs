@@ -13,7 +13,8 @@ use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
     App, authorization, batches, cluster, compact, elastic, fields, gelf, health, histogram,
-    journal_upload, loki, metrics, origin, otlp, page, push, query, segments, splunk, top,
+    journal_upload, loki, metrics, origin, otlp, page, patterns, push, query, segments, splunk,
+    top,
 };
 use crate::tokens::Role;
 
@@ -28,6 +29,7 @@ pub(crate) enum Endpoint {
     Query,
     Top,
     Histogram,
+    Patterns,
     Fields,
     Segments,
     Compact,
@@ -79,7 +81,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 70] = [
+pub(crate) const ROUTES: [Route; 71] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -180,6 +182,7 @@ pub(crate) const ROUTES: [Route; 70] = [
     ("/api/v1/query", ASK, READER, Endpoint::Query),
     ("/api/v1/top", ASK, READER, Endpoint::Top),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
+    ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
     ("/api/v1/fields", ASK, READER, Endpoint::Fields),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
@@ -419,6 +422,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::Query => query::answer(&app, params).await,
         Endpoint::Top => top::answer(&app, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,
+        Endpoint::Patterns => patterns::answer(&app, params).await,
         Endpoint::Fields => fields::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
         Endpoint::Compact => compact::answer(&app, params).await,

@@ -82,7 +82,7 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 9] = [
+    let expected: [(&str, &[&str]); 10] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),
@@ -90,6 +90,7 @@ fn the_page_has_every_parameter() {
         ("Query", own),
         ("Top", &top::PARAMS),
         ("Histogram", &histogram::PARAMS),
+        ("Patterns", &patterns::PARAMS),
         ("Compact", &compact::PARAMS),
         ("The cluster", &cluster::DRAIN_PARAMS),
     ];
@@ -138,7 +139,7 @@ fn the_page_has_the_limits() {
         mib(router::FORM_BYTES_MAX),
         kib(QUERY_BYTES_MAX),
         CONTEXT_ROWS_MAX.to_string(),
-        top::VALUES_MAX.to_string(),
+        format!("{}; {}", top::VALUES_MAX, patterns::PATTERNS_MAX),
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
@@ -157,9 +158,12 @@ fn the_page_has_the_limits() {
 fn the_page_has_the_defaults() {
     let (buckets, values) = (histogram::BUCKETS_DEFAULT, top::VALUES_DEFAULT);
     let (context, values_max) = (CONTEXT_ROWS_MAX, top::VALUES_MAX);
+    let (patterns_default, patterns_max) = (patterns::PATTERNS_DEFAULT, patterns::PATTERNS_MAX);
     assert_eq!(RANGE_DEFAULT_NS, 3_600_000_000_000, "the page says an hour");
     for said in [
         format!("about {buckets} buckets"),
+        format!("about {} buckets", patterns::BUCKETS_DEFAULT),
+        format!("| {patterns_default} | patterns at most, up to {patterns_max}; "),
         format!("too, {BUCKETS_MAX} at most"),
         format!("| {values} | values at most, up to {values_max}; "),
         format!("before each match in time, up to {context} |"),

@@ -90,6 +90,20 @@ pub trait Engine: Send + Sync + 'static {
         out: &mut Output,
     ) -> Result<Trailer, QueryError>;
 
+    /// Emits `{"pattern":…,"level":…,"count":…,"buckets":…,"samples":…}` for the `count_max` most
+    /// frequent patterns of messages in `range`; buckets are of `step_ns`, as in a histogram.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn patterns(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError>;
+
     /// Emits one object for each field that occurs.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_record::{Id, SourceId, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, LabelValues, Streams, Top};
+use logpond_search::aggregate::{FieldStats, Histogram, LabelValues, Patterns, Streams, Top};
 use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
@@ -119,6 +119,11 @@ fn answer(
         Kind::Table(scope, TableKind::Numbers(spec)) => {
             let leaf = Leaf::new((**spec).clone()).map_err(QueryError::Impossible)?;
             table(look, scope, &RangeTable::new(Arc::new(leaf)), out, trailer)
+        }
+        Kind::Table(scope, TableKind::Patterns(range, step_ns)) => {
+            let empty = Patterns::new(*range, *step_ns);
+            let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
+            table(look, scope, &empty, out, trailer)
         }
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),

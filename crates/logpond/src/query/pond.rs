@@ -316,6 +316,20 @@ impl Engine for Pond {
         Ok(self.finish(trailer))
     }
 
+    fn patterns(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let buckets = (range, step_ns);
+        tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
+        Ok(self.finish(trailer))
+    }
+
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         tables::fields(&look, scope, out, &mut trailer)?;

@@ -297,8 +297,7 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
         }
         TableKind::Histogram(range, step_ns) => {
             out.number(1);
-            encode_range(*range, out);
-            out.number(step_ns.unsigned_abs());
+            encode_steps(*range, *step_ns, out);
         }
         TableKind::Fields => out.number(2),
         TableKind::Labels => out.number(3),
@@ -314,7 +313,25 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
             out.number(6);
             spec.encode(out);
         }
+        TableKind::Patterns(range, step_ns) => {
+            out.number(7);
+            encode_steps(*range, *step_ns, out);
+        }
     }
+}
+
+fn encode_steps(range: TimeRange, step_ns: i64, out: &mut Encoder) {
+    encode_range(range, out);
+    out.number(step_ns.unsigned_abs());
+}
+
+fn decode_steps(from: &mut Decoder<'_>) -> Result<(TimeRange, i64), DecodeError> {
+    let range = decode_range(from)?;
+    let step_ns = i64::try_from(from.number("a step")?);
+    Ok((
+        range,
+        step_ns.map_err(|_| DecodeError::Malformed("a step"))?,
+    ))
 }
 
 fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
@@ -323,9 +340,7 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
             from.text(FIELD_BYTES_MAX, "a field")?.to_owned(),
         )),
         1 => {
-            let range = decode_range(from)?;
-            let step_ns = i64::try_from(from.number("a step")?);
-            let step_ns = step_ns.map_err(|_| DecodeError::Malformed("a step"))?;
+            let (range, step_ns) = decode_steps(from)?;
             Ok(TableKind::Histogram(range, step_ns))
         }
         2 => Ok(TableKind::Fields),
@@ -335,6 +350,10 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
         )),
         5 => decode_streams(from).map(TableKind::Streams),
         6 => Ok(TableKind::Numbers(Box::new(LeafSpec::decode(from)?))),
+        7 => {
+            let (range, step_ns) = decode_steps(from)?;
+            Ok(TableKind::Patterns(range, step_ns))
+        }
         _ => Err(DecodeError::Malformed("the kind of table")),
     }
 }
@@ -445,6 +464,7 @@ mod tests {
                 steps: Some((Timestamp(-4), 5)),
             }),
             TableKind::Numbers(Box::new(numbers())),
+            TableKind::Patterns(range, 5),
         ];
         for kind in kinds {
             let scope = Scope::all(range);

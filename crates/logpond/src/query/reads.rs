@@ -4,7 +4,7 @@
 //! behind [`Reads`].
 
 use logpond_record::{Record, TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, StreamsAsked, Top};
+use logpond_search::aggregate::{FieldStats, Histogram, Patterns, StreamsAsked, Top};
 use logpond_search::metric::{LeafSpec, RangeTable};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
@@ -97,6 +97,8 @@ pub(super) enum TableKind {
     Streams(StreamsAsked),
     /// Numbers of lines.
     Numbers(Box<LeafSpec>),
+    /// Patterns of messages, with counts for each step of a range.
+    Patterns(TimeRange, i64),
 }
 
 impl Table for Top {
@@ -157,6 +159,36 @@ impl Table for Histogram {
 
     fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Histogram::merge_encoded(self, from)
+    }
+}
+
+impl Table for Patterns {
+    fn add(&mut self, record: &Record<'_>) {
+        Patterns::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        scan.add_to_patterns(selected, self)
+    }
+
+    fn merge(&mut self, other: Patterns) {
+        Patterns::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::Patterns(self.range(), self.step_ns())
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        Patterns::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Patterns::merge_encoded(self, from)
     }
 }
 

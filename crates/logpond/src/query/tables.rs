@@ -1,9 +1,9 @@
-//! Tables: top values, histogram, fields, labels and their streams.
+//! Tables: top values, histogram, patterns, fields, labels and their streams.
 
 use logpond_record::TimeRange;
 use logpond_search::aggregate::{
-    FieldStats, FieldsAnswer, Histogram, LabelValues, STREAMS_BYTES_MAX, StreamRow, Streams,
-    StreamsAsked, Top, TopRow,
+    FieldStats, FieldsAnswer, Histogram, LabelValues, Pattern, Patterns, STREAMS_BYTES_MAX,
+    StreamRow, Streams, StreamsAsked, Top, TopRow,
 };
 use serde_json::{Value, json};
 
@@ -65,6 +65,44 @@ pub(super) fn histogram(
         out.json(&json!({ "from": from, "to": to, "count": bucket.count }))?;
     }
     Ok(())
+}
+
+/// Patterns over a range with buckets of so many nanoseconds.
+pub(super) fn patterns(
+    reads: &impl Reads,
+    scope: &Scope,
+    (range, step_ns): (TimeRange, i64),
+    count_max: usize,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let patterns = Patterns::new(range, step_ns);
+    let empty = patterns.map_err(|e| QueryError::Impossible(e.to_string()))?;
+    let patterns = reads.table(scope, &empty, out, trailer)?;
+    for pattern in patterns.finish(count_max).patterns {
+        out.json(&pattern_json(&pattern))?;
+    }
+    Ok(())
+}
+
+fn pattern_json(pattern: &Pattern) -> Value {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let buckets = pattern.buckets.iter();
+    let buckets: Vec<_> = buckets
+        .map(|(from, count)| json!([from.to_string(), count]))
+        .collect();
+    let samples = pattern.samples.iter();
+    let samples: Vec<_> = samples
+        .map(|s| json!({ "time": s.time.to_string(), "message": text(&s.text) }))
+        .collect();
+    let level = (!pattern.level.is_empty()).then(|| text(&pattern.level));
+    json!({
+        "pattern": text(&pattern.text),
+        "level": level,
+        "count": pattern.count,
+        "buckets": buckets,
+        "samples": samples,
+    })
 }
 
 pub(super) fn fields(

@@ -118,6 +118,7 @@ fn targets() -> Vec<String> {
     ];
     let range = "from=2026-03-02T00:00:00Z&to=2026-03-02T01:00:00Z";
     targets.push(format!("/api/v1/histogram?{range}&step=5m&q={filter}"));
+    targets.push(format!("/api/v1/patterns?{range}&step=5m&q={filter}"));
     targets
 }
 

@@ -458,6 +458,24 @@ fn tables() {
 }
 
 #[test]
+fn patterns_have_a_curve_and_messages() {
+    let patterns = format!(
+        "{{\"pattern\":\"job <_>\",\"level\":\"warn\",\"count\":2,\
+         \"buckets\":[[\"2026-03-02T00:00:00Z\",1],[\"2026-03-02T01:00:00Z\",2]],\
+         \"samples\":[{{\"time\":\"2026-03-02T01:00:00Z\",\"message\":\"job 7\"}}]}}\n{}",
+        trailer("")
+    );
+    let (done, asked) = ask(&["patterns", "--samples"], vec![ok(&patterns)]);
+    assert_eq!(asked, ["GET /api/v1/patterns?n=20"]);
+    expect![[r#"
+        count    share  over time             level  pattern
+            2  100.0 %  ▄                  █  warn   job <_>
+                                                       job 7
+    "#]]
+    .assert_eq(&done.text());
+}
+
+#[test]
 fn empty_tables_say_why() {
     let nothing = "{\"_trailer\":{\"rows\":0,\"complete\":true,\"newest\":\"then\"}}\n";
     let (done, _) = ask(&["top", "n"], vec![ok(nothing)]);

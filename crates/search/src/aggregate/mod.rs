@@ -1,4 +1,5 @@
-//! Partial answers that merge: counts, top values, histograms, and what fields there are.
+//! Partial answers that merge: counts, top values, histograms, what fields and what kinds of messages
+//! there are.
 //!
 //! Each takes records row by row (`add`) or values of a column with how often they occur
 //! (`add_value`), merges with others of its kind in any order, and finishes in an order that does
@@ -10,6 +11,7 @@ mod count;
 mod top;
 mod histogram;
 mod fields;
+mod patterns;
 mod value_type;
 mod label_values;
 mod streams;
@@ -25,6 +27,7 @@ pub use histogram::{
     BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
 };
 pub use label_values::LabelValues;
+pub use patterns::{LEVEL_FIELD, Pattern, Patterns, PatternsAnswer, Sample};
 pub use streams::{
     LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsAsked,
     stream_of,

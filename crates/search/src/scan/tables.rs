@@ -8,7 +8,7 @@ use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
-use crate::aggregate::{FieldStats, Histogram, Top};
+use crate::aggregate::{FieldStats, Histogram, LEVEL_FIELD, Patterns, Top};
 use crate::field::Target;
 
 impl GroupScan<'_> {
@@ -163,6 +163,60 @@ impl GroupScan<'_> {
         }
         self.add_nulls_of_shapes(selected, stats)?;
         self.add_messages(selected, stats)
+    }
+
+    /// Counts the messages of the selected rows of the block at hand by their patterns.
+    pub fn add_to_patterns(
+        &mut self,
+        selected: &Selected,
+        patterns: &mut Patterns,
+    ) -> Result<(), ReadError> {
+        let levels = self.texts_of(LEVEL_FIELD, &selected.rows)?;
+        let times = self.times()?.to_vec();
+        let (block, reader, _) = self.parts();
+        let [messages, others] = block.messages(reader)?;
+        let mut without = Vec::new();
+        for (row, level) in selected.rows.iter().zip(&levels) {
+            let at = *row as usize;
+            match messages.get(at).or_else(|| others.get(at)) {
+                Some(message) => patterns.add_message(level, Timestamp(times[at]), message),
+                None => without.push(*row),
+            }
+        }
+        let lines = Selected {
+            block: selected.block,
+            rows: without,
+        };
+        match lines.rows.is_empty() {
+            true => Ok(()),
+            false => self.each_record(&lines, |record| patterns.add(record)),
+        }
+    }
+
+    /// The texts that a field has in some rows of the block at hand, empty where it is missing.
+    fn texts_of(&mut self, field: &str, rows: &[u32]) -> Result<Vec<Box<[u8]>>, ReadError> {
+        let mut texts: Vec<Box<[u8]>> = vec![Box::default(); rows.len()];
+        let directory = self.directory;
+        if let Some(number) = directory.schema.column(field) {
+            let kind = directory.schema.columns[number].kind;
+            let (block, reader, _) = self.parts();
+            let column = block.field(number, reader)?;
+            for (text, row) in texts.iter_mut().zip(rows) {
+                if let Some(value) = column_value(column, kind, *row as usize) {
+                    *text = value.to_text().into();
+                }
+            }
+        }
+        if self.may_be_elsewhere(field) {
+            let place = |row: u32| rows.binary_search(&row);
+            let visit = |row, value: &Value<'_>| {
+                if let Ok(at) = place(row) {
+                    texts[at] = value.to_text().into();
+                }
+            };
+            self.visit_more(field, rows, visit)?;
+        }
+        Ok(texts)
     }
 
     fn add_nulls_of_shapes(

@@ -166,6 +166,21 @@ impl Engine for Cluster {
         self.table(make).map(|((), trailer)| trailer)
     }
 
+    fn patterns(
+        &self,
+        scope: &Scope,
+        range: TimeRange,
+        step_ns: i64,
+        count_max: usize,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let buckets = (range, step_ns);
+        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
+            tables::patterns(all, scope, buckets, count_max, out, trailer)
+        };
+        self.table(make).map(|((), trailer)| trailer)
+    }
+
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
         let make =
             |all: &Gathered<'_>, trailer: &mut Trailer| tables::fields(all, scope, out, trailer);

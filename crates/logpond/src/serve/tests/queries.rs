@@ -188,6 +188,19 @@ fn tables() {
     let counts: Vec<_> = rows.iter().map(|r| r["count"].as_u64().unwrap()).collect();
     assert_eq!(counts, [4, 3]);
     assert_eq!(rows[1]["from"], "2026-03-02T00:00:04.000000000Z");
+    let path = "/api/v1/patterns?from=2026-03-02T00:00:00Z&to=2026-03-02T00:00:08Z&step=4s&n=1";
+    let (rows, trailer) = get(pond.http(), path).rows();
+    let (first, pattern) = (&rows[0], &rows[0]["pattern"]);
+    assert_eq!(
+        (pattern, &trailer["rows"]),
+        (&"record <_>".into(), &7.into())
+    );
+    assert_eq!(
+        (&first["count"], &first["level"]),
+        (&4.into(), &"info".into())
+    );
+    assert_eq!(first["samples"].as_array().unwrap().len(), 3);
+    assert_eq!(get(pond.http(), "/api/v1/patterns?step=0s").status, 400);
     let (rows, _) = get(pond.http(), "/api/v1/fields?from=@0").rows();
     let level = rows.iter().find(|r| r["field"] == "level").unwrap();
     assert_eq!((&level["rows"], &level["distinct"]), (&7.into(), &2.into()));

@@ -1,0 +1,43 @@
+//! `GET|POST /api/v1/patterns?n=&step=`: which kinds of messages there are.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use logpond_record::TimeRange;
+
+use super::App;
+use super::body::Body;
+use super::error::ApiError;
+use super::histogram::steps;
+use super::params::Params;
+use super::rows::{SCOPE_PARAMS, table};
+use crate::query::Scope;
+
+/// Parameters beside those of every query.
+pub(super) const PARAMS: [&str; 2] = ["n", "step"];
+
+/// Patterns in an answer that names no number.
+pub(super) const PATTERNS_DEFAULT: u64 = 50;
+
+/// Patterns in an answer at most: more are not kept apart.
+pub(super) const PATTERNS_MAX: u64 = 10_000;
+
+/// Buckets that are aimed at where no step is asked for: what a small curve shows.
+pub(super) const BUCKETS_DEFAULT: u32 = 20;
+
+/// Counts messages by pattern.
+pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+    params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
+    let read = |params: &Params| {
+        let n = params.number("n", PATTERNS_DEFAULT, PATTERNS_MAX)?;
+        // No limit, as everywhere, is still this limit.
+        let n = if n == 0 { PATTERNS_MAX } else { n };
+        let (range, step_ns) = steps(params, BUCKETS_DEFAULT)?;
+        Ok((range, step_ns, n as usize))
+    };
+    let run = |app: &App,
+               scope: &Scope,
+               (range, step_ns, n): (TimeRange, i64, usize),
+               out: &mut _| { app.engine.patterns(scope, range, step_ns, n, out) };
+    table(app, params, read, run).await
+}

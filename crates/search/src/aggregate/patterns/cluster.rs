@@ -1,0 +1,189 @@
+//! Templates that differ in few words as one.
+//!
+//! After Drain (He et al., ICWS 2017), but over all templates at once and in an order of their own, so
+//! that the order of the records does not matter.
+
+use std::collections::HashMap;
+
+use super::template::WILDCARD;
+use super::{FixedMap, Found};
+
+/// Templates that must agree but for some words before these words are taken for variable: two or three
+/// that differ in one word say different things.
+const MEMBERS_MIN: usize = 4;
+
+/// Of so many words one may differ.
+const WORDS_PER_VARIABLE: usize = 3;
+
+/// The number of a word that differs among the members of a cluster.
+const VARIABLE: u32 = u32::MAX;
+
+/// A template with what was counted of it.
+pub(super) struct Template {
+    /// The level that its records share.
+    pub(super) level: Box<[u8]>,
+    /// The template.
+    pub(super) text: Box<[u8]>,
+    /// What was counted.
+    pub(super) found: Found,
+}
+
+/// Templates of one level with the same number of words.
+type Kin = Vec<(Vec<u32>, Template)>;
+
+/// Puts templates together that differ in few words. Gives them in no order.
+pub(super) fn cluster(templates: Vec<Template>) -> Vec<Template> {
+    let mut words = Words::default();
+    let mut kin: FixedMap<(Box<[u8]>, usize), Kin> = FixedMap::default();
+    for template in templates {
+        let numbers = words.numbers(&template.text);
+        let key = (template.level.clone(), numbers.len());
+        kin.entry(key).or_default().push((numbers, template));
+    }
+    let clustered = kin.into_values().flat_map(|kin| cluster_kin(kin, &words));
+    clustered.collect()
+}
+
+fn cluster_kin(mut kin: Kin, words: &Words) -> Vec<Template> {
+    kin.sort_unstable_by(|(_, a), (_, b)| {
+        let by_count = b.found.count.cmp(&a.found.count);
+        by_count.then_with(|| a.text.cmp(&b.text))
+    });
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for (numbers, template) in kin {
+        match clusters
+            .iter_mut()
+            .find_map(|c| c.fits(&numbers).then_some(c))
+        {
+            Some(cluster) => cluster.add(numbers, template),
+            None => clusters.push(Cluster::new(numbers, template)),
+        }
+    }
+    clusters.into_iter().flat_map(|c| c.finish(words)).collect()
+}
+
+/// Templates that agree but for some words.
+struct Cluster {
+    /// The numbers of the words, or [`VARIABLE`].
+    words: Vec<u32>,
+    variables: usize,
+    members: Vec<(Vec<u32>, Template)>,
+}
+
+impl Cluster {
+    fn new(words: Vec<u32>, template: Template) -> Cluster {
+        Cluster {
+            words: words.clone(),
+            variables: 0,
+            members: vec![(words, template)],
+        }
+    }
+
+    /// Whether a template may join.
+    fn fits(&self, words: &[u32]) -> bool {
+        let room = self.words.len() / WORDS_PER_VARIABLE - self.variables;
+        let differing = self.words.iter().zip(words);
+        let mut differing = differing.filter(|(mine, word)| **mine != VARIABLE && mine != word);
+        differing.nth(room).is_none()
+    }
+
+    fn add(&mut self, words: Vec<u32>, template: Template) {
+        for (mine, word) in self.words.iter_mut().zip(&words) {
+            if *mine != VARIABLE && mine != word {
+                *mine = VARIABLE;
+                self.variables += 1;
+            }
+        }
+        self.members.push((words, template));
+    }
+
+    fn finish(self, words: &Words) -> Vec<Template> {
+        let Cluster {
+            words: common,
+            members,
+            ..
+        } = self;
+        if members.len() < MEMBERS_MIN {
+            return members.into_iter().map(|(_, template)| template).collect();
+        }
+        let mut text = Vec::new();
+        for (place, number) in common.iter().enumerate() {
+            if place > 0 {
+                text.push(b' ');
+            }
+            match *number {
+                VARIABLE => words.write_common(members.iter().map(|(w, _)| w[place]), &mut text),
+                number => text.extend_from_slice(words.get(number)),
+            }
+        }
+        let mut templates = members.into_iter().map(|(_, template)| template);
+        let first = templates.next();
+        let merged = first.map(|first| {
+            let mut found = first.found;
+            templates.for_each(|template| found.merge(template.found));
+            Template {
+                level: first.level,
+                text: text.into(),
+                found,
+            }
+        });
+        merged.into_iter().collect()
+    }
+}
+
+/// Words by number.
+#[derive(Default)]
+struct Words {
+    by_number: Vec<Box<[u8]>>,
+    numbers: HashMap<Box<[u8]>, u32>,
+}
+
+impl Words {
+    /// The numbers of the words between spaces.
+    fn numbers(&mut self, text: &[u8]) -> Vec<u32> {
+        text.split(|byte| *byte == b' ')
+            .map(|word| self.number(word))
+            .collect()
+    }
+
+    fn number(&mut self, word: &[u8]) -> u32 {
+        if let Some(number) = self.numbers.get(word) {
+            return *number;
+        }
+        let number = self.by_number.len() as u32;
+        self.by_number.push(word.into());
+        self.numbers.insert(word.into(), number);
+        number
+    }
+
+    fn get(&self, number: u32) -> &[u8] {
+        &self.by_number[number as usize]
+    }
+
+    /// Appends what some words begin and end with, as far as that ends or begins with a character
+    /// that separates, and a wildcard between: `path=/a/x`, `path=/a/y` are `path=/a/<_>`.
+    fn write_common(&self, numbers: impl Iterator<Item = u32> + Clone, out: &mut Vec<u8>) {
+        let separates = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte < 0x80;
+        let mut words = numbers.map(|number| self.get(number));
+        let Some(first) = words.next() else {
+            return;
+        };
+        let (mut start, mut end) = (first, first);
+        for word in words {
+            let same = start.iter().zip(word).take_while(|(a, b)| a == b).count();
+            start = &start[..same];
+            let same = end.iter().rev().zip(word.iter().rev());
+            let same = same.take_while(|(a, b)| a == b).count();
+            end = &end[end.len() - same..];
+        }
+        let from = start.iter().rposition(separates).map_or(0, |at| at + 1);
+        let to = end.iter().position(separates).unwrap_or(end.len());
+        let (start, end) = (&start[..from], &end[to..]);
+        // A wildcard that the words share may be in both.
+        let start = start.strip_suffix(WILDCARD).unwrap_or(start);
+        let end = end.strip_prefix(b">").unwrap_or(end);
+        out.extend_from_slice(start);
+        out.extend_from_slice(WILDCARD);
+        out.extend_from_slice(end);
+    }
+}

@@ -1,0 +1,360 @@
+//! Which kinds of messages there are: templates with their counts over time and samples.
+//!
+//! Every message is counted by its template ([`write_template`]); at the end templates that differ in few
+//! words become one. As long as templates have room the answer does not depend on the order of records or
+//! of merging. Beyond that, those counted so far become fewer first; no record is left out.
+
+mod cluster;
+mod template;
+
+use std::collections::BTreeMap;
+
+use logpond_record::{Message, Record, TimeRange, Timestamp};
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+
+use super::FixedMap;
+use super::histogram::{Histogram, HistogramError};
+use cluster::{Template, cluster};
+use template::{WILDCARD, write_template};
+
+/// The most templates that are kept apart.
+const TEMPLATES_MAX: usize = 1 << 14;
+
+/// The most memory that templates take, with their counts over time and samples.
+const BYTES_MAX: usize = 64 << 20;
+
+/// What one template costs beside its text, samples and counts over time.
+const TEMPLATE_OVERHEAD_BYTES: usize = 160;
+
+/// What one count of a bucket costs.
+const BUCKET_BYTES: usize = 24;
+
+/// Samples of a pattern.
+const SAMPLES_MAX: usize = 3;
+
+/// The most bytes of a sample; the rest is left out.
+const SAMPLE_BYTES_MAX: usize = 512;
+
+/// The most bytes of a level.
+const LEVEL_BYTES_MAX: usize = 32;
+
+/// The field by which messages are kept apart.
+pub const LEVEL_FIELD: &str = "level";
+
+/// Counts messages by template.
+#[derive(Clone, Debug)]
+pub struct Patterns {
+    range: TimeRange,
+    step_ns: i64,
+    /// By the length of the level, the level and the template.
+    found: FixedMap<Box<[u8]>, Found>,
+    bytes: usize,
+    is_coarse: bool,
+    key: Vec<u8>,
+}
+
+/// What was counted of one template.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Found {
+    count: u64,
+    /// Counts by the start of the bucket.
+    buckets: BTreeMap<i64, u64>,
+    samples: Vec<Sample>,
+}
+
+/// A message of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sample {
+    /// When it was.
+    pub time: Timestamp,
+    /// Its text, at most 512 bytes of it.
+    pub text: Box<[u8]>,
+}
+
+/// One pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The words that its messages share, `<_>` for those that differ.
+    pub text: Box<[u8]>,
+    /// The level of its records; empty if they have none.
+    pub level: Box<[u8]>,
+    /// Records.
+    pub count: u64,
+    /// Records by the start of their bucket, in order, those without any left out.
+    pub buckets: Vec<(Timestamp, u64)>,
+    /// The newest of its messages that are not the same, newest first.
+    pub samples: Vec<Sample>,
+}
+
+/// The finished answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternsAnswer {
+    /// The most frequent patterns, most frequent first, equal ones by their text and level.
+    pub patterns: Vec<Pattern>,
+    /// Patterns that there are, shown or not.
+    pub distinct: u64,
+    /// Whether there were so many templates that some were put together sooner than they would be.
+    pub is_coarse: bool,
+}
+
+impl Patterns {
+    /// Counts over a range with buckets as those of a [`Histogram`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(range: TimeRange, step_ns: i64) -> Result<Patterns, HistogramError> {
+        Histogram::new(range, step_ns, 0)?;
+        Ok(Patterns {
+            range,
+            step_ns,
+            found: FixedMap::default(),
+            bytes: 0,
+            is_coarse: false,
+            key: Vec::new(),
+        })
+    }
+
+    /// The range that is counted.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// The width of a bucket.
+    pub fn step_ns(&self) -> i64 {
+        self.step_ns
+    }
+
+    /// Counts a record: its message, or its line if it has none.
+    pub fn add(&mut self, record: &Record<'_>) {
+        let level = record.field(LEVEL_FIELD).map(|level| level.to_text());
+        let mut text = Vec::new();
+        match &record.message {
+            Message::Absent => record.write_line(&mut text),
+            _ => record.write_message(&mut text),
+        }
+        self.add_message(level.as_deref().unwrap_or_default(), record.time, &text);
+    }
+
+    /// Counts a message.
+    pub fn add_message(&mut self, level: &[u8], time: Timestamp, message: &[u8]) {
+        let mut key = std::mem::take(&mut self.key);
+        write_key(level, &mut key);
+        write_template(message, &mut key);
+        let bucket = time.0.div_euclid(self.step_ns).saturating_mul(self.step_ns);
+        let found = match self.found.get_mut(&*key) {
+            Some(found) => found,
+            None => {
+                self.make_room(key.len());
+                self.found.entry(key.clone().into()).or_default()
+            }
+        };
+        let before = found.bytes();
+        found.count += 1;
+        *found.buckets.entry(bucket).or_default() += 1;
+        found.add_sample(time, message);
+        self.bytes += found.bytes() - before;
+        self.key = key;
+    }
+
+    /// Puts templates together if there is no room for another one.
+    fn make_room(&mut self, key_bytes: usize) {
+        if self.found.len() >= TEMPLATES_MAX || self.bytes > BYTES_MAX {
+            self.is_coarse = true;
+            self.shrink();
+        }
+        self.bytes += key_bytes + TEMPLATE_OVERHEAD_BYTES;
+    }
+
+    fn shrink(&mut self) {
+        let mut templates = cluster(templates(std::mem::take(&mut self.found)));
+        templates.sort_unstable_by(by_count);
+        self.bytes = 0;
+        for (at, template) in templates.into_iter().enumerate() {
+            let is_rare = at >= TEMPLATES_MAX / 2 || self.bytes > BYTES_MAX / 2;
+            let text = match is_rare {
+                true => WILDCARD,
+                false => &*template.text,
+            };
+            let mut key = Vec::new();
+            write_key(&template.level, &mut key);
+            key.extend_from_slice(text);
+            self.add_found(key.into(), template.found);
+        }
+    }
+
+    fn add_found(&mut self, key: Box<[u8]>, more: Found) {
+        let key_bytes = key.len() + TEMPLATE_OVERHEAD_BYTES;
+        let before = self.found.len();
+        let found = self.found.entry(key).or_default();
+        let bytes = found.bytes();
+        found.merge(more);
+        self.bytes += found.bytes().saturating_sub(bytes);
+        if self.found.len() > before {
+            self.bytes += key_bytes;
+        }
+    }
+
+    /// Adds what another counted of the same range and step.
+    pub fn merge(&mut self, other: Patterns) {
+        self.is_coarse |= other.is_coarse;
+        let mut all: Vec<_> = other.found.into_iter().collect();
+        all.sort_unstable_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
+        for (key, found) in all {
+            self.merge_found(key, found);
+        }
+    }
+
+    fn merge_found(&mut self, key: Box<[u8]>, found: Found) {
+        if !self.found.contains_key(&key) && self.found.len() >= TEMPLATES_MAX {
+            self.is_coarse = true;
+            self.shrink();
+        }
+        self.add_found(key, found);
+    }
+
+    /// Appends what was counted to a message between nodes.
+    pub fn encode(&self, out: &mut Encoder) {
+        out.flag(self.is_coarse);
+        out.count(self.found.len());
+        let mut all: Vec<_> = self.found.iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        for (key, found) in all {
+            out.bytes(key);
+            out.number(found.count);
+            out.count(found.buckets.len());
+            for (start, count) in &found.buckets {
+                out.time(Timestamp(*start));
+                out.number(*count);
+            }
+            out.count(found.samples.len());
+            for sample in &found.samples {
+                out.time(sample.time);
+                out.bytes(&sample.text);
+            }
+        }
+    }
+
+    /// Adds what another node counted of the same range and step, as [`Patterns::encode`] wrote it.
+    ///
+    /// # Errors
+    /// When the bytes are something else; a part may have been added then.
+    pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        self.is_coarse |= from.flag("whether patterns are coarse")?;
+        for _ in 0..from.count(4, "the templates")? {
+            let key = from.bytes(usize::MAX, "a template")?;
+            let level_bytes = key.first().copied().map_or(usize::MAX, usize::from);
+            if level_bytes >= key.len() {
+                return Err(DecodeError::Malformed("a template"));
+            }
+            let mut found = Found {
+                count: from.number("the records of a template")?,
+                ..Found::default()
+            };
+            for _ in 0..from.count(2, "the buckets")? {
+                let start = from.time("a bucket")?.0;
+                found.buckets.insert(start, from.number("a count")?);
+            }
+            for _ in 0..from.count(2, "the samples")? {
+                let time = from.time("a sample")?;
+                found.add_sample(time, from.bytes(SAMPLE_BYTES_MAX, "a sample")?);
+            }
+            self.merge_found(key.into(), found);
+        }
+        Ok(())
+    }
+
+    /// The `n` most frequent patterns; all for 0.
+    pub fn finish(self, n: usize) -> PatternsAnswer {
+        let mut clustered = cluster(templates(self.found));
+        clustered.sort_unstable_by(by_count);
+        let distinct = clustered.len() as u64;
+        if n > 0 {
+            clustered.truncate(n);
+        }
+        let patterns = clustered.into_iter().map(|template| {
+            let Template { level, text, found } = template;
+            Pattern {
+                text,
+                level,
+                count: found.count,
+                buckets: found
+                    .buckets
+                    .into_iter()
+                    .map(|(start, count)| (Timestamp(start), count))
+                    .collect(),
+                samples: found.samples,
+            }
+        });
+        PatternsAnswer {
+            patterns: patterns.collect(),
+            distinct,
+            is_coarse: self.is_coarse,
+        }
+    }
+}
+
+/// The key of a level, to be followed by the template.
+fn write_key(level: &[u8], key: &mut Vec<u8>) {
+    let level = &level[..level.len().min(LEVEL_BYTES_MAX)];
+    key.clear();
+    key.push(level.len() as u8);
+    key.extend_from_slice(level);
+}
+
+fn templates(found: FixedMap<Box<[u8]>, Found>) -> Vec<Template> {
+    let template = |(key, found): (Box<[u8]>, Found)| {
+        let (level, text) = key[1..].split_at(usize::from(key[0]));
+        Template {
+            level: level.into(),
+            text: text.into(),
+            found,
+        }
+    };
+    found.into_iter().map(template).collect()
+}
+
+fn by_count(a: &Template, b: &Template) -> std::cmp::Ordering {
+    let by_count = b.found.count.cmp(&a.found.count);
+    by_count.then_with(|| (&a.text, &a.level).cmp(&(&b.text, &b.level)))
+}
+
+impl Found {
+    fn bytes(&self) -> usize {
+        let samples = self.samples.iter();
+        self.buckets.len() * BUCKET_BYTES + samples.map(|sample| sample.text.len()).sum::<usize>()
+    }
+
+    fn merge(&mut self, other: Found) {
+        self.count += other.count;
+        for (start, count) in other.buckets {
+            *self.buckets.entry(start).or_default() += count;
+        }
+        for sample in other.samples {
+            self.add_sample(sample.time, &sample.text);
+        }
+    }
+
+    /// Keeps a message if it is one of the newest. Of equal texts the newest counts.
+    fn add_sample(&mut self, time: Timestamp, message: &[u8]) {
+        let oldest = self
+            .samples
+            .last()
+            .filter(|_| self.samples.len() == SAMPLES_MAX);
+        if oldest.is_some_and(|oldest| time < oldest.time) {
+            return;
+        }
+        let text = &message[..message.len().min(SAMPLE_BYTES_MAX)];
+        match self.samples.iter_mut().find(|sample| *sample.text == *text) {
+            Some(known) => known.time = known.time.max(time),
+            None => self.samples.push(Sample {
+                time,
+                text: text.into(),
+            }),
+        }
+        self.samples.sort_unstable_by(|a, b| b.cmp(a));
+        self.samples.truncate(SAMPLES_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests;
