@@ -182,7 +182,7 @@ mod tests {
         let table = [
             (
                 false,
-                r#"[{"stream":{"app":"a","detected_level":"info"},"values":[["1","p\"q"]]},{"stream":{"app":"a","detected_level":"info","x":"1"},"values":[["2","r"]]}]"#,
+                r#"[{"stream":{"app":"a","detected_level":"info","x":"1"},"values":[["2","r"]]},{"stream":{"app":"a","detected_level":"info"},"values":[["1","p\"q"]]}]"#,
             ),
             (
                 true,
