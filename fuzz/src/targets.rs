@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 26] = [
+pub(crate) const TARGETS: [Target; 27] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -51,4 +51,5 @@ pub(crate) const TARGETS: [Target; 26] = [
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),
     target("logql", logql::fuzz_logql, true),
+    target("matches", logpond_search::journal::fuzz_matches, false),
 ];

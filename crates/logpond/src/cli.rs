@@ -3,6 +3,7 @@
 
 mod cluster;
 mod import;
+mod journal;
 mod load;
 mod node;
 
@@ -17,6 +18,7 @@ pub use cluster::{
     ClusterPlan, ClusterStatus,
 };
 pub use import::Import;
+pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
 pub use node::{Intakes, Node, Serve};
 
@@ -62,6 +64,8 @@ pub enum Command {
     Load(Load),
     /// Print the records that match.
     Query(Box<Query>),
+    /// Print records as journalctl does, by its options.
+    Journal(Box<Journal>),
     /// Count the most frequent values of a field.
     Top(Top),
     /// List the fields of the records that match.

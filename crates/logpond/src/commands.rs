@@ -14,6 +14,7 @@ mod segments;
 mod compact;
 mod forward;
 mod import;
+mod journal;
 mod keep;
 mod load;
 mod serve;
@@ -70,6 +71,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Import(args) => import::run(args),
         Command::Load(args) => load::run(&args),
         Command::Query(args) => query::run(*args),
+        Command::Journal(args) => journal::run(*args),
         Command::Top(args) => top::run(args),
         Command::Fields(args) => fields::run(args),
         Command::Histogram(args) => histogram::run(args),

@@ -6,6 +6,7 @@
 
 mod row;
 mod text;
+pub mod journal;
 pub mod json;
 mod line;
 mod pretty;

@@ -32,6 +32,7 @@ pub mod size;
 pub mod aggregate;
 pub mod order;
 pub mod context;
+pub mod journal;
 pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};

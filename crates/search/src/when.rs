@@ -7,7 +7,8 @@
 //! | `today` `yesterday` `tomorrow` `monday`… | midnight; the last such weekday, today included |
 //! | `09:00` `9:00:30.5` `2pm` | that time today |
 //! | `yesterday 09:00` `2pm monday` | both |
-//! | `2026-11-21` `2026-11-21 10:00[:00[.123]]` | local time; `T` between them works too |
+//! | `2026-11-21` `2026-11-21 10:00[:00[.123]]` | local time; `T` between them works too; a weekday may stand before it |
+//! | `26-11-21` | the same, between 1969 and 2068 |
 //! | `2026-11-21T10:00:00Z` `… +01:00` | RFC 3339, any offset |
 //! | `Nov 21 10:00:00` `21/Nov/2026:10:00:00 +0100` | as logs have it; without a year the latest |
 //! | `@1763719200.5` | Unix seconds |
@@ -396,12 +397,17 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty().then_some(found)
     }
 
-    /// `2026-11-21` or `2026/11/21`. Reads nothing if it is none.
+    /// `2026-11-21`, `26-11-21` or `2026/11/21`, with a weekday before or without. Reads nothing if it is
+    /// none.
     fn iso_date(&mut self) -> Option<(Option<i16>, i8, i8)> {
         let mut ahead = Cursor { rest: self.rest };
-        let year = ahead.number(4, 4)?;
+        ahead.weekday();
+        let year = ahead.number(4, 4);
+        let short = || Some(of_century(ahead.number(2, 2)?));
+        let is_short = year.is_none();
+        let year = year.or_else(short)?;
         let separator = if ahead.eat('-') { '-' } else { '/' };
-        if separator == '/' && !ahead.eat('/') {
+        if separator == '/' && (is_short || !ahead.eat('/')) {
             return None;
         }
         let month = ahead.number(2, 2)?;
@@ -410,14 +416,19 @@ impl<'a> Cursor<'a> {
         Some((Some(year as i16), month as i8, day as i8))
     }
 
+    /// The name of a weekday and what separates it, if there is one.
+    fn weekday(&mut self) {
+        if named(&WEEKDAYS, self.word()).is_some() {
+            self.advance(self.word().len());
+            self.eat(',');
+            self.spaces();
+        }
+    }
+
     /// `nov 21`, `nov 21 2026`, `21 nov 2026`, `21/nov/2026`, with a weekday before or without.
     fn named_date(&mut self) -> Option<(Option<i16>, i8, i8)> {
         let mut ahead = Cursor { rest: self.rest };
-        if named(&WEEKDAYS, ahead.word()).is_some() {
-            ahead.advance(ahead.word().len());
-            ahead.eat(',');
-            ahead.spaces();
-        }
+        ahead.weekday();
         let day_first = ahead.number(1, 2);
         if day_first.is_some() {
             let _ = ahead.eat('/') || ahead.eat('-') || ahead.spaces() > 0;
@@ -553,6 +564,11 @@ impl<'a> Cursor<'a> {
     fn advance(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
     }
+}
+
+/// The year that two digits stand for, as POSIX reads them: 1969 to 2068.
+fn of_century(year: i32) -> i32 {
+    year + if year < 69 { 2000 } else { 1900 }
 }
 
 /// Where in the list this name, or the first three letters of it, stands.

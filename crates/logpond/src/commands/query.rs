@@ -1,10 +1,10 @@
 //! `logpond query`: prints the records that match, from a server or from files.
 
-mod sink;
+pub(super) mod sink;
 mod progress;
 mod local;
-mod remote;
-mod follow;
+pub(super) mod remote;
+pub(super) mod follow;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ const LIMIT_ON_TERMINAL: u64 = 1000;
 const LIMIT_BEFORE_FOLLOWING: u64 = 10;
 
 /// Bytes that may be held to print the newest records oldest first.
-const HELD_BYTES_MAX: usize = 256 << 20;
+pub(super) const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// What was asked for, apart from where.
 struct Question {

@@ -106,7 +106,7 @@ pub(super) fn now() -> Timestamp {
     Timestamp(i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX))
 }
 
-fn instant(
+pub(super) fn instant(
     flag: &'static str,
     text: Option<&str>,
     now: Timestamp,

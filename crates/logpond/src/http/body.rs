@@ -1,8 +1,8 @@
 //! Bodies of answers, and the bounded reading of bodies of requests.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -28,9 +28,21 @@ const CAPACITY_BYTES_MAX: usize = 1 << 20;
 pub(crate) enum Body {
     /// All of it; `None` once it is taken.
     Whole(Option<Bytes>),
-    /// Chunks as they come, until the sender is gone.
-    Rows(mpsc::Receiver<Bytes>),
+    /// Chunks as they come, until the sender is gone; and whether that is where the answer breaks off.
+    Rows(mpsc::Receiver<Bytes>, Arc<AtomicBool>),
 }
+
+/// An answer ends before it is whole, in a form that has no other way to say so.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl std::fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer is not complete")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
 
 impl Body {
     /// An answer of one piece.
@@ -48,8 +60,12 @@ impl Body {
     }
 
     /// A stream of JSON lines.
-    pub(crate) fn rows(receiver: mpsc::Receiver<Bytes>) -> Response<Body> {
-        Body::respond(StatusCode::OK, "application/x-ndjson", Body::Rows(receiver))
+    pub(crate) fn rows(
+        receiver: mpsc::Receiver<Bytes>,
+        is_broken: Arc<AtomicBool>,
+    ) -> Response<Body> {
+        let body = Body::Rows(receiver, is_broken);
+        Body::respond(StatusCode::OK, "application/x-ndjson", body)
     }
 
     fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
@@ -67,17 +83,22 @@ impl Body {
 
 impl hyper::body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Body::Rows(receiver) => receiver
-                .poll_recv(context)
-                .map(|chunk| chunk.map(|c| Ok(Frame::data(c)))),
+            Body::Rows(receiver, is_broken) => {
+                receiver.poll_recv(context).map(|chunk| match chunk {
+                    Some(chunk) => Some(Ok(Frame::data(chunk))),
+                    None => is_broken
+                        .swap(false, Ordering::Acquire)
+                        .then_some(Err(BrokenOff)),
+                })
+            }
         }
     }
 
@@ -90,7 +111,7 @@ impl hyper::body::Body for Body {
             Body::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }
-            Body::Rows(_) => SizeHint::default(),
+            Body::Rows(..) => SizeHint::default(),
         }
     }
 }

@@ -23,6 +23,7 @@ mod push;
 mod loki;
 mod elastic;
 mod otlp;
+mod gatewayd;
 mod gelf;
 mod grpc;
 mod splunk;

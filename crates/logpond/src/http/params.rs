@@ -103,6 +103,11 @@ impl Params {
             .map(|(_, value)| value.as_str())
     }
 
+    /// All names and values.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// `true` or `false`, or the default where the parameter is not given.
     pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, ApiError> {
         match self.one(name)? {

@@ -12,9 +12,9 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, gelf, health, histogram,
-    journal_upload, loki, metrics, origin, otlp, page, patterns, push, query, segments, splunk,
-    top,
+    App, authorization, batches, cluster, compact, elastic, fields, gatewayd, gelf, health,
+    histogram, journal_upload, loki, metrics, origin, otlp, page, patterns, push, query, segments,
+    splunk, top,
 };
 use crate::tokens::Role;
 
@@ -36,6 +36,10 @@ pub(crate) enum Endpoint {
     ClusterStatus,
     ClusterDrain,
     ClusterForget,
+    JournalEntries,
+    JournalField,
+    JournalMachine,
+    JournalPage,
     Metrics,
     Healthy,
     Ready,
@@ -81,7 +85,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 71] = [
+pub(crate) const ROUTES: [Route; 75] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -308,6 +312,10 @@ pub(crate) const ROUTES: [Route; 71] = [
         READER,
         loki(loki::Question::Alerts),
     ),
+    ("/entries", READ, READER, Endpoint::JournalEntries),
+    ("/fields/{}", READ, READER, Endpoint::JournalField),
+    ("/machine", READ, READER, Endpoint::JournalMachine),
+    ("/browse", READ, READER, Endpoint::JournalPage),
     ("/metrics", READ, READER, Endpoint::Metrics),
     ("/-/healthy", READ, OPEN, Endpoint::Healthy),
     ("/-/ready", READ, OPEN, Endpoint::Ready),
@@ -429,6 +437,13 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::ClusterStatus => cluster::status(&app, &params).await,
         Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
         Endpoint::ClusterForget => cluster::forget(&app, &params).await,
+        Endpoint::JournalEntries => gatewayd::entries(&app, &params, &parts.headers).await,
+        Endpoint::JournalField => {
+            let name = names.first().copied().unwrap_or_default();
+            gatewayd::field(&app, name, &parts.headers).await
+        }
+        Endpoint::JournalMachine => gatewayd::machine(&app).await,
+        Endpoint::JournalPage => Ok(gatewayd::browse()),
         Endpoint::Metrics => metrics::answer(&app).await,
         Endpoint::Healthy => Ok(health::healthy()),
         Endpoint::Ready => Ok(health::ready(&app)),

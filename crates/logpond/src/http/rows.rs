@@ -4,6 +4,7 @@
 //! decides the status; a later one is named in the trailer, and the answer is not complete then.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -200,7 +201,10 @@ impl QueryThreads {
         run: impl FnOnce(P, Output, Prepared) + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
         let (prepared, is_prepared) = oneshot::channel();
-        let receiver = self.start(move |out| {
+        let is_broken = Arc::<AtomicBool>::default();
+        let breaks = Arc::clone(&is_broken);
+        let receiver = self.start(move |mut out| {
+            out.breaks_by(breaks);
             let parts = match prepare() {
                 Ok(parts) => parts,
                 Err(e) => return drop(prepared.send(Err(e))),
@@ -208,7 +212,7 @@ impl QueryThreads {
             run(parts, out, prepared);
         })?;
         match is_prepared.await {
-            Ok(Ok(())) => Ok(Body::rows(receiver)),
+            Ok(Ok(())) => Ok(Body::rows(receiver, is_broken)),
             Ok(Err(e)) => Err(e),
             Err(_) => Err(ApiError::new(Kind::Internal, "the query's thread panicked")),
         }
@@ -272,6 +276,14 @@ fn finish(
         return tell(prepared, Err(incomplete(&trailer)));
     }
     out.release();
+    if out.is_rewritten() {
+        // There is no other way to say that something is missing.
+        if trailer.missing_count > 0 {
+            out.break_off();
+        }
+        let _ = out.flush();
+        return tell(prepared, Ok(()));
+    }
     // A reader that is gone needs no trailer.
     let _ = out
         .json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))

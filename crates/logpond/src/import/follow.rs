@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use logpond_protocol::intake::journal_export::{ExportSplitter, Exported};
 use serde::{Deserialize, Serialize};
 
-use super::{Batcher, ImportError, Target, Totals, UploadError, is_stopped};
+use super::{Batcher, Entries, ImportError, Target, Totals, UploadError, is_stopped};
 use crate::terminal::note;
 
 /// Bytes that are read at once.

@@ -11,7 +11,7 @@
 //! whatever is sent twice, in one run or in several, is there once.
 
 mod follow;
-mod source;
+pub(crate) mod source;
 mod upload;
 
 use std::fmt;
@@ -221,6 +221,36 @@ fn postpone(outcome: Result<(), ImportError>, error: ImportError) -> Result<(), 
     Err(error)
 }
 
+/// Takes what is read of files.
+pub(crate) trait Entries {
+    /// What is read from now on.
+    fn begin(&mut self, path: &Path);
+
+    /// How many entries of it were read.
+    fn count(&self) -> u64;
+
+    /// Takes an entry.
+    ///
+    /// # Errors
+    /// When no more are wanted.
+    fn add<'f>(
+        &mut self,
+        fields: impl Iterator<Item = (&'f str, &'f [u8])> + Clone,
+    ) -> Result<(), ImportError>;
+
+    /// Notes that the next entry cannot be taken.
+    fn reject(&mut self, reason: &dyn fmt::Display);
+
+    /// Notes a place that cannot be read.
+    fn damage(&mut self, what: &dyn fmt::Display);
+
+    /// Says how much of an input is missing, however much was said of it before.
+    fn lack(&mut self, what: &str);
+
+    /// Notes values that were left out of an entry when it was written.
+    fn miss(&mut self, names: &[String]);
+}
+
 /// Gathers entries and sends them.
 struct Batcher {
     uploader: Uploader,
@@ -236,23 +266,7 @@ struct Batcher {
     cursor_sent: Vec<u8>,
 }
 
-impl Batcher {
-    fn new(target: Target, stop: Arc<AtomicBool>, has_progress: bool) -> Batcher {
-        let shows = has_progress && terminal::is_error();
-        Batcher {
-            uploader: Uploader::new(target, stop),
-            body: Body::default(),
-            totals: Totals::default(),
-            input: String::new(),
-            entries: 0,
-            named: 0,
-            progress: shows.then(Instant::now),
-            cursor: Vec::new(),
-            cursor_sent: Vec::new(),
-        }
-    }
-
-    /// What is read from now on.
+impl Entries for Batcher {
     fn begin(&mut self, path: &Path) {
         self.input = match path == Path::new("-") {
             true => "standard input".to_owned(),
@@ -261,7 +275,10 @@ impl Batcher {
         self.entries = 0;
     }
 
-    /// Takes an entry.
+    fn count(&self) -> u64 {
+        self.entries
+    }
+
     fn add<'f>(
         &mut self,
         fields: impl Iterator<Item = (&'f str, &'f [u8])> + Clone,
@@ -282,7 +299,6 @@ impl Batcher {
         }
     }
 
-    /// Notes that the next entry cannot be taken.
     fn reject(&mut self, reason: &dyn fmt::Display) {
         self.entries += 1;
         self.totals.rejected += 1;
@@ -290,20 +306,17 @@ impl Batcher {
         self.name(&format!("entry {entry} was not taken: {reason}"));
     }
 
-    /// Notes a place that cannot be read.
     fn damage(&mut self, what: &dyn fmt::Display) {
         self.totals.damaged += 1;
         self.name(&what.to_string());
     }
 
-    /// Says how much of an input is missing, however much was said of it before.
     fn lack(&mut self, what: &str) {
         self.totals.damaged += u64::from(self.totals.damaged == 0);
         self.end_progress();
         note(&format!("logpond: {}: {what}", self.input));
     }
 
-    /// Notes values that were left out of an entry when it was written.
     fn miss(&mut self, names: &[String]) {
         self.totals.missing += names.len() as u64;
         let entry = self.entries + 1;
@@ -311,6 +324,23 @@ impl Batcher {
         self.name(&format!(
             "entry {entry}: {names} was left out when it was written; `journalctl --all` writes it"
         ));
+    }
+}
+
+impl Batcher {
+    fn new(target: Target, stop: Arc<AtomicBool>, has_progress: bool) -> Batcher {
+        let shows = has_progress && terminal::is_error();
+        Batcher {
+            uploader: Uploader::new(target, stop),
+            body: Body::default(),
+            totals: Totals::default(),
+            input: String::new(),
+            entries: 0,
+            named: 0,
+            progress: shows.then(Instant::now),
+            cursor: Vec::new(),
+            cursor_sent: Vec::new(),
+        }
     }
 
     fn name(&mut self, what: &str) {

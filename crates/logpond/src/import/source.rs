@@ -9,7 +9,7 @@ use logpond_protocol::intake::journal_export::{ENTRY_BYTES_MAX, ExportSplitter, 
 use logpond_protocol::intake::journal_file::{self, Item, JournalFile};
 use logpond_protocol::intake::journal_json;
 
-use super::{Batcher, ImportError};
+use super::{Entries, ImportError};
 use crate::input;
 
 /// Bytes that are read at once.
@@ -22,7 +22,7 @@ const LINE_BYTES_MAX: usize = 4 * ENTRY_BYTES_MAX + (1 << 20);
 const DEPTH_MAX: usize = 4;
 
 /// The files that an input stands for: itself, or the journals below a directory.
-pub(super) fn files_of(input: &Path) -> Result<Vec<PathBuf>, ImportError> {
+pub(crate) fn files_of(input: &Path) -> Result<Vec<PathBuf>, ImportError> {
     if !input.is_dir() {
         return Ok(vec![input.to_owned()]);
     }
@@ -69,8 +69,8 @@ impl journal_file::Source for Bytes {
     }
 }
 
-/// Reads the entries of a file into a batcher.
-pub(super) fn read(path: &Path, batcher: &mut Batcher) -> Result<(), ImportError> {
+/// Reads the entries of a file.
+pub(crate) fn read(path: &Path, batcher: &mut impl Entries) -> Result<(), ImportError> {
     batcher.begin(path);
     let failed = |source| failed(path, source);
     if path == Path::new("-") {
@@ -87,7 +87,7 @@ pub(super) fn read(path: &Path, batcher: &mut Batcher) -> Result<(), ImportError
 
 fn read_journal(
     file: File,
-    batcher: &mut Batcher,
+    batcher: &mut impl Entries,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
     let length = file.metadata().map_err(failed)?.len();
@@ -107,7 +107,7 @@ fn read_journal(
             Some(Item::Damage(damage)) => batcher.damage(&damage),
         }
     }
-    let (said, read) = (journal.entries_said(), batcher.entries);
+    let (said, read) = (journal.entries_said(), batcher.count());
     if read < said {
         let state = match journal.is_closed() {
             true => "",
@@ -124,7 +124,7 @@ fn read_journal(
 /// Reads what is no journal file: the export format, or JSON.
 fn read_stream(
     mut stream: Box<dyn Read + Send>,
-    batcher: &mut Batcher,
+    batcher: &mut impl Entries,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
     let mut start = Vec::new();
@@ -147,7 +147,7 @@ fn read_stream(
 
 fn read_export(
     mut stream: impl BufRead,
-    batcher: &mut Batcher,
+    batcher: &mut impl Entries,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
     let mut splitter = ExportSplitter::new();
@@ -181,7 +181,7 @@ fn read_export(
 
 fn read_json(
     mut stream: impl BufRead,
-    batcher: &mut Batcher,
+    batcher: &mut impl Entries,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
     let mut line = Vec::new();

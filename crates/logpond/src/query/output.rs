@@ -1,5 +1,7 @@
 //! The answer on its way out: chunks of lines into a bounded channel.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
@@ -18,6 +20,18 @@ pub const CHUNKS_MAX: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Cancelled;
 
+/// Writes lines in another form, or not at all.
+pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> Rewritten + Send>;
+
+/// Whether there may be more lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewritten {
+    /// There may.
+    GoOn,
+    /// What was wanted is there: the work ends as if nobody read any more.
+    Done,
+}
+
 /// Gathers lines into chunks.
 pub struct Output {
     chunk: Vec<u8>,
@@ -30,6 +44,10 @@ pub struct Output {
     is_held: bool,
     /// Takes the lines instead of the reader.
     tap: Option<Box<dyn Tap>>,
+    rewrite: Option<Rewrite>,
+    line: Vec<u8>,
+    is_done: bool,
+    is_broken: Arc<AtomicBool>,
 }
 
 /// Takes the lines of an answer and makes messages of them.
@@ -61,6 +79,10 @@ impl Output {
             on_begin: None,
             is_held: false,
             tap: None,
+            rewrite: None,
+            line: Vec::new(),
+            is_done: false,
+            is_broken: Arc::default(),
         };
         (output, receiver)
     }
@@ -96,6 +118,31 @@ impl Output {
         self.is_held = false;
     }
 
+    /// Has each line written in another form from here on, with its end.
+    pub fn rewrite(&mut self, rewrite: Rewrite) {
+        self.rewrite = Some(rewrite);
+    }
+
+    /// Whether lines are written in another form, which has no trailer.
+    pub fn is_rewritten(&self) -> bool {
+        self.rewrite.is_some()
+    }
+
+    /// Whether the other form wants no more lines.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Sets this if the answer ends where it should not.
+    pub fn breaks_by(&mut self, is_broken: Arc<AtomicBool>) {
+        self.is_broken = is_broken;
+    }
+
+    /// Lets the reader know that the answer is not whole.
+    pub fn break_off(&mut self) {
+        self.is_broken.store(true, Ordering::Release);
+    }
+
     /// Appends one line; `write` gives it without its end. Blocks while the reader is behind.
     ///
     /// # Errors
@@ -108,6 +155,19 @@ impl Output {
             return match is_due {
                 true => self.flush(),
                 false => Ok(()),
+            };
+        }
+        if let Some(rewrite) = &mut self.rewrite {
+            if self.is_done {
+                return Err(Cancelled);
+            }
+            self.line.clear();
+            self.line.shrink_to(CHUNK_BYTES);
+            write(&mut self.line);
+            self.is_done = rewrite(&self.line, &mut self.chunk) == Rewritten::Done;
+            return match self.is_done {
+                true => self.flush().and(Err(Cancelled)),
+                false => self.append(|_| ()),
             };
         }
         self.append(|chunk| {

@@ -32,6 +32,8 @@ mod local;
 mod loki_api;
 mod forwarded;
 mod import;
+mod journal_command;
+mod journal_gatewayd;
 mod journal_upload;
 mod kmsg;
 mod late;

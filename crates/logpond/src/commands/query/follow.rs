@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use logpond_record::Timestamp;
+
 use super::remote::{Held, parameters};
 use super::sink::Sink;
 use super::{Outcome, Question};
@@ -22,16 +24,56 @@ const WAIT_FIRST: Duration = Duration::from_millis(200);
 /// The longest wait before asking again.
 const WAIT_LONGEST: Duration = Duration::from_secs(5);
 
-/// Follows until the process is ended, or the end of the range is over.
+/// What is followed.
+pub(in crate::commands) struct Following {
+    /// What every request says.
+    pub(in crate::commands) base: Parameters,
+    /// What is printed first.
+    pub(in crate::commands) backlog: Backlog,
+    /// The end of the range, excluded.
+    pub(in crate::commands) until: Option<Timestamp>,
+}
+
+/// What is printed before what arrives.
+pub(in crate::commands) enum Backlog {
+    /// Nothing.
+    None,
+    /// So many of the newest records.
+    Newest(u64),
+    /// All that these say, oldest first.
+    From(Parameters),
+}
+
 pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
     let client = client(&args.server)?;
     sink.progress.disable();
-    let base = parameters(question, sink);
+    let following = Following {
+        base: parameters(question, sink),
+        backlog: match question.limit {
+            0 => Backlog::None,
+            limit => Backlog::Newest(limit),
+        },
+        until: question.meaning.until,
+    };
+    Ok(Outcome {
+        rows: follow(&client, following, sink)?,
+        ..Outcome::default()
+    })
+}
+
+/// Follows until the process is ended, or the end of the range is over; gives how many were printed.
+pub(in crate::commands) fn follow(
+    client: &Client,
+    following: Following,
+    sink: &mut Sink,
+) -> Result<u64, Failure> {
+    let base = following.base;
     let mut place = Place::default();
-    let mut rows = 0;
-    if question.limit > 0 {
-        rows += backlog(&client, &base, question.limit, &mut place, sink)?;
-    }
+    let mut rows = match following.backlog {
+        Backlog::None => 0,
+        Backlog::Newest(limit) => backlog(client, &base, limit, &mut place, sink)?,
+        Backlog::From(more) => all_from(client, &base, more, &mut place, sink)?,
+    };
     let mut wait = WAIT_FIRST;
     let mut is_lost = false;
     loop {
@@ -54,8 +96,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
             ) => Err(error.into()),
             Err(error) => return Err(error.into()),
         };
-        let is_over = question
-            .meaning
+        let is_over = following
             .until
             .is_some_and(|until| until < crate::commands::selection::now());
         match ended {
@@ -75,10 +116,36 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
         std::thread::sleep(wait);
         wait = (wait * 2).min(WAIT_LONGEST);
     }
-    Ok(Outcome {
-        rows,
-        ..Outcome::default()
-    })
+    Ok(rows)
+}
+
+/// Prints all that `more` says, oldest first.
+fn all_from(
+    client: &Client,
+    base: &Parameters,
+    more: Parameters,
+    place: &mut Place,
+    sink: &mut Sink,
+) -> Result<u64, Failure> {
+    let mut asked = base.clone();
+    asked.extend(more);
+    asked.push(("positions", "true".into()));
+    let mut answer = client.get("/api/v1/query", &asked)?;
+    loop {
+        match answer.next_item()? {
+            Item::Row(line) => {
+                place.see(line)?;
+                sink.line(line)?;
+            }
+            Item::Gap => sink.gap()?,
+            Item::Progress(_) | Item::Notice(_) | Item::Position(_) => {}
+            Item::Trailer(trailer) => {
+                trailer.position.into_iter().for_each(|at| place.go_on(at));
+                sink.flush()?;
+                return Ok(trailer.rows);
+            }
+        }
+    }
 }
 
 /// Prints the newest records, oldest first.

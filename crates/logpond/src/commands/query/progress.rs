@@ -14,7 +14,7 @@ const QUIET_FOR: Duration = Duration::from_millis(500);
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
 /// See the module.
-pub(super) struct Progress {
+pub(in crate::commands) struct Progress {
     is_enabled: bool,
     is_shown: bool,
     started: Instant,
@@ -22,7 +22,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new() -> Progress {
+    pub(in crate::commands) fn new() -> Progress {
         Progress {
             is_enabled: terminal::is_error(),
             is_shown: false,
@@ -32,18 +32,18 @@ impl Progress {
     }
 
     /// Whether it is worth telling how far it is.
-    pub(super) fn is_enabled(&self) -> bool {
+    pub(in crate::commands) fn is_enabled(&self) -> bool {
         self.is_enabled
     }
 
     /// Says nothing any more.
-    pub(super) fn disable(&mut self) {
+    pub(in crate::commands) fn disable(&mut self) {
         self.clear();
         self.is_enabled = false;
     }
 
     /// Shows how far it is.
-    pub(super) fn update(&mut self, progress: client::Progress) {
+    pub(in crate::commands) fn update(&mut self, progress: client::Progress) {
         let is_due = self.drawn.is_none_or(|at| at.elapsed() >= DRAW_EVERY);
         let elapsed = self.started.elapsed();
         if !self.is_enabled || elapsed < QUIET_FOR || !is_due {
@@ -56,7 +56,7 @@ impl Progress {
     }
 
     /// Removes the line.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::commands) fn clear(&mut self) {
         if self.is_shown {
             self.is_shown = false;
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");

@@ -100,13 +100,13 @@ fn outcome(trailer: Trailer) -> Outcome {
 
 /// Rows that came newest first and are printed oldest first; an empty one is a gap.
 #[derive(Default)]
-pub(super) struct Held {
+pub(in crate::commands) struct Held {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Held {
-    pub(super) fn push(&mut self, line: &[u8]) -> Result<(), Failure> {
+    pub(in crate::commands) fn push(&mut self, line: &[u8]) -> Result<(), Failure> {
         if self.bytes.len() + line.len() > HELD_BYTES_MAX {
             return Err(
                 "the newest records take more than 256 MB, too much to turn them round; \
@@ -120,7 +120,7 @@ impl Held {
         Ok(())
     }
 
-    pub(super) fn print(self, sink: &mut Sink) -> Result<(), Failure> {
+    pub(in crate::commands) fn print(self, sink: &mut Sink) -> Result<(), Failure> {
         for (at, &end) in self.ends.iter().enumerate().rev() {
             let start = if at == 0 { 0 } else { self.ends[at - 1] };
             match &self.bytes[start..end] {

@@ -12,19 +12,23 @@ use crate::commands::variable;
 use crate::output::{Render, Row, Style, renderer};
 use crate::terminal;
 
+/// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
+const LESS: &str = "FRX";
+
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// See the module.
-pub(super) struct Sink {
+pub(in crate::commands) struct Sink {
     renderer: Box<dyn Render>,
     /// Whether lines of a server's answer are printed as they are.
     is_verbatim: bool,
     only_fields: Vec<String>,
     buffer: Vec<u8>,
     pager: Pager,
+    less: &'static str,
     /// What is shown while there is nothing to print.
-    pub(super) progress: Progress,
+    pub(in crate::commands) progress: Progress,
 }
 
 enum Pager {
@@ -36,27 +40,49 @@ enum Pager {
 }
 
 impl Sink {
-    pub(super) fn open(format: Format, style: Style, only_fields: &[String], paging: When) -> Sink {
+    pub(in crate::commands) fn open(
+        format: Format,
+        style: Style,
+        only_fields: &[String],
+        paging: When,
+    ) -> Sink {
+        Sink {
+            is_verbatim: format == Format::Json && only_fields.is_empty(),
+            only_fields: only_fields.to_vec(),
+            ..Sink::of(renderer(format, style, only_fields), paging, LESS)
+        }
+    }
+
+    /// Prints by this renderer; `less` are the options of less where nobody has chosen any.
+    pub(in crate::commands) fn of(
+        renderer: Box<dyn Render>,
+        paging: When,
+        less: &'static str,
+    ) -> Sink {
         let wanted = match paging {
             When::Auto => terminal::is_output() && variable("TERM").is_none_or(|t| t != "dumb"),
             When::Always => true,
             When::Never => false,
         };
         Sink {
-            renderer: renderer(format, style, only_fields),
-            is_verbatim: format == Format::Json && only_fields.is_empty(),
-            only_fields: only_fields.to_vec(),
+            renderer,
+            is_verbatim: false,
+            only_fields: Vec::new(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
             pager: match (wanted, pager_command()) {
                 (true, Some(command)) => Pager::Wanted(command),
                 _ => Pager::Off,
             },
+            less,
             progress: Progress::new(),
         }
     }
 
     /// Prints a line of a server's answer.
-    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), crate::commands::Failure> {
+    pub(in crate::commands) fn line(
+        &mut self,
+        line: &[u8],
+    ) -> Result<(), crate::commands::Failure> {
         if self.is_verbatim {
             self.buffer.extend_from_slice(line);
             self.buffer.push(b'\n');
@@ -67,7 +93,7 @@ impl Sink {
     }
 
     /// Prints a row.
-    pub(super) fn row(&mut self, mut row: Row<'_>) -> io::Result<()> {
+    pub(in crate::commands) fn row(&mut self, mut row: Row<'_>) -> io::Result<()> {
         if !self.only_fields.is_empty() {
             row.keep_only(&self.only_fields);
         }
@@ -76,25 +102,25 @@ impl Sink {
     }
 
     /// Prints what separates groups of context.
-    pub(super) fn gap(&mut self) -> io::Result<()> {
+    pub(in crate::commands) fn gap(&mut self) -> io::Result<()> {
         self.renderer.gap(&mut self.buffer);
         self.flush_if_full()
     }
 
     /// Prints bytes as they are.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::commands) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         self.flush_if_full()
     }
 
     /// Makes what was printed visible.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(in crate::commands) fn flush(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
         }
         self.progress.clear();
         if let Pager::Wanted(command) = &self.pager {
-            self.pager = match start(command) {
+            self.pager = match start(command, self.less) {
                 Ok(child) => {
                     self.progress.disable();
                     Pager::Running(child)
@@ -119,7 +145,7 @@ impl Sink {
     }
 
     /// Prints what was held back and waits for the pager to be left.
-    pub(super) fn close(mut self) -> io::Result<()> {
+    pub(in crate::commands) fn close(mut self) -> io::Result<()> {
         self.renderer.end(&mut self.buffer);
         let flushed = self.flush();
         self.progress.clear();
@@ -148,12 +174,11 @@ fn pager_command() -> Option<String> {
     (!given.trim().is_empty() && given.trim() != "cat").then_some(given)
 }
 
-fn start(command: &str) -> io::Result<Child> {
+fn start(command: &str, less: &str) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
     if variable("LESS").is_none() {
-        // Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
-        shell.env("LESS", "FRX");
+        shell.env("LESS", less);
     }
     shell.spawn()
 }

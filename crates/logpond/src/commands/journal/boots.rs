@@ -1,0 +1,171 @@
+//! Boots: which there are, and which one is meant.
+//!
+//! Boots are in the order of their first records, of all machines, or of the one that the options name.
+
+use std::collections::BTreeMap;
+
+use logpond_record::{TimeRange, Timestamp};
+use logpond_search::journal;
+use logpond_search::order::Direction;
+use logpond_search::query::Filter;
+
+use super::ask::{Boot, Question};
+use super::source::{Source, Wanted};
+use super::values;
+use crate::commands::listing::print;
+use crate::commands::{Exit, Failure};
+use crate::output::Row;
+use crate::output::journal::{Entry, pretty_time};
+
+/// Boots that are listed; each takes two questions to a server.
+const BOOTS_MAX: usize = 10_000;
+
+/// One boot.
+struct Found {
+    id: String,
+    /// Times of its first and last record, in microseconds.
+    first_us: i64,
+    last_us: i64,
+}
+
+/// `--list-boots`
+pub(super) fn list(question: &Question, source: &mut Source) -> Result<Exit, Failure> {
+    let (boots, is_complete) = all(&question.machine, source)?;
+    let mut width = (1 - boots.len() as i64).to_string().len();
+    let mut out = String::new();
+    if !question.is_quiet {
+        width = width.max(3);
+        let (index, id, first) = ("IDX", "BOOT ID", "FIRST ENTRY");
+        out = format!("{index:>width$} {id:<32} {first:<27} LAST ENTRY\n");
+    }
+    let last = boots.len() as i64 - 1;
+    for (at, boot) in (0..).zip(&boots) {
+        let [first, end] = [boot.first_us, boot.last_us].map(|us| pretty_time(us, &question.zone));
+        let offset: i64 = at - last;
+        out.push_str(&format!("{offset:>width$} {} {first:<27} {end}\n", boot.id));
+    }
+    if !boots.is_empty() {
+        print(out.as_bytes())?;
+    }
+    Ok(match (is_complete, boots.is_empty()) {
+        (false, _) => Exit::Incomplete,
+        (true, true) => Exit::None,
+        (true, false) => Exit::Found,
+    })
+}
+
+/// Finds the boot that is meant, and asks for its records only.
+pub(super) fn choose(question: &mut Question, source: &mut Source) -> Result<(), Failure> {
+    let Some(boot) = &question.boot else {
+        return Ok(());
+    };
+    let id = match boot {
+        Boot {
+            id: Some(id),
+            offset: 0,
+        } => id.clone(),
+        Boot {
+            id: None,
+            offset: 0,
+        } => last(&question.machine, source)?
+            .ok_or("there is no record that says its boot (-b, -k)")?,
+        boot => {
+            let (boots, is_complete) = all(&question.machine, source)?;
+            if !is_complete {
+                return Err("boots cannot be counted: the answer is not complete".into());
+            }
+            nth(&boots, boot)?
+        }
+    };
+    let filter = std::mem::replace(&mut question.filter, Filter::All);
+    question.filter = Filter::and([journal::equal("_BOOT_ID", id.as_bytes()), filter]);
+    Ok(())
+}
+
+fn nth(boots: &[Found], boot: &Boot) -> Result<String, Failure> {
+    let place = match &boot.id {
+        Some(id) => {
+            let at = boots.iter().position(|known| known.id == *id);
+            let at = at.ok_or_else(|| format!("there is no record of boot {id}"))?;
+            at as i64 + boot.offset
+        }
+        // Those in the future are counted from the first one, as journalctl does.
+        None if boot.offset > 0 => boot.offset - 1,
+        None => boots.len() as i64 - 1 + boot.offset,
+    };
+    let found = usize::try_from(place).ok().and_then(|at| boots.get(at));
+    match found {
+        Some(found) => Ok(found.id.clone()),
+        None => Err(format!(
+            "there is no such boot ({}): records are of {} (--list-boots)",
+            boot.offset,
+            crate::output::quantity::counted(boots.len() as u64, "boot")
+        )
+        .into()),
+    }
+}
+
+/// The boot of the newest record.
+fn last(machine: &Filter, source: &mut Source) -> Result<Option<String>, Failure> {
+    let filter = Filter::and([journal::exists("_BOOT_ID"), machine.clone()]);
+    let (row, _) = source.first(&filter, TimeRange::ALL, Direction::Backward)?;
+    Ok(row.and_then(|row| Entry::of(&row).boot_id))
+}
+
+/// All boots by their first record, and whether these are all.
+fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, bool), Failure> {
+    let (mut boots, is_complete) = match source {
+        Source::Files(_) => of_rows(machine, source)?,
+        Source::Server(client) => {
+            let (ids, trailer) = values::counted(client, "_BOOT_ID", machine, TimeRange::ALL)?;
+            let mut boots = Vec::new();
+            let mut is_complete = trailer.complete && ids.len() <= BOOTS_MAX;
+            for id in ids.into_iter().take(BOOTS_MAX) {
+                let id = String::from_utf8_lossy(&id).into_owned();
+                let same = journal::equal("_BOOT_ID", id.as_bytes());
+                let filter = Filter::and([same, machine.clone()]);
+                let mut end = |direction| -> Result<i64, Failure> {
+                    let (row, trailer) = source.first(&filter, TimeRange::ALL, direction)?;
+                    is_complete &= trailer.complete;
+                    Ok(row.as_ref().map_or(0, time_us))
+                };
+                boots.push(Found {
+                    first_us: end(Direction::Forward)?,
+                    last_us: end(Direction::Backward)?,
+                    id,
+                });
+            }
+            (boots, is_complete)
+        }
+    };
+    boots.sort_by(|a, b| (a.first_us, &a.id).cmp(&(b.first_us, &b.id)));
+    Ok((boots, is_complete))
+}
+
+fn time_us(row: &Row<'_>) -> i64 {
+    row.time.unwrap_or(Timestamp(0)).0.div_euclid(1000)
+}
+
+fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, bool), Failure> {
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let wanted = Wanted {
+        filter: machine,
+        range: TimeRange::ALL,
+        direction: Direction::Forward,
+        behind: None,
+        limit: None,
+    };
+    let trailer = source.rows(&wanted, &mut |row| {
+        if let Some(id) = Entry::of(&row).boot_id {
+            let us = time_us(&row);
+            let boot = found.entry(id.clone()).or_insert(Found {
+                id,
+                first_us: us,
+                last_us: us,
+            });
+            boot.last_us = us;
+        }
+        Ok(())
+    })?;
+    Ok((found.into_values().collect(), trailer.complete))
+}

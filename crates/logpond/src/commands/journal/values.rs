@@ -1,0 +1,170 @@
+//! `-F` and `-N`: the values of a field, and the names of fields. Unlike journalctl's, they are those of
+//! the records that the other options choose.
+
+use std::collections::BTreeSet;
+
+use logpond_protocol::intake::journal_entry;
+use logpond_record::{TimeRange, Value};
+use logpond_search::journal::{self, MESSAGE, is_journal_name};
+use logpond_search::order::Direction;
+use logpond_search::query::{FieldTest, Filter};
+
+use super::ask::{Question, parameters};
+use super::source::{Source, Wanted};
+use crate::client::{Client, Trailer};
+use crate::commands::listing::{exit, print, rows, text};
+use crate::commands::{Exit, Failure};
+use crate::output::journal::{Entry, field_name};
+use crate::terminal::note;
+
+/// Values that a server counts at most.
+const VALUES_MAX: usize = 100_000;
+
+/// `-F`
+pub(super) fn of_field(
+    name: &str,
+    question: &Question,
+    source: &mut Source,
+) -> Result<Exit, Failure> {
+    let mut found = BTreeSet::new();
+    let range = question.range();
+    let trailer = match source {
+        Source::Files(_) => each_entry(question, source, &mut |entry| {
+            let boot = entry.boot_id.as_ref().filter(|_| name == "_BOOT_ID");
+            found.extend(boot.map(|id| id.clone().into_bytes()));
+            found.extend(entry.values(name).map(<[u8]>::to_vec));
+        })?,
+        Source::Server(client) => {
+            let (values, trailer) = counted(client, asked_as(name), &question.filter, range)?;
+            found.extend(values);
+            match journal::alias(name) {
+                None => trailer,
+                Some(ours) => {
+                    let lacks = Filter::negate(Filter::field(name, FieldTest::Exists));
+                    let other = Filter::negate(journal::of_journals());
+                    let filter = Filter::and([lacks, other, question.filter.clone()]);
+                    let (values, more) = counted(client, ours, &filter, range)?;
+                    found.extend(values);
+                    match trailer.complete {
+                        true => more,
+                        false => trailer,
+                    }
+                }
+            }
+        }
+    };
+    let mut out = Vec::new();
+    for value in &found {
+        out.extend_from_slice(value);
+        out.push(b'\n');
+    }
+    print(&out)?;
+    let none = format!("no records have a field {name}");
+    Ok(exit(found.is_empty(), &trailer, &none))
+}
+
+/// What a server counts for this name.
+fn asked_as(name: &str) -> &str {
+    match name {
+        MESSAGE => "_msg",
+        name => name,
+    }
+}
+
+/// The values of a field as a server has them, lists of values one by one; the most frequent first.
+pub(super) fn counted(
+    client: &Client,
+    field: &str,
+    filter: &Filter,
+    range: TimeRange,
+) -> Result<(Vec<Vec<u8>>, Trailer), Failure> {
+    let mut asked = parameters(filter, range);
+    asked.push(("field", field.to_owned()));
+    asked.push(("n", VALUES_MAX.to_string()));
+    let (rows, trailer) = rows(client.get("/api/v1/top", &asked)?)?;
+    if rows.len() >= VALUES_MAX {
+        note(&format!(
+            "logpond: of {field} only the {VALUES_MAX} most frequent values are listed"
+        ));
+    }
+    let mut values = Vec::new();
+    for row in &rows {
+        let value = text(row, "value");
+        let list = value
+            .starts_with('[')
+            .then(|| Value::Json((&*value).into()));
+        let before = values.len();
+        if let Some(list) = &list {
+            let named = [(field, list)].into_iter();
+            journal_entry::fields_of(named, b"", |_, value| values.push(value.to_vec()));
+        }
+        if values.len() == before {
+            values.push(value.into_bytes());
+        }
+    }
+    Ok((values, trailer))
+}
+
+/// `-N`
+pub(super) fn names(question: &Question, source: &mut Source) -> Result<Exit, Failure> {
+    let mut found = BTreeSet::new();
+    let trailer = match source {
+        Source::Files(_) => each_entry(question, source, &mut |entry| {
+            found.extend(entry.boot_id.iter().map(|_| "_BOOT_ID".to_owned()));
+            found.extend(entry.fields.iter().map(|(name, _)| name.clone()));
+        })?,
+        Source::Server(client) => {
+            let theirs = journal::of_journals();
+            let is_shown = |name: &str| is_journal_name(name) && !name.starts_with("__");
+            let trailer = names_of(client, theirs.clone(), question, &mut |name| {
+                found.extend(is_shown(name).then(|| name.to_owned()));
+            })?;
+            let more = names_of(client, Filter::negate(theirs), question, &mut |name| {
+                found.insert(field_name(name).into_owned());
+            })?;
+            if trailer.rows + more.rows > 0 {
+                found.insert(MESSAGE.to_owned());
+            }
+            match trailer.complete {
+                true => more,
+                false => trailer,
+            }
+        }
+    };
+    let names: Vec<String> = found.into_iter().map(|name| name + "\n").collect();
+    print(names.concat().as_bytes())?;
+    Ok(exit(names.is_empty(), &trailer, "no records have fields"))
+}
+
+fn names_of(
+    client: &Client,
+    filter: Filter,
+    question: &Question,
+    each: &mut dyn FnMut(&str),
+) -> Result<Trailer, Failure> {
+    let filter = Filter::and([filter, question.filter.clone()]);
+    let asked = parameters(&filter, question.range());
+    let (rows, trailer) = rows(client.get("/api/v1/fields", &asked)?)?;
+    for row in &rows {
+        each(&text(row, "field"));
+    }
+    Ok(trailer)
+}
+
+fn each_entry(
+    question: &Question,
+    source: &Source,
+    each: &mut dyn FnMut(&Entry),
+) -> Result<Trailer, Failure> {
+    let wanted = Wanted {
+        filter: &question.filter,
+        range: question.range(),
+        direction: Direction::Forward,
+        behind: None,
+        limit: None,
+    };
+    source.rows(&wanted, &mut |row| {
+        each(&Entry::of(&row));
+        Ok(())
+    })
+}

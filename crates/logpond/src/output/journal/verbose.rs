@@ -1,0 +1,34 @@
+//! `-o verbose`: all fields, a line each, below the time and the cursor.
+
+use super::{Entry, Style, plain, stamp};
+
+pub(super) fn write(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
+    let (on, off) = match style.colour {
+        true => (plain::UNDERLINE, plain::NORMAL),
+        false => ("", ""),
+    };
+    let time = stamp::precise(entry.shown_us, &style.zone);
+    out.extend_from_slice(format!("{on}{time}{off} [{}]\n", entry.cursor).as_bytes());
+    if let Some(boot) = entry.boot_id.as_ref().filter(|_| style.shows("_BOOT_ID")) {
+        write_field("_BOOT_ID", boot.as_bytes(), style, out);
+    }
+    for (name, value) in entry.fields.iter().filter(|(name, _)| style.shows(name)) {
+        write_field(name, value, style, out);
+    }
+}
+
+fn write_field(name: &str, value: &[u8], style: &Style, out: &mut Vec<u8>) {
+    let (on, off) = match style.colour && name == "MESSAGE" {
+        true => (plain::BRIGHT, plain::NORMAL),
+        false => ("", ""),
+    };
+    out.extend_from_slice(format!("    {on}{name}=").as_bytes());
+    if style.all || plain::is_printable(value) {
+        let line = |line: &[u8], _: usize, out: &mut Vec<u8>| out.extend_from_slice(line);
+        plain::lines(value, 4 + name.len() + 1, line, out);
+        out.extend_from_slice(off.as_bytes());
+    } else {
+        let blob = plain::blob(value.len());
+        out.extend_from_slice(format!("{blob}{off}\n").as_bytes());
+    }
+}

@@ -1,0 +1,163 @@
+//! Levels and facilities by name and number (RFC 5424, section 6.2.1, under systemd's names).
+
+use std::fmt;
+
+use crate::query::{Comparison, FieldTest, Filter, Pattern};
+
+/// Levels by number, the most urgent first.
+pub const LEVELS: [&str; 8] = [
+    "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
+];
+
+/// Other names of levels.
+const LEVELS_TOO: [(&str, u8); 3] = [("panic", 0), ("error", 3), ("warn", 4)];
+
+/// Further words that records of other origin have for levels.
+const WORDS: [(&str, u8); 5] = [
+    ("critical", 2),
+    ("fatal", 2),
+    ("information", 6),
+    ("trace", 7),
+    ("verbose", 7),
+];
+
+/// Where records of other origin have their level, as a word or a number; the first one counts.
+pub const LEVEL_FIELDS: [&str; 6] = [
+    "severity",
+    "level",
+    "lvl",
+    "loglevel",
+    "log.level",
+    "severity_text",
+];
+
+/// Facilities by number; 12 to 15 have no name that all agree on.
+pub const FACILITIES: [&str; 24] = [
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv",
+    "ftp", "", "", "", "", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+    "local7",
+];
+
+/// A text that is no level, range of levels or facility.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LevelError {
+    /// It is no level.
+    Level(String),
+    /// It is no facility.
+    Facility(String),
+}
+
+impl fmt::Display for LevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LevelError::Level(text) => write!(
+                f,
+                "`{text}` is no level; levels are {} or 0 to 7, and ranges such as err..info",
+                LEVELS.join(", ")
+            ),
+            LevelError::Facility(text) => {
+                let names: Vec<&str> = names().map(|(_, name)| name).collect();
+                write!(
+                    f,
+                    "`{text}` is no facility; facilities are {} or 0 to 23",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for LevelError {}
+
+fn names() -> impl Iterator<Item = (usize, &'static str)> {
+    let named = FACILITIES.iter().copied().enumerate();
+    named.filter(|(_, name)| !name.is_empty())
+}
+
+/// The number of a level.
+///
+/// # Errors
+/// When it is none.
+pub fn level(text: &str) -> Result<u8, LevelError> {
+    let lower = text.trim().to_ascii_lowercase();
+    let number = lower.parse().ok().filter(|number| *number <= 7);
+    let named = || LEVELS.iter().position(|name| *name == lower);
+    let too = || LEVELS_TOO.iter().find(|(name, _)| *name == lower);
+    number
+        .or_else(|| named().map(|number| number as u8))
+        .or_else(|| too().map(|(_, number)| *number))
+        .ok_or_else(|| LevelError::Level(text.to_owned()))
+}
+
+/// Records of these levels: of one and all that are more urgent, or `FROM..TO`, either way round.
+///
+/// # Errors
+/// When it is no level or range.
+pub fn levels(text: &str) -> Result<Filter, LevelError> {
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (level(from)?, level(to)?),
+        None => (0, level(text)?),
+    };
+    let (from, to) = (from.min(to), from.max(to));
+    let lacks = Filter::negate(Filter::field("PRIORITY", FieldTest::Exists));
+    let listed = Pattern::regex(&format!(r#"^\[(?:.*,)?"[{from}-{to}]"[,\]]"#), false);
+    let words = format!("^(?:{})$", words(from, to).join("|"));
+    let worded = |name: &&str| {
+        let pattern = Pattern::regex(&words, true);
+        Filter::field(name, FieldTest::Contains(pattern))
+    };
+    let other = Filter::or(LEVEL_FIELDS.iter().map(worded));
+    Ok(Filter::or([
+        between("PRIORITY", from, to),
+        Filter::field("PRIORITY", FieldTest::Contains(listed)),
+        Filter::and([lacks, other]),
+    ]))
+}
+
+/// The level that a word or number stands for in a record of other origin.
+pub fn level_of(text: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(text).ok()?;
+    let lower = text.to_ascii_lowercase();
+    let too = WORDS.iter().find(|(word, _)| *word == lower);
+    level(text).ok().or_else(|| too.map(|(_, number)| *number))
+}
+
+/// What records of other origin have for these levels.
+fn words(from: u8, to: u8) -> Vec<String> {
+    let is_meant = |number: u8| (from..=to).contains(&number);
+    let mut words = Vec::new();
+    for (number, name) in (0..).zip(LEVELS).filter(|(number, _)| is_meant(*number)) {
+        words.extend([number.to_string(), name.to_owned()]);
+    }
+    let too = LEVELS_TOO.iter().chain(&WORDS);
+    let too = too.filter(|(_, number)| is_meant(*number));
+    words.extend(too.map(|(word, _)| (*word).to_owned()));
+    words
+}
+
+fn between(name: &str, from: u8, to: u8) -> Filter {
+    let compare = |comparison, number: u8| {
+        let number = number.to_string().into_bytes();
+        Filter::field(name, FieldTest::Compare(comparison, number.into()))
+    };
+    match from == to {
+        true => compare(Comparison::Equal, from),
+        false => Filter::and([
+            compare(Comparison::GreaterOrEqual, from),
+            compare(Comparison::LessOrEqual, to),
+        ]),
+    }
+}
+
+/// The number of a facility.
+///
+/// # Errors
+/// When it is none.
+pub fn facility(text: &str) -> Result<u8, LevelError> {
+    let lower = text.trim().to_ascii_lowercase();
+    let number = lower.parse().ok().filter(|number| *number <= 23);
+    let named = || names().find(|(_, name)| *name == lower);
+    number
+        .or_else(|| named().map(|(number, _)| number as u8))
+        .ok_or_else(|| LevelError::Facility(text.to_owned()))
+}
