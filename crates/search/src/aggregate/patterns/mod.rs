@@ -152,7 +152,8 @@ impl Patterns {
         found.count += 1;
         *found.buckets.entry(bucket).or_default() += 1;
         found.add_sample(time, message);
-        self.bytes += found.bytes() - before;
+        // A shorter message may take the place of a longer one.
+        self.bytes = (self.bytes + found.bytes()).saturating_sub(before);
         self.key = key;
     }
 
@@ -188,7 +189,7 @@ impl Patterns {
         let found = self.found.entry(key).or_default();
         let bytes = found.bytes();
         found.merge(more);
-        self.bytes += found.bytes().saturating_sub(bytes);
+        self.bytes = (self.bytes + found.bytes()).saturating_sub(bytes);
         if self.found.len() > before {
             self.bytes += key_bytes;
         }

@@ -68,6 +68,15 @@ fn what_words_begin_and_end_with_stays() {
 }
 
 #[test]
+fn shorter_messages_replace_longer_ones() {
+    let long = "9".repeat(400);
+    let messages = [&long, "88", "7", "6"].map(|number| format!("job {number}"));
+    let patterns = counted(messages.iter().map(String::as_str));
+    assert!(patterns.bytes < 400, "{}", patterns.bytes);
+    assert_eq!(patterns.finish(0).patterns[0].samples.len(), 3);
+}
+
+#[test]
 fn levels_are_kept_apart() {
     let mut patterns = new();
     for level in ["warn", "error", "warn"] {
@@ -102,7 +111,7 @@ fn too_many_templates_lose_no_record() {
 proptest! {
     #[test]
     fn merging_in_any_order_equals_counting_at_once(
-        messages in proptest::collection::vec("[ab]{1,2} [cd][0-9] (e|f|g|h|i) end [xy]", 0..120),
+        messages in proptest::collection::vec("[ab]{1,2} [cd][0-9]{1,4} (e|f|g|h|i) end [xy]", 0..120),
         split in 0usize..120,
     ) {
         let all = || messages.iter().enumerate();
