@@ -595,7 +595,8 @@ fn forward_sends_standard_input() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert!(done.err.starts_with("2 records (3 B) durable at http://"));
     let asked: Vec<String> = server.asked.iter().collect();
-    assert_eq!(asked, ["POST /api/v1/push?durable=true&label=hostname%3Dh"]);
+    let asked_for = "POST /api/v1/push?durable=true&label=hostname%3Dh&label=_timezone%3DUTC0";
+    assert_eq!(asked, [asked_for]);
 }
 
 #[test]
