@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 27] = [
+pub(crate) const TARGETS: [Target; 28] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
