@@ -65,10 +65,11 @@ pub fn duration_ns(text: &str) -> Option<i64> {
             .take_while(|b| !b.is_ascii_digit() && *b != b'.');
         let (unit, after) = after.split_at(letters.count());
         let (_, scale) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
-        total += match number.parse::<u32>() {
+        let part = match number.parse::<u32>() {
             Ok(whole) => i128::from(whole) * (*scale as i128),
             Err(_) => (number.parse::<f64>().ok()? * scale) as i128,
         };
+        total = total.checked_add(part)?;
         rest = after;
     }
     let total = if is_negative { -total } else { total };
@@ -168,6 +169,10 @@ mod tests {
     fn durations_are_read() {
         let table = [
             ("5m", Some(300_000_000_000)),
+            (
+                "6922337272036854775808104835y246.036854775808104835y246ns",
+                None,
+            ),
             ("1h30m", Some(5_400_000_000_000)),
             ("1.5h", Some(5_400_000_000_000)),
             ("1d2h", Some(93_600_000_000_000)),
