@@ -9,7 +9,8 @@
 //!                             ├────▶ literal      tokens for the index
 //!                             └────▶ prefilter    bytes of raw entries
 //! rows ─▶ order (merge, first N) ─▶ context ─▶ output
-//!     └─▶ aggregate (count, top, histogram, fields, patterns) ─▶ merge ─▶ finish
+//!     ├─▶ aggregate (count, top, histogram, fields, patterns) ─▶ merge ─▶ finish
+//!     └─▶ columns, for engines of others
 //! ```
 //!
 //! No IO, no clock, no threads: what needs the time or a zone is given it.
@@ -20,6 +21,7 @@ pub mod logql;
 pub mod pipeline;
 pub mod template;
 pub mod metric;
+pub mod alert;
 mod number;
 mod pattern;
 mod replacement;
@@ -30,6 +32,7 @@ mod literal;
 pub mod when;
 pub mod size;
 pub mod aggregate;
+pub mod columns;
 pub mod order;
 pub mod context;
 pub mod journal;

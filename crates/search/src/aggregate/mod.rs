@@ -11,6 +11,7 @@ mod count;
 mod top;
 mod histogram;
 mod fields;
+mod field_types;
 mod patterns;
 mod value_type;
 mod label_values;
@@ -22,6 +23,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use logpond_record::{Message, Record, Value};
 
 pub use count::Count;
+pub use field_types::FieldTypes;
 pub use fields::{EXACT_VALUES_MAX, FieldRow, FieldStats, FieldsAnswer};
 pub use histogram::{
     BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,

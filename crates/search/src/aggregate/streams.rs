@@ -31,15 +31,31 @@ impl LabelSet {
         labels.sort_by(|(a, _), (b, _)| a.cmp(b));
         labels.dedup_by(|(a, _), (b, _)| a == b);
         let mut bytes = Vec::new();
-        let mut write = |part: &[u8]| {
-            bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(part);
-        };
-        for (name, value) in labels.iter().filter(|(_, value)| !value.is_empty()) {
-            write(name.as_bytes());
-            write(value);
+        for (name, value) in &labels {
+            LabelSet::write(name, value, &mut bytes);
         }
         LabelSet(bytes.into())
+    }
+
+    /// Appends a label to what is to become a set, behind those with smaller names.
+    pub(crate) fn write(name: &str, value: &[u8], out: &mut Vec<u8>) {
+        if value.is_empty() {
+            return;
+        }
+        for part in [name.as_bytes(), value] {
+            out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            out.extend_from_slice(part);
+        }
+    }
+
+    /// The set of what [`LabelSet::write`] wrote.
+    pub(crate) fn written(bytes: &[u8]) -> LabelSet {
+        LabelSet(bytes.into())
+    }
+
+    /// See the layout.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 
     /// The set of a label of which only the name matters.

@@ -70,6 +70,11 @@ impl TypeSet {
         TypeSet(1 << ValueType::of(value) as u8)
     }
 
+    /// Adds a type.
+    pub fn insert(&mut self, kind: ValueType) {
+        self.0 |= 1 << kind as u8;
+    }
+
     /// Adds the types of another set.
     pub fn merge(&mut self, other: TypeSet) {
         self.0 |= other.0;

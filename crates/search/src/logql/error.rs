@@ -64,7 +64,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// The known word that is nearest to what was written, if it is near enough to be meant.
-pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     /// Words longer than this are not compared.
     const WORD_BYTES_MAX: usize = 40;
     if word.len() > WORD_BYTES_MAX {

@@ -15,9 +15,11 @@ mod ast;
 mod display;
 mod error;
 mod lexer;
+mod names;
 mod parse;
 mod pushdown;
 mod units;
+pub mod variables;
 #[cfg(test)]
 mod tests;
 
@@ -29,10 +31,13 @@ pub use ast::{
     VectorFunction,
 };
 pub use error::ParseError;
+pub(crate) use error::nearest;
 pub(crate) use lexer::escape;
+pub use names::NamedLabels;
+pub(crate) use names::add_filter;
 pub use parse::{parse, parse_log, parse_matchers};
 pub(crate) use pushdown::anchored;
-pub use pushdown::{filter_of, filter_of_matchers, names_of};
+pub use pushdown::{Pushdown, filter_of, filter_of_matchers, pushdown};
 pub use units::{bytes_of, duration_ns, number_of, write_duration};
 
 /// The longest query, in bytes: what Loki takes.

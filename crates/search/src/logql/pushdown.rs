@@ -2,15 +2,19 @@
 //!
 //! Invariants:
 //! - No record is left out that the query wants; the pipeline decides on the others.
+//! - What a parser finds in a line is, as a rule, a field of its record, as lines are parsed when they come
+//!   in; where the record has no such field, the parser itself must look.
 //! - Of matchers alone ([`filter_of_matchers`]) the filter is exact.
 
 use super::ast::{
-    LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator, StageKind,
+    LabelFilter, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator,
+    Quantity, Stage, StageKind,
 };
 use crate::label::{
     DETECTED_LEVEL, LABEL_PREFIX, LEVEL_LABELS, LEVELS, SERVICE_LABELS, SERVICE_NAME,
     UNKNOWN_LEVEL, UNKNOWN_SERVICE,
 };
+use crate::logql;
 use crate::pattern::{Finder, check_expression};
 use crate::pipeline;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
@@ -18,35 +22,97 @@ use crate::query::{Comparison, FieldTest, Filter, Pattern};
 /// The most line filters that become part of the filter; its language bounds the expressions of one.
 const LINE_FILTERS_MAX: usize = 16;
 
-/// Which records a query for lines may want.
-pub fn filter_of(log: &LogQuery) -> Filter {
-    let matchers = filter_of_matchers(&log.matchers);
-    // Behind a stage that changes the line, a filter looks at another one.
-    let is_of_line = |kind: &StageKind| {
-        !matches!(
-            kind,
-            StageKind::LineFormat(_) | StageKind::Decolorize | StageKind::Unpack
-        )
-    };
-    let stages = log.stages.iter().map(|stage| &stage.kind);
-    let lines = stages
-        .take_while(|kind| is_of_line(kind))
-        .filter_map(|kind| match kind {
-            StageKind::LineFilter(filter) => line_filter(filter),
-            _ => None,
-        });
-    Filter::and([matchers].into_iter().chain(lines.take(LINE_FILTERS_MAX)))
+/// The most conditions on labels that become part of the filter.
+const LABEL_FILTERS_MAX: usize = 16;
+
+/// What is left of a query's stages once the filter has done its part.
+#[derive(Clone, Debug)]
+pub struct Pushdown {
+    /// Which records the query may want.
+    pub filter: Filter,
+    /// The stages that decide among these; stages that the filter does exactly are not there.
+    pub rest: Vec<Stage>,
 }
 
-/// The labels that a query's matchers name, each once.
-pub fn names_of(matchers: &[LabelMatcher]) -> Vec<Box<str>> {
-    let mut names: Vec<Box<str>> = matchers
-        .iter()
-        .map(|matcher| matcher.name.clone())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Which records a query for lines may want.
+pub fn filter_of(log: &LogQuery) -> Filter {
+    pushdown(log).filter
+}
+
+/// Parts a query into a filter and the stages that are left.
+pub fn pushdown(log: &LogQuery) -> Pushdown {
+    let mut parts = vec![filter_of_matchers(&log.matchers)];
+    let (mut lines, mut labels) = (LINE_FILTERS_MAX, LABEL_FILTERS_MAX);
+    let mut rest: Vec<Stage> = Vec::new();
+    let (mut is_of_line, mut seen) = (true, Seen::Record);
+    for stage in &log.stages {
+        is_of_line &= !changes_line(&stage.kind);
+        seen = seen.behind(&stage.kind);
+        let pushed = match &stage.kind {
+            StageKind::LineFilter(filter) if is_of_line && lines > 0 => {
+                lines -= 1;
+                line_filter(filter)
+            }
+            StageKind::LabelFilter(filter) if labels > 0 => {
+                labels -= 1;
+                match seen {
+                    Seen::Record => label_filter(filter),
+                    Seen::Parsed => parsed_filter(filter).map(|filter| Pushed {
+                        filter,
+                        is_exact: false,
+                    }),
+                    Seen::Other => None,
+                }
+            }
+            _ => None,
+        };
+        let is_done = pushed.as_ref().is_some_and(|pushed| pushed.is_exact);
+        parts.extend(pushed.map(|pushed| pushed.filter));
+        if !is_done {
+            rest.push(stage.clone());
+        }
+    }
+    let filter = Filter::and(parts);
+    Pushdown { filter, rest }
+}
+
+/// Whether a line filter behind the stage looks at another line.
+fn changes_line(kind: &StageKind) -> bool {
+    matches!(
+        kind,
+        StageKind::LineFormat(_) | StageKind::Decolorize | StageKind::Unpack
+    )
+}
+
+/// What labels a condition looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Those of the record.
+    Record,
+    /// What a parser found in the line, too.
+    Parsed,
+    /// What other stages made of them.
+    Other,
+}
+
+impl Seen {
+    fn behind(self, kind: &StageKind) -> Seen {
+        match kind {
+            StageKind::LineFilter(_) | StageKind::LabelFilter(_) => self,
+            StageKind::Json(paths) if paths.is_empty() && self != Seen::Other => Seen::Parsed,
+            StageKind::Logfmt(logfmt) if logfmt.extractions.is_empty() && self != Seen::Other => {
+                Seen::Parsed
+            }
+            _ => Seen::Other,
+        }
+    }
+}
+
+/// What a stage requires of records.
+struct Pushed {
+    filter: Filter,
+    /// Whether it is all that the stage does.
+    is_exact: bool,
 }
 
 /// The records of the streams that matchers want.
@@ -203,31 +269,151 @@ fn level(is_wanted: &dyn Fn(&str) -> bool) -> Filter {
     }
 }
 
-/// What a line filter requires. The filter's text conditions look at decoded messages, too; so what a
-/// line must not hold is not said here.
-fn line_filter(filter: &LineFilter) -> Option<Filter> {
-    if filter.operator.is_negated() {
-        return None;
+/// What a line filter requires.
+fn line_filter(filter: &LineFilter) -> Option<Pushed> {
+    let is_negated = filter.operator.is_negated();
+    let mut is_exact = true;
+    let choice = |choice: &LineChoice| match (filter.operator, choice) {
+        (LineOperator::Contains | LineOperator::NotContains, LineChoice::Text(text)) => {
+            Some(on_line(Pattern::substring(text.as_bytes(), false)))
+        }
+        (LineOperator::Matches | LineOperator::NotMatches, LineChoice::Text(source)) => {
+            let source = format!("(?s:{source})");
+            check_expression(&source).ok()?;
+            Some(on_line(Pattern::regex(&source, false)))
+        }
+        (LineOperator::Like, LineChoice::Text(pattern)) => {
+            is_exact = false;
+            let literals = pipeline::like::literals(pattern);
+            let texts = literals.iter().map(|text| Pattern::substring(text, false));
+            Some(Filter::and(texts.map(on_line)))
+        }
+        _ => None,
+    };
+    let choices: Option<Vec<Filter>> = filter.choices.iter().map(choice).collect();
+    let any = Filter::or(choices?);
+    let filter = match is_negated {
+        true => Filter::negate(any),
+        false => any,
+    };
+    (filter != Filter::All).then_some(Pushed { filter, is_exact })
+}
+
+/// Lines that hold this. Text that is looked for otherwise is found in decoded messages, too.
+fn on_line(pattern: Pattern) -> Filter {
+    let is_everywhere = matches!(&pattern, Pattern::Substring { text, .. } if text.is_empty());
+    match is_everywhere {
+        true => Filter::All,
+        false => Filter::field("_raw", FieldTest::Contains(pattern)),
     }
-    let choices: Option<Vec<Filter>> = filter
-        .choices
-        .iter()
-        .map(|choice| match (filter.operator, choice) {
-            (LineOperator::Contains, LineChoice::Text(text)) => {
-                Some(Filter::substring(text.as_bytes(), false))
-            }
-            (LineOperator::Matches, LineChoice::Text(source)) => {
-                let source = format!("(?s:{source})");
-                check_expression(&source).ok()?;
-                Some(Filter::regex(&source, false))
-            }
-            (LineOperator::Like, LineChoice::Text(pattern)) => {
-                let literals = pipeline::like::literals(pattern);
-                let texts = literals.iter().map(|text| Filter::substring(text, false));
-                Some(Filter::and(texts))
-            }
-            _ => None,
-        })
-        .collect();
-    Some(Filter::or(choices?)).filter(|filter| *filter != Filter::All)
+}
+
+/// What a condition on labels requires of records whose labels no stage has changed.
+fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
+    match filter {
+        LabelFilter::And(left, right) => {
+            let (left, right) = (label_filter(left), label_filter(right));
+            let is_exact = [&left, &right]
+                .iter()
+                .all(|part| part.as_ref().is_some_and(|part| part.is_exact));
+            let parts: Vec<Filter> = left.into_iter().chain(right).map(|p| p.filter).collect();
+            let filter = (!parts.is_empty()).then(|| Filter::and(parts))?;
+            Some(Pushed { filter, is_exact })
+        }
+        LabelFilter::Or(left, right) => {
+            let (left, right) = (label_filter(left)?, label_filter(right)?);
+            Some(Pushed {
+                is_exact: left.is_exact && right.is_exact,
+                filter: Filter::or([left.filter, right.filter]),
+            })
+        }
+        LabelFilter::Text(matched) if !is_of_errors(&matched.name) => Some(Pushed {
+            filter: matcher(matched),
+            is_exact: true,
+        }),
+        LabelFilter::Quantity {
+            name,
+            comparison,
+            quantity,
+        } if !is_computed(name) => Some(Pushed {
+            filter: quantity_filter(name, *comparison, *quantity),
+            is_exact: false,
+        }),
+        LabelFilter::Text(_) | LabelFilter::Quantity { .. } | LabelFilter::Ip { .. } => None,
+    }
+}
+
+/// What a condition behind a parser requires of records: those with a field that the condition wants, and
+/// those without the field, whose line must be looked at. `None` if labels that are not there are wanted.
+fn parsed_filter(filter: &LabelFilter) -> Option<Filter> {
+    let (name, wanted) = match filter {
+        LabelFilter::And(left, right) => {
+            let parts = [parsed_filter(left), parsed_filter(right)];
+            let parts: Vec<Filter> = parts.into_iter().flatten().collect();
+            return (!parts.is_empty()).then(|| Filter::and(parts));
+        }
+        LabelFilter::Or(left, right) => {
+            return Some(Filter::or([parsed_filter(left)?, parsed_filter(right)?]));
+        }
+        LabelFilter::Text(matcher)
+            if matcher.operator == MatchOperator::Equal
+                && !matcher.value.is_empty()
+                && !matcher.value.contains(char::REPLACEMENT_CHARACTER) =>
+        {
+            // Numbers are compared as such: a line may write one in many ways.
+            let test = FieldTest::Compare(Comparison::Equal, matcher.value.as_bytes().into());
+            let name = &matcher.name;
+            (name, Filter::field(&format!("{LABEL_PREFIX}{name}"), test))
+        }
+        LabelFilter::Quantity {
+            name,
+            comparison,
+            quantity: quantity @ Quantity::Number(_),
+        } => (name, quantity_filter(name, *comparison, *quantity)),
+        LabelFilter::Text(_) | LabelFilter::Quantity { .. } | LabelFilter::Ip { .. } => {
+            return None;
+        }
+    };
+    // A parser puts a suffix behind a name that the stream has, too.
+    let is_field = !is_computed(name) && !name.ends_with("_extracted");
+    is_field.then(|| Filter::or([wanted, Filter::negate(is_there(name))]))
+}
+
+/// Whether a label says what a stage could not do.
+pub(super) fn is_of_errors(name: &str) -> bool {
+    [pipeline::ERROR, pipeline::ERROR_DETAILS].contains(&name)
+}
+
+/// Whether no field is the label.
+fn is_computed(name: &str) -> bool {
+    is_of_errors(name) || [SERVICE_NAME, DETECTED_LEVEL].contains(&name)
+}
+
+/// Records whose label is a number like this, or no number: of these the condition itself says that
+/// it cannot tell.
+fn quantity_filter(name: &str, comparison: logql::Comparison, quantity: Quantity) -> Filter {
+    use logql::Comparison as Asked;
+    let Quantity::Number(number) = quantity else {
+        return is_there(name);
+    };
+    if !number.is_finite() {
+        return is_there(name);
+    }
+    let compare = |comparison: Comparison| {
+        let text = number.to_string();
+        let test = FieldTest::Compare(comparison, text.as_bytes().into());
+        Filter::field(&format!("{LABEL_PREFIX}{name}"), test)
+    };
+    let unwanted = match comparison {
+        Asked::Equal => Filter::or([compare(Comparison::Less), compare(Comparison::Greater)]),
+        Asked::NotEqual => {
+            let both = [Comparison::LessOrEqual, Comparison::GreaterOrEqual];
+            Filter::and(both.map(compare))
+        }
+        Asked::Greater => compare(Comparison::LessOrEqual),
+        Asked::GreaterOrEqual => compare(Comparison::Less),
+        Asked::Less => compare(Comparison::GreaterOrEqual),
+        Asked::LessOrEqual => compare(Comparison::Greater),
+    };
+    Filter::and([is_there(name), Filter::negate(unwanted)])
 }

@@ -310,14 +310,49 @@ fn queries_require() {
             r#"_label.app~/^(?s:.*)$/ OR NOT (_label.app:* AND _label.app!="")"#,
         ),
         (r#"{app!~"a.*"}"#, "_label.app!~/^(?s:a.*)$/"),
-        (r#"{app="a"} |= "x" != "y""#, r#"_label.app=a AND "x""#),
+        (
+            r#"{app="a"} |= "x" != "y""#,
+            r#"_label.app=a AND _raw:"x" AND NOT _raw:"y""#,
+        ),
         (
             r#"{app="a"} |= "x" or "y""#,
-            r#"_label.app=a AND ("x" OR "y")"#,
+            r#"_label.app=a AND (_raw:"x" OR _raw:"y")"#,
         ),
-        (r#"{} |> "<_> foo <_>""#, r#"" foo ""#),
-        (r#"{} |~ "a.*" | decolorize |= "x""#, "/(?s:a.*)/"),
+        (r#"{} |> "<_> foo <_>""#, r#"_raw:" foo ""#),
+        (r#"{} |~ "a.*" | decolorize |= "x""#, "_raw~/(?s:a.*)/"),
         (r#"{} |= ip("10.0.0.1") or "x""#, "*"),
+        (
+            r#"{} !~ "a" or "b""#,
+            "NOT (_raw~/(?s:a)/ OR _raw~/(?s:b)/)",
+        ),
+        (r#"{} !> "<_> foo <_>""#, "*"),
+        (
+            r#"{} | app="a" or app!="b" | json | x!="1""#,
+            "_label.app=a OR _label.app!=b",
+        ),
+        (
+            r#"{} | status >= 500"#,
+            r#"_label.status:* AND _label.status!="" AND NOT _label.status<500"#,
+        ),
+        (
+            r#"{} | took > 1.5s and __error__="""#,
+            r#"_label.took:* AND _label.took!="""#,
+        ),
+        (r#"{} | drop app | app="a""#, "*"),
+        (
+            r#"{} | json | level="error" | status > 499 != "x""#,
+            r#"(_label.level=error OR NOT (_label.level:* AND _label.level!="")) AND ((_label.status:* AND _label.status!="" AND NOT _label.status<=499) OR NOT (_label.status:* AND _label.status!="")) AND NOT _raw:"x""#,
+        ),
+        (r#"{} | json | a!="x" | b=~"y" | c="" | d > 5s"#, "*"),
+        (
+            r#"{} | json | a="x" and b!="y""#,
+            r#"_label.a=x OR NOT (_label.a:* AND _label.a!="")"#,
+        ),
+        (r#"{} | json | a="x" or b!="y""#, "*"),
+        (r#"{} | json a="b" | a="x""#, "*"),
+        (r#"{} | json | label_format a=b | a="x""#, "*"),
+        (r#"{} | regexp "(?P<a>x)" | a="x""#, "*"),
+        (r#"{} | addr=ip("10.0.0.1") or app="a""#, "*"),
     ];
     for (text, expected) in table {
         let filter = filter_of(&parse_log(text).unwrap());

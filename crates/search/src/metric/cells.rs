@@ -58,6 +58,35 @@ impl CellKind {
         }
     }
 
+    /// Whether how many lines there are is all that is kept.
+    pub(super) fn counts_lines(self) -> bool {
+        use RangeFunction as F;
+        let counts = matches!(
+            self.function,
+            F::CountOverTime | F::Rate | F::AbsentOverTime
+        );
+        counts && !(self.function == F::Rate && self.is_unwrapped)
+    }
+
+    /// Whether cells depend on the times of lines within a piece.
+    pub(super) fn needs_times(self) -> bool {
+        use RangeFunction as F;
+        matches!(
+            self.function,
+            F::FirstOverTime | F::LastOverTime | F::RateCounter
+        )
+    }
+
+    /// Adds a line to a cell that may not be there yet.
+    pub(super) fn add(self, into: &mut Option<Cell>, time_ns: i64, value: f64) {
+        match into {
+            None => *into = Some(self.cell(time_ns, value)),
+            Some(Cell::Values(values)) => values.push(value),
+            Some(Cell::Points(points)) => points.push((time_ns, value)),
+            Some(known) => self.merge(known, self.cell(time_ns, value)),
+        }
+    }
+
     /// Bytes that a cell has beside its own size.
     pub(super) fn value_bytes(self) -> usize {
         match self.function {

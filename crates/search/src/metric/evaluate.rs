@@ -8,8 +8,9 @@ use logpond_record::Timestamp;
 
 use super::aggregate::aggregate;
 use super::binary::{of_numbers, of_series, with_number};
+use super::leaf::{Leaf, LeafSpec};
 use super::series::SeriesLabels;
-use super::table::{Leaf, LeafSpec, RangeTable, Rows, TABLE_BYTES_MAX};
+use super::table::{RangeTable, Rows, TABLE_BYTES_MAX};
 use super::windows::Times;
 use crate::logql::{
     LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction, VectorAggregation,

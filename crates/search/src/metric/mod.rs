@@ -14,8 +14,11 @@
 
 mod aggregate;
 mod binary;
+mod block;
 mod cells;
 mod evaluate;
+mod kept;
+mod leaf;
 mod records;
 mod series;
 mod sum;
@@ -25,6 +28,8 @@ mod tests;
 mod windows;
 
 pub use evaluate::{Answer, EvaluationError, Plan, Sample, Series};
+pub use kept::KeptNumbers;
+pub use leaf::{Leaf, LeafSpec};
 pub use series::SeriesLabels;
-pub use table::{Leaf, LeafSpec, RangeTable, TABLE_BYTES_MAX};
+pub use table::{RangeTable, TABLE_BYTES_MAX};
 pub use windows::{STEPS_MAX, Times, WindowError};

@@ -1,9 +1,7 @@
 //! The labels of a series of an answer.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 
 /// Labels in the order of their names, each name once.
@@ -11,6 +9,9 @@ use crate::logql::Grouping;
 pub struct SeriesLabels(Vec<(Box<str>, Box<str>)>);
 
 impl SeriesLabels {
+    /// None.
+    pub const EMPTY: SeriesLabels = SeriesLabels(Vec::new());
+
     /// These labels; the first of a name counts.
     pub fn new<'t>(labels: impl IntoIterator<Item = (&'t str, &'t str)>) -> SeriesLabels {
         let labels = labels.into_iter();
@@ -20,12 +21,6 @@ impl SeriesLabels {
         labels.sort_by(|a: &(Box<str>, Box<str>), b| a.0.cmp(&b.0));
         labels.dedup_by(|b, a| a.0 == b.0);
         SeriesLabels(labels)
-    }
-
-    /// The labels of records that have the same.
-    pub(super) fn of_set(set: &LabelSet) -> SeriesLabels {
-        let labels: Vec<(&str, Cow<'_, str>)> = set.iter().collect();
-        SeriesLabels::new(labels.iter().map(|(name, value)| (*name, &**value)))
     }
 
     /// Names and values, in the order of the names.

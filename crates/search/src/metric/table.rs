@@ -5,262 +5,45 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use logpond_record::{TimeRange, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use super::cells::{Cell, CellKind};
+use super::cells::Cell;
+use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use super::windows::{Times, Windows};
-use crate::aggregate::FixedMap;
-use crate::logql::{
-    self, Grouping, LabelChoice, Metric, Query, RangeAggregation, RangeFunction, Stage, StageKind,
-};
-use crate::pipeline::{ERROR, ERROR_DETAILS, Labels, Origin, Pipeline, StageError, Unwrap, Work};
+use crate::aggregate::{FixedMap, LabelSet};
+use crate::logql::Grouping;
+use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
 
 /// The most memory of one table.
 pub const TABLE_BYTES_MAX: usize = 256 << 20;
 
 /// What a series costs beside its labels, and a cell beside its numbers: the maps that they are in.
-const OVERHEAD_BYTES: usize = 96;
-
-/// What a table is of: all that other nodes need to fill the same one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LeafSpec {
-    /// The range aggregation.
-    pub aggregation: RangeAggregation,
-    /// The labels by which series may be put together at once, as what is made of them does it anyway.
-    pub reduce: Option<Grouping>,
-    /// The instants.
-    pub times: Times,
-    /// The time of the query, for templates.
-    pub now_ns: i64,
-}
-
-impl LeafSpec {
-    /// Appends the specification to a message.
-    pub fn encode(&self, out: &mut Encoder) {
-        let text = Metric::Range(Box::new(self.aggregation.clone())).to_string();
-        out.bytes(text.as_bytes());
-        out.flag(self.reduce.is_some());
-        if let Some(grouping) = &self.reduce {
-            out.flag(grouping.is_without);
-            out.count(grouping.labels.len());
-            grouping
-                .labels
-                .iter()
-                .for_each(|label| out.bytes(label.as_bytes()));
-        }
-        out.time(Timestamp(self.times.start_ns));
-        out.time(Timestamp(self.times.step_ns));
-        out.number(self.times.count);
-        out.time(Timestamp(self.now_ns));
-    }
-
-    /// Reads what [`LeafSpec::encode`] wrote.
-    ///
-    /// # Errors
-    /// When the bytes are something else.
-    pub fn decode(from: &mut Decoder<'_>) -> Result<LeafSpec, DecodeError> {
-        const WHAT: &str = "a range aggregation";
-        let text = from.text(logql::QUERY_BYTES_MAX * 2, WHAT)?;
-        let aggregation = match logql::parse(text) {
-            Ok(Query::Metric(Metric::Range(aggregation))) => *aggregation,
-            _ => return Err(DecodeError::Malformed(WHAT)),
-        };
-        let mut reduce = None;
-        if from.flag(WHAT)? {
-            let is_without = from.flag(WHAT)?;
-            let count = from.count(1, WHAT)?;
-            let labels: Result<Vec<Box<str>>, DecodeError> = (0..count)
-                .map(|_| Ok(from.text(logql::QUERY_BYTES_MAX, WHAT)?.into()))
-                .collect();
-            reduce = Some(Grouping {
-                is_without,
-                labels: labels?,
-            });
-        }
-        let (start, step) = (from.time("a start")?, from.time("a step")?);
-        let times = Times {
-            start_ns: start.0,
-            step_ns: step.0,
-            count: from.number("the steps")?,
-        };
-        if times.step_ns <= 0 || times.count == 0 || times.count > super::STEPS_MAX + 1 {
-            return Err(DecodeError::Malformed("the steps"));
-        }
-        Ok(LeafSpec {
-            aggregation,
-            reduce,
-            times,
-            now_ns: from.time("now")?.0,
-        })
-    }
-}
-
-/// A compiled range aggregation. It is shared by all tables of it.
-#[derive(Debug)]
-pub struct Leaf {
-    spec: LeafSpec,
-    windows: Windows,
-    pipeline: Pipeline,
-    unwrap: Option<Unwrap>,
-    cells: CellKind,
-    /// The fields that are labels as they are named.
-    named: Vec<Box<str>>,
-    /// By which labels series are told apart.
-    grouping: Option<Grouping>,
-}
-
-impl Leaf {
-    /// Compiles a range aggregation.
-    ///
-    /// # Errors
-    /// What is wrong with a stage; what was parsed always compiles.
-    pub fn new(spec: LeafSpec) -> Result<Leaf, String> {
-        let aggregation = &spec.aggregation;
-        let pipeline = Pipeline::new(&effective(&aggregation.log.stages), spec.now_ns)?;
-        let unwrap = aggregation.unwrap.as_ref().map(Unwrap::new).transpose()?;
-        let windows = Windows::new(spec.times, aggregation.range_ns, aggregation.offset_ns);
-        let cells = CellKind::new(aggregation.function, unwrap.is_some());
-        let grouping = grouping_of(&spec, unwrap.as_ref());
-        let mut named = logql::names_of(&aggregation.log.matchers);
-        // Where no stage makes labels, the fields that are grouped by are labels.
-        let grouped = grouping.as_ref().filter(|grouping| !grouping.is_without);
-        let makes_labels = aggregation
-            .log
-            .stages
-            .iter()
-            .any(|stage| stage.kind.makes_labels());
-        if let Some(grouped) = grouped.filter(|_| !makes_labels) {
-            named.extend(grouped.labels.iter().cloned());
-            named.sort_unstable();
-            named.dedup();
-        }
-        Ok(Leaf {
-            named,
-            windows,
-            pipeline,
-            unwrap,
-            cells,
-            grouping,
-            spec,
-        })
-    }
-
-    /// What was compiled.
-    pub fn spec(&self) -> &LeafSpec {
-        &self.spec
-    }
-
-    /// The times of the lines that count.
-    pub fn range(&self) -> TimeRange {
-        self.windows.range()
-    }
-
-    /// By which labels series are told apart; by all without one.
-    pub fn grouping(&self) -> Option<&Grouping> {
-        self.grouping.as_ref()
-    }
-
-    /// Whether lines count as they come: no stage looks at them, and no label's number is taken.
-    pub fn takes_lines_as_they_are(&self) -> bool {
-        self.pipeline.is_empty() && self.unwrap.is_none()
-    }
-
-    /// The fields that are labels as they are named.
-    pub(super) fn named(&self) -> &[Box<str>] {
-        &self.named
-    }
-
-    /// Which records may count.
-    pub fn filter(&self) -> crate::query::Filter {
-        logql::filter_of(&self.spec.aggregation.log)
-    }
-
-    /// Whether the lines themselves count, or are looked at.
-    pub(super) fn looks_at_lines(&self) -> bool {
-        !self.pipeline.is_empty() || (self.unwrap.is_none() && self.counts_bytes())
-    }
-
-    /// The labels that count, if these are known and no others are looked at.
-    pub(super) fn only_labels(&self) -> Option<&[Box<str>]> {
-        let grouping = self.grouping.as_ref()?;
-        let is_all = self.takes_lines_as_they_are() && !grouping.is_without;
-        is_all.then_some(&*grouping.labels)
-    }
-
-    /// Whether lines are told apart by nothing.
-    fn is_one_series(&self) -> bool {
-        let grouping = self.grouping.as_ref();
-        grouping.is_some_and(|grouping| !grouping.is_without && grouping.labels.is_empty())
-    }
-
-    /// Whether only the times of lines count.
-    pub(super) fn counts_times(&self) -> bool {
-        self.takes_lines_as_they_are() && self.is_one_series() && !self.counts_bytes()
-    }
-
-    fn counts_bytes(&self) -> bool {
-        matches!(
-            self.spec.aggregation.function,
-            RangeFunction::BytesOverTime | RangeFunction::BytesRate
-        )
-    }
-}
-
-/// The stages that do something: dropping errors where there can be none, as Grafana's volumes do it,
-/// does nothing.
-fn effective(stages: &[Stage]) -> Vec<Stage> {
-    let mut may_fail = false;
-    let is_wanted = |stage: &&Stage| {
-        let drops_errors = match &stage.kind {
-            StageKind::Drop(choices) => choices.iter().all(|choice| match choice {
-                LabelChoice::Name(name) => [ERROR, ERROR_DETAILS].contains(&&**name),
-                LabelChoice::Matcher(_) => false,
-            }),
-            _ => false,
-        };
-        may_fail |= !drops_errors && !matches!(stage.kind, StageKind::LineFilter(_));
-        may_fail || !drops_errors
-    };
-    stages.iter().filter(is_wanted).cloned().collect()
-}
-
-/// The grouping of a leaf: its own, then what can be reduced of it; without the label that is a number.
-fn grouping_of(spec: &LeafSpec, unwrap: Option<&Unwrap>) -> Option<Grouping> {
-    let aggregation = &spec.aggregation;
-    if aggregation.function == RangeFunction::AbsentOverTime {
-        return Some(Grouping::default());
-    }
-    let own = aggregation.grouping.clone().or_else(|| spec.reduce.clone());
-    let Some(unwrap) = unwrap else { return own };
-    let label: Box<str> = unwrap.label().into();
-    match own {
-        // Without labels nothing is put together: an empty list is as good as none.
-        Some(grouping) if !grouping.is_without && spec.reduce.is_some() => Some(grouping),
-        Some(grouping) if !grouping.is_without => Some(grouping),
-        Some(mut grouping) => {
-            grouping.labels.push(label);
-            Some(grouping)
-        }
-        None => Some(Grouping {
-            is_without: true,
-            labels: vec![label],
-        }),
-    }
-}
+pub(super) const OVERHEAD_BYTES: usize = 96;
 
 /// Series with their cells in order of time.
 pub(super) type Rows = Vec<(Arc<SeriesLabels>, Vec<(u32, Cell)>)>;
 
-/// The cells of a series, by piece of time.
-type Cells = BTreeMap<u32, Cell>;
+/// What becomes of lines with the same labels.
+pub(super) struct Decided {
+    /// The key of their series.
+    pub(super) key: Box<[u8]>,
+    /// The number of their label; 0 where it is taken of each line, or none is.
+    pub(super) number: f64,
+    /// What a stage could not do with them.
+    pub(super) error: Option<StageError>,
+}
+
+/// The cells of a series, in the order of their pieces of time. Many series have just one.
+pub(super) type Cells = Vec<(u32, Cell)>;
+
+/// Series by their keys.
+pub(super) type Series = FixedMap<Box<[u8]>, Cells>;
 
 /// The numbers of a range aggregation, as far as they were read.
 #[derive(Debug)]
 pub struct RangeTable {
     leaf: Arc<Leaf>,
-    series: FixedMap<Box<[u8]>, Cells>,
+    series: Series,
     bytes: usize,
     is_full: bool,
     /// Lines by what a stage could not do with them.
@@ -304,6 +87,18 @@ impl RangeTable {
 
     /// Adds a line; `labels` gives those that it comes with.
     pub fn add_line(&mut self, time_ns: i64, line: &[u8], labels: impl FnOnce(&mut Labels)) {
+        let leaf = Arc::clone(&self.leaf);
+        self.add_work(&leaf.pipeline, time_ns, line, labels);
+    }
+
+    /// Adds a line for which these stages are left.
+    pub(super) fn add_work(
+        &mut self,
+        stages: &Pipeline,
+        time_ns: i64,
+        line: &[u8],
+        labels: impl FnOnce(&mut Labels),
+    ) {
         let Some(piece) = self.leaf.windows.piece_of(time_ns) else {
             return;
         };
@@ -316,7 +111,7 @@ impl RangeTable {
         };
         work.labels.clear();
         labels(&mut work.labels);
-        let value = match leaf.pipeline.run(&mut work) {
+        let value = match stages.run(&mut work) {
             false => None,
             true => match &leaf.unwrap {
                 Some(unwrap) => unwrap.run(&mut work),
@@ -338,34 +133,78 @@ impl RangeTable {
         (self.work.labels, self.work.scratch) = (work.labels, work.scratch);
     }
 
-    /// Adds lines of a series by their times, where nothing else counts.
-    pub(super) fn add_times(&mut self, key: &[u8], times: impl Iterator<Item = i64>) {
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        for piece in times.filter_map(|time| self.leaf.windows.piece_of(time)) {
-            *counts.entry(piece).or_default() += 1;
+    /// What becomes of lines with these labels and a number, if one is taken: their series, the number of
+    /// their label, and what a stage could not do with them. `None` if they do not count.
+    pub(super) fn decide(&mut self, of_labels: &OfLabels, set: &LabelSet) -> Option<Decided> {
+        let leaf = Arc::clone(&self.leaf);
+        let has_conditions =
+            |unwrap: &Unwrap| of_labels.number.is_none() || unwrap.has_conditions();
+        let is_text = |value: Cow<'_, str>| matches!(value, Cow::Borrowed(_));
+        let is_part = |grouping: &Grouping| grouping.is_without;
+        if of_labels.rest.is_empty()
+            && !leaf.grouping.as_ref().is_some_and(is_part)
+            && !leaf.unwrap.as_ref().is_some_and(has_conditions)
+            && set.iter().all(|(_, value)| is_text(value))
+        {
+            // The labels are those of the series, in the same layout.
+            return Some(Decided {
+                key: set.as_bytes().into(),
+                number: 0.0,
+                error: None,
+            });
         }
-        for (piece, count) in counts {
-            self.add_cell(key, piece, Cell::Count(count));
+        let work = &mut self.work;
+        work.labels.clear();
+        for (name, value) in set.iter() {
+            work.labels.add_base(Origin::Stream, name, &value);
         }
+        if !of_labels.rest.run(work) {
+            return None;
+        }
+        let number = match &leaf.unwrap {
+            None => 0.0,
+            Some(unwrap) if of_labels.number.is_some() => unwrap.accepts(work).then_some(0.0)?,
+            Some(unwrap) => unwrap.run(work)?,
+        };
+        let error = work.labels.error().map(|(error, _)| error);
+        let mut key = Vec::new();
+        write_key(&work.labels, leaf.grouping.as_ref(), &mut key);
+        Some(Decided {
+            key: key.into(),
+            number,
+            error,
+        })
     }
 
-    fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
+    pub(super) fn note_errors(&mut self, error: StageError, lines: u64) {
+        *self.errors.entry(error).or_default() += lines;
+    }
+
+    pub(super) fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
         if self.is_full {
             return;
         }
         let kind = self.leaf.cells;
-        if !self.series.contains_key(key) {
-            self.bytes += key.len() + OVERHEAD_BYTES;
-            self.series.insert(key.into(), Cells::new());
-        }
         self.bytes += cell.values() * kind.value_bytes();
-        if let Some(cells) = self.series.get_mut(key) {
-            match cells.get_mut(&piece) {
-                Some(known) => kind.merge(known, cell),
-                None => {
-                    self.bytes += size_of::<Cell>() + OVERHEAD_BYTES / 4;
-                    cells.insert(piece, cell);
+        match self.series.get_mut(key) {
+            Some(cells) => {
+                // What is read comes mostly in the order of time.
+                let is_behind = cells.last().is_none_or(|(last, _)| *last < piece);
+                let place = match is_behind {
+                    true => Err(cells.len()),
+                    false => cells.binary_search_by_key(&piece, |(known, _)| *known),
+                };
+                match place {
+                    Ok(at) => kind.merge(&mut cells[at].1, cell),
+                    Err(at) => {
+                        self.bytes += size_of::<(u32, Cell)>();
+                        cells.insert(at, (piece, cell));
+                    }
                 }
+            }
+            None => {
+                self.bytes += key.len() + OVERHEAD_BYTES + size_of::<(u32, Cell)>();
+                self.series.insert(key.into(), vec![(piece, cell)]);
             }
         }
         self.is_full = self.bytes > TABLE_BYTES_MAX;
@@ -381,8 +220,8 @@ impl RangeTable {
         for (error, count) in other.errors {
             *self.errors.entry(error).or_default() += count;
         }
-        let mut series: Vec<_> = other.series.into_iter().collect();
-        series.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        // In any order: what is kept of a series does not depend on others.
+        let series: Vec<_> = other.series.into_iter().collect();
         for (key, cells) in series {
             for (piece, cell) in cells {
                 self.add_cell(&key, piece, cell);
@@ -453,6 +292,11 @@ impl RangeTable {
         Ok(())
     }
 
+    /// The series with their cells, in any order, and what stages could not do.
+    pub(super) fn into_parts(self) -> (Series, BTreeMap<StageError, u64>) {
+        (self.series, self.errors)
+    }
+
     /// The series with their cells, in the order of their labels.
     pub(super) fn into_series(self) -> Rows {
         let series = self.series.into_iter();
@@ -460,7 +304,7 @@ impl RangeTable {
             .map(|(key, cells)| {
                 // Keys are written here or checked when they come.
                 let labels = SeriesLabels::of_key(&key).unwrap_or_default();
-                (Arc::new(labels), cells.into_iter().collect())
+                (Arc::new(labels), cells)
             })
             .collect();
         series.sort_by(|a: &(Arc<SeriesLabels>, _), b| a.0.cmp(&b.0));
@@ -473,7 +317,7 @@ impl RangeTable {
         let first = cells.partition_point(|(piece, _)| *piece < from);
         let in_window = cells[first..].iter().take_while(|(piece, _)| *piece < to);
         let window = leaf.windows.bounds(step);
-        let parameter = leaf.spec.aggregation.parameter;
+        let parameter = leaf.spec().aggregation.parameter;
         leaf.cells
             .value(in_window.map(|(_, cell)| cell), window, parameter)
     }

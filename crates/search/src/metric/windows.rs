@@ -83,6 +83,9 @@ impl Times {
     }
 }
 
+/// What stands for a piece where there is none.
+pub(super) const NO_PIECE: u32 = u32::MAX;
+
 /// The pieces of time between the ends of windows. A window is a run of pieces, and a piece is in a
 /// window as a whole or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +145,55 @@ impl Windows {
         (is_in || self.times.count == 1).then_some(piece as u32)
     }
 
+    /// The end that a piece is behind.
+    pub(super) fn start_of(&self, piece: u32) -> i64 {
+        self.ends.get(piece as usize).copied().unwrap_or(i64::MIN)
+    }
+
+    /// What the pieces of times from one to another depend on: where it is the same, the pieces are. `None`
+    /// near the ends of the first and the last window, where pieces are longer.
+    pub(super) fn grid(&self, from: i64, to: i64) -> Option<[i64; 3]> {
+        if self.piece_of_span(from, to).is_some() {
+            return Some([0; 3]);
+        }
+        let (first_from, first_to) = self.bounds(0);
+        let (last_from, last_to) = self.bounds(self.times.count - 1);
+        let step = self.times.step_ns;
+        let rest = self.range_ns % step;
+        // Both ends of windows fall on the same instants and leave none out between, or each on its own.
+        let is_one_row = rest == 0 && self.times.count >= (self.range_ns / step).unsigned_abs();
+        let is_whole = match is_one_row {
+            true => first_from < from && to <= last_to,
+            false => first_to < from && to <= last_from,
+        };
+        is_whole.then_some([step, first_to.rem_euclid(step), rest])
+    }
+
+    /// The piece that all times from one to another lie in, if there is one.
+    pub(super) fn piece_of_span(&self, from: i64, to: i64) -> Option<u32> {
+        let piece = self.piece_of(from)?;
+        (self.piece_of(to) == Some(piece)).then_some(piece)
+    }
+
+    /// The pieces that times lie in, [`NO_PIECE`] for those that are in no window. Times near each other
+    /// cost least.
+    pub(super) fn pieces_of(&self, times: impl Iterator<Item = i64>) -> Vec<u32> {
+        let mut last = (i64::MAX, i64::MIN, NO_PIECE);
+        let piece = |time: i64| {
+            if !(last.0 < time && time <= last.1) {
+                last = match self.piece_of(time) {
+                    Some(piece) => {
+                        let at = piece as usize;
+                        (self.ends[at], self.ends[at + 1], piece)
+                    }
+                    None => (i64::MAX, i64::MIN, NO_PIECE),
+                };
+            }
+            last.2
+        };
+        times.map(piece).collect()
+    }
+
     /// The pieces of a window: from one up to before another.
     pub(super) fn pieces(&self, number: u64) -> (u32, u32) {
         let (from, to) = self.bounds(number);
@@ -178,6 +230,29 @@ mod tests {
                 prop_assert_eq!(found, is_in, "{} {:?}", number, piece);
             }
             prop_assert_eq!(piece.is_some(), is_in_any);
+            let near = [time, time + 1, time - 2, time];
+            let pieces = windows.pieces_of(near.into_iter());
+            let one_by_one = near.map(|time| windows.piece_of(time).unwrap_or(NO_PIECE));
+            prop_assert_eq!(&pieces, &one_by_one);
+            // Where the grid is the same, the same times are in one piece.
+            let later = Times { start_ns: start + step * 2, count: count + 3, ..times };
+            let later = Windows::new(later, range, offset);
+            if let (Some(a), Some(b)) = (windows.grid(time - 2, time + 1), later.grid(time - 2, time + 1))
+                && a == b
+            {
+                let starts = |windows: &Windows| {
+                    let pieces = windows.pieces_of(near.into_iter()).into_iter();
+                    let place = |piece| match (piece, a) {
+                        (NO_PIECE, _) => None,
+                        (_, [0, ..]) => Some(0),
+                        (piece, _) => Some(windows.start_of(piece)),
+                    };
+                    pieces.map(place).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(starts(&windows), starts(&later));
+            }
+            let all = windows.piece_of_span(time - 2, time + 1);
+            prop_assert!(all.is_none_or(|all| pieces.iter().all(|piece| *piece == all)));
             prop_assert!(!is_in_any || windows.range().contains(Timestamp(time)));
         }
     }

@@ -7,20 +7,27 @@ use crate::label::{
     self, DETECTED_LEVEL, LEVEL_LABELS, SERVICE_LABELS, SERVICE_NAME, UNKNOWN_LEVEL,
     UNKNOWN_SERVICE,
 };
+use crate::logql::NamedLabels;
 
-/// Adds the labels of a record: what its sender declared beside the line, the fields that a selector
+/// Adds the labels of a record: what its sender declared beside the line, the fields that a query
 /// names, and the service and the level that every record has.
-pub fn add_base_labels(record: &Record<'_>, named: &[Box<str>], labels: &mut Labels) {
+pub fn add_base_labels(record: &Record<'_>, named: &NamedLabels, labels: &mut Labels) {
     let declared = label::declared(record).filter(|(_, value)| **value != Value::Null);
     for (name, value) in declared {
         add(&label::sanitised(name), &value.to_text(), labels);
     }
-    add_named_labels(record, named, labels);
+    add_named_labels(record, &named.selected, labels);
     if labels.get(SERVICE_NAME).is_none() {
         add_service(record, labels);
     }
     if labels.get(DETECTED_LEVEL).is_none() {
         add_level(record, labels);
+    }
+    for name in &named.referred {
+        let value = label::value(record, name).map(Value::to_text);
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            labels.refer(name, &String::from_utf8_lossy(&value));
+        }
     }
 }
 

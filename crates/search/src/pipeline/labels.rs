@@ -26,6 +26,8 @@ pub enum Origin {
     Stream,
     /// What the sender said of this line alone.
     Metadata,
+    /// A field of the record that the query names.
+    Field,
     /// The line, or another stage.
     Parsed,
 }
@@ -115,6 +117,13 @@ impl Labels {
                 }
             }
             Some(_) => {}
+        }
+    }
+
+    /// Adds a field of the record that the query names, if there is no label of this name.
+    pub fn refer(&mut self, name: &str, value: &str) {
+        if self.find(name).is_none() {
+            self.push(Origin::Field, name, value, false);
         }
     }
 
@@ -326,5 +335,17 @@ mod tests {
         assert_eq!(labels.get(ERROR_DETAILS), Some("why"));
         labels.clear();
         assert_eq!((labels.get("y"), labels.get(ERROR)), (None, None));
+    }
+
+    #[test]
+    fn what_a_parser_finds_takes_the_place_of_a_field() {
+        let mut labels = Labels::new();
+        labels.add_base(Origin::Stream, "app", "a");
+        labels.refer("app", "b");
+        labels.refer("status", "500");
+        assert_eq!(shown(&labels), ["app=a", "status=500"]);
+        labels.extract("status", "200");
+        labels.extract("status", "300");
+        assert_eq!(shown(&labels), ["app=a", "status=200"]);
     }
 }

@@ -50,8 +50,17 @@ impl Unwrap {
             let details = format!("{text:?} is no number");
             work.labels.fail(StageError::SampleExtraction, details);
         }
+        self.accepts(work).then_some(number.unwrap_or(0.0))
+    }
+
+    /// Whether there are conditions behind.
+    pub(crate) fn has_conditions(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// Whether the conditions behind let a line through whose label was a number.
+    pub(crate) fn accepts(&self, work: &mut Work<'_>) -> bool {
         let labels = &mut work.labels;
-        let is_wanted = self.filters.iter().all(|filter| filter.accepts(labels));
-        is_wanted.then_some(number.unwrap_or(0.0))
+        self.filters.iter().all(|filter| filter.accepts(labels))
     }
 }

@@ -9,13 +9,13 @@ use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::GroupScan;
-use super::text::{select_by_text, split_by_message};
+use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
 use crate::label;
 use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
-use crate::query::{Filter, Pattern, SyntaxError};
+use crate::query::{FieldFilter, FieldTest, Filter, Pattern, SyntaxError};
 
 /// The shortest text worth looking for before an expression that requires it.
 const REQUIRED_BYTES_MIN: usize = 3;
@@ -37,10 +37,10 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// A text, with its number among the texts.
-    Text(Finder, usize),
+    /// A text and where it is looked for, with its number among the texts.
+    Text(Finder, Place, usize),
     /// An expression, with its number among the texts, behind the texts that it requires.
-    Narrowed(Finder, usize),
+    Narrowed(Finder, Place, usize),
     /// A condition on a field, with its place in the memory of decisions.
     Field(Box<FieldMatcher>, usize),
 }
@@ -138,21 +138,11 @@ fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
             Node::Or(parts)
         }
         Filter::Not(inner) => Node::Not(Box::new(compile(inner, fields)?)),
-        Filter::Text(pattern) => {
-            let finder = Finder::new(pattern).ok()?;
-            let mut next = || {
-                *fields += 1;
-                *fields - 1
-            };
-            let required = match pattern {
-                Pattern::Regex { .. } => required_texts(&required(pattern), &mut next),
-                Pattern::Substring { .. } => None,
-            };
-            match required {
-                Some(texts) => Node::And(vec![texts, Node::Narrowed(finder, next())]),
-                None => Node::Text(finder, next()),
-            }
-        }
+        Filter::Text(pattern) => text_node(pattern, Place::LineOrMessage, fields)?,
+        Filter::Field(FieldFilter {
+            name,
+            test: FieldTest::Contains(pattern),
+        }) if Target::new(name) == Target::Line => text_node(pattern, Place::Line, fields)?,
         Filter::Field(field) => {
             *fields += 1;
             Node::Field(Box::new(FieldMatcher::new(field).ok()?), *fields - 1)
@@ -160,25 +150,47 @@ fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
     })
 }
 
+fn text_node(pattern: &Pattern, place: Place, fields: &mut usize) -> Option<Node> {
+    let finder = Finder::new(pattern).ok()?;
+    let mut next = || {
+        *fields += 1;
+        *fields - 1
+    };
+    let required = match pattern {
+        Pattern::Regex { .. } => required_texts(&required(pattern), place, &mut next),
+        Pattern::Substring { .. } => None,
+    };
+    Some(match required {
+        Some(texts) => Node::And(vec![texts, Node::Narrowed(finder, place, next())]),
+        None => Node::Text(finder, place, next()),
+    })
+}
+
 /// The condition that a line has the texts that an expression requires, if they are few and long
 /// enough to be found faster than the expression.
-fn required_texts(required: &Required, next: &mut impl FnMut() -> usize) -> Option<Node> {
+fn required_texts(
+    required: &Required,
+    place: Place,
+    next: &mut impl FnMut() -> usize,
+) -> Option<Node> {
     let text = |text: &[u8], case_insensitive: bool, next: &mut dyn FnMut() -> usize| {
         let pattern = Pattern::substring(text, case_insensitive);
         let finder = Finder::new(&pattern).ok()?;
-        (text.len() >= REQUIRED_BYTES_MIN).then(|| Node::Text(finder, next()))
+        (text.len() >= REQUIRED_BYTES_MIN).then(|| Node::Text(finder, place, next()))
     };
     match required {
         Required::Nothing => None,
         Required::Literal(bytes) => text(bytes, false, next),
         Required::Folded(bytes) => text(bytes, true, next),
         Required::And(parts) => {
-            let known = parts.iter().filter_map(|part| required_texts(part, next));
+            let known = parts
+                .iter()
+                .filter_map(|part| required_texts(part, place, next));
             let known: Vec<Node> = known.take(REQUIRED_TEXTS_MAX).collect();
             (!known.is_empty()).then_some(Node::And(known))
         }
         Required::Or(parts) if parts.len() <= REQUIRED_TEXTS_MAX => {
-            let all = parts.iter().map(|part| required_texts(part, next));
+            let all = parts.iter().map(|part| required_texts(part, place, next));
             all.collect::<Option<_>>().map(Node::Or)
         }
         Required::Or(_) => None,
@@ -306,10 +318,13 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             subtract(&mut rest, &select(inner, scan, rows)?);
             Ok(rest)
         }
-        Node::Text(finder, number) => select_by_text(finder, *number, scan, rows),
-        Node::Narrowed(finder, number) => {
+        Node::Text(finder, place, number) => select_by_text(finder, *place, *number, scan, rows),
+        Node::Narrowed(finder, Place::Line, number) => {
+            select_by_text(finder, Place::Line, *number, scan, rows)
+        }
+        Node::Narrowed(finder, place, number) => {
             let (mut wanted, rest) = split_by_message(finder, scan, rows)?;
-            wanted.extend(select_by_text(finder, *number, scan, rest)?);
+            wanted.extend(select_by_text(finder, *place, *number, scan, rest)?);
             wanted.sort_unstable();
             Ok(wanted)
         }

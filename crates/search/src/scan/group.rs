@@ -13,6 +13,7 @@ use logpond_segment::tokens::{self, BlockSet};
 use super::block::Block;
 use super::evaluate::{Decisions, Evaluator};
 use super::labels::LabelColumn;
+use super::members::KnownMembers;
 use super::segment::{PartHits, SegmentScan};
 use super::values::TextDecisions;
 
@@ -83,6 +84,7 @@ pub struct GroupScan<'a> {
     damages: Vec<Damage>,
     /// The columns with labels, once they were asked for.
     pub(super) label_columns: Option<Arc<[LabelColumn]>>,
+    pub(super) known_members: KnownMembers,
     segment: &'a SegmentScan<'a>,
     /// Bytes read of what row groups share.
     shared_bytes_read: u64,
@@ -111,6 +113,7 @@ impl<'a> GroupScan<'a> {
             kept: HashMap::new(),
             damages: Vec::new(),
             label_columns: None,
+            known_members: KnownMembers::new(),
             segment,
             shared_bytes_read: 0,
         }
@@ -127,8 +130,13 @@ impl<'a> GroupScan<'a> {
     }
 
     /// Whether rows of the segment are left out for their source.
-    pub(super) fn excludes_some(&self) -> bool {
+    pub fn excludes_some(&self) -> bool {
         self.segment.excluded.is_some()
+    }
+
+    /// The segment that the row group is of.
+    pub fn segment_id(&self) -> Id {
+        self.segment.file.manifest().id
     }
 
     pub(super) fn entry(&self) -> &'a RowGroupEntry {
@@ -221,6 +229,11 @@ impl<'a> GroupScan<'a> {
         }
     }
 
+    /// What was read of the block at hand.
+    pub(super) fn known_rows(&self) -> &Rows {
+        self.block.known_rows()
+    }
+
     /// The block at hand, the reader, and the memory of decisions.
     pub(super) fn parts(&mut self) -> (&mut Block, &mut RowGroupReader<'a>, &mut [Decisions]) {
         (&mut self.block, &mut self.reader, &mut self.decisions)
@@ -231,6 +244,12 @@ impl<'a> GroupScan<'a> {
         &mut self,
     ) -> (&mut Block, &mut RowGroupReader<'a>, &mut TextDecisions) {
         (&mut self.block, &mut self.reader, &mut self.text_decisions)
+    }
+
+    /// The first and the last event time of a block, in nanoseconds.
+    pub(crate) fn block_span(&self, selected: &Selected) -> (i64, i64) {
+        let entry = self.entry().blocks[selected.block];
+        (entry.time_min, entry.time_max)
     }
 
     /// Event times of the block at hand, in nanoseconds, one for each row.

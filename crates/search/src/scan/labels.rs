@@ -13,32 +13,44 @@ use std::sync::Arc;
 
 use logpond_record::{Shape, SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, NULL, Overflow};
+use logpond_segment::rows::{Column, ColumnType, NULL, Overflow};
 
-use super::block::column_value;
+use super::block::{column_value, number_value};
+use super::codes::{Codes, Groups};
 use super::group::{GroupScan, Selected};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues, StreamTally, Streams};
 use crate::label;
+use crate::logql::number_of;
 
 /// A column that has labels of some rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelColumn {
     /// Its place in the schema.
-    number: usize,
+    pub(super) number: usize,
     /// Whether it has values of lines, too.
     is_mixed: bool,
 }
 
+impl LabelColumn {
+    /// A column of which all values count.
+    pub(super) fn whole(number: usize) -> LabelColumn {
+        LabelColumn {
+            number,
+            is_mixed: false,
+        }
+    }
+}
+
 /// Where the values of a label are.
-struct Source {
+pub(super) struct Source {
     /// The label's name.
-    name: Box<str>,
+    pub(super) name: Box<str>,
     /// The columns, the first with a value counts.
-    columns: Vec<LabelColumn>,
+    pub(super) columns: Vec<LabelColumn>,
     /// What the label is where no column has a value.
-    default: Option<&'static str>,
+    pub(super) default: Option<Cow<'static, str>>,
     /// The labels that say what it is, the first with a text counts; itself, if there are none.
-    said_by: &'static [&'static str],
+    pub(super) said_by: &'static [&'static str],
 }
 
 impl Source {
@@ -60,18 +72,26 @@ impl Source {
     }
 }
 
-/// A value of a label among those of a block: which column has it, and what tells it from others
-/// of that column.
-type ValueKey = Option<(u32, u64)>;
+/// Labels that rows are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// These, of which any field may be one.
+    Named(Vec<Box<str>>),
+    /// All that a line has before a stage: what was declared, these fields, the service and the level.
+    All(Vec<Box<str>>),
+}
 
-/// Rows by their labels; the same labels may stand more than once.
-pub(crate) type LabelledRows = Vec<(LabelSet, Vec<u32>)>;
-
-/// Rows of a block that have the same labels.
-struct Groups {
-    /// For each selected row the number of its group.
-    of_rows: Vec<u32>,
-    count: u32,
+/// Rows of a block by some of their labels.
+#[derive(Debug, Default)]
+pub(crate) struct Labelled {
+    /// What labels there are; the same may stand more than once.
+    pub(crate) sets: Vec<LabelSet>,
+    /// The rows, in order.
+    pub(crate) rows: Vec<u32>,
+    /// For each row the place of its labels.
+    pub(crate) of_rows: Vec<u32>,
+    /// For each row the number of a label; empty if none was asked for.
+    pub(crate) numbers: Vec<f64>,
 }
 
 impl GroupScan<'_> {
@@ -86,7 +106,11 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let by = streams.asked().by.clone();
         let sources = self.sources(by.as_deref())?;
-        let (plain, odd) = self.split(&selected.rows, &sources, by.is_none())?;
+        let (plain, odd) = self.split(
+            &selected.rows,
+            &sources.iter().collect::<Vec<_>>(),
+            by.is_none(),
+        )?;
         let (block, rows) = (selected.block, odd);
         self.each_record(&Selected { block, rows }, |record| streams.add(record))?;
         if plain.is_empty() {
@@ -97,16 +121,16 @@ impl GroupScan<'_> {
             count: 1,
         };
         for source in &sources {
-            let keys = self.keys_of(source, &plain)?;
-            groups.refine(&keys);
+            groups.refine(&self.codes_of(source, &plain)?);
         }
         let mut steps = Vec::new();
         if streams.asked().steps.is_some() {
             let times = self.times()?;
             let step = |row: &u32| streams.step_of(Timestamp(times[*row as usize]));
             steps = plain.iter().map(step).collect();
-            let keys: Vec<ValueKey> = steps.iter().map(|s| Some((0, *s as u64))).collect();
-            groups.refine(&keys);
+            let mut codes = Codes::none(plain.len());
+            codes.number(steps.iter().map(|step| Some(*step as u64)));
+            groups.refine(&codes);
         }
         let entry = self.entry().blocks[selected.block];
         let line_bytes = u64::from(entry.line_bytes.saturating_sub(entry.rows));
@@ -119,43 +143,125 @@ impl GroupScan<'_> {
         Ok(())
     }
 
-    /// The selected rows of the block at hand by some labels, of which any field may be one, and the
-    /// rows whose labels only their records tell.
+    /// The selected rows of the block at hand by some labels, of which any field may be one, with the
+    /// number of another one, and the rows whose labels only their records tell. Rows without the number
+    /// are not there.
     ///
     /// # Errors
     /// When the block cannot be read.
     pub(crate) fn rows_by_labels(
         &mut self,
         selected: &Selected,
-        by: &[Box<str>],
-    ) -> Result<(LabelledRows, Vec<u32>), ReadError> {
-        let sources = self.sources(Some(by))?;
+        by: &By,
+        number: Option<&str>,
+    ) -> Result<(Labelled, Vec<u32>), ReadError> {
+        let sources = match by {
+            By::Named(names) => self.sources(Some(names))?,
+            By::All(named) => {
+                let mut names = named.clone();
+                names.push(label::DETECTED_LEVEL.into());
+                let mut sources = self.sources(Some(&names))?;
+                // The level is computed, whatever was declared.
+                let is_other = |name: &str| !names.iter().any(|known| **known == *name);
+                let declared = self.sources(None)?.into_iter();
+                sources.extend(declared.filter(|source| is_other(&source.name)));
+                if let Some(number) = number {
+                    sources.retain(|source| *source.name != *number);
+                }
+                sources
+            }
+        };
+        let has_declared = matches!(by, By::All(_));
+        let number = number.map(|name| self.sources(Some(&[name.into()])));
+        let number = number.transpose()?;
+        let all = || sources.iter().chain(number.iter().flatten());
+        let (rows, mut odd) = match all().next() {
+            None => (selected.rows.clone(), Vec::new()),
+            Some(_) => {
+                let all: Vec<&Source> = all().collect();
+                self.split(&selected.rows, &all, has_declared)?
+            }
+        };
+        let number = number.as_ref().and_then(|number| number.first());
+        let labelled = self.label_rows(sources, number, rows, &mut odd)?;
+        odd.sort_unstable();
+        Ok((labelled, odd))
+    }
+
+    /// Rows of the block at hand by labels that are in columns. Those whose labels only their records tell
+    /// become odd.
+    pub(super) fn label_rows(
+        &mut self,
+        mut sources: Vec<Source>,
+        number: Option<&Source>,
+        mut rows: Vec<u32>,
+        odd: &mut Vec<u32>,
+    ) -> Result<Labelled, ReadError> {
+        sources.sort_by(|a, b| a.name.cmp(&b.name));
+        sources.dedup_by(|a, b| a.name == b.name);
         let schema = &self.directory.schema;
         let mut columns = sources.iter().flat_map(|source| &source.columns);
         if columns.any(|column| self.mixes_numbers(&schema.columns[column.number].name)) {
             // How such a number is written is known to its record alone.
-            return Ok((Vec::new(), selected.rows.clone()));
+            odd.append(&mut rows);
         }
-        let (plain, odd) = self.split(&selected.rows, &sources, false)?;
+        let numbers = match number {
+            Some(source) => self.take_numbers(source, &mut rows, odd)?,
+            None => Vec::new(),
+        };
         let mut groups = Groups {
-            of_rows: vec![0; plain.len()],
+            of_rows: vec![0; rows.len()],
             count: 1,
         };
         for source in &sources {
-            let keys = self.keys_of(source, &plain)?;
-            groups.refine(&keys);
+            groups.refine(&self.codes_of(source, &rows)?);
         }
-        let mut rows = vec![Vec::new(); groups.count as usize];
-        for (row, group) in plain.iter().zip(&groups.of_rows) {
-            rows[*group as usize].push(*row);
+        let firsts = groups.first_rows().into_iter();
+        // A group without rows is the one of no rows at all.
+        let firsts = firsts.filter_map(|(first, _)| rows.get(first).copied());
+        let sets = self.sets_of(&sources, firsts)?;
+        Ok(Labelled {
+            sets,
+            rows,
+            of_rows: groups.of_rows,
+            numbers,
+        })
+    }
+
+    /// The numbers that a label is in rows of the block at hand. Rows without the label are taken away;
+    /// those in which it is no number, or one that only their records tell, become odd.
+    fn take_numbers(
+        &mut self,
+        source: &Source,
+        rows: &mut Vec<u32>,
+        odd: &mut Vec<u32>,
+    ) -> Result<Vec<f64>, ReadError> {
+        if source.columns.len() > 1 || source.default.is_some() {
+            odd.append(rows);
         }
-        let mut labelled = Vec::new();
-        for rows in rows {
-            if let Some(first) = rows.first() {
-                labelled.push((self.labels_of(&sources, *first)?, rows));
+        let Some(column) = source.columns.first() else {
+            rows.clear();
+            return Ok(Vec::new());
+        };
+        let kind = self.directory.schema.columns[column.number].kind;
+        let (block, reader, _) = self.parts();
+        let values = block.field(column.number, reader)?;
+        let mut found = Vec::with_capacity(rows.len());
+        read_numbers(values, kind, rows, &mut found);
+        let mut numbers = Vec::with_capacity(rows.len());
+        let mut found = found.into_iter();
+        rows.retain(|row| match found.next() {
+            Some(Read::Number(number)) => {
+                numbers.push(number);
+                true
             }
-        }
-        Ok((labelled, odd))
+            Some(Read::Odd) => {
+                odd.push(*row);
+                false
+            }
+            Some(Read::Nothing) | None => false,
+        });
+        Ok(numbers)
     }
 
     /// Counts the labels of the selected rows of the block at hand, by their names as LogQL has
@@ -170,7 +276,7 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         stats.add_rows(selected.rows.len() as u64);
         let sources = self.sources(None)?;
-        let (plain, odd) = self.split(&selected.rows, &sources, true)?;
+        let (plain, odd) = self.split(&selected.rows, &sources.iter().collect::<Vec<_>>(), true)?;
         let (block, rows) = (selected.block, odd);
         self.each_record(&Selected { block, rows }, |record| {
             stats.add_labels(record);
@@ -179,10 +285,10 @@ impl GroupScan<'_> {
             let without = self.visit_source(source, &plain, |value, rows| {
                 stats.add_value(&source.name, &Value::text(&value.to_text()), rows);
             })?;
-            if let Some(default) = source.default
+            if let Some(default) = &source.default
                 && !without.is_empty()
             {
-                let value = Value::Str(default.into());
+                let value = Value::Str(Cow::Borrowed(default));
                 stats.add_value(&source.name, &value, without.len() as u64);
             }
         }
@@ -200,14 +306,15 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let by = [values.label().into()];
         let sources = self.sources(Some(&by))?;
-        let (plain, odd) = self.split(&selected.rows, &sources, false)?;
+        let (plain, odd) =
+            self.split(&selected.rows, &sources.iter().collect::<Vec<_>>(), false)?;
         let (block, rows) = (selected.block, odd);
         self.each_record(&Selected { block, rows }, |record| values.add(record))?;
         for source in &sources {
             let without = self.visit_source(source, &plain, |value, _| {
                 values.add_text(&source.text(value))
             })?;
-            if let Some(default) = source.default
+            if let Some(default) = &source.default
                 && !without.is_empty()
             {
                 values.add_text(default.as_bytes());
@@ -217,26 +324,25 @@ impl GroupScan<'_> {
     }
 
     /// Where labels are: of the declared ones, and of the service, if none are named.
-    fn sources(&mut self, by: Option<&[Box<str>]>) -> Result<Vec<Source>, ReadError> {
+    pub(super) fn sources(&mut self, by: Option<&[Box<str>]>) -> Result<Vec<Source>, ReadError> {
         let schema = &self.directory.schema;
-        let whole = |number| LabelColumn {
-            number,
-            is_mixed: false,
-        };
         let meaning = |name: &str| -> Vec<LabelColumn> {
             let columns = schema.columns.iter().enumerate();
             let meant = columns.filter(|(_, spec)| label::means(name, &spec.name));
             let mut meant: Vec<_> = meant.collect();
             // Columns are in the order of their names; the label's own comes first.
             meant.sort_by_key(|(_, spec)| *spec.name != *name);
-            meant.into_iter().map(|(number, _)| whole(number)).collect()
+            meant
+                .into_iter()
+                .map(|(number, _)| LabelColumn::whole(number))
+                .collect()
         };
         let said = |name: &'static str, said_by: &'static [&'static str], default| {
             let names = std::iter::once(name).chain(said_by.iter().copied());
             Source {
                 name: name.into(),
                 columns: names.flat_map(meaning).collect(),
-                default: Some(default),
+                default: Some(Cow::Borrowed(default)),
                 said_by,
             }
         };
@@ -348,7 +454,7 @@ impl GroupScan<'_> {
     fn split(
         &mut self,
         rows: &[u32],
-        sources: &[Source],
+        sources: &[&Source],
         has_declared: bool,
     ) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
         if self.reader.more_values() == 0 {
@@ -424,7 +530,7 @@ impl GroupScan<'_> {
             // An empty text is no value: another column may have one.
             let (block, reader, _) = self.parts();
             let values = block.field(column.number, reader)?;
-            let has_value = |row: &u32| value_key(values, *row as usize).is_some();
+            let has_value = |row: &u32| has_value(values, *row as usize);
             let (with, empty): (Vec<u32>, Vec<u32>) = with.into_iter().partition(has_value);
             without.extend(empty);
             self.count_field(column.number, &with, &mut without, |value, rows| {
@@ -436,22 +542,57 @@ impl GroupScan<'_> {
         Ok(left)
     }
 
-    /// For each of some rows what tells its value of a label from those of others.
-    fn keys_of(&mut self, source: &Source, rows: &[u32]) -> Result<Vec<ValueKey>, ReadError> {
-        let mut keys: Vec<ValueKey> = vec![None; rows.len()];
-        for (place, column) in source.columns.iter().enumerate() {
-            let has_label = self.rows_with_label(*column, rows)?;
+    /// What tells the values of a label in some rows from each other.
+    fn codes_of(&mut self, source: &Source, rows: &[u32]) -> Result<Codes, ReadError> {
+        let mut codes = Codes::none(rows.len());
+        for column in &source.columns {
+            let has_label = match column.is_mixed {
+                true => Some(self.rows_with_label(*column, rows)?),
+                false => None,
+            };
             let (block, reader, _) = self.parts();
             let values = block.field(column.number, reader)?;
-            let wanted = keys.iter_mut().zip(rows).zip(&has_label);
-            for ((key, row), _) in wanted.filter(|((key, _), has)| key.is_none() && **has) {
-                *key = value_key(values, *row as usize).map(|value| (place as u32, value));
-            }
-            if keys.iter().all(Option::is_some) {
+            codes.add(values, rows, has_label.as_deref());
+            if codes.of_rows.iter().all(|code| *code != 0) {
                 break;
             }
         }
-        Ok(keys)
+        Ok(codes)
+    }
+
+    /// The labels of some rows, whose columns were read as far as they have the labels; sources are in the
+    /// order of their names.
+    fn sets_of(
+        &mut self,
+        sources: &[Source],
+        rows: impl Iterator<Item = u32>,
+    ) -> Result<Vec<LabelSet>, ReadError> {
+        let mut columns = sources.iter().flat_map(|source| &source.columns);
+        if columns.any(|column| column.is_mixed) {
+            return rows.map(|row| self.labels_of(sources, row)).collect();
+        }
+        let schema = &self.directory.schema;
+        let fields = &self.known_rows().fields;
+        let mut bytes = Vec::new();
+        let set = |row: u32| {
+            bytes.clear();
+            for source in sources {
+                let mut columns = source.columns.iter();
+                let is_written = columns.any(|column| {
+                    let kind = schema.columns[column.number].kind;
+                    let before = bytes.len();
+                    if let Some(value) = column_value(&fields[column.number], kind, row as usize) {
+                        LabelSet::write(&source.name, &source.text(&value), &mut bytes);
+                    }
+                    bytes.len() > before
+                });
+                if let Some(default) = source.default.as_ref().filter(|_| !is_written) {
+                    LabelSet::write(&source.name, default.as_bytes(), &mut bytes);
+                }
+            }
+            LabelSet::written(&bytes)
+        };
+        Ok(rows.map(set).collect())
     }
 
     /// The labels of a row, whose columns were read.
@@ -473,60 +614,60 @@ impl GroupScan<'_> {
                     break;
                 }
             }
-            let value = found.or_else(|| source.default.map(|text| text.as_bytes().to_vec()));
+            let value =
+                found.or_else(|| source.default.as_ref().map(|text| text.as_bytes().to_vec()));
             labels.extend(value.map(|value| ((&*source.name).into(), value.into())));
         }
         Ok(LabelSet::new(labels))
     }
 }
 
-impl Groups {
-    /// Tells rows of a group apart that differ in this, too.
-    fn refine(&mut self, keys: &[ValueKey]) {
-        let Some(first) = keys.first() else { return };
-        if keys.iter().all(|key| key == first) {
-            return;
-        }
-        let mut known: HashMap<(u32, ValueKey), u32> = HashMap::new();
-        let mut last = None;
-        for (group, key) in self.of_rows.iter_mut().zip(keys) {
-            let now = (*group, *key);
-            // Rows are sorted by what has few values, so the next is mostly like the last.
-            *group = match last {
-                Some((same, number)) if same == now => number,
-                _ => {
-                    let next = known.len() as u32;
-                    *known.entry(now).or_insert(next)
-                }
-            };
-            last = Some((now, *group));
-        }
-        self.count = known.len() as u32;
-    }
+/// What a row has for a number.
+#[derive(Clone, Copy)]
+enum Read {
+    Nothing,
+    Number(f64),
+    /// Something that is none.
+    Odd,
+}
 
-    /// Of each group the place of its first row and the number of its rows.
-    fn first_rows(&self) -> Vec<(usize, u64)> {
-        let mut groups = vec![(usize::MAX, 0); self.count as usize];
-        for (place, group) in self.of_rows.iter().enumerate() {
-            let (first, rows) = &mut groups[*group as usize];
-            *first = place.min(*first);
-            *rows += 1;
+/// Reads rows of a column as numbers.
+fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<Read>) {
+    let read = |number: Option<f64>| number.map_or(Read::Nothing, Read::Number);
+    let rows = rows.iter().map(|row| *row as usize);
+    match values {
+        Column::Absent => out.extend(rows.map(|_| Read::Nothing)),
+        Column::Ints(numbers) => out.extend(rows.map(|row| {
+            read(numbers.get(row).map(|int| match number_value(kind, int) {
+                Value::Float(number) => number,
+                _ => int as f64,
+            }))
+        })),
+        Column::Floats(numbers) => out.extend(rows.map(|row| read(numbers.get(row)))),
+        Column::Strings(strings) => {
+            let mut known: HashMap<u32, Read> = HashMap::new();
+            let parse = |code: u32| {
+                let text = std::str::from_utf8(strings.values.get(code)).ok();
+                text.and_then(number_of).map_or(Read::Odd, Read::Number)
+            };
+            out.extend(rows.map(|row| match strings.codes[row] {
+                NULL => Read::Nothing,
+                code => *known.entry(code).or_insert_with(|| parse(code)),
+            }));
         }
-        groups
+        Column::Bools(numbers) => {
+            out.extend(rows.map(|row| numbers.get(row).map_or(Read::Nothing, |_| Read::Odd)));
+        }
     }
 }
 
-fn value_key(column: &Column, row: usize) -> Option<u64> {
+/// Whether a row has a value; an empty text is none.
+fn has_value(column: &Column, row: usize) -> bool {
     match column {
-        Column::Absent => None,
-        Column::Strings(strings) => match strings.codes[row] {
-            NULL => None,
-            // An empty text is no value.
-            code if strings.values.get(code).is_empty() => None,
-            code => Some(u64::from(code)),
-        },
-        Column::Ints(numbers) => numbers.get(row).map(|number| number as u64),
-        Column::Floats(numbers) => numbers.get(row).map(f64::to_bits),
-        Column::Bools(numbers) => numbers.get(row).map(u64::from),
+        Column::Strings(strings) => strings.get(row).is_some_and(|text| !text.is_empty()),
+        Column::Ints(numbers) => numbers.get(row).is_some(),
+        Column::Floats(numbers) => numbers.get(row).is_some(),
+        Column::Bools(numbers) => numbers.get(row).is_some(),
+        Column::Absent => false,
     }
 }

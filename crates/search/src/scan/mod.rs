@@ -11,11 +11,14 @@
 //! - Memory is bounded by the decoded columns of one row group.
 
 mod block;
+mod codes;
+mod columns;
 mod crossing;
 mod evaluate;
 mod excluded;
 mod group;
 mod labels;
+mod members;
 mod segment;
 mod tables;
 mod text;
@@ -25,4 +28,5 @@ mod tests;
 
 pub use evaluate::Evaluator;
 pub use group::{GroupScan, Key, Selected};
+pub(crate) use labels::{By, Labelled};
 pub use segment::SegmentScan;

@@ -1,5 +1,7 @@
 //! The scan of columns decides as the matcher does, record by record.
 
+mod numbers;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +11,7 @@ use logpond_record::{
 };
 use logpond_segment::disk::{AppendFile, ReadAt};
 use logpond_segment::file::{Profile, SegmentFile, SegmentWriter, SourceEntry};
-use logpond_segment::rows::RowsBuilder;
+use logpond_segment::rows::{Column, RowsBuilder};
 use logpond_segment::sources::SourceSet;
 
 use proptest::prelude::*;
@@ -17,9 +19,11 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::aggregate::{
-    FieldStats, Histogram, LabelValues, StreamRow, Streams, StreamsAnswer, StreamsAsked, Top,
+    FieldStats, FieldTypes, Histogram, LabelValues, StreamRow, Streams, StreamsAnswer,
+    StreamsAsked, Top,
 };
-use crate::query::{Filter, Pattern, parse};
+use crate::columns::{ColumnAsked, ColumnKind, Columns, ColumnsBuilder};
+use crate::query::{FieldTest, Filter, Pattern, parse};
 use crate::{Matcher, Scratch};
 
 const INCARNATION: Incarnation = Incarnation(77);
@@ -410,6 +414,156 @@ fn tables_count_as_records_do() {
     );
 }
 
+/// What a row of columns shows.
+fn shown(columns: &Columns, row: usize) -> Vec<Option<String>> {
+    let show = |column: &Column| match column {
+        Column::Strings(texts) => texts.get(row).map(|text| text.escape_ascii().to_string()),
+        Column::Ints(numbers) => numbers.get(row).map(|n| n.to_string()),
+        Column::Floats(numbers) => numbers.get(row).map(|n| n.to_string()),
+        Column::Bools(numbers) => numbers.get(row).map(|n| n.to_string()),
+        Column::Absent => None,
+    };
+    columns.columns.iter().map(show).collect()
+}
+
+/// Each column that some records may have, as each kind.
+fn all_columns(records: &[Record<'_>]) -> Vec<ColumnAsked> {
+    let mut types = FieldTypes::new(false);
+    records.iter().for_each(|record| types.add(record));
+    let reserved = [
+        "_time_source",
+        "_id",
+        "_msg",
+        "_raw",
+        "_label.service_name",
+        "none",
+    ];
+    let names = types.fields().map(|(name, _)| name).chain(reserved);
+    let kinds = [
+        ColumnKind::Text,
+        ColumnKind::Int,
+        ColumnKind::Float,
+        ColumnKind::Bool,
+    ];
+    let mut asked: Vec<ColumnAsked> = Vec::new();
+    for name in names {
+        asked.extend(kinds.map(|kind| ColumnAsked {
+            name: name.into(),
+            kind,
+        }));
+    }
+    for name in ["_time", "_received"] {
+        asked.push(ColumnAsked {
+            name: name.into(),
+            kind: ColumnKind::Time,
+        });
+    }
+    asked
+}
+
+#[test]
+fn columns_are_those_of_records() {
+    let records = labelled(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    let asked = all_columns(&records);
+    for query in [
+        "",
+        "NOT \"peer-12\"",
+        "status=404 OR said",
+        "hostname=web-2 AND user:*",
+    ] {
+        let filter = parse(query).unwrap();
+        let matcher = Matcher::new(&filter).unwrap();
+        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+        let mut scratch = Scratch::new();
+        let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+        let wanted: std::collections::BTreeMap<_, _> = wanted.map(|r| (r.id, r)).collect();
+        // Each alone, too: what is read for one must not serve another.
+        let alone = asked.iter().map(|one| vec![one.clone()]);
+        for asked in alone.chain([asked.clone()]) {
+            let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+            let mut scan = GroupScan::new(&shared, 0);
+            let mut rows = 0;
+            scan.for_each_block(|scan, selected| {
+                let columns = scan.columns(&asked, &selected)?;
+                let mut keys = Vec::new();
+                scan.keys(&selected, &mut keys)?;
+                let mut builder = ColumnsBuilder::new(asked.clone().into());
+                keys.iter().for_each(|key| builder.add(wanted[&key.id]));
+                let expected = builder.take();
+                assert_eq!(
+                    (columns.rows, columns.unfit),
+                    (expected.rows, expected.unfit)
+                );
+                for row in 0..columns.rows {
+                    let names: Vec<_> = asked.iter().map(|a| (&a.name, a.kind)).collect();
+                    assert_eq!(
+                        shown(&columns, row),
+                        shown(&expected, row),
+                        "{query} {names:?}"
+                    );
+                }
+                rows += columns.rows;
+                Ok(true)
+            })
+            .unwrap();
+            assert_eq!((rows, scan.damages().len()), (wanted.len(), 0), "{query}");
+        }
+    }
+}
+
+#[test]
+fn columns_that_nobody_asks_for_are_not_read() {
+    let segment = segment_of(&samples(5000));
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(&Filter::All, TimeRange::ALL).unwrap();
+    let read = |names: &[&str]| {
+        let asked: Vec<_> = names
+            .iter()
+            .map(|name| ColumnAsked {
+                name: (*name).into(),
+                kind: ColumnKind::Text,
+            })
+            .collect();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+        let mut scan = GroupScan::new(&shared, 0);
+        scan.for_each_block(|scan, s| scan.columns(&asked, &s).map(|_| true))
+            .unwrap();
+        scan.bytes_read()
+    };
+    assert_eq!(read(&[]), 0);
+    let (host, all) = (read(&["host"]), read(&["_raw"]));
+    assert!(host > 0 && host * 10 < all, "{host} {all}");
+}
+
+#[test]
+fn types_of_fields_are_those_of_records() {
+    let records = labelled(3000);
+    let segment = segment_of(&records);
+    let directory = segment.read_directory().unwrap();
+    for (query, of_lines) in [("", false), ("", true), ("plain", true)] {
+        let filter = parse(query).unwrap();
+        let matcher = Matcher::new(&filter).unwrap();
+        let evaluator = Evaluator::new(&filter, TimeRange::ALL).unwrap();
+        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+        let (mut found, mut expected) = (FieldTypes::new(of_lines), FieldTypes::new(of_lines));
+        let mut scan = GroupScan::new(&shared, 0);
+        scan.for_each_block(|scan, s| scan.add_to_field_types(&s, &mut found).map(|()| true))
+            .unwrap();
+        let mut scratch = Scratch::new();
+        let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
+        wanted.for_each(|record| expected.add(record));
+        let names = |types: &FieldTypes| -> Vec<_> {
+            types
+                .fields()
+                .map(|(name, types)| (name.to_owned(), types.bits()))
+                .collect()
+        };
+        assert_eq!(names(&found), names(&expected), "{query} {of_lines}");
+    }
+}
+
 /// Samples with labels, also such that have a column with values of lines, that mean the same as
 /// others, and that are rare or of several types.
 fn labelled(count: u64) -> Vec<Record<'static>> {
@@ -554,8 +708,10 @@ fn parts_of_lines_are_found_where_they_are() {
         1usize..24,
         any::<bool>(),
         0u8..8,
+        (any::<bool>(), any::<bool>()),
     );
-    let outcome = runner.run(&strategy, |(at, from, length, any_case, change)| {
+    let outcome = runner.run(&strategy, |(at, from, length, any_case, change, place)| {
+        let (is_raw, is_negated) = place;
         let line = line_of(&records[at]);
         let from = from.min(line.len() - 1);
         let mut part = line[from..line.len().min(from + length)].to_vec();
@@ -570,7 +726,15 @@ fn parts_of_lines_are_found_where_they_are() {
             (4, Ok(text)) => Pattern::regex(&(regex_syntax::escape(text) + ".*[0-9]"), any_case),
             _ => Pattern::substring(&part, any_case),
         };
-        let filter = Filter::Text(pattern);
+        let filter = match is_raw {
+            true => Filter::field("_raw", FieldTest::Contains(pattern)),
+            false => Filter::Text(pattern),
+        };
+        let filter = if is_negated {
+            Filter::negate(filter)
+        } else {
+            filter
+        };
         let matcher = Matcher::new(&filter).unwrap();
         let mut scratch = Scratch::new();
         let wanted = records.iter().filter(|r| matcher.matches(r, &mut scratch));
@@ -587,60 +751,4 @@ fn parts_of_lines_are_found_where_they_are() {
         Ok(())
     });
     outcome.unwrap();
-}
-
-/// What LogQL counts of columns is what it counts of records.
-#[test]
-fn numbers_are_those_of_records() {
-    use crate::logql::{Query, parse};
-    use crate::metric::{Answer, Plan, RangeTable, Times};
-    let records = samples(3000);
-    let segment = segment_of(&records);
-    let directory = segment.read_directory().unwrap();
-    let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
-    let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
-    for query in [
-        "sum(count_over_time({}[5m]))",
-        "sum(rate({} |= \"refused\" [5m]))",
-        "sum by (level, detected_level) (count_over_time({} | drop __error__ [5m]))",
-        "sum by (ms, user, ok, pid) (count_over_time({}[10m]))",
-        "sum by (web_host) (count_over_time({}[5m]))",
-        "sum by (status, hostname) (count_over_time({status=~\".+\"}[2m]))",
-        "sum by (detected_level, service_name) (count_over_time({}[2m]))",
-        "count_over_time({web_host=\"w1\"}[5m])",
-        "sum without (web_host) (bytes_over_time({}[5m]))",
-        "max by (user) (max_over_time({} | json | unwrap ms [5m]))",
-        "absent_over_time({web_host=\"w9\"}[5m])",
-    ] {
-        let Query::Metric(metric) = parse(query).unwrap() else {
-            panic!("{query} asks for lines");
-        };
-        let plan = Plan::range(metric, times, 0).unwrap();
-        let leaf = &plan.leaves()[0];
-        let matcher = Matcher::new(&leaf.filter()).unwrap();
-        let mut scratch = Scratch::new();
-        let mut by_record = RangeTable::new(Arc::clone(leaf));
-        for record in &records {
-            if leaf.range().contains(record.time) && matcher.matches(record, &mut scratch) {
-                by_record.add(record);
-            }
-        }
-        let evaluator = Evaluator::new(&leaf.filter(), leaf.range()).unwrap();
-        let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
-        let mut by_column = RangeTable::new(Arc::clone(leaf));
-        for group in 0..directory.row_groups.len() {
-            let mut scan = GroupScan::new(&shared, group);
-            scan.for_each_block(|scan, selected| {
-                by_column.add_block(scan, &selected).map(|()| true)
-            })
-            .unwrap();
-        }
-        let by_record = plan.evaluate(vec![by_record]).unwrap();
-        let by_column = plan.evaluate(vec![by_column]).unwrap();
-        assert_eq!(by_record, by_column, "{query}");
-        let Answer::Matrix(series) = by_record else {
-            panic!("a range has a matrix");
-        };
-        assert!(!series.is_empty(), "{query}");
-    }
 }

@@ -19,23 +19,33 @@ use super::group::GroupScan;
 use super::values::{BlockDecisions, ShapeSearch, needs_escapes};
 use crate::pattern::Finder;
 
-/// The rows of the block at hand whose line or message the pattern is in.
+/// Where a pattern is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the line.
+    Line,
+    /// In the line, and in its message as it is decoded.
+    LineOrMessage,
+}
+
+/// The rows of the block at hand with the pattern there.
 pub(super) fn select_by_text(
     finder: &Finder,
+    place: Place,
     number: usize,
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
     if !finder.ignores_ends() {
-        return render_and_match(finder, scan, rows);
+        return render_and_match(finder, place, scan, rows);
     }
     let RowsByShape {
         dictionary,
         shapes,
         mut wanted,
         mut open,
-    } = RowsByShape::new(finder, scan, &rows)?;
-    let mut decisions = BlockDecisions::new(number);
+    } = RowsByShape::new(finder, place, scan, &rows)?;
+    let mut decisions = BlockDecisions::new(number, place);
     for (code, rows) in shapes {
         let shape = scan.shape(&dictionary, code);
         if literals_match(&shape, finder) {
@@ -53,7 +63,7 @@ pub(super) fn select_by_text(
     }
     if !open.is_empty() {
         open.sort_unstable();
-        wanted.extend(render_and_match(finder, scan, open)?);
+        wanted.extend(render_and_match(finder, place, scan, open)?);
     }
     wanted.sort_unstable();
     Ok(wanted)
@@ -84,13 +94,14 @@ struct RowsByShape {
     shapes: Vec<(u32, Vec<u32>)>,
     /// Rows without a shape whose whole line matches.
     wanted: Vec<u32>,
-    /// The others without a shape: their message may still be decoded from a part of the line.
+    /// The others without a shape, if messages count: theirs may be decoded from a part of the line.
     open: Vec<u32>,
 }
 
 impl RowsByShape {
     fn new(
         finder: &Finder,
+        place: Place,
         scan: &mut GroupScan<'_>,
         rows: &[u32],
     ) -> Result<RowsByShape, ReadError> {
@@ -109,6 +120,7 @@ impl RowsByShape {
         for &row in rows {
             match known.whole.get(row as usize) {
                 Some(line) if finder.is_match(line) => by_shape.wanted.push(row),
+                Some(_) if place == Place::Line => {}
                 Some(_) => by_shape.open.push(row),
                 None => {
                     let code = known.shape.codes[row as usize];
@@ -130,23 +142,31 @@ impl RowsByShape {
 /// Decides by the line and the message themselves.
 fn render_and_match(
     finder: &Finder,
+    place: Place,
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
     let found: Vec<u32> = scan.with_lines(&rows, |view| {
         let mut line = Vec::new();
-        let matches = |row: &u32| text_matches(finder, view, *row as usize, &mut line);
+        let matches = |row: &u32| text_matches(finder, place, view, *row as usize, &mut line);
         rows.iter().copied().filter(matches).collect()
     })?;
     Ok(found)
 }
 
-/// The same decision as for a record: the pattern is in the line or in the decoded message.
-fn text_matches(finder: &Finder, view: &RowsView<'_>, row: usize, line: &mut Vec<u8>) -> bool {
+/// The same decision as for a record.
+fn text_matches(
+    finder: &Finder,
+    place: Place,
+    view: &RowsView<'_>,
+    row: usize,
+    line: &mut Vec<u8>,
+) -> bool {
     line.clear();
     view.write_line(row, line);
-    if finder.is_match(line) {
-        return true;
+    let is_in_line = finder.is_match(line);
+    if is_in_line || place == Place::Line {
+        return is_in_line;
     }
     let rows = view.rows();
     let Some(message) = rows

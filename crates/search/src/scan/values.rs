@@ -12,6 +12,7 @@ use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringCol
 use super::block::number_value;
 use super::crossing::Crossing;
 use super::group::GroupScan;
+use super::text::Place;
 use crate::pattern::Finder;
 
 /// Decisions about dictionaries that were made in earlier blocks: by condition, dictionary, and
@@ -79,14 +80,14 @@ impl Escape {
 }
 
 impl Shown {
-    fn new(kind: &SlotKind, is_message: bool) -> Shown {
+    fn new(kind: &SlotKind, decoded_counts: bool) -> Shown {
         let escape = match kind {
             SlotKind::JsonString => Escape::Json,
             SlotKind::Quoted => Escape::Quoted,
             SlotKind::StructuredData => Escape::StructuredData,
             _ => return Shown::Plain,
         };
-        if is_message {
+        if decoded_counts {
             Shown::Both(escape)
         } else {
             Shown::Escaped(escape)
@@ -120,6 +121,7 @@ pub(super) struct ShapeSearch<'a> {
 pub(super) struct BlockDecisions {
     /// Number of the condition.
     number: usize,
+    place: Place,
     fields: HashMap<(usize, Shown), Arc<Decided>>,
     /// Messages that are UTF-8 (0), and those that are not (1).
     messages: HashMap<(usize, Shown), Arc<Decided>>,
@@ -127,9 +129,10 @@ pub(super) struct BlockDecisions {
 
 impl BlockDecisions {
     /// For the condition of this number.
-    pub(super) fn new(number: usize) -> BlockDecisions {
+    pub(super) fn new(number: usize, place: Place) -> BlockDecisions {
         BlockDecisions {
             number,
+            place,
             fields: HashMap::new(),
             messages: HashMap::new(),
         }
@@ -165,7 +168,8 @@ impl<'a> ShapeSearch<'a> {
                 SlotKind::Time(pattern) => self.search_times(pattern, scan)?,
                 SlotKind::Severity => self.search_priority(),
                 kind if slot.is_message() => {
-                    self.search_messages(Shown::new(kind, true), scan, decisions)?
+                    let decoded_counts = decisions.place == Place::LineOrMessage;
+                    self.search_messages(Shown::new(kind, decoded_counts), scan, decisions)?;
                 }
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {

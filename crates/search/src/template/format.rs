@@ -5,6 +5,9 @@ use super::value::Value;
 /// The widest field; wider ones would fill memory.
 const WIDTH_MAX: usize = 4096;
 
+/// The most significant digits that are asked for in vain: a float has seventeen.
+const DIGITS_MAX: usize = 40;
+
 /// Appends a float as Go prints it: the shortest form, with an exponent for large and small ones.
 pub(super) fn write_float(float: f64, out: &mut Vec<u8>) {
     let text = match float {
@@ -31,6 +34,31 @@ fn exponential(float: f64, precision: Option<usize>) -> String {
         None => ('+', exponent),
     };
     format!("{mantissa}e{sign}{digits:0>2}")
+}
+
+/// So many significant digits, without zeros at their end: `%.4g`.
+pub(super) fn general(float: f64, digits: usize) -> String {
+    if !float.is_finite() || float == 0.0 {
+        let mut text = Vec::new();
+        write_float(float, &mut text);
+        return String::from_utf8_lossy(&text).into_owned();
+    }
+    // More digits than a float has only show how it is stored.
+    let digits = digits.clamp(1, DIGITS_MAX);
+    let text = exponential(float, Some(digits - 1));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    let without_zeros = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match usize::try_from(power + 4) {
+        Ok(_) if power < digits as i32 => {
+            let places = usize::try_from(digits as i32 - 1 - power).unwrap_or(0);
+            without_zeros(&format!("{float:.places$}"))
+        }
+        _ => format!("{}e{exponent}", without_zeros(mantissa)),
+    }
 }
 
 #[derive(Default)]
@@ -157,7 +185,10 @@ impl Verb {
                 let text = exponential(*float, Some(self.precision.unwrap_or(6)));
                 self.signed(text, *float >= 0.0)
             }
-            (b'g', Value::Float(_)) => value.printed(),
+            (b'g', Value::Float(float)) => match self.precision {
+                Some(precision) => self.signed(general(*float, precision), *float >= 0.0),
+                None => value.printed(),
+            },
             _ => self.wrong(letter, value),
         };
         self.pad(&text, !matches!(letter, b's' | b'q' | b'v' | b't'), out);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::value::Value;
-use super::{Scratch, format, layout, text};
+use super::{Dialect, Scratch, alert_functions, format, layout, text};
 use crate::logql::{bytes_of, duration_ns};
 use crate::pipeline::json_value;
 
@@ -113,8 +113,8 @@ const NAMES: [&str; 88] = [
 ];
 
 /// Whether there is a function of this name.
-pub(super) fn is_known(name: &str) -> bool {
-    NAMES.contains(&name)
+pub(super) fn is_known(name: &str, dialect: Dialect) -> bool {
+    NAMES.contains(&name) || (dialect == Dialect::Alerts && alert_functions::NAMES.contains(&name))
 }
 
 /// Calls a function.
@@ -123,11 +123,12 @@ pub(super) fn call(name: &str, arguments: &[Value], context: &mut Context<'_>) -
         .or_else(|| of_text(name, arguments))
         .or_else(|| of_numbers(name, arguments))
         .or_else(|| of_times(name, arguments, context.now_ns))
-        .or_else(|| of_expressions(name, arguments, context.scratch));
+        .or_else(|| of_expressions(name, arguments, context.scratch))
+        .or_else(|| alert_functions::call(name, arguments, context.scratch));
     known.unwrap_or_else(|| Err(format!("function {name:?} not defined")))
 }
 
-fn argument(arguments: &[Value], at: usize, wanted: usize) -> Result<&Value> {
+pub(super) fn argument(arguments: &[Value], at: usize, wanted: usize) -> Result<&Value> {
     match arguments.len() == wanted {
         true => Ok(&arguments[at]),
         false => Err(format!(

@@ -10,6 +10,8 @@
 //! Bounds: [`OUTPUT_BYTES_MAX`] for what a line becomes, [`STEPS_MAX`] for the work on it, and
 //! [`DEPTH_MAX`] for nesting.
 
+mod alert;
+mod alert_functions;
 mod format;
 mod functions;
 mod layout;
@@ -24,6 +26,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use regex_automata::meta;
 
+pub use alert::AlertData;
 pub(crate) use text::expand;
 pub use value::Value;
 
@@ -44,6 +47,15 @@ const REGEXES_MAX: usize = 16;
 pub struct Template {
     root: Vec<parse::Node>,
     named: BTreeMap<Box<str>, Vec<parse::Node>>,
+}
+
+/// Whose functions a template may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// LogQL's.
+    Lines,
+    /// Those of alerts, too.
+    Alerts,
 }
 
 /// What a template sees.
@@ -91,7 +103,15 @@ impl Template {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn new(text: &str) -> Result<Template, String> {
-        parse::parse(text)
+        parse::parse(text, Dialect::Lines)
+    }
+
+    /// Compiles a template of alerts, which has the functions of Prometheus beside those of lines.
+    ///
+    /// # Errors
+    /// As for [`Template::new`].
+    pub fn of_alerts(text: &str) -> Result<Template, String> {
+        parse::parse(text, Dialect::Alerts)
     }
 
     /// The field that the template is, if it is nothing else: `{{.message}}`.
@@ -109,6 +129,19 @@ impl Template {
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
-        run::run(self, data, scratch, out)
+        run::run(self, data, None, scratch, out)
+    }
+
+    /// Appends the filled template of an alert.
+    ///
+    /// # Errors
+    /// As for [`Template::fill`].
+    pub fn fill_alert(
+        &self,
+        data: &AlertData<'_>,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        run::run(self, data, Some(data), scratch, out)
     }
 }

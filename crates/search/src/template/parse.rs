@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::value::Value;
-use super::{DEPTH_MAX, Template, functions};
+use super::{DEPTH_MAX, Dialect, Template, functions};
 
 /// A part of a template.
 #[derive(Clone, Debug)]
@@ -65,8 +65,9 @@ pub(super) fn only_field(nodes: &[Node]) -> Option<&str> {
 
 type Result<T> = std::result::Result<T, String>;
 
-pub(super) fn parse(text: &str) -> Result<Template> {
+pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Template> {
     let mut parser = Parser {
+        dialect,
         pieces: pieces(text)?,
         at: 0,
         depth: 0,
@@ -258,6 +259,7 @@ fn quoted(text: &str, quote: char) -> Result<(Vec<u8>, usize)> {
 }
 
 struct Parser {
+    dialect: Dialect,
     pieces: Vec<Piece>,
     at: usize,
     depth: usize,
@@ -307,10 +309,10 @@ impl Parser {
                     nodes.push(self.block(&keyword, &tokens[1..])?);
                 }
                 "define" | "block" => self.define(&tokens, &mut nodes)?,
-                "template" => nodes.push(call(&tokens)?),
+                "template" => nodes.push(call(&tokens, self.dialect)?),
                 "break" => nodes.push(Node::Break),
                 "continue" => nodes.push(Node::Continue),
-                _ => nodes.push(Node::Action(whole_pipeline(&tokens)?)),
+                _ => nodes.push(Node::Action(whole_pipeline(&tokens, self.dialect)?)),
             }
         };
         self.depth -= 1;
@@ -318,7 +320,7 @@ impl Parser {
     }
 
     fn block(&mut self, keyword: &str, tokens: &[Token]) -> Result<Node> {
-        let pipeline = whole_pipeline(tokens)?;
+        let pipeline = whole_pipeline(tokens, self.dialect)?;
         let (then, end) = self.nodes()?;
         let otherwise = match end.as_deref() {
             Some("end") => Vec::new(),
@@ -368,26 +370,28 @@ impl Parser {
         }
         self.named.insert(name.clone(), body);
         if tokens[0] == Token::Word("block".into()) {
-            nodes.push(Node::Call(name, Some(whole_pipeline(&tokens[2..])?)));
+            let data = whole_pipeline(&tokens[2..], self.dialect)?;
+            nodes.push(Node::Call(name, Some(data)));
         }
         Ok(())
     }
 }
 
-fn call(tokens: &[Token]) -> Result<Node> {
+fn call(tokens: &[Token], dialect: Dialect) -> Result<Node> {
     let Some(Token::Text(name)) = tokens.get(1) else {
         return Err("template: template needs a quoted name".to_owned());
     };
     let name = String::from_utf8_lossy(name).into();
     let data = match &tokens[2..] {
         [] => None,
-        rest => Some(whole_pipeline(rest)?),
+        rest => Some(whole_pipeline(rest, dialect)?),
     };
     Ok(Node::Call(name, data))
 }
 
-fn whole_pipeline(tokens: &[Token]) -> Result<Pipeline> {
+fn whole_pipeline(tokens: &[Token], dialect: Dialect) -> Result<Pipeline> {
     let mut reader = Reader {
+        dialect,
         tokens,
         at: 0,
         depth: 0,
@@ -414,6 +418,7 @@ fn describe(token: &Token) -> String {
 }
 
 struct Reader<'t> {
+    dialect: Dialect,
     tokens: &'t [Token],
     at: usize,
     depth: usize,
@@ -487,7 +492,7 @@ impl Reader<'_> {
                     "true" => Operand::Value(Value::Bool(true)),
                     "false" => Operand::Value(Value::Bool(false)),
                     "nil" => Operand::Value(Value::Nil),
-                    name if functions::is_known(name) => {
+                    name if functions::is_known(name, self.dialect) => {
                         let function = Operand::Function(name.into());
                         self.at += 1;
                         let fields = self.fields();

@@ -1,31 +1,53 @@
 //! Filling a template.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 
 use super::functions::{self, Context};
 use super::parse::{Node, Operand, Pipeline};
 use super::value::Value;
-use super::{DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template};
+use super::{AlertData, DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template};
 
 type Result<T> = std::result::Result<T, String>;
 
 pub(super) fn run(
     template: &Template,
     data: &dyn Data,
+    alert: Option<&AlertData<'_>>,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    let (dot, variables) = match alert {
+        None => (Dot::Root, vec![("$".into(), Dot::Root)]),
+        Some(alert) => (Dot::Alert, alert_variables(alert)),
+    };
     let mut run = Run {
         template,
         data,
+        alert,
         scratch,
-        variables: vec![("$".into(), Dot::Root)],
+        variables,
         start: out.len(),
         out,
         steps: 0,
         depth: 0,
     };
-    run.nodes(&template.root, &Dot::Root).map(|_| ())
+    run.nodes(&template.root, &dot).map(|_| ())
+}
+
+/// What Prometheus defines before each template of an alert.
+fn alert_variables(alert: &AlertData<'_>) -> Vec<(Box<str>, Dot)> {
+    vec![
+        ("$".into(), Dot::Alert),
+        ("$labels".into(), Dot::Root),
+        ("$externalLabels".into(), Dot::NoLabels),
+        (
+            "$externalURL".into(),
+            Dot::Value(Value::text(alert.external_url)),
+        ),
+        ("$value".into(), Dot::Value(Value::Float(alert.value))),
+    ]
 }
 
 /// What `.` is.
@@ -33,6 +55,10 @@ pub(super) fn run(
 enum Dot {
     /// All labels.
     Root,
+    /// The labels, the value and where the server is.
+    Alert,
+    /// Labels of which there are none.
+    NoLabels,
     Value(Value),
 }
 
@@ -47,6 +73,8 @@ enum Flow {
 struct Run<'a> {
     template: &'a Template,
     data: &'a dyn Data,
+    /// What there is beside the labels, of an alert.
+    alert: Option<&'a AlertData<'a>>,
     scratch: &'a mut Scratch,
     variables: Vec<(Box<str>, Dot)>,
     start: usize,
@@ -122,14 +150,16 @@ impl Run<'_> {
 
     fn print(&mut self, value: &Dot) {
         match value {
-            Dot::Root => self.whole().write(self.out),
             Dot::Value(value) => value.write(self.out),
+            other => self.value_of(other).write(self.out),
         }
     }
 
     fn is_true(&self, value: &Dot) -> bool {
         match value {
             Dot::Root => !self.data.fields().is_empty(),
+            Dot::Alert => true,
+            Dot::NoLabels => false,
             Dot::Value(value) => value.is_true(),
         }
     }
@@ -147,8 +177,29 @@ impl Run<'_> {
     fn value_of(&self, dot: &Dot) -> Value {
         match dot {
             Dot::Root => self.whole(),
+            Dot::Alert => {
+                let members = alert_members().into_iter();
+                let members = members.filter_map(|name| {
+                    let member = self.alert_member(name)?;
+                    Some((name.to_owned(), self.value_of(&member)))
+                });
+                Value::Map(members.collect())
+            }
+            Dot::NoLabels => Value::Map(BTreeMap::new()),
             Dot::Value(value) => value.clone(),
         }
+    }
+
+    /// A member of what a template of an alert begins with.
+    fn alert_member(&self, name: &str) -> Option<Dot> {
+        let alert = self.alert?;
+        Some(match name {
+            "Labels" => Dot::Root,
+            "Value" => Dot::Value(Value::Float(alert.value)),
+            "ExternalLabels" => Dot::NoLabels,
+            "ExternalURL" => Dot::Value(Value::text(alert.external_url)),
+            _ => return None,
+        })
     }
 
     fn call(&mut self, name: &str, data: Option<&Pipeline>, dot: &Dot) -> Result<()> {
@@ -329,6 +380,14 @@ impl Run<'_> {
                     Value::text(self.data.field(&label).unwrap_or_default())
                 }
             },
+            Dot::Alert => {
+                let member = self.alert_member(first).ok_or_else(|| {
+                    let known = alert_members().join(", .");
+                    format!("can't evaluate field {first}; there are .{known}")
+                })?;
+                return self.fields(&member, rest);
+            }
+            Dot::NoLabels => Value::text(""),
             Dot::Value(value) => member(value, first)?,
         };
         for name in rest {
@@ -352,6 +411,11 @@ impl Run<'_> {
         functions::call(name, arguments, &mut context)
             .map_err(|error| format!("error calling {name}: {error}"))
     }
+}
+
+/// What a template of an alert begins with.
+fn alert_members() -> [&'static str; 4] {
+    ["Labels", "Value", "ExternalLabels", "ExternalURL"]
 }
 
 /// A member of a value, or what a time says of itself.

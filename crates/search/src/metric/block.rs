@@ -1,0 +1,236 @@
+//! Blocks of rows in a table of numbers: column by column where labels alone decide.
+//!
+//! ```text
+//! rows ─▶ labels (each distinct set once: stages, series, number) ─▶ cells of the block ─▶ cells of the table
+//!      └▶ pieces of time, numbers
+//! ```
+
+use std::collections::HashMap;
+
+use logpond_segment::file::ReadError;
+
+use super::cells::Cell;
+use super::leaf::Leaf;
+use super::table::{Decided, RangeTable};
+use super::windows::NO_PIECE;
+use crate::pipeline::StageError;
+use crate::scan::{By, GroupScan, Labelled, Selected};
+
+/// The most cells of a block that lie side by side in memory, whether they are used or not.
+const DENSE_CELLS_MAX: usize = 1 << 16;
+
+impl RangeTable {
+    /// Adds the selected rows of a block.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        let leaf = std::sync::Arc::clone(self.leaf());
+        let Some(of_labels) = leaf.of_labels() else {
+            return scan.each_record(selected, |record| self.add(record));
+        };
+        let number = of_labels.number.as_deref();
+        let (parts, odd) = match &of_labels.by {
+            By::Named(names) if of_labels.has_json => {
+                let selector = &leaf.spec().aggregation.log.matchers;
+                scan.rows_by_members(selected, names, number, selector)?
+            }
+            by => {
+                let (labelled, odd) = scan.rows_by_labels(selected, by, number)?;
+                (vec![labelled], odd)
+            }
+        };
+        for labelled in &parts {
+            let lines = Lines {
+                times: times(&leaf, scan, selected, labelled)?,
+                labelled,
+            };
+            let sets = labelled.sets.iter();
+            let decided: Vec<_> = sets.map(|set| self.decide(of_labels, set)).collect();
+            self.add_lines(&leaf, &decided, &lines);
+        }
+        let (block, rows) = (selected.block, odd);
+        scan.each_record(&Selected { block, rows }, |record| self.add(record))
+    }
+
+    fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<Decided>], lines: &Lines<'_>) {
+        let mut errors = vec![0u64; decided.len()];
+        let is_wanted = |set: u32| {
+            let decided = decided[set as usize].as_ref();
+            decided.is_some_and(|d| d.error != Some(StageError::SampleExtraction))
+        };
+        let wanted: Vec<bool> = (0..decided.len() as u32).map(is_wanted).collect();
+        let kind = leaf.cells;
+        let mut add_cells = |cells: Vec<((u32, u32), Cell)>| {
+            for ((set, piece), cell) in cells {
+                if let Some(decided) = &decided[set as usize] {
+                    self.add_cell(&decided.key, piece, cell);
+                }
+            }
+        };
+        match kind.counts_lines() {
+            true => {
+                let mut counts: Grid<u64> = Grid::new(lines);
+                lines.each(|_, set, piece| {
+                    errors[set as usize] += 1;
+                    if wanted[set as usize] {
+                        *counts.at(set, piece) += 1;
+                    }
+                });
+                let counts = counts.finish().into_iter().filter(|(_, count)| *count > 0);
+                add_cells(counts.map(|(at, count)| (at, Cell::Count(count))).collect());
+            }
+            false => {
+                let mut cells: Grid<Option<Cell>> = Grid::new(lines);
+                lines.each(|at, set, piece| {
+                    errors[set as usize] += 1;
+                    if let Some(decided) = decided[set as usize]
+                        .as_ref()
+                        .filter(|_| wanted[set as usize])
+                    {
+                        let number = lines
+                            .labelled
+                            .numbers
+                            .get(at)
+                            .copied()
+                            .unwrap_or(decided.number);
+                        kind.add(cells.at(set, piece), lines.time(at), number);
+                    }
+                });
+                let cells = cells.finish().into_iter();
+                add_cells(cells.filter_map(|(at, cell)| Some((at, cell?))).collect());
+            }
+        }
+        for (decided, lines) in decided.iter().zip(errors) {
+            if let Some(error) = decided.as_ref().and_then(|decided| decided.error) {
+                self.note_errors(error, lines);
+            }
+        }
+    }
+}
+
+/// When the rows of a block were.
+enum Times {
+    /// All in this piece.
+    Piece(u32),
+    /// For each row its piece and, where they count, its time.
+    Each(Vec<u32>, Vec<i64>),
+}
+
+fn times(
+    leaf: &Leaf,
+    scan: &mut GroupScan<'_>,
+    selected: &Selected,
+    labelled: &Labelled,
+) -> Result<Times, ReadError> {
+    let (from, to) = scan.block_span(selected);
+    let needs_times = leaf.cells.needs_times();
+    if let Some(piece) = leaf
+        .windows
+        .piece_of_span(from, to)
+        .filter(|_| !needs_times)
+    {
+        return Ok(Times::Piece(piece));
+    }
+    let all = scan.block_times()?;
+    let times = labelled.rows.iter().map(|row| all[*row as usize]);
+    let pieces = leaf.windows.pieces_of(times.clone());
+    let times = if needs_times {
+        times.collect()
+    } else {
+        Vec::new()
+    };
+    Ok(Times::Each(pieces, times))
+}
+
+/// Rows of a block, as far as they count.
+struct Lines<'b> {
+    labelled: &'b Labelled,
+    times: Times,
+}
+
+impl Lines<'_> {
+    /// Hands over the place, set of labels and piece of each row that is in a window.
+    fn each(&self, mut visit: impl FnMut(usize, u32, u32)) {
+        let sets = self.labelled.of_rows.iter().enumerate();
+        match &self.times {
+            Times::Piece(piece) => sets.for_each(|(at, set)| visit(at, *set, *piece)),
+            Times::Each(pieces, _) => sets
+                .zip(pieces)
+                .filter(|(_, piece)| **piece != NO_PIECE)
+                .for_each(|((at, set), piece)| visit(at, *set, *piece)),
+        }
+    }
+
+    fn time(&self, at: usize) -> i64 {
+        match &self.times {
+            Times::Each(_, times) => times.get(at).copied().unwrap_or(0),
+            Times::Piece(_) => 0,
+        }
+    }
+
+    /// The first piece, and how many there are up to the last one.
+    fn span(&self) -> (u32, usize) {
+        match &self.times {
+            Times::Piece(piece) => (*piece, 1),
+            Times::Each(pieces, _) => {
+                let known = || pieces.iter().copied().filter(|piece| *piece != NO_PIECE);
+                let (first, last) = (known().min().unwrap_or(0), known().max().unwrap_or(0));
+                (first, (last - first) as usize + 1)
+            }
+        }
+    }
+}
+
+/// Something for each set of labels in each piece of time.
+enum Grid<T> {
+    Dense {
+        first: u32,
+        pieces: usize,
+        all: Vec<T>,
+    },
+    Sparse(HashMap<(u32, u32), T>),
+}
+
+impl<T: Default + Clone> Grid<T> {
+    fn new(lines: &Lines<'_>) -> Grid<T> {
+        let (first, pieces) = lines.span();
+        match lines.labelled.sets.len().checked_mul(pieces) {
+            Some(cells) if cells <= DENSE_CELLS_MAX => Grid::Dense {
+                first,
+                pieces,
+                all: vec![T::default(); cells],
+            },
+            _ => Grid::Sparse(HashMap::new()),
+        }
+    }
+
+    fn at(&mut self, set: u32, piece: u32) -> &mut T {
+        match self {
+            Grid::Dense { first, pieces, all } => {
+                &mut all[set as usize * *pieces + (piece - *first) as usize]
+            }
+            Grid::Sparse(some) => some.entry((set, piece)).or_default(),
+        }
+    }
+
+    /// All, by set and piece.
+    fn finish(self) -> Vec<((u32, u32), T)> {
+        match self {
+            Grid::Dense { first, pieces, all } => {
+                let place = |at: usize| ((at / pieces) as u32, first + (at % pieces) as u32);
+                let all = all.into_iter().enumerate();
+                all.map(|(at, value)| (place(at), value)).collect()
+            }
+            Grid::Sparse(some) => {
+                let mut some: Vec<_> = some.into_iter().collect();
+                some.sort_unstable_by_key(|(at, _)| *at);
+                some
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Columns of selected rows, as they are stored as far as that is possible.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use logpond_record::Value;
+use logpond_segment::file::ReadError;
+use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, Overflow, StringColumn};
+
+use super::block::column_value;
+use super::group::{GroupScan, Selected};
+use crate::aggregate::FieldTypes;
+use crate::columns::{ColumnAsked, ColumnBuilder, ColumnKind, Columns, ColumnsBuilder};
+use crate::field::Target;
+
+/// What a column is: its places, and how many values they cannot hold.
+type Made = (Column, u64);
+
+impl GroupScan<'_> {
+    /// The selected rows of the block at hand; only what the columns are made from is read.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn columns(
+        &mut self,
+        asked: &[ColumnAsked],
+        selected: &Selected,
+    ) -> Result<Columns, ReadError> {
+        let mut made = Vec::with_capacity(asked.len());
+        let mut unmade = Vec::new();
+        for column in asked {
+            let one = self.column(column, selected)?;
+            if one.is_none() {
+                unmade.push(column.clone());
+            }
+            made.push(one);
+        }
+        let mut by_record = Vec::new();
+        if !unmade.is_empty() {
+            let mut builder = ColumnsBuilder::new(unmade.into());
+            self.each_record(selected, |record| builder.add(record))?;
+            let columns = builder.take();
+            // Which of them could not hold a value is of no account.
+            let mut unfit = columns.unfit;
+            for column in columns.columns {
+                by_record.push((column, std::mem::take(&mut unfit)));
+            }
+        }
+        let mut by_record = by_record.into_iter();
+        let all = made
+            .into_iter()
+            .filter_map(|one| one.or_else(|| by_record.next()));
+        let mut columns = Columns {
+            rows: selected.rows.len(),
+            ..Columns::default()
+        };
+        for (column, unfit) in all {
+            columns.unfit += unfit;
+            columns.columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    /// Adds the names and types of the fields that the selected rows of the block at hand may have.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn add_to_field_types(
+        &mut self,
+        selected: &Selected,
+        types: &mut FieldTypes,
+    ) -> Result<(), ReadError> {
+        let in_lines = match types.is_of_lines() {
+            true => Some(self.names_in_lines(selected)?),
+            false => None,
+        };
+        let is_meant = |name: &str| in_lines.as_ref().is_none_or(|names| names.contains(name));
+        let counts = &self.directory.counts.fields;
+        for (name, count) in counts.iter().filter(|(name, _)| is_meant(name)) {
+            types.add_counts(name, count);
+            if count.null > 0 {
+                self.visit_more(name, &selected.rows, |_, value| {
+                    types.add_value(name, value)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of fields in the shapes of some rows.
+    fn names_in_lines(&mut self, selected: &Selected) -> Result<BTreeSet<Box<str>>, ReadError> {
+        let (block, reader, _) = self.parts();
+        let shapes = block.shapes(reader)?;
+        let codes = selected.rows.iter().map(|row| shapes.codes[*row as usize]);
+        let codes: BTreeSet<u32> = codes.collect();
+        let values = Arc::clone(&shapes.values);
+        let mut names = BTreeSet::new();
+        for code in codes {
+            let shape = self.shape(&values, code);
+            let fields = shape.slots().iter().filter(|slot| slot.is_field());
+            names.extend(fields.map(|slot| Box::<str>::from(&*slot.name)));
+        }
+        Ok(names)
+    }
+
+    /// One column; `None` if only the records tell what it is.
+    fn column(
+        &mut self,
+        asked: &ColumnAsked,
+        selected: &Selected,
+    ) -> Result<Option<Made>, ReadError> {
+        let rows = &selected.rows;
+        Ok(match Target::new(&asked.name) {
+            Target::Time => Some((ints(rows, self.times()?, 1), 0)),
+            Target::Received => {
+                let (block, reader, _) = self.parts();
+                block.read_identities(reader)?;
+                Some((ints(rows, &block.known_rows().received, 1000), 0))
+            }
+            Target::Message if asked.kind == ColumnKind::Text => Some((self.messages(rows)?, 0)),
+            Target::Line if asked.kind == ColumnKind::Text => {
+                let column = self.with_lines(rows, |view| {
+                    let mut lines = ColumnBuilder::new(ColumnKind::Text);
+                    let mut line = Vec::new();
+                    for row in rows {
+                        line.clear();
+                        view.write_line(*row as usize, &mut line);
+                        lines.push_text(Some(&line));
+                    }
+                    lines.finish()
+                })?;
+                Some(column)
+            }
+            Target::Field(name) => self.field_column(&name, asked.kind, rows)?,
+            _ => None,
+        })
+    }
+
+    /// Messages, which are lines where they are no part of one.
+    fn messages(&mut self, rows: &[u32]) -> Result<Column, ReadError> {
+        let (block, reader, _) = self.parts();
+        let [messages, others] = block.messages(reader)?;
+        let is_part = |row: &&u32| messages.codes[**row as usize] != NULL;
+        if rows.iter().all(|row| is_part(&row)) {
+            return Ok(Column::Strings(strings(messages, rows)));
+        }
+        let has_none = |row: &&u32| !is_part(row) && others.codes[**row as usize] == NULL;
+        let without: Vec<u32> = rows.iter().filter(has_none).copied().collect();
+        self.with_lines(&without, |view| {
+            let mut column = ColumnBuilder::new(ColumnKind::Text);
+            let mut line = Vec::new();
+            for &row in rows {
+                let at = row as usize;
+                let known = view.rows();
+                let part = known
+                    .message
+                    .get(at)
+                    .or_else(|| known.message_bytes.get(at));
+                if part.is_none() && view.shape(at).message_is_line() {
+                    line.clear();
+                    view.write_line(at, &mut line);
+                    column.push_text(Some(&line));
+                } else {
+                    column.push_text(part);
+                }
+            }
+            column.finish().0
+        })
+    }
+
+    /// A field that has no column of its own.
+    fn overflow_column(
+        &mut self,
+        name: &str,
+        kind: ColumnKind,
+        rows: &[u32],
+    ) -> Result<Made, ReadError> {
+        let nulls = self.rows_with_null(name, rows)?;
+        let mut column = ColumnBuilder::new(kind);
+        let (block, reader, _) = self.parts();
+        let more = block.more(reader)?;
+        for row in rows {
+            let object = more.get(*row as usize);
+            let object = object.filter(|_| nulls.binary_search(row).is_err());
+            column.push(
+                object
+                    .and_then(|object| Overflow::find(object, name))
+                    .as_ref(),
+            );
+        }
+        Ok(column.finish())
+    }
+
+    fn field_column(
+        &mut self,
+        name: &str,
+        kind: ColumnKind,
+        rows: &[u32],
+    ) -> Result<Option<Made>, ReadError> {
+        let is_elsewhere = self.may_be_elsewhere(name);
+        let Some(number) = self.directory.schema.column(name) else {
+            if !is_elsewhere {
+                return Ok(Some((Column::Absent, 0)));
+            }
+            return self.overflow_column(name, kind, rows).map(Some);
+        };
+        let stored = self.directory.schema.columns[number].kind;
+        let is_fraction = matches!(stored, ColumnType::Float | ColumnType::Decimal(_));
+        if is_fraction && kind != ColumnKind::Float && self.mixes_numbers(name) {
+            // Which of the numbers are whole is known to their shapes.
+            return Ok(None);
+        }
+        // Where the line says null, a label of the same name does not count.
+        let nulls = self.rows_with_null(name, rows)?;
+        let (block, reader, _) = self.parts();
+        block.field(number, reader)?;
+        if is_elsewhere {
+            block.more(reader)?;
+        }
+        let known = block.known_rows();
+        let column = &known.fields[number];
+        match (column, kind, stored) {
+            (Column::Strings(texts), ColumnKind::Text, _) if !is_elsewhere => {
+                return Ok(Some((Column::Strings(strings(texts, rows)), 0)));
+            }
+            (Column::Ints(numbers), ColumnKind::Int, ColumnType::Int) if !is_elsewhere => {
+                return Ok(Some((Column::Ints(gathered(numbers, rows)), 0)));
+            }
+            _ => {}
+        }
+        let mut made = ColumnBuilder::new(kind);
+        for row in rows {
+            let at = *row as usize;
+            if nulls.binary_search(row).is_ok() {
+                made.push(None);
+                continue;
+            }
+            let value: Option<Value<'_>> = column_value(column, stored, at).or_else(|| {
+                let object = is_elsewhere.then(|| known.more.get(at)).flatten()?;
+                Overflow::find(object, name)
+            });
+            made.push(value.as_ref());
+        }
+        Ok(Some(made.finish()))
+    }
+}
+
+fn ints(rows: &[u32], numbers: &[i64], unit: i64) -> Column {
+    let numbers = rows
+        .iter()
+        .map(|row| numbers[*row as usize].saturating_mul(unit));
+    Column::Ints(Numbers {
+        values: numbers.collect(),
+        valid: Vec::new(),
+    })
+}
+
+fn strings(texts: &StringColumn, rows: &[u32]) -> StringColumn {
+    StringColumn {
+        codes: rows.iter().map(|row| texts.codes[*row as usize]).collect(),
+        values: Arc::clone(&texts.values),
+    }
+}
+
+fn gathered<T: Copy>(numbers: &Numbers<T>, rows: &[u32]) -> Numbers<T> {
+    let valid = match numbers.valid.is_empty() {
+        true => Vec::new(),
+        false => rows
+            .iter()
+            .map(|row| numbers.valid[*row as usize])
+            .collect(),
+    };
+    Numbers {
+        values: rows
+            .iter()
+            .map(|row| numbers.values[*row as usize])
+            .collect(),
+        valid,
+    }
+}

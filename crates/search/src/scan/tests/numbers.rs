@@ -1,0 +1,136 @@
+//! What LogQL counts of columns is what it counts of records, and of lines.
+
+use super::*;
+use crate::logql::{Query, filter_of_matchers, parse};
+use crate::metric::{Answer, Leaf, Plan, RangeTable, Times};
+use crate::pipeline::add_base_labels;
+
+const QUERIES: &[&str] = &[
+    "sum(count_over_time({}[5m]))",
+    "sum(rate({} |= \"refused\" [5m]))",
+    "sum by (level, detected_level) (count_over_time({} | drop __error__ [5m]))",
+    "sum by (ms, user, ok, pid) (count_over_time({}[10m]))",
+    "sum by (web_host) (count_over_time({}[5m]))",
+    "sum by (status, hostname) (count_over_time({status=~\".+\"}[2m]))",
+    "sum by (detected_level, service_name) (count_over_time({}[2m]))",
+    "count_over_time({web_host=\"w1\"}[5m])",
+    "sum without (web_host) (bytes_over_time({}[5m]))",
+    "max by (user) (max_over_time({} | json | unwrap ms [5m]))",
+    "sum by (level) (count_over_time({} != \"refused\" !~ \"[0-9]{4}\" |= \"e\" [5m]))",
+    "sum by (status) (count_over_time({} | status >= 300 [5m]))",
+    "sum by (web_host) (count_over_time({} | status < 404 or user=\"\" [5m]))",
+    "sum(count_over_time({} | status != 200 | status == 404 or status > 499 [5m]))",
+    "sum by (__error__) (count_over_time({} | user > 5 [5m]))",
+    "sum by (user) (count_over_time({} | status > 200 | __error__=\"\" [5m]))",
+    "sum(count_over_time({} | detected_level=\"error\" | service_name!=\"x\" [5m]))",
+    "sum by (web_host) (sum_over_time({} | unwrap ms [5m]))",
+    "sum by (web_host) (sum_over_time({} | status < 300 | unwrap ms [5m]))",
+    "quantile_over_time(0.9, {} | unwrap ms | __error__=\"\" [5m]) by (status)",
+    "first_over_time({} | unwrap status [5m]) by (user)",
+    "avg_over_time({} | unwrap pid | __error__=\"\" [5m]) by (hostname)",
+    "sum(rate({} | unwrap bytes(ms) [5m]))",
+    "max by (ms) (max_over_time({} | unwrap ms [5m]))",
+    "sum by (status) (count_over_time({} | json | status >= 300 [5m]))",
+    "sum by (status) (count_over_time({} | json | status = \"OK\" [5m]))",
+    "sum by (status, __error__) (count_over_time({} | json | status != 250 or user = \"u3\" [5m]))",
+    "sum by (user) (count_over_time({} | json | user = \"u3\" and status != \"\" [5m]))",
+    "count_over_time({}[5m])",
+    "rate({hostname=~\".+\"} | status >= 250 [5m])",
+    "sum without (web_host, detected_level) (count_over_time({}[5m]))",
+    "sum_over_time({} | unwrap ms [5m])",
+    "count by (service_name) (count_over_time({} | user != \"\" [5m]))",
+    "max_over_time({} | drop web_host | unwrap status | __error__=\"\" [5m])",
+    "sum by (status, user, level) (count_over_time({} | json [5m]))",
+    "sum by (msg) (count_over_time({} | json | __error__=\"\" [5m]))",
+    "sum by (web_host, hostname) (avg_over_time({} | json | status >= 200 | unwrap ms [5m]))",
+    "sum by (status) (count_over_time({status=~\".+\"} | json | status_extracted > 250 [5m]))",
+    "sum by (status) (max_over_time({status=~\".+\"} | json | user = \"\" | unwrap ms [5m]))",
+    "sum by (web_host) (count_over_time({} | json | detected_level = \"unknown\" [5m]))",
+    "sum(sum_over_time({ms!=\"\"} | unwrap ms [5m]))",
+    "sum by (user, ok) (sum_over_time({ms!=\"\"} | unwrap ms [5m]))",
+    "avg_over_time({status=~\".+\"} | unwrap status [5m]) by (hostname)",
+    "quantile_over_time(0.9, {pid=~\".*\"} | unwrap pid [5m]) by ()",
+    "first_over_time({ms!=\"\"} | unwrap ms [2m]) by (detected_level)",
+    "max_over_time({user!=\"\"} | unwrap user [5m]) by (user)",
+    "sum by (user) (sum_over_time({ms!=\"\"} | unwrap ms | user!=\"u1\" [5m]))",
+    "sum by (ok) (count_over_time({} | logfmt | k > 100 | ok = \"true\" [5m]))",
+    "sum by (hostname) (sum_over_time({} | json | status = 250 or status > 300 | unwrap ms [5m]))",
+    "absent_over_time({web_host=\"w9\"}[5m])",
+];
+
+#[test]
+fn numbers_are_those_of_records() {
+    let records = samples(3000);
+    let segment = segment_of(&records);
+    let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
+    let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
+    for query in QUERIES {
+        let Query::Metric(metric) = parse(query).unwrap() else {
+            panic!("{query} asks for lines");
+        };
+        let plan = Plan::range(metric, times, 0).unwrap();
+        let leaf = &plan.leaves()[0];
+        let answer = |table: RangeTable| {
+            let errors: Vec<_> = table.errors().filter(|(_, lines)| *lines > 0).collect();
+            (plan.evaluate(vec![table]).unwrap(), errors)
+        };
+        let expected = answer(by_line(leaf, &records));
+        assert_eq!(expected, answer(by_record(leaf, &records)), "{query}");
+        assert_eq!(expected, answer(by_column(leaf, &segment)), "{query}");
+        let (Answer::Matrix(series), errors) = expected else {
+            panic!("a range has a matrix");
+        };
+        assert!(!series.is_empty() || !errors.is_empty(), "{query}");
+    }
+}
+
+/// All stages for each line, with nothing left to the filter but the selector.
+fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
+    let log = &leaf.spec().aggregation.log;
+    let selector = Matcher::new(&filter_of_matchers(&log.matchers)).unwrap();
+    let mut table = RangeTable::new(Arc::clone(leaf));
+    let mut scratch = Scratch::new();
+    for record in records
+        .iter()
+        .filter(|record| selector.matches(record, &mut scratch))
+    {
+        let mut line = Vec::new();
+        record.write_line(&mut line);
+        table.add_line(record.time.0, &line, |labels| {
+            add_base_labels(record, leaf.named(), labels);
+        });
+    }
+    table
+}
+
+fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
+    let matcher = Matcher::new(leaf.filter()).unwrap();
+    let mut scratch = Scratch::new();
+    let mut table = RangeTable::new(Arc::clone(leaf));
+    for record in records {
+        if leaf.range().contains(record.time) && matcher.matches(record, &mut scratch) {
+            table.add(record);
+        }
+    }
+    table
+}
+
+/// By the columns of a segment, of which every other row group was kept of a table of earlier times.
+fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile) -> RangeTable {
+    let directory = segment.read_directory().unwrap();
+    let evaluator = Evaluator::new(leaf.filter(), leaf.range()).unwrap();
+    let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());
+    let mut table = RangeTable::new(Arc::clone(leaf));
+    for group in 0..directory.row_groups.len() {
+        let mut scan = GroupScan::new(&shared, group);
+        let mut alone = RangeTable::new(Arc::clone(leaf));
+        scan.for_each_block(|scan, selected| alone.add_block(scan, &selected).map(|()| true))
+            .unwrap();
+        let (from, to) = directory.row_groups[group].time_bounds();
+        match table.question(Timestamp(from), Timestamp(to)) {
+            Some(_) => table.add_kept(&alone.keep(Timestamp(from)).unwrap()),
+            None => table.merge(alone),
+        }
+    }
+    table
+}
