@@ -1,0 +1,178 @@
+//! Columns as Arrow has them. Bytes that are no UTF-8 become U+FFFD, as in all answers that are text.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringViewBuilder, TimestampNanosecondArray, new_null_array,
+};
+use datafusion::arrow::buffer::{Buffer, NullBuffer};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use logpond_search::columns::{ColumnKind, Columns};
+use logpond_segment::rows::{Column, NULL, Numbers, StringColumn};
+
+use crate::layout::{ZONE, data_type};
+
+/// Rows as a batch: columns of these kinds, called as in `schema`.
+pub(crate) fn batch(
+    columns: Columns,
+    kinds: &[ColumnKind],
+    schema: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let rows = columns.rows;
+    let columns = columns.columns.into_iter().zip(kinds);
+    let arrays: Result<Vec<ArrayRef>, _> = columns
+        .map(|(column, kind)| array(column, *kind, rows))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), arrays?, &options)
+}
+
+fn array(column: Column, kind: ColumnKind, rows: usize) -> Result<ArrayRef, ArrowError> {
+    Ok(match (column, kind) {
+        (Column::Ints(ints), ColumnKind::Time) => {
+            let nulls = nulls(&ints);
+            let times = TimestampNanosecondArray::new(ints.values.into(), nulls);
+            Arc::new(times.with_timezone(ZONE))
+        }
+        (Column::Ints(ints), ColumnKind::Int) => {
+            let nulls = nulls(&ints);
+            Arc::new(Int64Array::new(ints.values.into(), nulls))
+        }
+        (Column::Floats(floats), ColumnKind::Float) => {
+            let nulls = nulls(&floats);
+            Arc::new(Float64Array::new(floats.values.into(), nulls))
+        }
+        (Column::Bools(bools), ColumnKind::Bool) => {
+            let nulls = nulls(&bools);
+            Arc::new(BooleanArray::new(bools.values.into(), nulls))
+        }
+        (Column::Strings(strings), ColumnKind::Text) => texts(&strings)?,
+        // A source gives columns of the kinds that it was asked for.
+        (_, kind) => new_null_array(&data_type(kind), rows),
+    })
+}
+
+fn nulls<T>(numbers: &Numbers<T>) -> Option<NullBuffer> {
+    (!numbers.valid.is_empty()).then(|| NullBuffer::from(numbers.valid.as_slice()))
+}
+
+/// Each distinct text is copied once, however many rows have it.
+fn texts(strings: &StringColumn) -> Result<ArrayRef, ArrowError> {
+    let mut used: Vec<u32> = strings
+        .codes
+        .iter()
+        .copied()
+        .filter(|code| *code != NULL)
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut block: Vec<u8> = Vec::new();
+    let mut places: Vec<(u32, u32)> = Vec::with_capacity(used.len());
+    for code in &used {
+        let from = block.len();
+        for chunk in strings.values.get(*code).utf8_chunks() {
+            block.extend_from_slice(chunk.valid().as_bytes());
+            if !chunk.invalid().is_empty() {
+                block.extend_from_slice("\u{fffd}".as_bytes());
+            }
+        }
+        let place = (u32::try_from(from), u32::try_from(block.len() - from));
+        let (Ok(from), Ok(bytes)) = place else {
+            let what = "the texts of a block are larger than 4 GiB";
+            return Err(ArrowError::InvalidArgumentError(what.into()));
+        };
+        places.push((from, bytes));
+    }
+    let mut builder = StringViewBuilder::with_capacity(strings.codes.len());
+    let block = builder.append_block(Buffer::from_vec(block));
+    for code in &strings.codes {
+        match used.binary_search(code) {
+            Ok(at) => builder.try_append_view(block, places[at].0, places[at].1)?,
+            Err(_) => builder.append_null(),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Array, AsArray};
+    use datafusion::arrow::datatypes::{Field, Schema};
+    use logpond_segment::rows::Strings;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_those_of_the_column() {
+        let mut values = Strings::default();
+        let long = "a text that is longer than twelve bytes";
+        for text in ["", "short", long] {
+            values.push(text.as_bytes());
+        }
+        values.push(b"a\xff\xfeb");
+        let strings = StringColumn {
+            codes: vec![2, NULL, 0, 1, 2, 3],
+            values: Arc::new(values),
+        };
+        let array = texts(&strings).unwrap();
+        let found: Vec<_> = array.as_string_view().iter().collect();
+        let odd = "a\u{fffd}\u{fffd}b";
+        let expected = [
+            Some(long),
+            None,
+            Some(""),
+            Some("short"),
+            Some(long),
+            Some(odd),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_batch_has_rows_without_columns() {
+        let schema: SchemaRef = Arc::new(Schema::empty());
+        let columns = Columns {
+            rows: 5,
+            ..Columns::default()
+        };
+        assert_eq!(batch(columns, &[], &schema).unwrap().num_rows(), 5);
+    }
+
+    #[test]
+    fn numbers_keep_their_places() {
+        let kinds = [
+            ColumnKind::Int,
+            ColumnKind::Time,
+            ColumnKind::Bool,
+            ColumnKind::Float,
+        ];
+        let fields = kinds.map(|kind| Field::new(format!("{kind:?}"), data_type(kind), true));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.to_vec()));
+        let ints = Numbers {
+            values: vec![1, 0],
+            valid: vec![true, false],
+        };
+        let columns = Columns {
+            rows: 2,
+            columns: vec![
+                Column::Ints(ints.clone()),
+                Column::Ints(ints),
+                Column::Absent,
+                Column::Floats(Numbers {
+                    values: vec![0.5, 1.5],
+                    valid: Vec::new(),
+                }),
+            ],
+            unfit: 0,
+        };
+        let batch = batch(columns, &kinds, &schema).unwrap();
+        let nulls: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|array| array.null_count())
+            .collect();
+        assert_eq!(nulls, [1, 1, 2, 0]);
+    }
+}

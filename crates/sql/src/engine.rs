@@ -1,0 +1,300 @@
+//! Running statements.
+//!
+//! A statement is planned and computed on threads of a runtime of its own, which are there from the first
+//! statement on and never touch that of the server; the thread that asks hands its rows over.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::error::DataFusionError;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use futures_util::StreamExt;
+use logpond_search::Filter;
+use tokio::sync::mpsc;
+
+use crate::error::{Blame, SqlError};
+use crate::layout::Layout;
+use crate::source::Source;
+use crate::statement;
+use crate::table::Table;
+
+/// Statements at a time. Each may keep every core busy.
+pub const STATEMENTS_MAX: usize = 4;
+
+/// Memory that all statements together may take for sorting, grouping and joining; beyond, they spill.
+pub const MEMORY_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes that all statements together may spill: as much as a large sort needs, and no full disk.
+pub const SPILL_BYTES_MAX: u64 = 8 << 30;
+
+/// Threads that wait for sources: more than the scans of as many statements as there may be.
+const SCAN_THREADS_MAX: usize = STATEMENTS_MAX * 16;
+
+/// The stack of a thread that computes: conditions nest as deep as statements have parts, and each level
+/// takes some frames. Of it only what is used takes memory.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Batches between a statement and its reader.
+const EVENTS_MAX: usize = 2;
+
+/// How often it is looked whether anybody waits for the answer still.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// The name that all tables are below.
+const CATALOG: &str = "logpond";
+
+/// The field that says whose record it is.
+const HOST: &str = "hostname";
+
+/// Nobody waits for the answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// Takes an answer.
+pub trait Answer {
+    /// Takes the names and types of the columns, before all rows.
+    ///
+    /// # Errors
+    /// When the work is in vain.
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop>;
+
+    /// Takes some rows. May block.
+    ///
+    /// # Errors
+    /// As [`Answer::begin`].
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Stop>;
+
+    /// Says whether anybody waits still; is asked every few milliseconds.
+    ///
+    /// # Errors
+    /// As [`Answer::begin`].
+    fn check(&mut self) -> Result<(), Stop>;
+}
+
+/// Answers questions in SQL.
+pub struct Sql {
+    spill: PathBuf,
+    memory_bytes: usize,
+    parts: OnceLock<Result<Parts, String>>,
+    running: AtomicUsize,
+}
+
+struct Parts {
+    runtime: tokio::runtime::Runtime,
+    environment: Arc<RuntimeEnv>,
+}
+
+impl fmt::Debug for Sql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sql")
+            .field("spill", &self.spill)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A statement that runs.
+struct Running<'s>(&'s AtomicUsize);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Sql {
+    /// Costs nothing yet; statements will spill into this directory, which is made when it is needed.
+    pub fn new(spill: PathBuf) -> Sql {
+        Sql::with_memory(spill, MEMORY_BYTES_MAX)
+    }
+
+    /// The same with so much memory for all statements.
+    pub fn with_memory(spill: PathBuf, memory_bytes: usize) -> Sql {
+        Sql {
+            spill,
+            memory_bytes,
+            parts: OnceLock::new(),
+            running: AtomicUsize::new(0),
+        }
+    }
+
+    /// Runs a statement over the records of a source.
+    ///
+    /// # Errors
+    /// Why there is no answer, or no whole one; rows may have been handed over before.
+    pub fn run(
+        &self,
+        text: &str,
+        source: Arc<dyn Source>,
+        answer: &mut dyn Answer,
+    ) -> Result<(), SqlError> {
+        statement::measure(text)?;
+        let _running = self.begin()?;
+        let parts = self
+            .parts
+            .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));
+        let parts = parts
+            .as_ref()
+            .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
+        let context = context(parts, source)?;
+        let (sender, mut events) = mpsc::channel(EVENTS_MAX);
+        let text = text.to_owned();
+        let work = parts.runtime.spawn(async move {
+            let ended = compute(&context, &text, &sender).await;
+            // Nobody hears it who does not wait any more.
+            let _ = sender.send(Event::Ended(ended)).await;
+        });
+        let _work = Abandoned(work);
+        loop {
+            // Rows are handed over outside of the runtime, where that may block.
+            let next = async { tokio::time::timeout(CHECK_EVERY, events.recv()).await };
+            match parts.runtime.block_on(next) {
+                Ok(Some(Event::Begun(schema))) => answer.begin(&schema),
+                Ok(Some(Event::Rows(batch))) => answer.rows(&batch),
+                Ok(Some(Event::Ended(ended))) => return ended,
+                Ok(None) => {
+                    let message = "the statement ended by a mistake of the program";
+                    return Err(SqlError::new(Blame::Server, message));
+                }
+                Err(_) => answer.check(),
+            }
+            .map_err(|Stop| SqlError::new(Blame::Cancelled, "the statement was cancelled"))?;
+        }
+    }
+
+    fn begin(&self) -> Result<Running<'_>, SqlError> {
+        let count = |running| (running < STATEMENTS_MAX).then_some(running + 1);
+        let counted = self
+            .running
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
+        counted.map(|_| Running(&self.running)).map_err(|_| {
+            let message = format!("{STATEMENTS_MAX} statements are running; try again later");
+            SqlError::new(Blame::Busy, message)
+        })
+    }
+}
+
+/// What becomes of a statement.
+enum Event {
+    Begun(SchemaRef),
+    Rows(RecordBatch),
+    Ended(Result<(), SqlError>),
+}
+
+/// Work that ends when nobody waits for it.
+struct Abandoned(tokio::task::JoinHandle<()>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Plans a statement and computes its answer.
+async fn compute(
+    context: &SessionContext,
+    text: &str,
+    events: &mpsc::Sender<Event>,
+) -> Result<(), SqlError> {
+    let statement = statement::parse(text)?;
+    let plan = context
+        .state()
+        .statement_to_plan(statement)
+        .await
+        .map_err(of_engine)?;
+    let allowed = SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false);
+    allowed.verify_plan(&plan).map_err(of_engine)?;
+    let frame = context.execute_logical_plan(plan).await;
+    let mut stream = frame
+        .map_err(of_engine)?
+        .execute_stream()
+        .await
+        .map_err(of_engine)?;
+    let mut event = Event::Begun(stream.schema());
+    while events.send(event).await.is_ok() {
+        event = match stream.next().await {
+            Some(batch) => Event::Rows(batch.map_err(of_engine)?),
+            None => return Ok(()),
+        };
+    }
+    Ok(())
+}
+
+fn of_engine(error: DataFusionError) -> SqlError {
+    SqlError::of(&error)
+}
+
+impl Parts {
+    fn new(spill: &Path, memory_bytes: usize) -> Result<Parts, String> {
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(cores)
+            .max_blocking_threads(SCAN_THREADS_MAX)
+            .thread_stack_size(STACK_BYTES)
+            .thread_name("lp-sql")
+            .enable_time()
+            .build()
+            .map_err(|error| format!("the system gives no threads for SQL: {error}"))?;
+        let disk = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![spill.to_owned()]))
+            .with_max_temp_directory_size(SPILL_BYTES_MAX);
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
+            .with_disk_manager_builder(disk)
+            .build_arc()
+            .map_err(|error| format!("{}: {}", spill.display(), SqlError::of(&error)))?;
+        Ok(Parts {
+            runtime,
+            environment,
+        })
+    }
+}
+
+/// What a statement is planned in: its tables, and no other thing that it could reach.
+fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, "public")
+        .with_information_schema(true);
+    config.options_mut().sql_parser.collect_spans = true;
+    let context = SessionContext::new_with_config_rt(config, Arc::clone(&parts.environment));
+    let tables = source
+        .tables()
+        .map_err(|message| SqlError::new(Blame::Server, message))?;
+    let scans = Arc::new(AtomicUsize::new(0));
+    let table = |layout, filter| -> Arc<dyn TableProvider> {
+        Arc::new(Table {
+            source: Arc::clone(&source),
+            layout,
+            filter,
+            scans: Arc::clone(&scans),
+        })
+    };
+    let all = table(Layout::of_all(&tables.fields), Filter::All);
+    context.register_table("logs", all).map_err(of_engine)?;
+    for view in tables.views {
+        // Whose records they are is no part of their lines.
+        let fields = view
+            .fields
+            .iter()
+            .map(|name| &**name)
+            .filter(|name| *name != HOST);
+        let layout = Layout::of(fields.chain([HOST]), &tables.fields);
+        let name = datafusion::common::TableReference::bare(view.name);
+        context
+            .register_table(name, table(layout, view.filter))
+            .map_err(of_engine)?;
+    }
+    Ok(context)
+}

@@ -1,0 +1,165 @@
+//! Which columns a table has, and what they are called.
+//!
+//! Invariant: a name of a column means the same whatever fields there are: columns of records have
+//! theirs, and a field that is called like one of them stands behind `field.`.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::{ColumnAsked, ColumnKind};
+
+/// The time zone of times.
+pub(crate) const ZONE: &str = "+00:00";
+
+/// Columns that every table has before its fields: their names, and what the query language calls
+/// them.
+const FIRST: [(&str, &str); 2] = [("time", "_time"), ("message", "_msg")];
+
+/// Columns that every table has behind its fields.
+const LAST: [(&str, &str); 6] = [
+    ("service_name", "_label.service_name"),
+    ("detected_level", "_label.detected_level"),
+    ("received", "_received"),
+    ("_time_source", "_time_source"),
+    ("_id", "_id"),
+    ("line", "_raw"),
+];
+
+/// Fields that have a column even if no record has them: what people ask for first.
+const ALWAYS: [&str; 2] = ["hostname", "level"];
+
+/// What stands before the name of a field that is called like a column of every table.
+const FIELD_PREFIX: &str = "field.";
+
+/// The columns of a table, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) schema: SchemaRef,
+    /// What each column is.
+    pub(crate) columns: Vec<ColumnAsked>,
+}
+
+impl Layout {
+    /// The columns of all records with these fields.
+    pub(crate) fn of_all(types: &FieldTypes) -> Layout {
+        let mut names: Vec<&str> = types.fields().map(|(name, _)| name).collect();
+        names.extend(ALWAYS.iter().filter(|name| {
+            let is_known = |field: (&str, _)| field.0 == **name;
+            !types.fields().any(is_known)
+        }));
+        names.sort_unstable();
+        Layout::of(names.into_iter(), types)
+    }
+
+    /// The columns of records that have these fields, in this order.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, types: &FieldTypes) -> Layout {
+        let kinds: std::collections::HashMap<&str, ColumnKind> = types
+            .fields()
+            .map(|(name, types)| (name, ColumnKind::of(types)))
+            .collect();
+        let mut layout = Vec::new();
+        for (name, reserved) in FIRST {
+            layout.push((name.to_owned(), column(reserved)));
+        }
+        for field in names {
+            let kind = kinds.get(field).copied().unwrap_or(ColumnKind::Text);
+            let name = field.into();
+            layout.push((name_of(field), ColumnAsked { name, kind }));
+        }
+        for (name, reserved) in LAST {
+            layout.push((name.to_owned(), column(reserved)));
+        }
+        let fields: Vec<Field> = layout
+            .iter()
+            .map(|(name, column)| Field::new(name, data_type(column.kind), true))
+            .collect();
+        Layout {
+            schema: Arc::new(Schema::new(fields)),
+            columns: layout.into_iter().map(|(_, column)| column).collect(),
+        }
+    }
+
+    /// The column of this name.
+    pub(crate) fn column(&self, name: &str) -> Option<&ColumnAsked> {
+        let (number, _) = self.schema.column_with_name(name)?;
+        self.columns.get(number)
+    }
+}
+
+/// A column of every table.
+fn column(reserved: &str) -> ColumnAsked {
+    ColumnAsked {
+        name: reserved.into(),
+        kind: match reserved {
+            "_time" | "_received" => ColumnKind::Time,
+            _ => ColumnKind::Text,
+        },
+    }
+}
+
+/// The name of a field's column. Of two fields that would have the same one, the second gets one
+/// more prefix.
+fn name_of(field: &str) -> String {
+    let mut bare = field;
+    while let Some(rest) = bare.strip_prefix(FIELD_PREFIX) {
+        bare = rest;
+    }
+    let is_taken = FIRST.iter().chain(&LAST).any(|(name, _)| *name == bare);
+    match is_taken {
+        true => format!("{FIELD_PREFIX}{field}"),
+        false => field.to_owned(),
+    }
+}
+
+/// The type of a column's values.
+pub(crate) fn data_type(kind: ColumnKind) -> DataType {
+    match kind {
+        ColumnKind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some(ZONE.into())),
+        ColumnKind::Int => DataType::Int64,
+        ColumnKind::Float => DataType::Float64,
+        ColumnKind::Bool => DataType::Boolean,
+        ColumnKind::Text => DataType::Utf8View,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::Value;
+
+    use super::*;
+
+    #[test]
+    fn names_mean_the_same_whatever_fields_there_are() {
+        let mut types = FieldTypes::new(false);
+        types.add_value("time", &Value::Int(1));
+        types.add_value("field.time", &Value::Int(1));
+        types.add_value("status", &Value::Int(1));
+        types.add_value("level", &Value::Int(1));
+        let layout = Layout::of_all(&types);
+        let told = |name: &str| {
+            let column = layout.column(name);
+            column.map(|column| format!("{} {:?}", column.name, column.kind))
+        };
+        let table = [
+            ("time", Some("_time Time")),
+            ("field.time", Some("time Int")),
+            ("field.field.time", Some("field.time Int")),
+            ("status", Some("status Int")),
+            ("level", Some("level Int")),
+            ("hostname", Some("hostname Text")),
+            ("line", Some("_raw Text")),
+            ("other", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(told(name).as_deref(), expected, "{name}");
+        }
+        let names: std::collections::HashSet<_> = layout
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name())
+            .collect();
+        assert_eq!(names.len(), layout.columns.len());
+    }
+}

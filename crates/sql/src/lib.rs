@@ -1,0 +1,74 @@
+//! Layer 4: questions in SQL.
+//!
+//! DataFusion plans and computes; the records come from a [`Source`], which is given the columns, the
+//! condition, the order and the number of rows that are wanted, so that next to nothing is read in
+//! vain:
+//!
+//! ```text
+//! text ─▶ statement (may it be run?) ─▶ plan ─▶ table ─▶ pushdown ─▶ Scan ─▶ Source
+//!                                         ▲                                    │ Columns
+//!          format ◀─ batches ◀─ engine ◀──┴────────── arrays ◀─────────────────┘
+//! ```
+//!
+//! Invariants:
+//! - Nothing is changed, and no file is opened but what is spilled: statements that do something else
+//!   than ask are refused by their kind.
+//! - Memory and spilled bytes are bounded for all statements together, scans for each of them.
+//! - A condition is left to the source alone only where both decide alike; elsewhere DataFusion decides
+//!   again.
+#![cfg(feature = "engine")]
+
+mod source;
+mod layout;
+mod arrays;
+mod pushdown;
+mod table;
+mod scan;
+mod statement;
+mod engine;
+mod format;
+mod error;
+
+pub use datafusion::arrow::datatypes::SchemaRef;
+pub use datafusion::arrow::record_batch::RecordBatch;
+pub use engine::{Answer, MEMORY_BYTES_MAX, SPILL_BYTES_MAX, STATEMENTS_MAX, Sql, Stop};
+pub use error::{Blame, SqlError};
+pub use format::{Format, Writer};
+pub use source::{Scan, Source, Tables, Take, View};
+pub use statement::STATEMENT_BYTES_MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/sql.md` says the limits that there are.
+    #[test]
+    fn the_page_has_the_limits() {
+        let page = include_str!("../../../docs/sql.md");
+        let rows = [
+            (
+                "length of a statement",
+                format!("{} KiB", STATEMENT_BYTES_MAX >> 10),
+            ),
+            (
+                "words and operators in it",
+                statement::PARTS_MAX.to_string(),
+            ),
+            ("depth of its parts", statement::DEPTH_MAX.to_string()),
+            ("tables that it reads", table::SCANS_MAX.to_string()),
+            ("statements at a time", STATEMENTS_MAX.to_string()),
+            (
+                "memory of all of them for sorting, grouping and joining; beyond, they spill",
+                format!("{} MiB", MEMORY_BYTES_MAX >> 20),
+            ),
+            (
+                "what they spill, below `sql-spill` in the data directory",
+                format!("{} GiB", SPILL_BYTES_MAX >> 30),
+            ),
+        ];
+        for (what, limit) in rows {
+            let row = format!("| {what} | {limit} |");
+            assert!(page.contains(&row), "docs/sql.md lacks {row}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where records come from.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use logpond_record::TimeRange;
+use logpond_search::Filter;
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::{ColumnAsked, Columns};
+use logpond_search::order::Direction;
+
+/// What there is to ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// The fields that records have.
+    pub fields: FieldTypes,
+    /// Tables of some of the records.
+    pub views: Vec<View>,
+}
+
+/// Some of the records as a table of their own.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The table's name.
+    pub name: String,
+    /// Which records.
+    pub filter: Filter,
+    /// The fields that the table has; those that do not occur have empty columns.
+    pub fields: Vec<Box<str>>,
+}
+
+/// What is wanted of the records.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Which records.
+    pub filter: Filter,
+    /// Their event times.
+    pub range: TimeRange,
+    /// What of them; may be nothing, then only their number counts.
+    pub columns: Arc<[ColumnAsked]>,
+    /// In which order, by event time; `None` is any.
+    pub order: Option<Direction>,
+    /// How many are enough.
+    pub limit: Option<u64>,
+}
+
+/// Takes records.
+pub trait Take: Send + Sync + 'static {
+    /// Takes some; says whether further ones are wanted. May block; threads may call it side by side.
+    fn take(&self, columns: Columns) -> bool;
+
+    /// Whether further ones are wanted: to be asked every few milliseconds.
+    fn is_wanted(&self) -> bool;
+}
+
+/// Where records come from. Calls block.
+pub trait Source: Debug + Send + Sync + 'static {
+    /// What there is to ask for.
+    ///
+    /// # Errors
+    /// Why that cannot be said, in words.
+    fn tables(&self) -> Result<Tables, String>;
+
+    /// Hands over the records that are wanted, each exactly once, as long as they are.
+    ///
+    /// # Errors
+    /// Why there are not all of them, in words. What the source could not read, but is no reason to
+    /// stop, it keeps for whoever made it.
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String>;
+}

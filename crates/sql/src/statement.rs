@@ -1,0 +1,184 @@
+//! Which statements may be run: one that asks.
+
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::error::{Blame, SqlError};
+
+/// The longest statement. Planning takes memory and time for each of its words.
+pub const STATEMENT_BYTES_MAX: usize = 64 << 10;
+
+/// How deep a statement may nest.
+pub(crate) const DEPTH_MAX: usize = 50;
+
+/// The most parts of a statement: its words and operators without the constants and commas of lists. As
+/// many levels a chain of operators may have: each takes some stack, and planning takes their square.
+pub(crate) const PARTS_MAX: usize = 1000;
+
+/// Refuses what is too long, or has too many parts.
+pub(crate) fn measure(text: &str) -> Result<(), SqlError> {
+    let refused = |message| Err(SqlError::new(Blame::Statement, message));
+    if text.len() > STATEMENT_BYTES_MAX {
+        let kib = STATEMENT_BYTES_MAX >> 10;
+        return refused(format!("the statement is longer than {kib} KiB"));
+    }
+    // What is wrong with its words the parser says.
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize();
+    let is_part = |token: &&Token| {
+        let is_constant = matches!(token, Token::Number(..) | Token::SingleQuotedString(_));
+        !is_constant && !matches!(token, Token::Comma | Token::Whitespace(_))
+    };
+    let parts = tokens.iter().flatten().filter(is_part).count();
+    match parts > PARTS_MAX {
+        true => refused(format!(
+            "the statement has more than {PARTS_MAX} words and operators"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Parses a statement, and refuses all that does something else than ask.
+pub(crate) fn parse(text: &str) -> Result<Statement, SqlError> {
+    let parsed = DFParserBuilder::new(text)
+        .with_dialect(&GenericDialect {})
+        .with_recursion_limit(DEPTH_MAX)
+        .build()
+        .and_then(|mut parser| parser.parse_statements());
+    let mut statements = parsed.map_err(|error| SqlError::of(&error))?;
+    match (statements.pop_front(), statements.len()) {
+        (Some(statement), 0) => check(&statement).map(|()| statement),
+        (None, _) => Err(SqlError::new(Blame::Statement, "there is no statement")),
+        _ => Err(SqlError::new(
+            Blame::Statement,
+            "more than one statement: ask one at a time",
+        )),
+    }
+}
+
+fn check(statement: &Statement) -> Result<(), SqlError> {
+    match statement {
+        Statement::Explain(explain) => check(&explain.statement),
+        Statement::Statement(ast) => match &**ast {
+            Ast::Query(_) | Ast::ShowTables { .. } | Ast::ShowColumns { .. } => Ok(()),
+            Ast::ExplainTable { .. } => Ok(()),
+            Ast::Explain { statement, .. } => match &**statement {
+                Ast::Query(_) => Ok(()),
+                other => Err(refused(&other.to_string())),
+            },
+            other => Err(refused(&other.to_string())),
+        },
+        other => Err(refused(&other.to_string())),
+    }
+}
+
+/// The refusal of a statement that begins so.
+fn refused(text: &str) -> SqlError {
+    let first = text
+        .split_whitespace()
+        .next()
+        .unwrap_or("it")
+        .to_uppercase();
+    let message = format!(
+        "{first} is no question: nothing can be changed by SQL; there are SELECT, EXPLAIN, DESCRIBE \
+         and SHOW TABLES"
+    );
+    SqlError::new(Blame::Statement, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_let_through() {
+        let table = [
+            "SELECT 1",
+            "select * from logs limit 3;",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            "(SELECT 1) UNION ALL (SELECT 2)",
+            "VALUES (1), (2)",
+            "EXPLAIN SELECT 1",
+            "EXPLAIN ANALYZE SELECT 1",
+            "DESCRIBE logs",
+            "SHOW TABLES",
+            "SHOW COLUMNS FROM logs",
+        ];
+        for text in table {
+            assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
+        }
+    }
+
+    #[test]
+    fn all_else_is_refused() {
+        let table = [
+            ("CREATE TABLE a (b int)", "CREATE is no question"),
+            ("CREATE TABLE a AS SELECT 1", "CREATE is no question"),
+            ("CREATE VIEW a AS SELECT 1", "CREATE is no question"),
+            (
+                "CREATE EXTERNAL TABLE a STORED AS CSV LOCATION '/etc/passwd'",
+                "CREATE is no question",
+            ),
+            (
+                "CREATE FUNCTION f() RETURNS int RETURN 1",
+                "CREATE is no question",
+            ),
+            ("CREATE DATABASE a", "CREATE is no question"),
+            ("CREATE SCHEMA a", "CREATE is no question"),
+            ("DROP TABLE logs", "DROP is no question"),
+            ("DROP VIEW logs", "DROP is no question"),
+            ("ALTER TABLE logs ADD COLUMN a int", "ALTER is no question"),
+            ("INSERT INTO logs VALUES (1)", "INSERT is no question"),
+            ("UPDATE logs SET a = 1", "UPDATE is no question"),
+            ("DELETE FROM logs", "DELETE is no question"),
+            ("TRUNCATE TABLE logs", "TRUNCATE is no question"),
+            ("COPY logs TO '/tmp/x.csv'", "COPY is no question"),
+            (
+                "COPY (SELECT 1) TO '/tmp/x.csv' STORED AS CSV",
+                "COPY is no question",
+            ),
+            ("EXPLAIN COPY logs TO '/tmp/x'", "COPY is no question"),
+            (
+                "EXPLAIN INSERT INTO logs VALUES (1)",
+                "INSERT is no question",
+            ),
+            (
+                "SET datafusion.execution.batch_size = 1",
+                "SET is no question",
+            ),
+            (
+                "RESET datafusion.execution.batch_size",
+                "RESET is no question",
+            ),
+            ("PREPARE a AS SELECT 1", "PREPARE is no question"),
+            ("EXECUTE a", "EXECUTE is no question"),
+            ("DEALLOCATE a", "DEALLOCATE is no question"),
+            ("START TRANSACTION", "START is no question"),
+            ("COMMIT", "COMMIT is no question"),
+            ("ANALYZE TABLE logs", "ANALYZE is no question"),
+            ("SELECT 1; DROP TABLE logs", "more than one statement"),
+            ("", "there is no statement"),
+            (" ; ", "there is no statement"),
+        ];
+        for (text, why) in table {
+            let error = parse(text).unwrap_err();
+            assert!(error.message.starts_with(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        let error = parse("SELECT a,\n ,b FROM logs").unwrap_err();
+        assert_eq!(error.blame, Blame::Statement);
+        assert_eq!(error.place, Some((2, 2)), "{error:?}");
+        let long = format!("SELECT '{}'", "a".repeat(STATEMENT_BYTES_MAX));
+        assert!(measure(&long).unwrap_err().message.contains("64 KiB"));
+        let many = vec!["1"; 5000].join("+");
+        assert!(measure(&many).unwrap_err().message.contains("1000 words"));
+        let list = format!("SELECT 1 IN ({})", vec!["'a'"; 5000].join(","));
+        assert_eq!(measure(&list), Ok(()));
+        let deep = format!("SELECT {}1{}", "(".repeat(500), ")".repeat(500));
+        assert!(parse(&deep).is_err());
+    }
+}

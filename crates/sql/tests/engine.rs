@@ -1,0 +1,213 @@
+//! Statements over a source in memory: what a source is asked for, and that memory is bounded. What
+//! answers are right is tested end to end, over real servers.
+#![cfg(feature = "engine")]
+
+use std::sync::{Arc, Mutex};
+
+use logpond_record::{Id, Message, Record, Shape, TimeSource, Timestamp, Value};
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::ColumnsBuilder;
+use logpond_sql::{
+    Answer, Blame, Format, RecordBatch, Scan, SchemaRef, Source, Sql, SqlError, Stop, Tables, Take,
+    Writer,
+};
+
+/// So many records, of which it gives all whatever is wanted.
+#[derive(Debug)]
+struct Records {
+    count: usize,
+    scans: Mutex<Vec<String>>,
+}
+
+impl Records {
+    fn new(count: usize) -> Arc<Records> {
+        Arc::new(Records {
+            count,
+            scans: Mutex::default(),
+        })
+    }
+
+    fn record(number: usize) -> Record<'static> {
+        let mixed = number.wrapping_mul(0x9e37_79b9) % 1_000_003;
+        Record {
+            id: Id(number as u128),
+            time: Timestamp(number as i64),
+            time_source: TimeSource::Received,
+            received: Timestamp(0),
+            message: Message::Part(Value::Str(format!("message {mixed:07}").into())),
+            shape: Arc::new(Shape::new("⟨_msg:t⟩ n=⟨n:i⟩").unwrap_or_else(|_| Shape::text())),
+            values: vec![Value::Null, Value::Int(mixed as i64)],
+            fixes: Vec::new(),
+            labels: Vec::new(),
+            whole: None,
+        }
+    }
+}
+
+impl Source for Records {
+    fn tables(&self) -> Result<Tables, String> {
+        let mut fields = FieldTypes::new(false);
+        fields.add(&Records::record(0));
+        Ok(Tables {
+            fields,
+            views: Vec::new(),
+        })
+    }
+
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+        let columns: Vec<&str> = scan.columns.iter().map(|column| &*column.name).collect();
+        let told = format!(
+            "{} [{}] {:?} {:?}",
+            scan.filter,
+            columns.join(" "),
+            scan.order,
+            scan.limit
+        );
+        self.scans.lock().unwrap().push(told);
+        let mut builder = ColumnsBuilder::new(Arc::clone(&scan.columns));
+        for number in 0..self.count {
+            builder.add(&Records::record(number));
+            if builder.is_full() && !take.take(builder.take()) {
+                return Ok(());
+            }
+        }
+        take.take(builder.take());
+        Ok(())
+    }
+}
+
+/// Keeps what it takes as text.
+#[derive(Default)]
+struct Kept {
+    writer: Option<Writer>,
+    text: Vec<u8>,
+    rows: usize,
+    rows_max: usize,
+}
+
+impl Answer for Kept {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
+        self.writer = Writer::new(Format::Csv, schema, &mut self.text).ok();
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Stop> {
+        if let Some(writer) = &mut self.writer {
+            writer.write(batch, &mut self.text).map_err(|_| Stop)?;
+        }
+        self.rows += batch.num_rows();
+        match self.rows > self.rows_max && self.rows_max > 0 {
+            true => Err(Stop),
+            false => Ok(()),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+fn run(sql: &Sql, records: &Arc<Records>, statement: &str) -> Result<String, SqlError> {
+    let mut kept = Kept::default();
+    let source: Arc<dyn Source> = records.clone();
+    sql.run(statement, source, &mut kept)?;
+    Ok(String::from_utf8(kept.text).unwrap())
+}
+
+#[test]
+fn sources_are_asked_for_what_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let table = [
+        ("SELECT count(*) FROM logs", "* [] None None"),
+        ("SELECT n FROM logs", "* [n] None None"),
+        ("SELECT n FROM logs LIMIT 3", "* [n] None Some(3)"),
+        ("SELECT n FROM logs WHERE n = 3", "n=3 [n] None None"),
+        ("SELECT count(*) FROM logs WHERE n = 3", "n=3 [] None None"),
+        (
+            "SELECT count(*) FROM logs WHERE n = 3 AND n + 1 = 4",
+            "n=3 [n] None None",
+        ),
+        (
+            "SELECT n FROM logs WHERE message LIKE '%a%' ORDER BY time LIMIT 2",
+            "_msg:\"a\" [_time n] Some(Forward) Some(2)",
+        ),
+        (
+            "SELECT line FROM logs ORDER BY time DESC",
+            "* [_time _raw] Some(Backward) None",
+        ),
+        ("SELECT n FROM logs ORDER BY n LIMIT 1", "* [n] None None"),
+        (
+            "SELECT message FROM logs WHERE message LIKE 'a%'",
+            "_msg:\"a\" [_msg] None None",
+        ),
+    ];
+    for (statement, expected) in table {
+        let records = Records::new(10);
+        run(&sql, &records, statement).unwrap();
+        assert_eq!(*records.scans.lock().unwrap(), [expected], "{statement}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_spilled() {
+    let directory = tempfile::tempdir().unwrap();
+    let spill = directory.path().join("spill");
+    let records = Records::new(400_000);
+    let statement = "SELECT message FROM logs ORDER BY message DESC";
+    let large = run(
+        &Sql::new(directory.path().join("none")),
+        &records,
+        statement,
+    )
+    .unwrap();
+    assert_eq!(large.lines().count(), 400_001);
+    let sql = Sql::with_memory(spill.clone(), 12 << 20);
+    let plan = run(&sql, &records, &format!("EXPLAIN ANALYZE {statement}")).unwrap();
+    let spilled = plan.split("spill_count=").skip(1);
+    let spilled = spilled.filter(|rest| !rest.starts_with('0')).count();
+    assert!(spilled > 0, "{plan}");
+    assert!(run(&sql, &records, statement).unwrap() == large);
+    let left = std::fs::read_dir(&spill).unwrap().flatten();
+    let left = left.flat_map(|entry| std::fs::read_dir(entry.path()).unwrap());
+    assert_eq!(left.count(), 0);
+    // Where nothing can be spilled, the statement is refused and nothing else happens.
+    let tiny = Sql::with_memory(spill, 64 << 10);
+    let error = run(&tiny, &records, statement).unwrap_err();
+    assert_eq!(error.blame, Blame::Statement);
+    assert!(
+        error.message.starts_with("the statement needs more memory"),
+        "{error}"
+    );
+    assert!(run(&tiny, &records, "SELECT count(*) FROM logs").is_ok());
+}
+
+#[test]
+fn who_stops_reading_ends_the_statement() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let mut kept = Kept {
+        rows_max: 5000,
+        ..Kept::default()
+    };
+    let endless: Arc<dyn Source> = Records::new(usize::MAX);
+    let error = sql
+        .run("SELECT n FROM logs", endless, &mut kept)
+        .unwrap_err();
+    assert_eq!(error.blame, Blame::Cancelled);
+    // It has given back what it took.
+    for _ in 0..10 {
+        assert!(run(&sql, &Records::new(1), "SELECT 1").is_ok());
+    }
+}
+
+#[test]
+fn a_statement_reads_only_so_many_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let many = |count: usize| vec!["SELECT n FROM logs"; count].join(" UNION ALL ");
+    let records = Records::new(3);
+    assert_eq!(run(&sql, &records, &many(16)).unwrap().lines().count(), 49);
+    let error = run(&sql, &records, &many(17)).unwrap_err();
+    assert!(error.message.contains("more than 16"), "{error}");
+}

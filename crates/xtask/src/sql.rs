@@ -1,0 +1,104 @@
+//! The feature `sql`: linted and tested by itself, as its query engine takes a quarter of an hour to build.
+//!
+//! Both are left out while nothing has changed that it is made from since they passed last.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::run::{Outcome, cargo, check, root, target_directory};
+
+/// What the answers to SQL are made from.
+const MADE_FROM: [&str; 13] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "rust-toolchain.toml",
+    "crates/record",
+    "crates/segment",
+    "crates/search",
+    "crates/sql",
+    "crates/logpond/Cargo.toml",
+    "crates/logpond/src/query",
+    "crates/logpond/src/http",
+    "crates/logpond/src/commands",
+    "crates/logpond/tests/e2e",
+    "docs/sql.md",
+];
+
+/// Where it is kept what passed last.
+const STAMP: &str = "sql-passed";
+
+/// The packages and the feature. One set for all commands, so that dependencies are built once.
+const BUILD: [&str; 7] = [
+    "--locked",
+    "--package",
+    "logpond",
+    "--package",
+    "logpond-sql",
+    "--features",
+    "logpond/sql",
+];
+
+/// Lints and tests the feature, unless that passed with the same files.
+pub(crate) fn run() -> Outcome<()> {
+    let now = fingerprint()?;
+    let stamp = target_directory().join(STAMP);
+    if fs::read_to_string(&stamp).is_ok_and(|passed| passed == now) {
+        eprintln!("nothing has changed that SQL is made from since it passed");
+        return Ok(());
+    }
+    // The tests first: what they build the linter cannot use, and they say more.
+    check(cargo().args(["test", "--quiet"]).args(BUILD).arg("--lib"))?;
+    let end_to_end = ["--test", "e2e", "--", "sql"];
+    check(
+        cargo()
+            .args(["test", "--quiet"])
+            .args(BUILD)
+            .args(end_to_end),
+    )?;
+    let lint = ["--all-targets", "--", "--deny", "warnings"];
+    check(cargo().arg("clippy").args(BUILD).args(lint))?;
+    fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
+/// What the files are, as text.
+fn fingerprint() -> Outcome<String> {
+    let mut files = Vec::new();
+    for path in MADE_FROM {
+        collect(&root().join(path), &mut files)?;
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        file.hash(&mut hasher);
+        let bytes = fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        bytes.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}\n", hasher.finish()))
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Outcome<()> {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| format!("{}: {e}", path.display()))?;
+        collect(&entry.path(), files)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_sql_is_made_from_is_there() {
+        for path in MADE_FROM {
+            assert!(root().join(path).exists(), "{path}");
+        }
+        assert_eq!(fingerprint(), fingerprint());
+    }
+}
