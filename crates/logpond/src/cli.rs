@@ -1,11 +1,14 @@
 //! The command line as it is typed: one struct a subcommand, no work and no defaults that depend
 //! on anything outside. `commands` gives it its meaning.
 
+mod alerts;
 mod cluster;
 mod import;
 mod journal;
 mod load;
 mod node;
+mod saved;
+mod sql;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
+pub use alerts::{Alerts, AlertsCheck, AlertsList};
 pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
@@ -21,6 +25,8 @@ pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
 pub use node::{Intakes, Node, Serve};
+pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
+pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
 
 use crate::tokens::Role;
 
@@ -66,6 +72,10 @@ pub enum Command {
     Query(Box<Query>),
     /// Print records as journalctl does, by its options.
     Journal(Box<Journal>),
+    /// Answer a statement of SQL.
+    Sql(Sql),
+    /// Write the records that match into a file.
+    Export(Export),
     /// Count the most frequent values of a field.
     Top(Top),
     /// List the fields of the records that match.
@@ -74,12 +84,18 @@ pub enum Command {
     Histogram(Histogram),
     /// Show which kinds of messages there are, with counts and examples.
     Patterns(Patterns),
+    /// Keep queries by name at a server, and ask them.
+    #[command(subcommand)]
+    Saved(Saved),
     /// List the segments of a server.
     Segments(Segments),
     /// Merge and recompress the segments of a server.
     Compact(Compact),
     /// Check every checksum of a data directory.
     Verify(Verify),
+    /// Check alert rules, and list those of a server.
+    #[command(subcommand)]
+    Alerts(Alerts),
     /// Make, list and revoke the tokens of a server.
     #[command(subcommand)]
     Token(Token),

@@ -91,6 +91,37 @@ impl Client {
         self.answer(self.agent.get(url).call())
     }
 
+    /// Asks as [`Client::get`] does, with parameters whose names are not known beforehand.
+    pub fn ask(&self, path: &str, parameters: &[(String, String)]) -> Result<Answer, ClientError> {
+        let mut form = String::new();
+        for (name, value) in parameters {
+            encode(name.as_bytes(), &mut form);
+            form.push('=');
+            encode(value.as_bytes(), &mut form);
+            form.push('&');
+        }
+        let url = self.address.url(path, &Parameters::new());
+        let request = self.agent.post(url);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        self.answer(request.send(form))
+    }
+
+    /// Puts something in the place of what is there; fails unless the server answers with success.
+    pub fn put(&self, path: &str, body: &serde_json::Value) -> Result<Answer, ClientError> {
+        let url = self.address.url(path, &Parameters::new());
+        let request = self
+            .agent
+            .put(url)
+            .header("content-type", "application/json");
+        self.answer(request.send(body.to_string()))
+    }
+
+    /// Removes what is there; fails unless the server answers with success.
+    pub fn delete(&self, path: &str) -> Result<Answer, ClientError> {
+        let url = self.address.url(path, &Parameters::new());
+        self.answer(self.agent.delete(url).call())
+    }
+
     /// Tells the server to do something; fails unless the server answers with success.
     pub fn post(&self, path: &str, parameters: &Parameters) -> Result<Answer, ClientError> {
         let url = self.address.url(path, parameters);
@@ -104,7 +135,7 @@ impl Client {
         let response = response.map_err(|source| ClientError::no_answer(&self.address, source))?;
         let status = response.status().as_u16();
         let body = response.into_body();
-        if matches!(status, 200 | 202) {
+        if matches!(status, 200..=202) {
             return Ok(Answer::new(Box::new(body.into_reader())));
         }
         Err(ClientError::refused(status, &read_error(body)))

@@ -6,11 +6,15 @@
 mod selection;
 mod query;
 mod listing;
+mod sql;
+mod export;
 mod top;
 mod fields;
 mod histogram;
 mod patterns;
+mod saved;
 mod segments;
+mod alerts;
 mod compact;
 mod forward;
 mod import;
@@ -72,13 +76,17 @@ pub fn run(cli: Cli) -> Exit {
         Command::Load(args) => load::run(&args),
         Command::Query(args) => query::run(*args),
         Command::Journal(args) => journal::run(*args),
+        Command::Sql(args) => sql::run(args),
+        Command::Export(args) => export::run(args),
         Command::Top(args) => top::run(args),
         Command::Fields(args) => fields::run(args),
         Command::Histogram(args) => histogram::run(args),
         Command::Patterns(args) => patterns::run(args),
+        Command::Saved(saved) => saved::run(&saved),
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Alerts(alerts) => alerts::run(&alerts),
         Command::Token(token) => token::run(&token),
         Command::Cluster(cluster) => cluster::run(&cluster),
         Command::Keep(args) => keep::run(&args),

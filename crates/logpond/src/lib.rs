@@ -8,7 +8,8 @@
 //! Threads of the server, by name: `lp-runtime` runs everything async and touches no file;
 //! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run
 //! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies; `lp-watch` notices files
-//! that change under the server: tokens and certificates.
+//! that change under the server: tokens, certificates, rules and saved queries; `lp-alerts` evaluates
+//! alert rules and `lp-notify-N` tell receivers of alerts.
 
 pub mod cli;
 pub mod settings;
@@ -22,6 +23,7 @@ pub mod ingest;
 pub mod store;
 pub mod query;
 pub mod operate;
+pub mod alert;
 pub mod cluster;
 pub mod handoff;
 pub mod serve;
@@ -32,6 +34,7 @@ pub mod output;
 pub mod terminal;
 pub mod telemetry;
 pub mod tokens;
+pub mod saved;
 pub mod watch;
 pub mod disk;
 mod descriptors;

@@ -9,13 +9,27 @@
 //!   sync.
 
 mod access;
+mod alerts;
 mod announce;
 mod error;
 mod node;
 mod runtime;
+/// Has the endpoints answer SQL, too.
+#[cfg(feature = "sql")]
+fn with_sql(app: App, settings: &Settings) -> App {
+    app.asked_in(logpond_sql::Sql::new(spill_directory(&settings.data)))
+}
+
+/// Without the feature there is none.
+#[cfg(not(feature = "sql"))]
+fn with_sql(app: App, _: &Settings) -> App {
+    app
+}
+
 #[cfg(test)]
 mod tests;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -32,11 +46,13 @@ use crate::clock;
 use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
-use crate::http::App;
+use crate::http::{self, App};
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
 use crate::net::tls::ClusterTls;
 use crate::net::{self, RelpPeers};
 use crate::query::Pond;
+#[cfg(feature = "sql")]
+use crate::query::spill_directory;
 use crate::service_manager;
 use crate::settings::Settings;
 use crate::shutdown::{self, Stopper};
@@ -92,7 +108,7 @@ impl Server {
         let lock = disk.lock().map_err(ServeError::Data)?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let metrics = Arc::new(Metrics::default());
-        let access = Access::start(settings, &metrics)?;
+        let access = Access::start(settings, &disk, &metrics)?;
         let listeners = Listeners::bind(settings, ends_by_signal)?;
         let addresses = listeners.addresses();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
@@ -105,35 +121,37 @@ impl Server {
         let stopper = Arc::new(stopper);
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
-        let node = node::start(
+        let needs = roles.needs_of_alerts(settings, addresses.http);
+        let mut node = node::start(
             roles.node,
             tools,
             canary,
             roles.pond,
-            access.cluster(),
+            (access.cluster(), access.alerts().map(alerts::states)),
             &metrics,
             &shutdown,
         )?;
-        let limit = settings.line_bytes_max;
-        let app = App::new(
-            roles.ingest.clone(),
-            node.engine,
-            roles.store,
-            metrics.clone(),
-            shutdown.clone(),
-            limit,
-            access.guard(),
-        );
-        let app = app.operated_by(node.operator);
+        needs.start(access.alerts(), &mut node, &shutdown)?;
+        let app = App::new(http::Parts {
+            ingest: roles.ingest.clone(),
+            engine: node.engine,
+            store: roles.store,
+            metrics: metrics.clone(),
+            shutdown: shutdown.clone(),
+            line_bytes_max: settings.line_bytes_max,
+            guard: access.guard(),
+            saved: access.saved(),
+        });
+        let app = app.operated_by(node.operator).alerting(access.alerts());
         let parts = Parts {
             listeners,
-            app: Arc::new(app),
+            app: Arc::new(with_sql(app, settings)),
             cluster: node.parts,
             ingest: roles.ingest,
             metrics: metrics.clone(),
             stopper: stopper.clone(),
             shutdown,
-            line_bytes_max: limit,
+            line_bytes_max: settings.line_bytes_max,
             zones: Arc::new(zones),
             ends_by_signal,
             watcher: access.watcher(),
@@ -209,6 +227,7 @@ struct Roles {
     store: Store,
     store_thread: StoreThread,
     pond: Arc<Pond>,
+    disk: Arc<dyn Disk>,
 }
 
 impl Roles {
@@ -227,7 +246,7 @@ impl Roles {
         let (live, trash) = open_segments(&*disk)?;
         note_unusable(recovered, &live);
         let held = (live.clone(), visible.clone());
-        let member = node::member(settings, &disk, held, addresses, access.cluster())?;
+        let member = node::member(settings, &disk, held, addresses, access)?;
         if let Some(member) = &member {
             journal.announce_to(member.clone());
         }
@@ -266,8 +285,9 @@ impl Roles {
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
-        let pond = Pond::new(disk, visible, live, news.grown, store.clone());
+        let pond = Pond::new(disk.clone(), visible, live, news.grown, store.clone());
         Ok(Roles {
+            disk,
             node: member.zip(handoff),
             ingest,
             writer,
@@ -286,6 +306,16 @@ impl Roles {
         let declared = settings.access_logs.iter().cloned().chain(zones.label());
         self.ingest = self.ingest.clone().declaring(declared.collect());
         Ok(zones)
+    }
+
+    /// What evaluations of alert rules need.
+    fn needs_of_alerts(&self, settings: &Settings, http: SocketAddr) -> alerts::Needs {
+        alerts::Needs {
+            ingest: self.ingest.clone(),
+            disk: self.disk.clone(),
+            member: self.node.as_ref().map(|(member, _)| member.clone()),
+            external_url: alerts::external_url(settings, http),
+        }
     }
 
     /// What measures how soon records are found, if it is asked for.

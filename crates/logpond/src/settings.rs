@@ -37,6 +37,7 @@ use logpond_record::Labels;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
+use crate::alert::{Receiver, ReceiverForm};
 use crate::net::local::WAIT_MAX;
 use crate::net::tls::{CertificateFiles, ClientRules, Peer};
 use crate::tokens::Token;
@@ -104,6 +105,17 @@ pub struct Given {
     pub text: String,
     /// Where it was written.
     pub origin: Origin,
+}
+
+/// What is done about alerts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlertSettings {
+    /// The file or directory of rules.
+    pub rules: Option<PathBuf>,
+    /// Who is told.
+    pub receivers: Vec<Receiver>,
+    /// Where people reach the server, if that is not where it listens.
+    pub external_url: Option<String>,
 }
 
 /// The settings of `logpond serve`: data only, all of it valid.
@@ -175,6 +187,8 @@ pub struct Settings {
     pub timezones: Timezones,
     /// The file that says what happens to records on their way in.
     pub rules: Option<PathBuf>,
+    /// What is done about alerts.
+    pub alerts: AlertSettings,
     /// The file that says that the server is ready.
     pub ready_file: Option<PathBuf>,
     /// Whether addresses beyond loopback are allowed.
@@ -418,6 +432,7 @@ impl Settings {
             access_logs: values.read("access-log", access_logs)?,
             timezones: values.read("timezone", timezones::timezones)?,
             rules: values.read("rules", optional_file)?,
+            alerts: values.alerts()?,
             ready_file: values.read("ready-file", optional_file)?,
             insecure,
             tokens,
@@ -465,6 +480,17 @@ fn peers(text: &str) -> Result<Vec<Peer>, String> {
             .split(',')
             .map(|peer| Peer::parse(peer.trim()))
             .collect(),
+    }
+}
+
+/// An address for links, without a slash at its end.
+fn external_url(text: &str) -> Result<Option<String>, String> {
+    let text = text.trim_end_matches('/');
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    match text {
+        "off" | "" => Ok(None),
+        _ if is_web && !text.contains(char::is_whitespace) => Ok(Some(text.to_owned())),
+        _ => Err("expected http://HOST:PORT/PATH or https://HOST/PATH".to_owned()),
     }
 }
 
@@ -580,6 +606,43 @@ impl Values<'_> {
                 let reason = "names are believed only of certificates that somebody signed: name \
                               the authority by syslog-tls-ca";
                 Err(self.refuse("syslog-tls-peers", reason.to_string()))
+            }
+        }
+    }
+
+    fn alerts(&self) -> Result<AlertSettings, SettingsError> {
+        Ok(AlertSettings {
+            rules: self.read("alert-rules", |text| {
+                Ok((text != "off").then(|| PathBuf::from(text)))
+            })?,
+            receivers: self.receivers()?,
+            external_url: self.read("external-url", external_url)?,
+        })
+    }
+
+    /// Who is told of alerts. Their addresses may hold secrets: no complaint shows them.
+    fn receivers(&self) -> Result<Vec<Receiver>, SettingsError> {
+        let forms = [
+            ("alertmanager", ReceiverForm::Alertmanager),
+            ("alert-webhook", ReceiverForm::Webhook),
+        ];
+        let mut all = Vec::new();
+        for (name, form) in forms {
+            let given = self.given(name);
+            let receivers = Receiver::parse_all(form, given.text.trim());
+            all.extend(receivers.map_err(|reason| SettingsError::Value {
+                origin: given.origin,
+                name,
+                text: "…".to_owned(),
+                reason,
+            })?);
+        }
+        match all.is_empty() || !matches!(self.given("alert-rules").text.trim(), "off" | "") {
+            true => Ok(all),
+            false => {
+                let reason = "somebody is to be told of alerts, and there are no rules for any: name \
+                              their file or directory";
+                Err(self.refuse("alert-rules", reason.to_string()))
             }
         }
     }

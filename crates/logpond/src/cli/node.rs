@@ -160,6 +160,18 @@ pub struct Node {
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
+    /// Evaluate the alert rules of this file, or of the files of this directory [default: off].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, hide_short_help = true)]
+    pub alert_rules: Option<String>,
+    /// Tell this Alertmanager of alerts; may be given several times [default: off].
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub alertmanager: Vec<String>,
+    /// Tell this webhook when alerts begin and end; may be given several times [default: off].
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub alert_webhook: Vec<String>,
+    /// The address for links in notices of alerts [default: that of --http].
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub external_url: Option<String>,
     /// Write the bound addresses to this file, as JSON, once ready.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ready_file: Option<String>,
@@ -251,6 +263,8 @@ impl Node {
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),
+            ("alert-rules", &self.alert_rules),
+            ("external-url", &self.external_url),
             ("ready-file", &self.ready_file),
             ("tokens", &self.tokens),
             ("tls-certificate", &self.tls_certificate),
@@ -263,6 +277,13 @@ impl Node {
         ];
         for (name, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
             all.push((name, "true".to_string()));
+        }
+        let lists = [
+            ("alertmanager", &self.alertmanager),
+            ("alert-webhook", &self.alert_webhook),
+        ];
+        for (name, texts) in lists.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+            all.push((name, texts.join("\n")));
         }
         all
     }

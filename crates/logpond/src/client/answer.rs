@@ -138,6 +138,11 @@ impl Answer {
         Ok(Item::Row(line))
     }
 
+    /// The bytes of an answer that is no text.
+    pub fn into_reader(self) -> impl Read {
+        self.reader
+    }
+
     /// The whole answer as text, for answers that are one short object.
     pub fn into_text(self, bytes_max: u64) -> Result<Vec<u8>, ClientError> {
         let mut text = Vec::new();

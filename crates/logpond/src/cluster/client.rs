@@ -17,12 +17,14 @@ use super::canary::Canary;
 use super::clocks;
 use super::registry_file;
 use super::server::{
-    A_IM, FOUND, FROM, HASH, LEAVES, Noted, OFFER_WAIT_MAX, PATH_CANARY, PATH_CLAIM, PATH_GOSSIP,
-    PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
-    PATH_REGISTRY, PATH_REPORT, PATH_SEGMENT, PATH_STATUS, PATH_STORED, RECENT, Report, STAYS,
+    A_IM, FOUND, FROM, HASH, LEAVES, Noted, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY, PATH_CLAIM,
+    PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
+    PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED, RECENT, Report,
+    STAYS,
 };
 use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
+use crate::saved::TEXT_BYTES_MAX;
 
 /// How long a node may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -182,6 +184,13 @@ impl Client {
         decode(response, registry_file::BYTES_MAX, Registry::from_bytes)
     }
 
+    /// The saved queries of another node, as text.
+    pub(super) fn saved_queries(&self, of: SocketAddr) -> Result<String, PeerError> {
+        let request = self.quick(self.agent().get(self.url(of, PATH_SAVED)));
+        let bytes = read(check(request.call()?)?, TEXT_BYTES_MAX as u64)?;
+        String::from_utf8(bytes).map_err(|_| PeerError::new("saved queries are no UTF-8 text"))
+    }
+
     /// What another node holds, unless its tag is still `known`.
     pub(super) fn inventory(
         &self,
@@ -232,6 +241,16 @@ impl Client {
         let request = self.quick(self.agent().get(self.url(of, PATH_STATUS)));
         let bytes = read(check(request.call()?)?, status::BYTES_MAX)?;
         serde_json::from_slice(&bytes).map_err(|error| PeerError(error.to_string()))
+    }
+
+    /// Asks a node what it knows of alerts; bytes of at most `bytes_max`.
+    pub(super) fn alert_states(
+        &self,
+        of: SocketAddr,
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, PeerError> {
+        let request = self.quick(self.agent().get(self.url(of, PATH_ALERTS)));
+        read(check(request.call()?)?, bytes_max)
     }
 
     /// Asks a node whether its answers have a canary record.

@@ -33,12 +33,14 @@ const CLUSTER: &str = "logpond";
 
 /// Keys of what a node says of itself.
 const KEY_REGISTRY: &str = "registry";
+const KEY_SAVED: &str = "saved";
 const KEY_HTTP: &str = "http";
 const KEY_VERSION: &str = "version";
 const KEY_ROLES: &str = "roles";
 const KEY_LEAVING: &str = "leaving";
 const KEY_FREE: &str = "free";
 const KEY_TOTAL: &str = "total";
+const KEY_ALERT_RULES: &str = "alert_rules";
 
 /// Room is said in units of 64 MiB, so that it is no news all the time.
 const SPACE_SHIFT: u32 = 26;
@@ -52,6 +54,8 @@ pub struct Seen {
     pub generation: u64,
     /// Digest of its registry.
     pub registry: u64,
+    /// Digest of its saved queries; 0 if it says nothing of any.
+    pub saved: u64,
     /// Where it is reached by people.
     pub http: String,
     /// The release that it runs.
@@ -64,6 +68,8 @@ pub struct Seen {
     pub free_bytes: u64,
     /// Size of its disk.
     pub total_bytes: u64,
+    /// Digest of its alert rules; 0 is none.
+    pub alert_rules: u64,
     /// Whether it is thought to be alive.
     pub is_live: bool,
 }
@@ -79,9 +85,11 @@ pub struct Gossip {
 #[derive(Clone, Copy, Default)]
 struct Own {
     registry: u64,
+    saved: u64,
     is_leaving: bool,
     free_bytes: u64,
     total_bytes: u64,
+    alert_rules: u64,
 }
 
 impl Gossip {
@@ -110,6 +118,11 @@ impl Gossip {
         self.own().registry = digest;
     }
 
+    /// Says from now on that this node's saved queries have this digest.
+    pub fn say_saved(&self, digest: u64) {
+        self.own().saved = digest;
+    }
+
     /// Says from now on whether this node is leaving the cluster.
     pub fn say_leaving(&self, is_leaving: bool) {
         self.own().is_leaving = is_leaving;
@@ -119,6 +132,11 @@ impl Gossip {
     pub fn say_space(&self, space: Space) {
         let mut own = self.own();
         (own.free_bytes, own.total_bytes) = (space.free_bytes, space.total_bytes);
+    }
+
+    /// Says from now on that this node's alert rules have this digest.
+    pub fn say_alert_rules(&self, digest: u64) {
+        self.own().alert_rules = digest;
     }
 
     fn own(&self) -> MutexGuard<'_, Own> {
@@ -171,9 +189,11 @@ impl Gossip {
                 .with_chitchat(|chitchat| {
                     let state = chitchat.self_node_state();
                     state.set(KEY_REGISTRY, said.registry);
+                    state.set(KEY_SAVED, said.saved);
                     state.set(KEY_LEAVING, u8::from(said.is_leaving));
                     state.set(KEY_FREE, said.free_bytes >> SPACE_SHIFT);
                     state.set(KEY_TOTAL, said.total_bytes >> SPACE_SHIFT);
+                    state.set(KEY_ALERT_RULES, said.alert_rules);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                     let states = chitchat.node_states().iter();
                     states
@@ -224,6 +244,7 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
         address: id.gossip_advertise_addr,
         generation: id.generation_id,
         registry: number(KEY_REGISTRY),
+        saved: number(KEY_SAVED),
         http: text(KEY_HTTP),
         version: text(KEY_VERSION),
         // Of a node that does not say so it is believed that it does nothing.
@@ -231,6 +252,7 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
         is_leaving: number(KEY_LEAVING) != 0,
         free_bytes: number(KEY_FREE).saturating_mul(1 << SPACE_SHIFT),
         total_bytes: number(KEY_TOTAL).saturating_mul(1 << SPACE_SHIFT),
+        alert_rules: number(KEY_ALERT_RULES),
         is_live,
     }
 }

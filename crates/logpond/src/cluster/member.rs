@@ -27,6 +27,7 @@ use super::gossip::{self, Gossip};
 use super::join::Join;
 use super::leave::{not_forgotten, was_leaving};
 use super::registry_file::RegistryFile;
+use super::saved_queries::Told;
 use super::server::{PATH_FOLLOW, PATH_QUESTION, Report};
 use super::status::NodeStatus;
 use super::transport::{HttpTransport, Letter};
@@ -34,6 +35,7 @@ use super::{Held, Identity};
 use crate::net::tls::ClusterTls;
 use crate::output::quantity;
 use crate::query::{Nodes, Unreachable};
+use crate::saved::SavedQueries;
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
 
@@ -53,6 +55,8 @@ pub struct Parts {
     pub registry: RegistryFile,
     /// What it holds.
     pub held: Held,
+    /// Its saved queries, which every node has.
+    pub saved: Arc<SavedQueries>,
     /// Where others reach it.
     pub advertise: SocketAddr,
     /// Where people reach it.
@@ -79,6 +83,8 @@ pub struct Member {
     pub(super) is_leaving: AtomicBool,
     pub(super) registry: RegistryFile,
     pub(super) held: Held,
+    pub(super) saved: Arc<SavedQueries>,
+    pub(super) saved_told: Mutex<Told>,
     pub(super) advertise: SocketAddr,
     pub(super) http: SocketAddr,
     pub(super) join: Vec<SocketAddr>,
@@ -113,6 +119,8 @@ impl Member {
             is_leaving: AtomicBool::new(was_leaving(&*parts.disk)),
             registry: parts.registry,
             held: parts.held,
+            saved: parts.saved,
+            saved_told: Mutex::default(),
             advertise: parts.advertise,
             http: parts.http,
             join: parts.join,
@@ -335,6 +343,7 @@ impl Member {
             ));
         }
         self.come_back();
+        self.exchange_saved_queries(&seen);
         let own = self.registry.digest();
         for (node, seen) in seen {
             let is_news = seen.registry != own && seen.registry != 0;
@@ -487,6 +496,15 @@ impl Member {
             false => self.reach(node)?.0,
         };
         self.client.find_canary(address, canary)
+    }
+
+    /// What a node says that it knows of alerts; bytes of at most `bytes_max`.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn alert_states_of(&self, node: NodeId, bytes_max: u64) -> Result<Vec<u8>, PeerError> {
+        let (address, _) = self.reach(node)?;
+        self.client.alert_states(address, bytes_max)
     }
 
     /// Notes how long it took until a canary record was found.

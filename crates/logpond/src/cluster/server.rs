@@ -36,6 +36,8 @@ use crate::telemetry::Metrics;
 pub(super) const PATH_GOSSIP: &str = "/cluster/v1/gossip";
 /// What the node has heard; what it is told to note.
 pub(super) const PATH_REGISTRY: &str = "/cluster/v1/registry";
+/// The saved queries that the node has.
+pub(super) const PATH_SAVED: &str = "/cluster/v1/saved-queries";
 /// What the node holds.
 pub(super) const PATH_INVENTORY: &str = "/cluster/v1/inventory";
 /// The same of its segments only.
@@ -62,6 +64,8 @@ pub(super) const PATH_SEGMENT: &str = "/cluster/v1/segment";
 
 /// How the node is doing.
 pub(super) const PATH_STATUS: &str = "/cluster/v1/status";
+/// What the node knows of alerts.
+pub(super) const PATH_ALERTS: &str = "/cluster/v1/alerts";
 /// Whether the node's answers have a canary record.
 pub(super) const PATH_CANARY: &str = "/cluster/v1/canary";
 /// The node is to leave, or to stay after all.
@@ -177,6 +181,9 @@ impl Noted {
     }
 }
 
+/// Gives what is known of alerts as bytes.
+pub type AlertStates = Arc<dyn Fn() -> Vec<u8> + Send + Sync>;
+
 /// What this node is for others.
 pub struct Service {
     member: Arc<Member>,
@@ -186,6 +193,8 @@ pub struct Service {
     mail: Mail,
     threads: QueryThreads,
     followers: QueryThreads,
+    /// What is known here of alerts, if there are rules for any.
+    alerts: Option<AlertStates>,
     bodies: Arc<Semaphore>,
     shutdown: Shutdown,
 }
@@ -208,8 +217,18 @@ impl Service {
             threads: QueryThreads::new("lp-peer", QUERIES_MAX, metrics.clone(), shutdown.clone()),
             followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown.clone()),
             shutdown,
+            alerts: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         }
+    }
+}
+
+impl Service {
+    /// Also says what is known of alerts.
+    #[must_use]
+    pub fn alerting(mut self, states: Option<AlertStates>) -> Service {
+        self.alerts = states;
+        self
     }
 }
 
@@ -261,6 +280,12 @@ async fn route(
             let bytes_max = registry_file::BYTES_MAX as usize;
             service.message(request, bytes_max, learn).await
         }
+        (&Method::GET, PATH_SAVED) => {
+            let saved = Arc::clone(&service.member.saved);
+            service
+                .blocking(move || Ok(bytes(saved.to_text().into_bytes())))
+                .await
+        }
         (&Method::GET, PATH_INVENTORY) => {
             inventory(service, &request, |member| member.own_inventory()).await
         }
@@ -275,6 +300,7 @@ async fn route(
         (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
         (&Method::GET, PATH_OFFER) => offer(service, &request).await,
         (&Method::GET, PATH_STATUS) => status(service).await,
+        (&Method::GET, PATH_ALERTS) => alerts(service).await,
         (&Method::POST, PATH_CANARY) => find_canary(service, request).await,
         (&Method::POST, PATH_LEAVE) => service.message(request, MESSAGE_BYTES_MAX, leave).await,
         (&Method::GET, PATH_JOURNAL) => journal(service, &request).await,
@@ -464,6 +490,14 @@ async fn status(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
         Ok(bytes(status))
     };
     service.blocking(work).await
+}
+
+async fn alerts(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
+    let states = service
+        .alerts
+        .clone()
+        .ok_or_else(|| ApiError::new(Kind::NotFound, "this node has no alert rules"))?;
+    service.blocking(move || Ok(bytes(states()))).await
 }
 
 /// Looks for a record in an answer over all nodes.

@@ -30,6 +30,7 @@ mod splunk;
 mod journal_upload;
 mod batches;
 mod query;
+mod sql;
 mod top;
 mod histogram;
 mod patterns;
@@ -41,6 +42,10 @@ mod metrics;
 mod health;
 mod unread;
 mod page;
+mod saved;
+mod logql;
+mod flat;
+mod grafana;
 #[cfg(test)]
 mod tests;
 
@@ -65,11 +70,13 @@ pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};
 use unread::Unread;
 
+use crate::alert::Alerts;
 use crate::ingest::Ingest;
 use crate::net;
 use crate::net::tls::{Acceptor, Incoming};
 use crate::operate::Operator;
 use crate::query::Engine;
+use crate::saved::SavedQueries;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -108,8 +115,15 @@ pub struct App {
     pub line_bytes_max: usize,
     /// Who may ask.
     pub guard: Arc<Guard>,
+    /// Queries by name.
+    pub saved: Arc<SavedQueries>,
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<Operator>>,
+    /// What answers SQL.
+    #[cfg(feature = "sql")]
+    pub sql: Option<logpond_sql::Sql>,
+    /// The alert rules, if there are any.
+    pub alerts: Option<Arc<Alerts>>,
     bodies: Arc<Semaphore>,
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
@@ -117,27 +131,49 @@ pub struct App {
     acks: AtomicU64,
 }
 
+/// What an [`App`] is made of.
+pub struct Parts {
+    /// Where pushed records go.
+    pub ingest: Ingest,
+    /// What answers queries.
+    pub engine: Arc<dyn Engine>,
+    /// What compacts.
+    pub store: Store,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// When to stop.
+    pub shutdown: Shutdown,
+    /// Longer lines of a push are rejected.
+    pub line_bytes_max: usize,
+    /// Who may ask.
+    pub guard: Arc<Guard>,
+    /// Queries by name.
+    pub saved: Arc<SavedQueries>,
+}
+
 impl App {
     /// Puts the parts together.
-    pub fn new(
-        ingest: Ingest,
-        engine: Arc<dyn Engine>,
-        store: Store,
-        metrics: Arc<Metrics>,
-        shutdown: Shutdown,
-        line_bytes_max: usize,
-        guard: Arc<Guard>,
-    ) -> App {
+    pub fn new(parts: Parts) -> App {
+        let threads = QueryThreads::new(
+            "lp-query",
+            QUERIES_MAX,
+            parts.metrics.clone(),
+            parts.shutdown.clone(),
+        );
         App {
-            ingest,
-            engine,
-            store,
-            threads: QueryThreads::new("lp-query", QUERIES_MAX, metrics.clone(), shutdown.clone()),
-            metrics,
-            shutdown,
-            line_bytes_max,
-            guard,
+            ingest: parts.ingest,
+            engine: parts.engine,
+            store: parts.store,
+            threads,
+            metrics: parts.metrics,
+            shutdown: parts.shutdown,
+            line_bytes_max: parts.line_bytes_max,
+            guard: parts.guard,
+            saved: parts.saved,
             operator: None,
+            #[cfg(feature = "sql")]
+            sql: None,
+            alerts: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
             uploads: journal_upload::Uploads::default(),
             acks: AtomicU64::new(0),
@@ -146,10 +182,25 @@ impl App {
 }
 
 impl App {
+    /// Also answers SQL.
+    #[cfg(feature = "sql")]
+    #[must_use]
+    pub fn asked_in(mut self, sql: logpond_sql::Sql) -> App {
+        self.sql = Some(sql);
+        self
+    }
+
     /// Also answers operators of a cluster.
     #[must_use]
     pub fn operated_by(mut self, operator: Option<Arc<Operator>>) -> App {
         self.operator = operator;
+        self
+    }
+
+    /// Also shows alert rules and what became of them.
+    #[must_use]
+    pub fn alerting(mut self, alerts: Option<Arc<Alerts>>) -> App {
+        self.alerts = alerts;
         self
     }
 }

@@ -68,6 +68,16 @@ impl Params {
         Ok(())
     }
 
+    /// Adds a parameter.
+    pub(super) fn push(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if self.0.len() >= PARAMETERS_MAX {
+            let message = format!("more than {PARAMETERS_MAX} parameters");
+            return Err(ApiError::bad_request(message));
+        }
+        self.0.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
     /// Fails if there is a name that is not among `known`.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ApiError> {
         match self

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::TimeRange;
+use logpond_search::aggregate::Pattern;
+use serde_json::{Value, json};
 
 use super::App;
 use super::body::Body;
@@ -11,7 +13,7 @@ use super::error::ApiError;
 use super::histogram::steps;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, table};
-use crate::query::Scope;
+use crate::query::{Output, Scope};
 
 /// Parameters beside those of every query.
 pub(super) const PARAMS: [&str; 2] = ["n", "step"];
@@ -38,6 +40,32 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     let run = |app: &App,
                scope: &Scope,
                (range, step_ns, n): (TimeRange, i64, usize),
-               out: &mut _| { app.engine.patterns(scope, range, step_ns, n, out) };
+               out: &mut Output| {
+        let (answer, trailer) = app.engine.patterns(scope, range, step_ns, n, out)?;
+        for pattern in &answer.patterns {
+            out.json(&row(pattern))?;
+        }
+        Ok(trailer)
+    };
     table(app, params, read, run).await
+}
+
+fn row(pattern: &Pattern) -> Value {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let buckets = pattern.buckets.iter();
+    let buckets: Vec<_> = buckets
+        .map(|(from, count)| json!([from.to_string(), count]))
+        .collect();
+    let samples = pattern.samples.iter();
+    let samples: Vec<_> = samples
+        .map(|s| json!({ "time": s.time.to_string(), "message": text(&s.text) }))
+        .collect();
+    let level = (!pattern.level.is_empty()).then(|| text(&pattern.level));
+    json!({
+        "pattern": text(&pattern.text),
+        "level": level,
+        "count": pattern.count,
+        "buckets": buckets,
+        "samples": samples,
+    })
 }

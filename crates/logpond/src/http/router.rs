@@ -12,9 +12,9 @@ use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, gatewayd, gelf, health,
-    histogram, journal_upload, loki, metrics, origin, otlp, page, patterns, push, query, segments,
-    splunk, top,
+    App, authorization, batches, cluster, compact, elastic, fields, flat, gatewayd, gelf, grafana,
+    health, histogram, journal_upload, loki, metrics, origin, otlp, page, patterns, push, query,
+    saved, segments, splunk, sql, top,
 };
 use crate::tokens::Role;
 
@@ -25,8 +25,12 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 20;
 pub(crate) enum Endpoint {
     Ship(Shipper),
     Loki(loki::Question),
+    Grafana(grafana::Question),
+    Saved(saved::Question),
     Batches,
     Query,
+    Flat,
+    Sql,
     Top,
     Histogram,
     Patterns,
@@ -66,6 +70,15 @@ const ACT: &[Method] = &[Method::POST];
 const STORE: &[Method] = &[Method::POST, Method::PUT];
 /// Some senders ask whether they may, before they do.
 const COLLECT: &[Method] = &[Method::POST, Method::OPTIONS];
+const CHANGE: &[Method] = &[Method::PUT, Method::DELETE];
+/// What others let change, and what is refused here with a reason.
+const EDIT: &[Method] = &[
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::DELETE,
+];
 const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
 
 /// What a request needs; nothing, where there is nothing to protect.
@@ -85,7 +98,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 75] = [
+pub(crate) const ROUTES: [Route; 104] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
@@ -184,6 +197,26 @@ pub(crate) const ROUTES: [Route; 75] = [
     ),
     ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
+    ("/api/query", ASK, READER, Endpoint::Flat),
+    (
+        "/api/v1/saved-queries",
+        READ,
+        READER,
+        Endpoint::Saved(saved::Question::List),
+    ),
+    (
+        "/api/v1/saved-queries/{}",
+        READ,
+        READER,
+        Endpoint::Saved(saved::Question::Show),
+    ),
+    (
+        "/api/v1/saved-queries/{}",
+        CHANGE,
+        ADMIN,
+        Endpoint::Saved(saved::Question::Change),
+    ),
+    ("/api/v1/sql", ASK, READER, Endpoint::Sql),
     ("/api/v1/top", ASK, READER, Endpoint::Top),
     ("/api/v1/histogram", ASK, READER, Endpoint::Histogram),
     ("/api/v1/patterns", ASK, READER, Endpoint::Patterns),
@@ -271,6 +304,12 @@ pub(crate) const ROUTES: [Route; 75] = [
         loki(loki::Question::DetectedLabels),
     ),
     (
+        "/loki/api/v1/patterns",
+        ASK,
+        READER,
+        loki(loki::Question::Patterns),
+    ),
+    (
         "/loki/api/v1/drilldown-limits",
         ASK,
         READER,
@@ -288,17 +327,17 @@ pub(crate) const ROUTES: [Route; 75] = [
         READER,
         loki(loki::Question::BuildInfo),
     ),
+    ("/loki/api/v1/rules", EDIT, READER, RULE_GROUPS),
+    ("/loki/api/v1/rules/{}", EDIT, READER, RULE_GROUPS),
+    ("/loki/api/v1/rules/{}/{}", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules/{}", EDIT, READER, RULE_GROUPS),
+    ("/api/prom/rules/{}/{}", EDIT, READER, RULE_GROUPS),
     (
-        "/loki/api/v1/rules",
-        READ,
+        "/loki/api/v1/delete",
+        EDIT,
         READER,
-        loki(loki::Question::RuleGroups),
-    ),
-    (
-        "/api/prom/rules",
-        READ,
-        READER,
-        loki(loki::Question::RuleGroups),
+        loki(loki::Question::Delete),
     ),
     (
         "/prometheus/api/v1/rules",
@@ -311,6 +350,99 @@ pub(crate) const ROUTES: [Route; 75] = [
         READ,
         READER,
         loki(loki::Question::Alerts),
+    ),
+    (
+        "/grafana/json",
+        READ,
+        READER,
+        grafana(grafana::Question::Health),
+    ),
+    (
+        "/grafana/json/",
+        READ,
+        READER,
+        grafana(grafana::Question::Health),
+    ),
+    (
+        "/grafana/json/search",
+        ACT,
+        READER,
+        grafana(grafana::Question::Search),
+    ),
+    (
+        "/grafana/json/query",
+        ACT,
+        READER,
+        grafana(grafana::Question::Query),
+    ),
+    (
+        "/grafana/json/annotations",
+        ACT,
+        READER,
+        grafana(grafana::Question::Annotations),
+    ),
+    (
+        "/grafana/json/tag-keys",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagKeys),
+    ),
+    (
+        "/grafana/json/tag-values",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagValues),
+    ),
+    (
+        "/grafana/json/metrics",
+        ACT,
+        READER,
+        grafana(grafana::Question::Metrics),
+    ),
+    (
+        "/grafana/json/metric-payload-options",
+        ACT,
+        READER,
+        grafana(grafana::Question::PayloadOptions),
+    ),
+    (
+        "/grafana/json/variable",
+        ACT,
+        READER,
+        grafana(grafana::Question::Variable),
+    ),
+    ("/search", ACT, READER, grafana(grafana::Question::Search)),
+    ("/query", ACT, READER, grafana(grafana::Question::Query)),
+    (
+        "/annotations",
+        ACT,
+        READER,
+        grafana(grafana::Question::Annotations),
+    ),
+    (
+        "/tag-keys",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagKeys),
+    ),
+    (
+        "/tag-values",
+        ACT,
+        READER,
+        grafana(grafana::Question::TagValues),
+    ),
+    ("/metrics", ACT, READER, grafana(grafana::Question::Metrics)),
+    (
+        "/metric-payload-options",
+        ACT,
+        READER,
+        grafana(grafana::Question::PayloadOptions),
+    ),
+    (
+        "/variable",
+        ACT,
+        READER,
+        grafana(grafana::Question::Variable),
     ),
     ("/entries", READ, READER, Endpoint::JournalEntries),
     ("/fields/{}", READ, READER, Endpoint::JournalField),
@@ -329,6 +461,7 @@ pub(crate) const ROUTES: [Route; 75] = [
     ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
 ];
 
+const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
 const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
 const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
 const OTLP: Endpoint = Endpoint::Ship(Shipper::Otlp);
@@ -350,11 +483,22 @@ const fn loki(question: loki::Question) -> Endpoint {
     Endpoint::Loki(question)
 }
 
-/// The route of a path, and the names in it.
-fn find(path: &str) -> Option<(&'static Route, Vec<&str>)> {
+const fn grafana(question: grafana::Question) -> Endpoint {
+    Endpoint::Grafana(question)
+}
+
+/// The route of a path that takes the method, and the names in it; any route of the path, if none
+/// takes it.
+fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p str>)> {
     let fits = |path| {
-        let mut routes = ROUTES.iter();
-        routes.find_map(|route| names_in(route.0, path).map(|names| (route, names)))
+        let found = |route: &'static Route| names_in(route.0, path).map(|names| (route, names));
+        let mut routes = ROUTES.iter().filter_map(found);
+        let first = routes.next()?;
+        let takes = |(route, _): &(&Route, _)| route.1.contains(method);
+        match takes(&first) {
+            true => Some(first),
+            false => Some(routes.find(takes).unwrap_or(first)),
+        }
     };
     let below = path.strip_prefix(ELASTIC_PREFIX).and_then(fits);
     let is_elastic =
@@ -404,12 +548,12 @@ pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infall
 async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
     let path = request.uri().path().to_owned();
     let path = &*path;
-    let Some(((_, methods, needed, endpoint), names)) = find(path) else {
+    let Some(((_, methods, needed, endpoint), names)) = find(path, request.method()) else {
         let message = format!("there is nothing at {path}; the API is below /api/v1/");
         return Err(ApiError::new(Kind::NotFound, message));
     };
     if !methods.contains(request.method()) {
-        return Ok(wrong_method(path, request.method(), methods));
+        return Ok(wrong_method(path, request.method()));
     }
     origin::check(request.headers())?;
     if let Some(role) = needed {
@@ -421,13 +565,25 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     if let Endpoint::Loki(question) = endpoint {
         return Ok(loki::answer(&app, *question, &names, request).await);
     }
+    if let Endpoint::Grafana(question) = endpoint {
+        return grafana::answer(&app, *question, request).await;
+    }
+    if let Endpoint::Saved(question) = endpoint {
+        return saved::answer(&app, *question, &names, request).await;
+    }
+    if *endpoint == Endpoint::Sql {
+        return sql::answer(&app, request).await;
+    }
     let (parts, params) = params_of(&app, request).await?;
     match endpoint {
-        Endpoint::Ship(_) | Endpoint::Loki(_) => {
-            Err(ApiError::new(Kind::Internal, "a request got lost"))
-        }
+        Endpoint::Ship(_)
+        | Endpoint::Loki(_)
+        | Endpoint::Grafana(_)
+        | Endpoint::Saved(_)
+        | Endpoint::Sql => Err(ApiError::new(Kind::Internal, "a request got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
+        Endpoint::Flat => flat::answer(&app, params).await,
         Endpoint::Top => top::answer(&app, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,
         Endpoint::Patterns => patterns::answer(&app, params).await,
@@ -503,8 +659,24 @@ fn is_type(content_type: Option<&HeaderValue>, wanted: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
-fn wrong_method(path: &str, method: &Method, methods: &[Method]) -> Response<Body> {
-    let allowed: Vec<_> = methods.iter().map(Method::as_str).collect();
+fn wrong_method(path: &str, method: &Method) -> Response<Body> {
+    let below = path.strip_prefix(ELASTIC_PREFIX);
+    let is_here = |route: &&Route| {
+        let fits = |path| names_in(route.0, path).is_some();
+        fits(path) || below.is_some_and(fits)
+    };
+    let routes = ROUTES.iter().filter(is_here);
+    let mut allowed: Vec<_> = routes
+        .flat_map(|route| route.1)
+        .map(Method::as_str)
+        .collect();
+    let mut seen = Vec::new();
+    allowed.retain(|method| {
+        !seen.contains(method) && {
+            seen.push(*method);
+            true
+        }
+    });
     let allowed = allowed.join(", ");
     let message = format!("{path} takes {allowed}, not {method}");
     let mut response = ApiError::new(Kind::MethodNotAllowed, message).into_response();

@@ -195,7 +195,7 @@ impl QueryThreads {
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
-    async fn run<P: 'static>(
+    pub(super) async fn run<P: 'static>(
         &self,
         prepare: impl FnOnce() -> Result<P, ApiError> + Send + 'static,
         run: impl FnOnce(P, Output, Prepared) + Send + 'static,
@@ -220,10 +220,10 @@ impl QueryThreads {
 }
 
 /// Says whether there is an answer.
-type Prepared = oneshot::Sender<Result<(), ApiError>>;
+pub(super) type Prepared = oneshot::Sender<Result<(), ApiError>>;
 
 /// Says whether there is an answer, if that was not said.
-fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiError>) {
+pub(super) fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiError>) {
     let prepared = prepared
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -233,7 +233,7 @@ fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiError>) {
 }
 
 /// The refusal of an answer that is not complete.
-fn incomplete(trailer: &Trailer) -> ApiError {
+pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
     let mut message = "the answer is not complete".to_owned();
     let listed = trailer.missing.iter().take(LISTED_MAX);
     for (at, what) in listed.clone().enumerate() {
@@ -292,7 +292,11 @@ fn finish(
 
 /// Which records are meant: `q`, `from` and `to`.
 pub(super) fn scope(params: &Params, now: Timestamp) -> Result<Scope, ApiError> {
-    let range = range(params, now)?;
+    scope_in(params, range(params, now)?)
+}
+
+/// Records of a range that `q` means.
+pub(super) fn scope_in(params: &Params, range: TimeRange) -> Result<Scope, ApiError> {
     let text = params.one("q")?.unwrap_or_default();
     Scope::new(text, range).map_err(|e| ApiError {
         kind: Kind::BadQuery,
@@ -315,7 +319,11 @@ pub(super) fn range(params: &Params, now: Timestamp) -> Result<TimeRange, ApiErr
     Ok(TimeRange { from, to })
 }
 
-fn time(params: &Params, name: &str, now: Timestamp) -> Result<Option<Timestamp>, ApiError> {
+pub(super) fn time(
+    params: &Params,
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = params.one(name)? else {
         return Ok(None);
     };

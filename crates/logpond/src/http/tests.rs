@@ -15,6 +15,7 @@ use super::*;
 use crate::ingest::ROOM_WAIT_MAX;
 use crate::net::tls;
 use crate::query::{CONTEXT_ROWS_MAX, MISSING_MAX};
+use crate::saved;
 
 const PAGE: &str = include_str!("../../../../docs/http.md");
 
@@ -41,7 +42,8 @@ fn kind_after(kind: Kind) -> Option<Kind> {
         Kind::Internal => Kind::JournalFailed,
         Kind::JournalFailed => Kind::Stopping,
         Kind::Stopping => Kind::Incomplete,
-        Kind::Incomplete => Kind::Leaving,
+        Kind::Incomplete => Kind::NotBuilt,
+        Kind::NotBuilt => Kind::Leaving,
         Kind::Leaving => Kind::ClockBehind,
         Kind::ClockBehind => Kind::WrongRole,
         Kind::WrongRole => Kind::NodeSilent,
@@ -82,17 +84,19 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 10] = [
+    let expected: [(&str, &[&str]); 12] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),
         ("Batches", &batches::PARAMS),
         ("Query", own),
+        ("SQL", &sql::PARAMS),
         ("Top", &top::PARAMS),
         ("Histogram", &histogram::PARAMS),
         ("Patterns", &patterns::PARAMS),
         ("Compact", &compact::PARAMS),
         ("The cluster", &cluster::DRAIN_PARAMS),
+        ("Flat objects", &flat::PARAMS),
     ];
     for (heading, params) in expected {
         let rows = table(heading, "parameter");
@@ -152,6 +156,38 @@ fn the_page_has_the_limits() {
     let rows = table("Limits", "what");
     let given: Vec<_> = rows.iter().map(|row| row[1]).collect();
     assert_eq!(given, limits);
+}
+
+#[test]
+fn the_page_has_the_bounds_of_saved_queries() {
+    let kib = |bytes: usize| format!("{} KiB", bytes >> 10);
+    for said in [
+        format!("| LogQL, up to {}, ", kib(saved::QUERY_BYTES_MAX)),
+        format!("for, up to {} |", kib(saved::DESCRIPTION_BYTES_MAX)),
+        format!("labels, up to {};", kib(saved::LEGEND_BYTES_MAX)),
+        format!("| up to {} variables", saved::VARIABLES_MAX),
+        format!("A name has up to {} letters", saved::NAME_BYTES_MAX),
+        format!(
+            "at most {} queries, of {} MiB",
+            saved::QUERIES_MAX,
+            saved::CATALOG_BYTES_MAX >> 20
+        ),
+        format!("| {} | lines at most; 0", flat::LIMIT_DEFAULT),
+    ] {
+        assert!(PAGE.contains(&said), "docs/http.md lacks '{said}'");
+    }
+    for (name, query) in saved::built_in() {
+        let variables: Vec<_> = query.variables.keys().map(|v| format!("`{v}`")).collect();
+        let (start, end) = (
+            format!("| `{name}` |"),
+            format!("| {} |", variables.join(", ")),
+        );
+        let is_row = |line: &str| line.starts_with(&start) && line.ends_with(&end);
+        assert!(
+            PAGE.lines().any(is_row),
+            "docs/http.md lacks {start} … {end}"
+        );
+    }
 }
 
 #[test]

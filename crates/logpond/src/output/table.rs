@@ -8,15 +8,18 @@ const CELL_CHARS_MAX: usize = 60;
 /// A table that is printed once it is complete.
 pub struct Table {
     /// Header and whether the column is a number.
-    columns: Vec<(&'static str, bool)>,
+    columns: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// An empty table; columns of numbers are aligned to the right.
-    pub fn new(columns: &[(&'static str, bool)]) -> Table {
+    pub fn new(columns: &[(&str, bool)]) -> Table {
+        let columns = columns.iter();
         Table {
-            columns: columns.to_vec(),
+            columns: columns
+                .map(|(name, is_number)| (safe(name), *is_number))
+                .collect(),
             rows: Vec::new(),
         }
     }
@@ -24,12 +27,8 @@ impl Table {
     /// Adds a row with one cell a column.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
-        let safe = |cell: String| {
-            let mut out = Vec::with_capacity(cell.len());
-            write_safe(cell.as_bytes(), false, &mut out);
-            String::from_utf8(out).unwrap_or_default()
-        };
-        self.rows.push(cells.into_iter().map(safe).collect());
+        self.rows
+            .push(cells.iter().map(|cell| safe(cell)).collect());
     }
 
     /// Whether there is no row.
@@ -39,7 +38,7 @@ impl Table {
 
     /// Appends header and rows.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let header: Vec<String> = self.columns.iter().map(|c| c.0.to_string()).collect();
+        let header: Vec<String> = self.columns.iter().map(|c| c.0.clone()).collect();
         let mut widths = vec![0; self.columns.len()];
         for row in self.rows.iter().chain([&header]) {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -62,4 +61,11 @@ impl Table {
             out.push(b'\n');
         }
     }
+}
+
+/// A cell without what would change a terminal.
+fn safe(cell: &str) -> String {
+    let mut out = Vec::with_capacity(cell.len());
+    write_safe(cell.as_bytes(), false, &mut out);
+    String::from_utf8(out).unwrap_or_default()
 }

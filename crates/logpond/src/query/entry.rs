@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use logpond_record::{Record, Timestamp};
+use logpond_search::logql::NamedLabels;
 use logpond_search::order::Key;
 use logpond_search::pipeline::Labels;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ struct Entry<'a> {
 }
 
 /// Appends a record with the labels that it comes with, and those of these names.
-pub(super) fn write(record: &Record<'_>, names: &[Box<str>], out: &mut Vec<u8>) {
+pub(super) fn write(record: &Record<'_>, names: &NamedLabels, out: &mut Vec<u8>) {
     let mut row = Vec::new();
     line_rows::write(record, names, &mut row);
     let entry = Entry {

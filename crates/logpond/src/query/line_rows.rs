@@ -1,11 +1,12 @@
 //! A record as a line with its labels: what LogQL's pipelines take.
 //!
 //! ```text
-//! count of labels, for each: where it comes from (0 the stream, 1 the sender), name, value (bytes)
+//! count of labels, for each: where it comes from (0 the stream, 1 the sender, 2 a field), name, value (bytes)
 //! line (bytes)
 //! ```
 
 use logpond_record::Record;
+use logpond_search::logql::NamedLabels;
 use logpond_search::pipeline::{Labels, Origin, add_base_labels};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -13,13 +14,17 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// Appends a record with the labels that it comes with, and those of these names.
-pub(super) fn write(record: &Record<'_>, names: &[Box<str>], out: &mut Vec<u8>) {
+pub(super) fn write(record: &Record<'_>, names: &NamedLabels, out: &mut Vec<u8>) {
     let mut labels = Labels::new();
     add_base_labels(record, names, &mut labels);
     let mut row = Encoder::default();
     row.count(labels.iter().count());
     for (name, value, origin) in labels.iter() {
-        row.flag(origin != Origin::Stream);
+        row.number(match origin {
+            Origin::Stream => 0,
+            Origin::Metadata => 1,
+            Origin::Field | Origin::Parsed => 2,
+        });
         row.bytes(name.as_bytes());
         row.bytes(value.as_bytes());
     }
@@ -34,12 +39,15 @@ pub(super) fn read<'r>(row: &'r [u8], labels: &mut Labels) -> Result<&'r [u8], D
     let mut from = Decoder::bare(row);
     labels.clear();
     for _ in 0..from.count(3, "the labels")? {
-        let origin = match from.flag("a label")? {
-            false => Origin::Stream,
-            true => Origin::Metadata,
-        };
+        let origin = from.number("a label")?;
         let name = from.text(TEXT_BYTES_MAX, "a label's name")?;
-        labels.add_base(origin, name, from.text(TEXT_BYTES_MAX, "a label's value")?);
+        let value = from.text(TEXT_BYTES_MAX, "a label's value")?;
+        match origin {
+            0 => labels.add_base(Origin::Stream, name, value),
+            1 => labels.add_base(Origin::Metadata, name, value),
+            2 => labels.refer(name, value),
+            _ => return Err(DecodeError::Malformed("a label")),
+        }
     }
     let line = from.bytes(TEXT_BYTES_MAX, "a line")?;
     from.finish()?;
@@ -74,7 +82,11 @@ mod tests {
             whole: None,
         };
         let mut row = Vec::new();
-        write(&record, &["status".into()], &mut row);
+        let named = NamedLabels {
+            selected: vec!["k8s_pod".into()],
+            referred: vec!["status".into(), "app".into(), "absent".into()],
+        };
+        write(&record, &named, &mut row);
         let mut labels = Labels::new();
         assert_eq!(read(&row, &mut labels).unwrap(), br#"{"status":500}"#);
         let found: Vec<_> = labels
@@ -85,9 +97,9 @@ mod tests {
             "k8s_pod=p Stream",
             "app=shop Stream",
             "level=WARNING Stream",
-            "status=500 Stream",
             "service_name=shop Stream",
             "detected_level=warn Metadata",
+            "status=500 Field",
         ];
         assert_eq!(found, expected);
         for length in 0..row.len() {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::logql::{LogQuery, filter_of, names_of};
+use logpond_search::logql::{LogQuery, NamedLabels, filter_of};
 use logpond_search::metric::{Answer, Plan, RangeTable};
 use logpond_search::order::{Direction, Key};
 use logpond_search::pipeline::{ERROR, ERROR_DETAILS, Origin, Pipeline, Work};
@@ -114,7 +114,7 @@ pub(super) fn lines(
     let mut search = Search::new(scope);
     search.direction = query.direction;
     search.behind = query.behind;
-    search.labels = Some(names_of(&query.log.matchers).into());
+    search.labels = Some(Box::new(NamedLabels::of(&query.log)));
     if pipeline.is_empty() {
         // One more tells whether there are more.
         search.limit = Some(query.limit.saturating_add(1));
@@ -202,7 +202,7 @@ pub(super) fn numbers(
     let mut tables = Vec::new();
     let mut errors: BTreeMap<&'static str, u64> = BTreeMap::new();
     for leaf in plan.leaves() {
-        let scope = scope_of(&leaf.filter(), leaf.range())?;
+        let scope = scope_of(leaf.filter(), leaf.range())?;
         let empty = RangeTable::new(std::sync::Arc::clone(leaf));
         let table = reads.table(&scope, &empty, out, trailer)?;
         for (error, count) in table.errors() {

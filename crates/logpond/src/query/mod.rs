@@ -16,6 +16,7 @@ mod progress;
 mod journal_rows;
 mod segment_rows;
 mod follow;
+mod kept_groups;
 mod spare_threads;
 mod reads;
 mod rows;
@@ -23,6 +24,9 @@ mod entry;
 mod line_rows;
 mod logql;
 mod tables;
+mod columns;
+#[cfg(feature = "sql")]
+mod sql;
 mod label_tables;
 mod files;
 mod pond;
@@ -40,10 +44,13 @@ mod window;
 use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::aggregate::{
+    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+};
 use logpond_search::metric::Plan;
 use logpond_segment::journal::Damages;
 
+pub use columns::{ColumnsQuery, TakeColumns};
 pub use encode::{RowParts, write_row};
 pub use entry::read_entry;
 pub use logpond_search::context::CONTEXT_ROWS_MAX;
@@ -56,6 +63,8 @@ pub use question::{Question, QuestionError};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 pub use retries::{copies, originals};
 pub use scatter::{Cluster, Nodes, Unreachable};
+#[cfg(feature = "sql")]
+pub use sql::{SqlSource, spill_directory};
 
 /// Answers queries. Methods block; each call runs on a thread of its own.
 pub trait Engine: Send + Sync + 'static {
@@ -90,8 +99,8 @@ pub trait Engine: Send + Sync + 'static {
         out: &mut Output,
     ) -> Result<Trailer, QueryError>;
 
-    /// Emits `{"pattern":…,"level":…,"count":…,"buckets":…,"samples":…}` for the `count_max` most
-    /// frequent patterns of messages in `range`; buckets are of `step_ns`, as in a histogram.
+    /// The `count_max` most frequent patterns of messages in `range`; buckets are of `step_ns`, as in
+    /// a histogram.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -102,7 +111,7 @@ pub trait Engine: Send + Sync + 'static {
         step_ns: i64,
         count_max: usize,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError>;
+    ) -> Result<(PatternsAnswer, Trailer), QueryError>;
 
     /// Emits one object for each field that occurs.
     ///
@@ -153,6 +162,29 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// See [`QueryError`].
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError>;
+
+    /// The fields that a scope's records have, with the types of their values; with `of_lines` only
+    /// those that stand in lines.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    fn field_types(
+        &self,
+        scope: &Scope,
+        of_lines: bool,
+        out: &mut Output,
+    ) -> Result<(FieldTypes, Trailer), QueryError>;
+
+    /// Hands over rows column by column.
+    ///
+    /// # Errors
+    /// See [`QueryError`]; rows may have been handed over before.
+    fn columns(
+        &self,
+        query: &ColumnsQuery,
+        take: TakeColumns<'_>,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError>;
 
     /// Emits one object for each file of the store.
     ///

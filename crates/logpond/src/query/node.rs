@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_record::{Id, SourceId, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, LabelValues, Patterns, Streams, Top};
+use logpond_search::aggregate::{
+    FieldStats, FieldTypes, Histogram, LabelValues, Patterns, Streams, Top,
+};
 use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
@@ -124,6 +126,9 @@ fn answer(
             let empty = Patterns::new(*range, *step_ns);
             let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
             table(look, scope, &empty, out, trailer)
+        }
+        Kind::Table(scope, TableKind::FieldTypes(of_lines)) => {
+            table(look, scope, &FieldTypes::new(*of_lines), out, trailer)
         }
         // It has no end that a receipt could tell of.
         Kind::Follow(..) => Ok(()),

@@ -48,6 +48,8 @@ pub struct Output {
     line: Vec<u8>,
     is_done: bool,
     is_broken: Arc<AtomicBool>,
+    /// Whether the work is wanted beside what the reader says.
+    is_wanted: Option<Box<dyn Fn() -> bool + Send>>,
 }
 
 /// Takes the lines of an answer and makes messages of them.
@@ -83,6 +85,7 @@ impl Output {
             line: Vec::new(),
             is_done: false,
             is_broken: Arc::default(),
+            is_wanted: None,
         };
         (output, receiver)
     }
@@ -136,6 +139,12 @@ impl Output {
     /// Sets this if the answer ends where it should not.
     pub fn breaks_by(&mut self, is_broken: Arc<AtomicBool>) {
         self.is_broken = is_broken;
+    }
+
+    /// Goes on only as long as this says so.
+    #[cfg(feature = "sql")]
+    pub(super) fn wanted_while(&mut self, is_wanted: impl Fn() -> bool + Send + 'static) {
+        self.is_wanted = Some(Box::new(is_wanted));
     }
 
     /// Lets the reader know that the answer is not whole.
@@ -227,7 +236,8 @@ impl Output {
     /// # Errors
     /// When the reader is gone or the process stops.
     pub fn check(&mut self) -> Result<(), Cancelled> {
-        if self.sender.is_closed() || self.shutdown.is_stopping() {
+        let is_wanted = self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted());
+        if self.sender.is_closed() || self.shutdown.is_stopping() || !is_wanted {
             return Err(Cancelled);
         }
         let due = self.heartbeat.as_ref();

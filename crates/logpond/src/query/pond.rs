@@ -1,28 +1,32 @@
 //! Answers over the whole pond: the journal and the segments.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::aggregate::{
+    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+};
 use logpond_search::metric::Plan;
 use logpond_search::order::Key;
-use logpond_search::scan::{self, GroupScan, Selected};
+use logpond_search::scan::{self, GroupScan};
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
 use super::journal_rows::{JournalRows, Newest, Pass, Start};
+use super::kept_groups::{Added, Asked, KeptGroups};
 use super::output::Output;
 use super::progress::Progress;
 use super::reads::{Reads, Table, Visit};
-use super::segment_rows::{Opened, SegmentPass, SegmentRows, order_key};
+use super::segment_rows::{Group, Opened, SegmentPass, SegmentRows, each_block, order_key};
 use super::spare_threads::SpareThreads;
 use super::surroundings::{Surroundings, Wanted};
 use super::view::View;
 use super::window::is_before;
 use super::{
-    Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search, Trailer, files, logql,
-    rows, tables,
+    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    TakeColumns, Trailer, columns, files, logql, rows, tables,
 };
 use crate::ingest::Changes;
 use crate::store::{LiveSet, Store};
@@ -35,6 +39,7 @@ pub struct Pond {
     pub(super) changes: Changes,
     pub(super) newest: Newest,
     pub(super) spare_threads: SpareThreads,
+    kept_groups: KeptGroups,
     store: Store,
 }
 
@@ -54,6 +59,7 @@ impl Pond {
             changes,
             newest: Newest::new(),
             spare_threads: SpareThreads::new(),
+            kept_groups: KeptGroups::default(),
             store,
         }
     }
@@ -109,6 +115,54 @@ impl Pond {
         let segments = self.live.snapshot();
         let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
         stored.max(self.newest.get())
+    }
+
+    /// Adds the selected rows of a row group to a table: what is known of an earlier question that they add,
+    /// or what is read of them. Gives how many they are. `is_small` says whether the table's parts are small
+    /// enough to be kept, as far as it was seen.
+    fn add_group<T: Table>(
+        &self,
+        scope: &Scope,
+        scan: &mut GroupScan<'_>,
+        group: &Group,
+        (empty, is_small): (&T, &AtomicBool),
+        table: &mut T,
+    ) -> std::io::Result<u64> {
+        let add = |scan: &mut GroupScan<'_>, table: &mut T| {
+            each_block(scan, |scan, selected| {
+                table.add_block(scan, &selected).map(|()| true)
+            })
+        };
+        let is_whole = scope.range.covers(group.min, group.max) && !scan.excludes_some();
+        let question = (is_whole && is_small.load(Ordering::Relaxed))
+            .then(|| table.question(group.min, group.max));
+        let Some(question) = question.flatten() else {
+            return add(scan, table);
+        };
+        let asked = Asked {
+            segment: scan.segment_id(),
+            group: group.number(),
+            question: [scope.text.as_bytes(), b"\0", &question].concat().into(),
+        };
+        if let Some(Added { part, rows }) = self.kept_groups.get(&asked) {
+            table.add_part(&*part);
+            return Ok(rows);
+        }
+        let mut alone = empty.clone();
+        let rows = add(scan, &mut alone)?;
+        let is_known = scan.damages().is_empty();
+        match alone.into_part(group.min) {
+            Ok((part, bytes)) => {
+                table.add_part(&*part);
+                // Others will be too large, too.
+                is_small.fetch_and(KeptGroups::takes(bytes), Ordering::Relaxed);
+                if is_known {
+                    self.kept_groups.put(asked, Added { part, rows }, bytes);
+                }
+            }
+            Err(alone) => table.merge(*alone),
+        }
+        Ok(rows)
     }
 
     /// What the trailer says of every answer.
@@ -231,14 +285,16 @@ impl Reads for Look<'_> {
             scope: &search.scope,
             counts_only: !has_start,
         };
-        let count = |scan: &mut GroupScan<'_>, selected: Selected, before_start: &mut u64| {
-            if has_start {
-                let mut keys = Vec::new();
-                scan.keys(&selected, &mut keys)?;
-                let left = |key: &scan::Key| !start.is_before(order_key(key));
-                *before_start += keys.iter().filter(|key| left(key)).count() as u64;
-            }
-            Ok(())
+        let count = |scan: &mut GroupScan<'_>, _: &Group, before_start: &mut u64| {
+            each_block(scan, |scan, selected| {
+                if has_start {
+                    let mut keys = Vec::new();
+                    scan.keys(&selected, &mut keys)?;
+                    let left = |key: &scan::Key| !start.is_before(order_key(key));
+                    *before_start += keys.iter().filter(|key| left(key)).count() as u64;
+                }
+                Ok(true)
+            })
         };
         let before_start = pass.run(out, trailer, &mut progress, || 0, count)?;
         let before_start: u64 = before_start.into_iter().sum();
@@ -273,8 +329,9 @@ impl Reads for Look<'_> {
             scope,
             counts_only: false,
         };
-        let visit = |scan: &mut GroupScan<'_>, selected: Selected, table: &mut T| {
-            table.add_block(scan, &selected)
+        let is_small = AtomicBool::new(true);
+        let visit = |scan: &mut GroupScan<'_>, group: &Group, table: &mut T| {
+            pond.add_group(scope, scan, group, (empty, &is_small), table)
         };
         for stored in pass.run(out, trailer, &mut progress, || empty.clone(), visit)? {
             table.merge(stored);
@@ -323,11 +380,11 @@ impl Engine for Pond {
         step_ns: i64,
         count_max: usize,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
+    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let buckets = (range, step_ns);
-        tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
-        Ok(self.finish(trailer))
+        let patterns = tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
+        Ok((patterns, self.finish(trailer)))
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
@@ -380,6 +437,32 @@ impl Engine for Pond {
         let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
         answer.trailer = self.finish(trailer);
         Ok(answer)
+    }
+
+    fn field_types(
+        &self,
+        scope: &Scope,
+        of_lines: bool,
+        out: &mut Output,
+    ) -> Result<(FieldTypes, Trailer), QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        let types = columns::field_types(&look, scope, of_lines, out, &mut trailer)?;
+        Ok((types, self.finish(trailer)))
+    }
+
+    fn columns(
+        &self,
+        query: &ColumnsQuery,
+        take: TakeColumns<'_>,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let (look, mut trailer) = self.look_and_note()?;
+        match query.order {
+            _ if query.columns.is_empty() => columns::bare(&look, query, take, out, &mut trailer),
+            Some(_) => columns::in_order(&look, query, take, out, &mut trailer),
+            None => columns::in_any_order(&look, query, take, out, &mut trailer),
+        }?;
+        Ok(self.finish(trailer))
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -10,6 +10,8 @@ use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
 use logpond_search::aggregate::StreamsAsked;
+use logpond_search::columns::ColumnAsked;
+use logpond_search::logql::NamedLabels;
 use logpond_search::metric::LeafSpec;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -248,10 +250,15 @@ fn encode_search(search: &Search, out: &mut Encoder) {
     positions::encode_regions(&search.shown, out);
     out.flag(search.wants_positions);
     out.flag(search.labels.is_some());
-    let labels = search.labels.as_deref().unwrap_or_default();
-    out.count(labels.len());
-    labels.iter().for_each(|label| out.bytes(label.as_bytes()));
+    if let Some(named) = &search.labels {
+        encode_names(&named.selected, out);
+        encode_names(&named.referred, out);
+    }
     out.flag(search.has_places);
+    out.flag(search.columns.is_some());
+    let columns = search.columns.as_deref().unwrap_or_default();
+    out.count(columns.len());
+    columns.iter().for_each(|column| column.encode(out));
 }
 
 fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
@@ -279,14 +286,32 @@ fn decode_search(from: &mut Decoder<'_>) -> Result<Search, QuestionError> {
     }
     search.shown = positions::decode_regions(from)?;
     search.wants_positions = from.flag("whether positions are wanted")?;
-    let has_labels = from.flag("whether rows are lines")?;
-    let mut labels: Vec<Box<str>> = Vec::new();
-    for _ in 0..from.count(1, "the labels")? {
-        labels.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
+    if from.flag("whether rows are lines")? {
+        let selected = decode_names(from)?;
+        let referred = decode_names(from)?;
+        search.labels = Some(Box::new(NamedLabels { selected, referred }));
     }
-    search.labels = has_labels.then(|| labels.into());
     search.has_places = from.flag("whether lines have their places")?;
+    let has_columns = from.flag("whether rows are columns")?;
+    let mut columns = Vec::new();
+    for _ in 0..from.count(2, "the columns")? {
+        columns.push(ColumnAsked::decode(from)?);
+    }
+    search.columns = has_columns.then(|| columns.into());
     Ok(search)
+}
+
+fn encode_names(names: &[Box<str>], out: &mut Encoder) {
+    out.count(names.len());
+    names.iter().for_each(|name| out.bytes(name.as_bytes()));
+}
+
+fn decode_names(from: &mut Decoder<'_>) -> Result<Vec<Box<str>>, DecodeError> {
+    let mut names = Vec::new();
+    for _ in 0..from.count(1, "the labels")? {
+        names.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
+    }
+    Ok(names)
 }
 
 fn encode_table(kind: &TableKind, out: &mut Encoder) {
@@ -316,6 +341,10 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
         TableKind::Patterns(range, step_ns) => {
             out.number(7);
             encode_steps(*range, *step_ns, out);
+        }
+        TableKind::FieldTypes(of_lines) => {
+            out.number(8);
+            out.flag(*of_lines);
         }
     }
 }
@@ -354,15 +383,14 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
             let (range, step_ns) = decode_steps(from)?;
             Ok(TableKind::Patterns(range, step_ns))
         }
+        8 => Ok(TableKind::FieldTypes(from.flag("which fields")?)),
         _ => Err(DecodeError::Malformed("the kind of table")),
     }
 }
 
 fn encode_streams(asked: &StreamsAsked, out: &mut Encoder) {
     out.flag(asked.by.is_some());
-    let by = asked.by.as_deref().unwrap_or_default();
-    out.count(by.len());
-    by.iter().for_each(|label| out.bytes(label.as_bytes()));
+    encode_names(asked.by.as_deref().unwrap_or_default(), out);
     out.flag(asked.steps.is_some());
     let (from, step_ns) = asked.steps.unwrap_or((Timestamp(0), 0));
     out.time(from);
@@ -371,10 +399,7 @@ fn encode_streams(asked: &StreamsAsked, out: &mut Encoder) {
 
 fn decode_streams(from: &mut Decoder<'_>) -> Result<StreamsAsked, DecodeError> {
     let is_by = from.flag("how streams are told apart")?;
-    let mut by: Vec<Box<str>> = Vec::new();
-    for _ in 0..from.count(1, "the labels")? {
-        by.push(from.text(FIELD_BYTES_MAX, "a label")?.into());
-    }
+    let by = decode_names(from)?;
     let has_steps = from.flag("whether time counts")?;
     let begin = from.time("the first step")?;
     let step_ns = i64::try_from(from.number("a step")?);
@@ -389,6 +414,7 @@ fn decode_streams(from: &mut Decoder<'_>) -> Result<StreamsAsked, DecodeError> {
 mod tests {
     use super::super::positions::Region;
     use super::*;
+    use logpond_search::columns::ColumnKind;
     use logpond_segment::sources::SourceSet;
 
     fn share() -> Share {
@@ -407,6 +433,10 @@ mod tests {
     }
 
     fn search() -> Search {
+        let column = ColumnAsked {
+            name: "a b".into(),
+            kind: ColumnKind::Float,
+        };
         let range = TimeRange {
             from: Timestamp(-5),
             to: Timestamp::MAX,
@@ -421,8 +451,12 @@ mod tests {
         (search.rows_before, search.rows_after) = (2, 300);
         search.parts.origin = true;
         search.shown = vec![Region::arrived(Id(6))];
-        search.labels = Some(["app".into()].into());
+        search.labels = Some(Box::new(NamedLabels {
+            selected: vec!["app".into()],
+            referred: vec!["status".into()],
+        }));
         search.has_places = true;
+        search.columns = Some([column].into());
         search.narrowed(vec![range])
     }
 
@@ -465,6 +499,7 @@ mod tests {
             }),
             TableKind::Numbers(Box::new(numbers())),
             TableKind::Patterns(range, 5),
+            TableKind::FieldTypes(true),
         ];
         for kind in kinds {
             let scope = Scope::all(range);

@@ -3,9 +3,12 @@
 //! An answer is made from these five readings in the same way whatever is read; what differs is
 //! behind [`Reads`].
 
+use std::any::Any;
+use std::sync::Arc;
+
 use logpond_record::{Record, TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldStats, Histogram, Patterns, StreamsAsked, Top};
-use logpond_search::metric::{LeafSpec, RangeTable};
+use logpond_search::metric::{KeptNumbers, LeafSpec, RangeTable};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
@@ -58,6 +61,9 @@ pub(super) trait Reads {
     ) -> Result<T, QueryError>;
 }
 
+/// What a row group adds to a table.
+pub(super) type Part = Arc<dyn Any + Send + Sync>;
+
 /// A table that many threads and nodes fill together.
 pub(super) trait Table: Clone + Send + Sync {
     /// Adds a record.
@@ -69,6 +75,21 @@ pub(super) trait Table: Clone + Send + Sync {
 
     /// Adds what another has.
     fn merge(&mut self, other: Self);
+
+    /// What is asked of a row group with rows from one time to another, both included: where this is the
+    /// same, for the same filter, the group adds the same. `None` if nothing is kept of such tables.
+    fn question(&self, _from: Timestamp, _to: Timestamp) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// What this table has, which a row group from that time on alone was added to, as it is kept, with
+    /// about the memory that it takes; the table itself if it cannot be.
+    fn into_part(self, _from: Timestamp) -> Result<(Part, usize), Box<Self>> {
+        Err(Box::new(self))
+    }
+
+    /// Adds what [`Table::into_part`] gave of a table with the same question.
+    fn add_part(&mut self, _part: &(dyn Any + Send + Sync)) {}
 
     /// Which table this is, for other nodes.
     fn kind(&self) -> TableKind;
@@ -97,6 +118,8 @@ pub(super) enum TableKind {
     Streams(StreamsAsked),
     /// Numbers of lines.
     Numbers(Box<LeafSpec>),
+    /// Fields with the types of their values; whether only those of lines.
+    FieldTypes(bool),
     /// Patterns of messages, with counts for each step of a range.
     Patterns(TimeRange, i64),
 }
@@ -237,6 +260,22 @@ impl Table for RangeTable {
 
     fn merge(&mut self, other: RangeTable) {
         RangeTable::merge(self, other);
+    }
+
+    fn question(&self, from: Timestamp, to: Timestamp) -> Option<Vec<u8>> {
+        RangeTable::question(self, from, to)
+    }
+
+    fn into_part(self, from: Timestamp) -> Result<(Part, usize), Box<RangeTable>> {
+        let kept = self.keep(from)?;
+        let bytes = kept.bytes();
+        Ok((Arc::new(kept), bytes))
+    }
+
+    fn add_part(&mut self, part: &(dyn Any + Send + Sync)) {
+        if let Some(kept) = part.downcast_ref::<KeptNumbers>() {
+            self.add_kept(kept);
+        }
     }
 
     fn kind(&self) -> TableKind {

@@ -1,8 +1,11 @@
 //! What is asked, ready to run.
 
 use std::fmt;
+use std::sync::Arc;
 
 use logpond_record::{Id, Record, TimeRange, Timestamp};
+use logpond_search::columns::{self, ColumnAsked};
+use logpond_search::logql::NamedLabels;
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::Filter;
 use logpond_search::{Matcher, SyntaxError};
@@ -43,6 +46,16 @@ impl Scope {
     /// When it does not compile, or is larger than filters may be.
     pub fn of_filter(filter: &Filter, range: TimeRange) -> Result<Scope, SyntaxError> {
         Scope::new(&filter.to_string(), range)
+    }
+
+    /// The same records.
+    pub(super) fn copied(&self) -> Scope {
+        Scope {
+            text: self.text.clone(),
+            filter: self.filter.clone(),
+            matcher: self.matcher.clone(),
+            range: self.range,
+        }
     }
 
     /// Parses and compiles a filter. Takes up to milliseconds for a large regular expression.
@@ -86,7 +99,9 @@ pub struct Search {
     pub parts: RowParts,
     /// Rows are lines with their labels rather than objects: with those that were declared, and those
     /// of these names.
-    pub labels: Option<Box<[Box<str>]>>,
+    pub labels: Option<Box<NamedLabels>>,
+    /// Rows are the values of these columns rather than objects.
+    pub columns: Option<Arc<[ColumnAsked]>>,
     /// Rows that are lines have their places, too, and are text: for those who follow.
     pub has_places: bool,
     /// Where rows are looked for, in the order of time without overlaps; nothing is the whole
@@ -118,6 +133,7 @@ impl Search {
             wants_progress: false,
             parts: RowParts::default(),
             labels: None,
+            columns: None,
             has_places: false,
             within: Vec::new(),
             shown: Vec::new(),
@@ -155,22 +171,21 @@ impl Search {
     /// The same search, looking only into these ranges.
     pub(super) fn narrowed(&self, within: Vec<TimeRange>) -> Search {
         Search {
-            scope: Scope {
-                text: self.scope.text.clone(),
-                filter: self.scope.filter.clone(),
-                matcher: self.scope.matcher.clone(),
-                range: self.scope.range,
-            },
+            scope: self.scope.copied(),
             within,
             shown: self.shown.clone(),
             positions: None,
             labels: self.labels.clone(),
+            columns: self.columns.clone(),
             ..*self
         }
     }
 
     /// Appends a record in the form that rows have.
     pub(super) fn write_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if let Some(asked) = &self.columns {
+            return columns::write_row(record, asked, out);
+        }
         match &self.labels {
             None => encode::write_row(record, self.parts, out),
             Some(names) if self.has_places => entry::write(record, names, out),

@@ -4,6 +4,7 @@
 //! rows are found without reading the rest. What is open at a time are the row groups that
 //! overlap in time, and a few ahead while nothing is found. Tables take row groups in any order.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -135,6 +136,11 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// Its place in its segment.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     fn scan<'s>(&self, segments: &'s [SegmentScan<'s>]) -> GroupScan<'s> {
         GroupScan::new(&segments[self.segment], self.number)
     }
@@ -394,7 +400,7 @@ fn evaluator(filter: &Filter, range: TimeRange) -> Result<Evaluator, QueryError>
 struct Gathered<T> {
     table: T,
     trailer: Trailer,
-    failed: Option<std::io::Error>,
+    failed: Option<io::Error>,
 }
 
 /// A pass over the selected rows of all row groups.
@@ -407,15 +413,15 @@ pub(super) struct SegmentPass<'a> {
 }
 
 impl SegmentPass<'_> {
-    /// Hands over the selected rows of every block with a table of the thread, and counts them.
-    /// Gives the tables.
+    /// Hands over every row group with a table of the thread, and counts the rows that `visit` says it
+    /// selected. Gives the tables.
     pub(super) fn run<T: Send>(
         &self,
         out: &mut Output,
         trailer: &mut Trailer,
         progress: &mut Progress,
         new_table: impl Fn() -> T + Sync,
-        visit: impl Fn(&mut GroupScan<'_>, Selected, &mut T) -> Result<(), ReadError> + Sync,
+        visit: impl Fn(&mut GroupScan<'_>, &Group, &mut T) -> io::Result<u64> + Sync,
     ) -> Result<Vec<T>, QueryError> {
         let opened = Opened::new(self.view, self.scope.range, trailer);
         let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
@@ -461,7 +467,7 @@ impl SegmentPass<'_> {
         group: &Group,
         mut scan: GroupScan<'_>,
         gathered: &mut Gathered<T>,
-        visit: impl Fn(&mut GroupScan<'_>, Selected, &mut T) -> Result<(), ReadError>,
+        visit: impl Fn(&mut GroupScan<'_>, &Group, &mut T) -> io::Result<u64>,
     ) {
         if self.counts_only
             && let Some(rows) = scan.rows_known()
@@ -469,13 +475,24 @@ impl SegmentPass<'_> {
             gathered.trailer.rows += rows;
             return;
         }
-        let mut rows = 0;
-        let outcome = scan.for_each_block(|scan, selected| {
-            rows += selected.rows.len() as u64;
-            visit(scan, selected, &mut gathered.table).map(|()| true)
-        });
-        gathered.trailer.rows += rows;
+        match visit(&mut scan, group, &mut gathered.table) {
+            Ok(rows) => gathered.trailer.rows += rows,
+            Err(error) => _ = gathered.failed.get_or_insert(error),
+        }
         settle(opened, group, &scan, &mut gathered.trailer);
-        gathered.failed = gathered.failed.take().or(outcome.err());
     }
+}
+
+/// Hands over the selected rows of every block of a row group until `visit` wants no more; gives how many
+/// they are.
+pub(super) fn each_block(
+    scan: &mut GroupScan<'_>,
+    mut visit: impl FnMut(&mut GroupScan<'_>, Selected) -> Result<bool, ReadError>,
+) -> io::Result<u64> {
+    let mut rows = 0;
+    scan.for_each_block(|scan, selected| {
+        rows += selected.rows.len() as u64;
+        visit(scan, selected)
+    })?;
+    Ok(rows)
 }

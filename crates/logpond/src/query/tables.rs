@@ -2,7 +2,7 @@
 
 use logpond_record::TimeRange;
 use logpond_search::aggregate::{
-    FieldStats, FieldsAnswer, Histogram, LabelValues, Pattern, Patterns, STREAMS_BYTES_MAX,
+    FieldStats, FieldsAnswer, Histogram, LabelValues, Patterns, PatternsAnswer, STREAMS_BYTES_MAX,
     StreamRow, Streams, StreamsAsked, Top, TopRow,
 };
 use serde_json::{Value, json};
@@ -75,34 +75,11 @@ pub(super) fn patterns(
     count_max: usize,
     out: &mut Output,
     trailer: &mut Trailer,
-) -> Result<(), QueryError> {
+) -> Result<PatternsAnswer, QueryError> {
     let patterns = Patterns::new(range, step_ns);
     let empty = patterns.map_err(|e| QueryError::Impossible(e.to_string()))?;
     let patterns = reads.table(scope, &empty, out, trailer)?;
-    for pattern in patterns.finish(count_max).patterns {
-        out.json(&pattern_json(&pattern))?;
-    }
-    Ok(())
-}
-
-fn pattern_json(pattern: &Pattern) -> Value {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let buckets = pattern.buckets.iter();
-    let buckets: Vec<_> = buckets
-        .map(|(from, count)| json!([from.to_string(), count]))
-        .collect();
-    let samples = pattern.samples.iter();
-    let samples: Vec<_> = samples
-        .map(|s| json!({ "time": s.time.to_string(), "message": text(&s.text) }))
-        .collect();
-    let level = (!pattern.level.is_empty()).then(|| text(&pattern.level));
-    json!({
-        "pattern": text(&pattern.text),
-        "level": level,
-        "count": pattern.count,
-        "buckets": buckets,
-        "samples": samples,
-    })
+    Ok(patterns.finish(count_max))
 }
 
 pub(super) fn fields(

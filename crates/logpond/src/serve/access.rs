@@ -1,14 +1,18 @@
 //! Who may ask over HTTP and how it is encrypted, and the thread that watches the files that say so,
-//! and those of rules.
+//! those of rules, for records and for alerts, and the saved queries.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use logpond_segment::disk::Disk;
+
 use super::ServeError;
+use crate::alert::{self, Alerts, WatchedAlertRules};
 use crate::clock;
 use crate::ingest::rules::{Rules, WatchedRules};
 use crate::net::tls::{self, Acceptor, ClusterTls};
 use crate::net::{SharedSecurity, WatchedSecurity};
+use crate::saved::{self, SavedQueries, WatchedQueries};
 use crate::settings::Settings;
 use crate::telemetry::{Metrics, warn};
 use crate::tokens::{self, Guard, Tokens, WatchedTokens};
@@ -21,9 +25,10 @@ pub(super) struct Access {
     syslog: Option<Arc<Acceptor>>,
     cluster: Option<Arc<ClusterTls>>,
     rules: Option<Arc<Rules>>,
+    alerts: Option<Arc<Alerts>>,
     security: Option<Arc<SharedSecurity>>,
-    /// There is none where no file is to be watched.
-    watch: Option<WatchThread>,
+    saved: Arc<SavedQueries>,
+    watch: WatchThread,
 }
 
 impl Access {
@@ -32,8 +37,13 @@ impl Access {
     /// # Errors
     /// When a file cannot be used, other machines could connect and nobody has a token, or the
     /// system gives no thread.
-    pub(super) fn start(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Access, ServeError> {
+    pub(super) fn start(
+        settings: &Settings,
+        disk: &Arc<dyn Disk>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Access, ServeError> {
         let mut watched: Vec<Box<dyn Watched>> = Vec::new();
+        let saved = saved_queries(settings, disk, metrics, &mut watched)?;
         let rules = match &settings.rules {
             Some(path) => {
                 let started = WatchedRules::start(path, metrics);
@@ -43,6 +53,7 @@ impl Access {
             }
             None => None,
         };
+        let alerts = alerts(settings, metrics, &mut watched)?;
         let guard = match settings.is_http_guarded() || settings.require_token {
             true => guard(settings, metrics, &mut watched)?,
             false => Arc::new(Guard::open()),
@@ -83,17 +94,16 @@ impl Access {
             }
             None => None,
         };
-        let watch = match watched.is_empty() {
-            true => None,
-            false => Some(watch::start(watched).map_err(ServeError::Thread)?),
-        };
+        let watch = watch::start(watched).map_err(ServeError::Thread)?;
         Ok(Access {
             guard,
             tls,
             syslog,
             cluster,
             rules,
+            alerts,
             security,
+            saved,
             watch,
         })
     }
@@ -123,22 +133,64 @@ impl Access {
         self.rules.clone()
     }
 
+    /// The alert rules, if there are any.
+    pub(super) fn alerts(&self) -> Option<Arc<Alerts>> {
+        self.alerts.clone()
+    }
+
     /// What clients of the Forward protocol must know, if anything.
     pub(super) fn security(&self) -> Option<Arc<SharedSecurity>> {
         self.security.clone()
     }
 
-    /// What has files read again, if there are any to read.
-    pub(super) fn watcher(&self) -> Option<Watcher> {
-        self.watch.as_ref().map(WatchThread::watcher)
+    /// Queries by name.
+    pub(super) fn saved(&self) -> Arc<SavedQueries> {
+        self.saved.clone()
+    }
+
+    /// What has files read again.
+    pub(super) fn watcher(&self) -> Watcher {
+        self.watch.watcher()
     }
 
     /// Ends the watching.
     pub(super) fn stop(self) {
-        if let Some(watch) = self.watch {
-            watch.stop();
-        }
+        self.watch.stop();
     }
+}
+
+/// Reads the saved queries, and begins to watch them.
+fn saved_queries(
+    settings: &Settings,
+    disk: &Arc<dyn Disk>,
+    metrics: &Arc<Metrics>,
+    watched: &mut Vec<Box<dyn Watched>>,
+) -> Result<Arc<SavedQueries>, ServeError> {
+    let path = settings.data.join(saved::PATH);
+    let stamp = Stamp::of(&path);
+    let saved = SavedQueries::open(disk.clone(), clock::now()).map_err(ServeError::Saved)?;
+    let saved = Arc::new(saved);
+    let of_file = WatchedQueries::new(saved.clone(), path, stamp, metrics.clone());
+    watched.push(Box::new(of_file));
+    Ok(saved)
+}
+
+fn alerts(
+    settings: &Settings,
+    metrics: &Arc<Metrics>,
+    watched: &mut Vec<Box<dyn Watched>>,
+) -> Result<Option<Arc<Alerts>>, ServeError> {
+    let Some(path) = &settings.alerts.rules else {
+        return Ok(None);
+    };
+    // Before the files are read, so that a change in between is seen.
+    let stamps = WatchedAlertRules::stamps(path);
+    let loaded = alert::read(path).map_err(ServeError::AlertRules)?;
+    let alerts = Arc::new(Alerts::new(loaded, &settings.alerts.receivers));
+    alerts.expose_in(metrics);
+    let of_files = WatchedAlertRules::new(alerts.clone(), path, stamps, metrics.clone());
+    watched.push(Box::new(of_files));
+    Ok(Some(alerts))
 }
 
 fn guard(

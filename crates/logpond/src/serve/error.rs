@@ -5,12 +5,14 @@ use std::{error, fmt, io};
 
 use logpond_segment::journal::RecoverError;
 
+use crate::alert::AlertRulesError;
 use crate::cluster::{IdentityError, RegistryError};
 use crate::ingest::EndError;
 use crate::ingest::rules::RulesError;
 use crate::net::local::{AuditError, PathBindError};
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
+use crate::saved::SavedError;
 use crate::timezone::TimezoneError;
 use crate::tokens::TokenFileError;
 
@@ -42,6 +44,12 @@ pub enum ServeError {
     Timezone(TimezoneError),
     /// The file of rules cannot be used.
     Rules(RulesError),
+    /// The saved queries cannot be read.
+    Saved(SavedError),
+    /// The alert rules cannot be used.
+    AlertRules(AlertRulesError),
+    /// The directory for the state of alerts, or a thread for them, cannot be had.
+    Alerts(io::Error),
     /// The file of tokens cannot be read.
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
@@ -79,6 +87,9 @@ impl fmt::Display for ServeError {
             ServeError::Security(e) => write!(f, "{e}"),
             ServeError::Timezone(e) => write!(f, "{e}"),
             ServeError::Rules(e) => write!(f, "{e}"),
+            ServeError::Saved(e) => write!(f, "{e}"),
+            ServeError::AlertRules(e) => write!(f, "{e}"),
+            ServeError::Alerts(_) => f.write_str("alert rules cannot be evaluated"),
             ServeError::NoToken { tokens } => write!(
                 f,
                 "other machines could reach http, and {} has no token that can be used; make one: \
@@ -105,6 +116,7 @@ impl error::Error for ServeError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             ServeError::Data(source)
+            | ServeError::Alerts(source)
             | ServeError::Thread(source)
             | ServeError::Runtime(source)
             | ServeError::ReadyFile { source, .. } => Some(source),
@@ -116,6 +128,8 @@ impl error::Error for ServeError {
             ServeError::Audit(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
             ServeError::Rules(e) => e.source(),
+            ServeError::Saved(e) => e.source(),
+            ServeError::AlertRules(e) => e.source(),
             ServeError::Tls(e) => e.source(),
             ServeError::End(e) => e.source(),
             ServeError::NoToken { .. }

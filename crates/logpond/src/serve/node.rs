@@ -7,10 +7,11 @@ use std::time::Duration;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
+use super::access::Access;
 use super::runtime::ClusterParts;
 use super::{Addresses, ServeError};
 use crate::clock;
-use crate::cluster::{self, Held, Identity, Member, RegistryFile, Service};
+use crate::cluster::{self, AlertStates, Held, Identity, Member, RegistryFile, Service};
 use crate::handoff::{Handoff, Tools};
 use crate::ingest::Ingest;
 use crate::net::tls::ClusterTls;
@@ -39,7 +40,7 @@ pub(super) fn member(
     disk: &Arc<dyn Disk>,
     (live, visible): (LiveSet, Arc<Visible>),
     addresses: &Addresses,
-    tls: Option<Arc<ClusterTls>>,
+    access: &Access,
 ) -> Result<Option<Arc<Member>>, ServeError> {
     let Some(gossip) = addresses.gossip else {
         return Ok(None);
@@ -57,7 +58,8 @@ pub(super) fn member(
         copies: settings.replication,
         started: clock::now(),
         disk: disk.clone(),
-        tls,
+        tls: access.cluster(),
+        saved: access.saved(),
     };
     let member = Member::new(parts).map_err(ServeError::Data)?;
     Ok(Some(Arc::new(member)))
@@ -70,7 +72,7 @@ pub(super) fn start(
     tools: Tools,
     canary: Option<(Ingest, Duration)>,
     pond: Arc<Pond>,
-    tls: Option<Arc<ClusterTls>>,
+    (tls, alerts): (Option<Arc<ClusterTls>>, Option<AlertStates>),
     metrics: &Arc<Metrics>,
     shutdown: &Shutdown,
 ) -> Result<Started, ServeError> {
@@ -106,6 +108,7 @@ pub(super) fn start(
         metrics.clone(),
         shutdown.clone(),
     );
+    let service = service.alerting(alerts);
     Ok(Started {
         engine,
         operator: Some(Arc::new(operator)),

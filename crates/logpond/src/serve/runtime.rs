@@ -73,7 +73,7 @@ pub(super) struct Parts {
     pub(super) zones: Arc<net::Zones>,
     pub(super) ends_by_signal: bool,
     /// What SIGHUP asks to look at files again, if there is something to look at.
-    pub(super) watcher: Option<Watcher>,
+    pub(super) watcher: Watcher,
     /// What clients of the Forward protocol must know, if anything.
     pub(super) security: Option<Arc<net::SharedSecurity>>,
     /// What encrypts HTTP, if anything does.
@@ -296,7 +296,7 @@ impl Running {
         }
         let last = (ingest.clone(), hostname.clone());
         keep_up(&mut tasks, &last, &metrics, &shutdown);
-        if let Some(watcher) = watcher.filter(|_| ends_by_signal) {
+        if ends_by_signal {
             let hangup = signal(SignalKind::hangup())?;
             tasks.spawn(pass_hangups_on(hangup, watcher, shutdown.clone()));
         }

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 use super::Server;
 use crate::net::tls::ClientRules;
-use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Timezones};
+use crate::settings::{AlertSettings, SHIPPERS, Settings, ShipperAddresses, Timezones};
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -73,6 +73,7 @@ fn settings(data: &Path) -> Settings {
         },
         line_bytes_max: 1 << 20,
         rules: None,
+        alerts: AlertSettings::default(),
         ready_file: None,
         insecure: false,
         tokens: data.join("tokens.toml"),

@@ -11,7 +11,7 @@ use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings that may be lists.
-const LISTS: [&str; 2] = ["access-log", "timezone"];
+const LISTS: [&str; 4] = ["access-log", "timezone", "alertmanager", "alert-webhook"];
 
 /// Reads a settings file that must exist.
 pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {

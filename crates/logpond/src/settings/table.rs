@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 47] = [
+pub const TABLE: [Setting; 51] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -262,6 +262,30 @@ pub const TABLE: [Setting; 47] = [
         form: "FILE|off",
         default: "off",
         doc: "A TOML file that says which records are dropped or thinned out, which fields are redacted, hashed or added, and how much a source may send, see docs/rules.md. A changed file is taken in while the server runs.",
+    },
+    Setting {
+        name: "alert-rules",
+        form: "PATH|off",
+        default: "off",
+        doc: "Alert and recording rules as Prometheus and Loki have them: a YAML file, or a directory whose `*.yml` and `*.yaml` files are read, see docs/alerts.md. Changed files are taken in while the server runs.",
+    },
+    Setting {
+        name: "alertmanager",
+        form: "URL|off",
+        default: "off",
+        doc: "The address of an Alertmanager that is told of alerts, such as `http://127.0.0.1:9093`, also with `USER:PASSWORD@`. The flag may be given several times; in the file it may be a list, in the variable each address has a line.",
+    },
+    Setting {
+        name: "alert-webhook",
+        form: "URL|off",
+        default: "off",
+        doc: "An address that is told when alerts begin and end, in the form in which an Alertmanager tells webhooks. As `alertmanager` it may be several.",
+    },
+    Setting {
+        name: "external-url",
+        form: "URL|off",
+        default: "off",
+        doc: "The address at which people reach the server, for links in notices of alerts; off is the address of `http`.",
     },
     Setting {
         name: "ready-file",

@@ -18,16 +18,22 @@ pub enum Reloaded {
     Rules,
     /// The key and the users of the Forward protocol.
     FluentSecurity,
+    /// The saved queries.
+    SavedQueries,
+    /// The rules for alerts.
+    AlertRules,
 }
 
 /// Everything that is taken in again, in the order of its numbers.
-const RELOADED: [Reloaded; 6] = [
+const RELOADED: [Reloaded; 8] = [
     Reloaded::Tokens,
     Reloaded::HttpCertificate,
     Reloaded::ClusterCertificate,
     Reloaded::SyslogCertificate,
     Reloaded::Rules,
     Reloaded::FluentSecurity,
+    Reloaded::SavedQueries,
+    Reloaded::AlertRules,
 ];
 
 impl Reloaded {
@@ -40,6 +46,8 @@ impl Reloaded {
             Reloaded::SyslogCertificate => "syslog_certificate",
             Reloaded::Rules => "rules",
             Reloaded::FluentSecurity => "fluent_security",
+            Reloaded::SavedQueries => "saved_queries",
+            Reloaded::AlertRules => "alert_rules",
         }
     }
 }

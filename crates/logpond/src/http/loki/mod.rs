@@ -10,6 +10,7 @@
 
 mod reply;
 mod build_info;
+mod delete;
 mod detected_fields;
 mod detected_labels;
 mod drilldown_limits;
@@ -19,9 +20,11 @@ mod index_volume;
 mod label_values;
 mod labels;
 mod numbers;
+mod patterns;
 mod push;
 mod query;
 mod query_range;
+mod rule_groups;
 mod rules;
 mod selector;
 mod series;
@@ -62,10 +65,12 @@ pub(crate) enum Question {
     DetectedFieldValues,
     DrilldownLimits,
     FormatQuery,
+    Patterns,
     BuildInfo,
     RuleGroups,
     Rules,
     Alerts,
+    Delete,
 }
 
 /// A request, as far as endpoints look at it.
@@ -100,8 +105,12 @@ async fn ask(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     let upgrade = hyper::upgrade::on(&mut request);
-    let headers = request.headers().clone();
-    let (_, params) = router::params_of(app, request).await?;
+    let (headers, method) = (request.headers().clone(), request.method().clone());
+    let params = match question {
+        // Whatever is in the body of what is refused, it is not looked at.
+        Question::RuleGroups | Question::Delete => Params::of(request.uri())?,
+        _ => router::params_of(app, request).await?.1,
+    };
     let now = clock::now();
     let asked = Asked {
         params,
@@ -123,9 +132,11 @@ async fn ask(
         Question::DetectedLabels => detected_labels::answer(app, asked).await,
         Question::DrilldownLimits => Ok(drilldown_limits::answer()),
         Question::FormatQuery => format_query::answer(&asked),
+        Question::Patterns => patterns::answer(app, asked).await,
         Question::BuildInfo => Ok(build_info::answer()),
-        Question::RuleGroups => Ok(rules::groups()),
-        Question::Rules => Ok(rules::rules()),
-        Question::Alerts => Ok(rules::alerts()),
+        Question::RuleGroups => rule_groups::answer(app, &method, names),
+        Question::Rules => rules::rules(app, asked).await,
+        Question::Alerts => rules::alerts(app).await,
+        Question::Delete => Err(delete::refusal()),
     }
 }

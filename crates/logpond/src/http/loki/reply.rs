@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use crate::http::App;
 use crate::http::body::Body;
-use crate::http::error::{ApiError, Kind};
-use crate::query::{Output, QueryError, Trailer};
+use crate::http::error::ApiError;
+pub(super) use crate::http::logql::run::{failed, missing as warnings};
+use crate::query::{Output, Trailer};
 
 /// The type of all answers that are no error, as Loki writes it.
 pub(super) const JSON: &str = "application/json; charset=UTF-8";
@@ -113,20 +114,6 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// What an answer lacks, in words.
-pub(super) fn warnings(trailer: &Trailer) -> Vec<String> {
-    let mut warnings: Vec<String> = trailer
-        .missing
-        .iter()
-        .map(|what| format!("the answer is not complete: {what}"))
-        .collect();
-    let others = trailer.missing_count - trailer.missing.len() as u64;
-    if others > 0 {
-        warnings.push(format!("the answer is not complete: {others} more"));
-    }
-    warnings
-}
-
 /// Writes the warnings of an answer as a further member of an object, if there are any.
 pub(super) fn write_warnings(warnings: &[String], to: Writer<'_>) -> io::Result<()> {
     if warnings.is_empty() {
@@ -179,16 +166,6 @@ pub(super) fn seconds(time: Timestamp) -> String {
         0 => (ms / 1000).to_string(),
         _ => format!("{:.3}", ms as f64 / 1000.0),
     }
-}
-
-/// Why a question has no answer.
-pub(super) fn failed(error: QueryError) -> ApiError {
-    let kind = match error {
-        QueryError::Unsupported(_) | QueryError::Impossible(_) => Kind::BadRequest,
-        QueryError::Cancelled => Kind::Stopping,
-        QueryError::Disk(_) => Kind::Internal,
-    };
-    ApiError::new(kind, error.to_string())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Streams {
 
     fn add(&mut self, line: Line, interval_ns: u64) {
         let (stream, others) = match self.is_categorized {
-            true => (of_origin(&line, Origin::Stream), others(&line)),
+            true => (of_origins(&line, &[Origin::Stream]), others(&line)),
             false => {
                 let all = line.labels.iter();
                 let all = all.map(|(name, value, _)| (&**name, &**value));
@@ -116,21 +116,21 @@ impl Streams {
     }
 }
 
-/// The labels of a line that come from there, as JSON.
-fn of_origin(line: &Line, wanted: Origin) -> String {
+/// The labels of a line that come from one of these, as JSON.
+fn of_origins(line: &Line, wanted: &[Origin]) -> String {
     let labels = line.labels.iter();
-    let labels = labels.filter(|(_, _, origin)| *origin == wanted);
+    let labels = labels.filter(|(_, _, origin)| wanted.contains(origin));
     object(labels.map(|(name, value, _)| (&**name, &**value)))
 }
 
 /// The labels that are not of the stream, by where they come from.
 fn others(line: &Line) -> String {
-    let parts = [
-        ("structuredMetadata", Origin::Metadata),
-        ("parsed", Origin::Parsed),
+    let parts: [(&str, &[Origin]); 2] = [
+        ("structuredMetadata", &[Origin::Metadata, Origin::Field]),
+        ("parsed", &[Origin::Parsed]),
     ];
-    let parts = parts.into_iter().filter_map(|(name, origin)| {
-        let labels = of_origin(line, origin);
+    let parts = parts.into_iter().filter_map(|(name, origins)| {
+        let labels = of_origins(line, origins);
         (labels != "{}").then(|| format!("\"{name}\":{labels}"))
     });
     format!("{{{}}}", parts.collect::<Vec<_>>().join(","))

@@ -225,7 +225,7 @@ fn follow(app: &App, wanted: Wanted, out: &mut Output) -> Result<(), ApiError> {
     let filter = logql::filter_of(&wanted.log);
     let mut search = Search::new(selector::scope_of_filter(filter, range)?);
     search.is_followed = true;
-    search.labels = Some(logql::names_of(&wanted.log.matchers).into());
+    search.labels = Some(Box::new(logql::NamedLabels::of(&wanted.log)));
     search.has_places = true;
     let pipeline = Pipeline::new(&wanted.log.stages, wanted.now.0);
     out.tap(Box::new(Following {

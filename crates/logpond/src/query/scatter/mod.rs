@@ -34,15 +34,17 @@ use std::sync::{Arc, Mutex};
 
 use logpond_cluster::{Indexed, StoredUnion};
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldsAnswer, StreamRow, StreamsAsked};
+use logpond_search::aggregate::{
+    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+};
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
 
 use super::output::Output;
 use super::pond::Pond;
 use super::{
-    Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search, Trailer, logql, rows,
-    tables,
+    ColumnsQuery, Engine, LineAnswer, LineQuery, NumberAnswer, QueryError, Scope, Search,
+    TakeColumns, Trailer, columns, logql, rows, tables,
 };
 use crate::clock;
 use crate::shutdown::Shutdown;
@@ -173,12 +175,9 @@ impl Engine for Cluster {
         step_ns: i64,
         count_max: usize,
         out: &mut Output,
-    ) -> Result<Trailer, QueryError> {
+    ) -> Result<(PatternsAnswer, Trailer), QueryError> {
         let buckets = (range, step_ns);
-        let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
-            tables::patterns(all, scope, buckets, count_max, out, trailer)
-        };
-        self.table(make).map(|((), trailer)| trailer)
+        self.table(|all, trailer| tables::patterns(all, scope, buckets, count_max, out, trailer))
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
@@ -227,6 +226,28 @@ impl Engine for Cluster {
         let mut answer = logql::numbers(&gathered, plan, out, &mut trailer)?;
         answer.trailer = self.finish(&gathered, trailer);
         Ok(answer)
+    }
+
+    fn field_types(
+        &self,
+        scope: &Scope,
+        of_lines: bool,
+        out: &mut Output,
+    ) -> Result<(FieldTypes, Trailer), QueryError> {
+        self.table(|all, trailer| columns::field_types(all, scope, of_lines, out, trailer))
+    }
+
+    fn columns(
+        &self,
+        query: &ColumnsQuery,
+        take: TakeColumns<'_>,
+        out: &mut Output,
+    ) -> Result<Trailer, QueryError> {
+        let make = |all: &Gathered<'_>, trailer: &mut Trailer| match query.columns.is_empty() {
+            true => columns::bare(all, query, take, out, trailer),
+            false => columns::in_order(all, query, take, out, trailer),
+        };
+        self.table(make).map(|((), trailer)| trailer)
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -1,0 +1,117 @@
+//! `logpond sql` and `logpond export` as they are typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::Server;
+
+/// Flags of `logpond sql`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Records are the table logs; \"DESCRIBE logs\" lists its columns, \"SHOW TABLES\" all tables.\n\
+                  Try:  logpond sql \"SELECT level, count(*) FROM logs GROUP BY level\"\n\
+                  Exit status: 0 rows, 1 none in a complete answer, 2 error, 3 answer incomplete."
+)]
+pub struct Sql {
+    /// The statement; '-' or none is standard input.
+    #[arg(value_name = "STATEMENT")]
+    pub statement: Option<String>,
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub output: SqlFormat,
+    /// Which times the tables have.
+    #[command(flatten)]
+    pub times: Times,
+    /// Give no answer that lacks something: say what it is and exit with 3.
+    #[arg(long)]
+    pub strict: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A file is there under its name once it is complete; what is not stays beside it as FILE.partial.\n\
+                  Exit status: 0 everything was written, 2 error, 3 something is missing."
+)]
+pub struct Export {
+    /// Which records: a filter of the query language [default: all].
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "FILTER",
+        alias = "where",
+        default_value = ""
+    )]
+    pub query: String,
+    /// The form: an object on each line, or a Parquet file with a column for each field.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "ndjson"
+    )]
+    pub output: ExportFormat,
+    /// Where to write [default: standard output].
+    #[arg(short = 'O', long = "output-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// Which times.
+    #[command(flatten)]
+    pub times: Times,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Times of records.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Times {
+    /// Earliest time: 1h, yesterday, 09:00, 2026-11-21 10:00, RFC 3339, @epoch [default: all].
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        alias = "from",
+        allow_hyphen_values = true
+    )]
+    pub since: Option<String>,
+    /// Latest time, excluded [default: all].
+    #[arg(
+        short = 'U',
+        long,
+        value_name = "TIME",
+        alias = "to",
+        allow_hyphen_values = true
+    )]
+    pub until: Option<String>,
+}
+
+/// How answers to SQL are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SqlFormat {
+    /// Columns for people.
+    Table,
+    /// A JSON object on each line.
+    Json,
+    /// Comma-separated values below a line of names.
+    Csv,
+}
+
+/// What records are exported as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A JSON object on each line, as `logpond query -o json` prints it.
+    Ndjson,
+    /// A Parquet file.
+    Parquet,
+}

@@ -1,0 +1,146 @@
+//! `logpond export`: records into a file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::listing::exit;
+use super::sql::range;
+use super::{Exit, Failure, client};
+use crate::cli::{Export, ExportFormat};
+use crate::client::{Answer, Client, ClientError, Item, Parameters, Trailer};
+use crate::terminal::note;
+
+/// A time before all others that records have.
+const EARLIEST: &str = "1678-01-01T00:00:00Z";
+
+/// Bytes that are moved at a time.
+const BUFFER_BYTES: usize = 64 << 10;
+
+pub(super) fn run(args: Export) -> Result<Exit, Failure> {
+    let mut parameters = range(&args.times)?;
+    if !args.query.is_empty() {
+        parameters.push(("q", args.query.clone()));
+    }
+    let client = client(&args.server)?;
+    if args.output == ExportFormat::Parquet && args.file.is_none() && io::stdout().is_terminal() {
+        return Err("a Parquet file is nothing for a terminal: name a file with -O FILE".into());
+    }
+    let answer = ask(&client, args.output, parameters)?;
+    let Some(path) = &args.file else {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let done = write(answer, args.output, &mut out)?;
+        out.flush()?;
+        return Ok(ended(done));
+    };
+    let partial = partial(path);
+    let told = |error: io::Error| format!("{}: {error}", partial.display());
+    let file = File::create(&partial).map_err(told)?;
+    let mut out = BufWriter::new(&file);
+    let done = write(answer, args.output, &mut out);
+    let done = match done {
+        Err(error) if is_broken(&error) => Done::Broken,
+        done => done?,
+    };
+    out.flush().map_err(told)?;
+    drop(out);
+    file.sync_all().map_err(told)?;
+    let exit = ended(done);
+    match exit {
+        Exit::Found => std::fs::rename(&partial, path)?,
+        _ => note(&format!(
+            "logpond: what there is stays in {}",
+            partial.display()
+        )),
+    }
+    Ok(exit)
+}
+
+/// Where a file is until it is complete.
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
+fn is_broken(error: &Failure) -> bool {
+    let error = error.downcast_ref::<ClientError>();
+    matches!(error, Some(ClientError::Broken(_)))
+}
+
+fn ask(
+    client: &Client,
+    format: ExportFormat,
+    mut parameters: Parameters,
+) -> Result<Answer, Failure> {
+    Ok(match format {
+        ExportFormat::Ndjson => {
+            if !parameters.iter().any(|(name, _)| *name == "from") {
+                parameters.push(("from", EARLIEST.into()));
+            }
+            client.get("/api/v1/query", &parameters)?
+        }
+        ExportFormat::Parquet => {
+            parameters.push(("query", "SELECT * FROM logs ORDER BY time".into()));
+            parameters.push(("format", "parquet".into()));
+            client.get("/api/v1/sql", &parameters)?
+        }
+    })
+}
+
+/// How an export ended.
+enum Done {
+    /// All that the server had to say was written.
+    Told(Box<Trailer>),
+    /// A file, which is complete if its end is there.
+    Whole,
+    /// The answer ended before its end.
+    Broken,
+}
+
+fn write(answer: Answer, format: ExportFormat, out: &mut impl Write) -> Result<Done, Failure> {
+    match format {
+        ExportFormat::Ndjson => write_lines(answer, out),
+        ExportFormat::Parquet => write_bytes(answer, out),
+    }
+}
+
+fn write_lines(mut answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
+    loop {
+        match answer.next_item()? {
+            Item::Row(line) => {
+                out.write_all(line)?;
+                out.write_all(b"\n")?;
+            }
+            Item::Notice(notice) => note(&notice),
+            Item::Gap | Item::Progress(_) | Item::Position(_) => {}
+            Item::Trailer(trailer) => return Ok(Done::Told(Box::new(trailer))),
+        }
+    }
+}
+
+fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
+    let mut reader = answer.into_reader();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(Done::Whole),
+            Ok(read) => out.write_all(&buffer[..read])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The server breaks off what is not complete.
+            Err(error) => return Err(ClientError::Broken(Some(error)).into()),
+        }
+    }
+}
+
+/// The exit code, after saying what is missing. That there is nothing is no failure of an export.
+fn ended(done: Done) -> Exit {
+    match done {
+        Done::Told(trailer) => exit(false, &trailer, ""),
+        Done::Whole => Exit::Found,
+        Done::Broken => {
+            note("logpond: the export is not complete: the answer broke off");
+            Exit::Incomplete
+        }
+    }
+}

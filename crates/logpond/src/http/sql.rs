@@ -1,0 +1,373 @@
+//! `GET|POST /api/v1/sql`: answers to statements of SQL.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::{Method, Request, Response};
+
+use super::App;
+use super::body::{self, Body};
+use super::error::{ApiError, Kind};
+use super::params::Params;
+use super::router::FORM_BYTES_MAX;
+
+/// Parameters of a statement.
+pub(super) const PARAMS: [&str; 7] = ["query", "format", "columns", "q", "from", "to", "strict"];
+
+/// Answers a statement, if this build has what it needs.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let (headers, params) = params_of(app, request).await?;
+    params.only(&PARAMS)?;
+    #[cfg(feature = "sql")]
+    if app.sql.is_some() {
+        return run::answer(app, params, &headers).await;
+    }
+    let _ = headers;
+    let mut error = ApiError::new(Kind::NotBuilt, "this server was built without SQL");
+    error.hint = Some(
+        "packages of releases have it; from source: cargo build --release -p logpond --features sql"
+            .to_owned(),
+    );
+    Err(error)
+}
+
+/// The headers and parameters of a request, whose body is a statement, or parameters.
+async fn params_of(app: &App, request: Request<Incoming>) -> Result<(HeaderMap, Params), ApiError> {
+    let mut params = Params::of(request.uri())?;
+    let (parts, body) = request.into_parts();
+    if parts.method == Method::POST {
+        let received = body::receive(body, FORM_BYTES_MAX, &app.bodies).await?;
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let content_type = content_type.split(';').next().unwrap_or_default().trim();
+        let text = &received.bytes[..];
+        match content_type.to_ascii_lowercase().as_str() {
+            _ if text.is_empty() => {}
+            "application/json" => params.read_json(text)?,
+            // What sends statements as they are often calls them a form.
+            "application/x-www-form-urlencoded" if is_form(text) => params.read(text)?,
+            "" | "text/plain" | "application/sql" | "application/x-www-form-urlencoded" => {
+                let text = std::str::from_utf8(text);
+                let text = text.map_err(|_| ApiError::bad_request("the statement is not UTF-8"))?;
+                params.push("query", text)?;
+            }
+            other => {
+                let message = format!(
+                    "a statement comes as text/plain or application/sql, or as the parameter \
+                     'query' of a form or of JSON, not as {other}"
+                );
+                return Err(ApiError::new(Kind::UnsupportedMediaType, message));
+            }
+        }
+    }
+    Ok((parts.headers, params))
+}
+
+/// Whether a body begins with one of the parameters.
+fn is_form(text: &[u8]) -> bool {
+    let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+    PARAMS.iter().any(|known| known.as_bytes() == name)
+}
+
+#[cfg(feature = "sql")]
+mod run {
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    use hyper::header::{ACCEPT, HeaderValue};
+    use logpond_record::{TimeRange, Timestamp};
+    use logpond_sql::{
+        Answer, Blame, Format, RecordBatch, SchemaRef, Source, SqlError, Stop, Writer,
+    };
+    use serde_json::json;
+
+    use super::super::rows::{self, Prepared};
+    use super::*;
+    use crate::clock;
+    use crate::query::{Output, Scope, SqlSource, Trailer};
+
+    /// Bytes of a strict answer at most: it is held in memory until it is complete.
+    const HELD_BYTES_MAX: usize = 64 << 20;
+
+    /// What is asked.
+    struct Asked {
+        statement: String,
+        scope: Scope,
+        format: Format,
+        /// Whether the answer begins by the names and types of its columns.
+        has_columns: bool,
+        is_strict: bool,
+    }
+
+    pub(super) async fn answer(
+        app: &Arc<App>,
+        params: Params,
+        headers: &HeaderMap,
+    ) -> Result<Response<Body>, ApiError> {
+        let format = format(&params, headers)?;
+        let prepare = move || asked(&params, format);
+        let app_there = app.clone();
+        let run = move |asked: Asked, out: Output, prepared: Prepared| {
+            Reply::new(asked, out, prepared).run(&app_there);
+        };
+        let mut response = app.threads.run(prepare, run).await?;
+        let media_type = HeaderValue::from_static(format.media_type());
+        response.headers_mut().insert(CONTENT_TYPE, media_type);
+        Ok(response)
+    }
+
+    /// The form that is asked for: by name, or by media type.
+    fn format(params: &Params, headers: &HeaderMap) -> Result<Format, ApiError> {
+        if let Some(name) = params.one("format")? {
+            let found = Format::ALL
+                .into_iter()
+                .find(|format| format.as_str() == name);
+            return found.ok_or_else(|| {
+                let known: Vec<_> = Format::ALL.iter().map(|format| format.as_str()).collect();
+                let known = known.join(", ");
+                ApiError::bad_request(format!(
+                    "parameter 'format' is one of {known}, not '{name}'"
+                ))
+            });
+        }
+        let accepted = headers.get_all(ACCEPT).iter();
+        let accepted = accepted.filter_map(|value| value.to_str().ok());
+        let types = accepted.flat_map(|value| value.split(','));
+        for wanted in types.map(|one| one.split(';').next().unwrap_or_default().trim()) {
+            let is_wanted = |format: &Format| {
+                let bare = format.media_type().split(';').next().unwrap_or_default();
+                bare.eq_ignore_ascii_case(wanted)
+            };
+            if let Some(format) = Format::ALL.into_iter().find(is_wanted) {
+                return Ok(format);
+            }
+        }
+        Ok(Format::Json)
+    }
+
+    fn asked(params: &Params, format: Format) -> Result<Asked, ApiError> {
+        let statement = params.one("query")?.filter(|text| !text.trim().is_empty());
+        let statement = statement.ok_or_else(|| {
+            ApiError::bad_request("there is no statement: it is the body, or the parameter 'query'")
+        })?;
+        let now = clock::now();
+        let from = rows::time(params, "from", now)?.unwrap_or(Timestamp::MIN);
+        let to = rows::time(params, "to", now)?.unwrap_or(Timestamp::MAX);
+        Ok(Asked {
+            statement: statement.to_owned(),
+            scope: rows::scope_in(params, TimeRange { from, to })?,
+            format,
+            has_columns: params.flag("columns", false)?,
+            is_strict: params.flag("strict", false)?,
+        })
+    }
+
+    /// An answer on its way out.
+    struct Reply {
+        asked: Option<Asked>,
+        format: Format,
+        has_columns: bool,
+        out: Output,
+        prepared: Mutex<Option<Prepared>>,
+        schema: Option<SchemaRef>,
+        writer: Option<Writer>,
+        rows: u64,
+        /// Bytes that are held until it is known that nothing is missing.
+        held: Option<usize>,
+        /// What the form cannot say.
+        unwritten: Option<String>,
+    }
+
+    impl Reply {
+        fn new(asked: Asked, mut out: Output, prepared: Prepared) -> Reply {
+            if asked.is_strict {
+                out.hold();
+            }
+            Reply {
+                held: asked.is_strict.then_some(0),
+                format: asked.format,
+                has_columns: asked.has_columns,
+                asked: Some(asked),
+                out,
+                prepared: Mutex::new(Some(prepared)),
+                schema: None,
+                writer: None,
+                rows: 0,
+                unwritten: None,
+            }
+        }
+
+        fn run(mut self, app: &App) {
+            let Some(asked) = self.asked.take() else {
+                return;
+            };
+            let started = Instant::now();
+            let (engine, shutdown) = (app.engine.clone(), app.shutdown.clone());
+            let source = Arc::new(SqlSource::new(
+                engine,
+                asked.scope,
+                &asked.statement,
+                shutdown,
+            ));
+            let records: Arc<dyn Source> = source.clone();
+            let Some(sql) = &app.sql else {
+                return;
+            };
+            let result = sql.run(&asked.statement, records, &mut self);
+            let elapsed = started.elapsed();
+            app.metrics.query_ns.observe_duration(elapsed);
+            let mut trailer = source.trailer();
+            app.metrics.query_bytes.add(trailer.bytes_scanned);
+            trailer.rows = self.rows;
+            let is_cancelled = matches!(&result, Err(error) if error.blame == Blame::Cancelled);
+            app.metrics.queries_cancelled.add(u64::from(is_cancelled));
+            let result = result.and_then(|()| self.end());
+            if let Err(error) = result {
+                if self.schema.is_none() || !self.is_told() {
+                    return rows::tell(&self.prepared, Err(self.refusal(error)));
+                }
+                trailer.miss(error);
+            }
+            if asked.is_strict && trailer.missing_count > 0 {
+                return rows::tell(&self.prepared, Err(rows::incomplete(&trailer)));
+            }
+            self.finish(trailer, elapsed.as_secs_f64() * 1000.0);
+        }
+
+        fn is_told(&self) -> bool {
+            self.prepared
+                .lock()
+                .is_ok_and(|prepared| prepared.is_none())
+        }
+
+        fn refusal(&self, error: SqlError) -> ApiError {
+            let kind = match error.blame {
+                Blame::Statement => Kind::BadQuery,
+                Blame::Busy => Kind::TooManyQueries,
+                Blame::Cancelled => Kind::Stopping,
+                Blame::Server => Kind::Internal,
+            };
+            let mut refusal = ApiError::new(kind, error.message);
+            if let Some((line, column)) = error.place {
+                refusal.hint = Some(format!("see line {line}, column {column}"));
+            }
+            refusal
+        }
+
+        /// Writes what a complete answer has at its beginning, if it has no rows.
+        fn end(&mut self) -> Result<(), SqlError> {
+            let begun = self
+                .begin_writing()
+                .and_then(|()| match self.writer.take() {
+                    Some(writer) => self.write(|_, bytes| writer.finish(bytes)),
+                    None => Ok(()),
+                });
+            begun.map_err(|_| self.why_stopped())
+        }
+
+        fn why_stopped(&mut self) -> SqlError {
+            let cancelled = || "the statement was cancelled".to_owned();
+            SqlError {
+                blame: match self.unwritten {
+                    Some(_) => Blame::Statement,
+                    None => Blame::Cancelled,
+                },
+                message: self.unwritten.take().unwrap_or_else(cancelled),
+                place: None,
+            }
+        }
+
+        /// Ends the answer: with a trailer, or by breaking it off where there is none.
+        fn finish(mut self, trailer: Trailer, elapsed_ms: f64) {
+            self.out.release();
+            if self.format == Format::Json {
+                // A reader that is gone needs no trailer.
+                let _ = self.out.json(&trailer.to_json(elapsed_ms));
+            } else if trailer.missing_count > 0 {
+                self.out.break_off();
+            }
+            rows::tell(&self.prepared, Ok(()));
+            let _ = self.out.flush();
+        }
+
+        fn begin_writing(&mut self) -> Result<(), Stop> {
+            let (Some(schema), None) = (self.schema.clone(), &self.writer) else {
+                return Ok(());
+            };
+            if self.has_columns && self.format == Format::Json {
+                let fields = schema.fields().iter();
+                let columns: Vec<_> = fields
+                    .map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }))
+                    .collect();
+                self.out
+                    .json(&json!({ "_columns": columns }))
+                    .map_err(|_| Stop)?;
+            }
+            let mut bytes = Vec::new();
+            match Writer::new(self.format, &schema, &mut bytes) {
+                Ok(writer) => self.writer = Some(writer),
+                Err(what) => {
+                    self.unwritten = Some(what);
+                    return Err(Stop);
+                }
+            }
+            self.out
+                .append(|chunk| chunk.append(&mut bytes))
+                .map_err(|_| Stop)
+        }
+
+        fn write(
+            &mut self,
+            write: impl FnOnce(&mut Reply, &mut Vec<u8>) -> Result<(), String>,
+        ) -> Result<(), Stop> {
+            let mut bytes = Vec::new();
+            if let Err(what) = write(self, &mut bytes) {
+                self.unwritten = Some(what);
+                return Err(Stop);
+            }
+            if let Some(held) = &mut self.held {
+                *held += bytes.len();
+                if *held > HELD_BYTES_MAX {
+                    self.unwritten = Some(format!(
+                        "a strict answer is held until it is complete, and may have {} MiB: ask \
+                         for less, or without 'strict'",
+                        HELD_BYTES_MAX >> 20
+                    ));
+                    return Err(Stop);
+                }
+            }
+            self.out
+                .append(|chunk| chunk.append(&mut bytes))
+                .map_err(|_| Stop)
+        }
+    }
+
+    impl Answer for Reply {
+        fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
+            self.schema = Some(schema.clone());
+            Ok(())
+        }
+
+        fn rows(&mut self, batch: &RecordBatch) -> Result<(), Stop> {
+            self.begin_writing()?;
+            if self.held.is_none() {
+                rows::tell(&self.prepared, Ok(()));
+            }
+            self.rows += batch.num_rows() as u64;
+            self.write(|reply, bytes| match &mut reply.writer {
+                Some(writer) => writer.write(batch, bytes),
+                None => Ok(()),
+            })
+        }
+
+        fn check(&mut self) -> Result<(), Stop> {
+            self.out.check().map_err(|_| Stop)
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Rows column by column, for engines that compute on columns.
+//!
+//! Where no order is asked for, this node's segments give their columns as they are, row groups side by
+//! side; all else comes row by row, in order, and so that each row comes once whatever nodes fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use logpond_record::Record;
+use logpond_search::aggregate::FieldTypes;
+use logpond_search::columns::{ColumnAsked, Columns, ColumnsBuilder};
+use logpond_search::order::Direction;
+use logpond_search::scan::{GroupScan, Selected};
+use logpond_segment::file::ReadError;
+use logpond_segment::wire::{DecodeError, Decoder, Encoder};
+
+use super::journal_rows::Pass;
+use super::output::Output;
+use super::pond::Look;
+use super::progress::Progress;
+use super::reads::{Reads, Table, TableKind};
+use super::segment_rows::{Group, SegmentPass, each_block};
+use super::{QueryError, Scope, Search, Trailer};
+
+/// Rows without columns that are handed over at once: they take no memory.
+const ROWS_BARE_MAX: u64 = 1 << 20;
+
+/// Which rows are wanted, and what of them.
+#[derive(Debug)]
+pub struct ColumnsQuery {
+    /// Which records.
+    pub scope: Scope,
+    /// What of them; may be nothing, then only their number counts.
+    pub columns: Arc<[ColumnAsked]>,
+    /// In which order; `None` is any.
+    pub order: Option<Direction>,
+    /// How many are enough; more may be handed over.
+    pub limit: Option<u64>,
+}
+
+/// Takes rows; says whether further ones are wanted. Threads may call it side by side.
+pub type TakeColumns<'t> = &'t (dyn Fn(Columns) -> bool + Sync);
+
+/// Hands rows over, as long as they are wanted.
+struct Handing<'t> {
+    take: TakeColumns<'t>,
+    is_done: AtomicBool,
+    rows: AtomicU64,
+    unfit: AtomicU64,
+}
+
+impl<'t> Handing<'t> {
+    fn new(take: TakeColumns<'t>) -> Handing<'t> {
+        Handing {
+            take,
+            is_done: AtomicBool::new(false),
+            rows: AtomicU64::new(0),
+            unfit: AtomicU64::new(0),
+        }
+    }
+
+    /// Hands some over; says whether further ones are wanted.
+    fn hand(&self, columns: Columns) -> bool {
+        if columns.rows == 0 {
+            return !self.is_done();
+        }
+        self.rows.fetch_add(columns.rows as u64, Ordering::Relaxed);
+        self.unfit.fetch_add(columns.unfit, Ordering::Relaxed);
+        if !(self.take)(columns) {
+            self.is_done.store(true, Ordering::Relaxed);
+        }
+        !self.is_done()
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::Relaxed)
+    }
+
+    /// Says in the trailer how many rows left, and what they could not hold.
+    fn finish(self, trailer: &mut Trailer) {
+        trailer.rows = self.rows.into_inner();
+        let unfit = self.unfit.into_inner();
+        if unfit > 0 {
+            trailer.miss(format_args!(
+                "{unfit} values of fields that have got values of another type meanwhile: ask again"
+            ));
+        }
+    }
+}
+
+/// Hands over rows in any order.
+pub(super) fn in_any_order(
+    look: &Look<'_>,
+    query: &ColumnsQuery,
+    take: TakeColumns<'_>,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let view = &look.view;
+    let handing = Handing::new(take);
+    let mut progress = Progress::new(false, view.bytes());
+    let mut builder = ColumnsBuilder::new(Arc::clone(&query.columns));
+    let mut pass = Pass {
+        arrived_after: None,
+        view,
+        newest: &look.pond.newest,
+        out,
+        trailer,
+        progress: &mut progress,
+    };
+    pass.matches(&query.scope, |record| {
+        builder.add(record);
+        if builder.is_full() {
+            handing.hand(builder.take());
+        }
+    })?;
+    if handing.hand(builder.take()) {
+        let pass = SegmentPass {
+            spare_threads: &look.pond.spare_threads,
+            view,
+            scope: &query.scope,
+            counts_only: false,
+        };
+        let visit = |scan: &mut GroupScan<'_>, _: &Group, (): &mut ()| {
+            each_block(scan, |scan, selected| {
+                if handing.is_done() {
+                    return Ok(false);
+                }
+                let columns = scan.columns(&query.columns, &selected);
+                columns.map(|columns| handing.hand(columns))
+            })
+        };
+        pass.run(out, trailer, &mut progress, || (), visit)?;
+    }
+    handing.finish(trailer);
+    Ok(())
+}
+
+/// Hands over rows in order: of all nodes, where there are several.
+pub(super) fn in_order(
+    reads: &impl Reads,
+    query: &ColumnsQuery,
+    take: TakeColumns<'_>,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let handing = Handing::new(take);
+    let mut builder = ColumnsBuilder::new(Arc::clone(&query.columns));
+    let mut search = Search::new(query.scope.copied());
+    search.direction = query.order.unwrap_or(Direction::Forward);
+    search.columns = Some(Arc::clone(&query.columns));
+    search.limit = query.limit;
+    let mut rows = 0;
+    reads.each_row(&search, out, trailer, &mut |(_, row, _), out, _| {
+        let added = builder.add_row(&row);
+        added.map_err(|error| QueryError::Impossible(error.to_string()))?;
+        rows += 1;
+        if !builder.is_full() {
+            return Ok(query.limit.is_none_or(|limit| rows < limit));
+        }
+        out.check()?;
+        Ok(handing.hand(builder.take()) && query.limit.is_none_or(|limit| rows < limit))
+    })?;
+    handing.hand(builder.take());
+    handing.finish(trailer);
+    Ok(())
+}
+
+/// Hands over as many rows without columns as there are.
+pub(super) fn bare(
+    reads: &impl Reads,
+    query: &ColumnsQuery,
+    take: TakeColumns<'_>,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<(), QueryError> {
+    let handing = Handing::new(take);
+    let search = Search::new(query.scope.copied());
+    let mut left = reads.count(&search, out, trailer)?;
+    while left > 0 {
+        let rows = left.min(ROWS_BARE_MAX);
+        left -= rows;
+        let columns = Columns {
+            rows: rows as usize,
+            ..Columns::default()
+        };
+        if !handing.hand(columns) {
+            break;
+        }
+    }
+    handing.finish(trailer);
+    Ok(())
+}
+
+/// Which fields records of a scope have; of `of_lines`, see [`FieldTypes::new`].
+pub(super) fn field_types(
+    reads: &impl Reads,
+    scope: &Scope,
+    of_lines: bool,
+    out: &mut Output,
+    trailer: &mut Trailer,
+) -> Result<FieldTypes, QueryError> {
+    reads.table(scope, &FieldTypes::new(of_lines), out, trailer)
+}
+
+impl Table for FieldTypes {
+    fn add(&mut self, record: &Record<'_>) {
+        FieldTypes::add(self, record);
+    }
+
+    fn add_block(
+        &mut self,
+        scan: &mut GroupScan<'_>,
+        selected: &Selected,
+    ) -> Result<(), ReadError> {
+        scan.add_to_field_types(selected, self)
+    }
+
+    fn merge(&mut self, other: FieldTypes) {
+        FieldTypes::merge(self, other);
+    }
+
+    fn kind(&self) -> TableKind {
+        TableKind::FieldTypes(self.is_of_lines())
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        FieldTypes::encode(self, out);
+    }
+
+    fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        FieldTypes::merge_encoded(self, from)
+    }
+}

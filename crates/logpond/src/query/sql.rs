@@ -1,0 +1,236 @@
+//! What SQL asks: the records of an engine, whatever nodes they are on.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use logpond_record::TimeRange;
+use logpond_search::Filter;
+use logpond_search::query::{Comparison, FieldTest};
+use logpond_sql::{Scan, Source, Tables, Take, View};
+
+use super::{ColumnsQuery, Engine, Output, QueryError, Scope, Trailer};
+use crate::shutdown::Shutdown;
+
+/// Where statements spill, below the data directory.
+const SPILL_DIRECTORY: &str = "sql-spill";
+
+/// What the names of tables of access logs begin with.
+const VIEW_PREFIX: &str = "access_";
+
+/// The field that names the declared format of a record.
+const FORMAT_FIELD: &str = "access_log";
+
+/// The name of the table of access logs in the formats that need no declaration.
+const COMBINED: &str = "combined";
+
+/// The fields of these formats.
+const COMBINED_FIELDS: [&str; 12] = [
+    "remote_addr",
+    "user",
+    "host",
+    "method",
+    "path",
+    "query",
+    "protocol",
+    "status",
+    "bytes",
+    "referer",
+    "referer_host",
+    "agent",
+];
+
+/// Fields of access logs that are made from others and stand in no line.
+const COMPUTED_FIELDS: [&str; 2] = ["duration_s", "referer_host"];
+
+/// Words of statements that may mean tables of access logs; for others they are not looked for.
+const VIEW_WORDS: [&str; 3] = [VIEW_PREFIX, "show", "information_schema"];
+
+/// The directory in which statements spill; what a crash has left there is removed.
+pub fn spill_directory(data: &Path) -> PathBuf {
+    let directory = data.join(SPILL_DIRECTORY);
+    // What cannot be removed is in nobody's way: files have names of their own.
+    let _ = std::fs::remove_dir_all(&directory);
+    directory
+}
+
+/// The records of an engine, for one statement.
+pub struct SqlSource {
+    engine: Arc<dyn Engine>,
+    /// Which records there are at all.
+    filter: Filter,
+    range: TimeRange,
+    /// Whether the statement may ask for tables of access logs.
+    has_views: bool,
+    shutdown: Shutdown,
+    /// What was read and what could not be, in all scans.
+    trailer: Mutex<Trailer>,
+}
+
+impl fmt::Debug for SqlSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlSource").finish_non_exhaustive()
+    }
+}
+
+impl SqlSource {
+    /// The records of this engine that are in a scope, for a statement.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        scope: Scope,
+        statement: &str,
+        shutdown: Shutdown,
+    ) -> SqlSource {
+        let statement = statement.to_ascii_lowercase();
+        SqlSource {
+            has_views: VIEW_WORDS.iter().any(|word| statement.contains(word)),
+            engine,
+            filter: scope.filter,
+            range: scope.range,
+            shutdown,
+            trailer: Mutex::default(),
+        }
+    }
+
+    /// What was read and what could not be, so far.
+    pub fn trailer(&self) -> Trailer {
+        let trailer = self.trailer.lock();
+        trailer.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tables of access logs: of the well-known formats, and of each that was declared for some
+    /// record.
+    fn views(&self, out: &mut Output) -> Result<Vec<View>, QueryError> {
+        let exists = |field: &str| Filter::field(field, FieldTest::Exists);
+        let known = ["remote_addr", "method", "status"].map(exists);
+        let undeclared = Filter::negate(exists(FORMAT_FIELD));
+        let mut views = vec![View {
+            name: format!("{VIEW_PREFIX}{COMBINED}"),
+            filter: Filter::and(known.into_iter().chain([undeclared])),
+            fields: COMBINED_FIELDS.map(Box::from).into(),
+        }];
+        let everything = Scope::all(TimeRange::ALL);
+        let (formats, trailer) = self.engine.label_values(&everything, FORMAT_FIELD, out)?;
+        self.add(trailer);
+        for format in formats {
+            let is_format = FieldTest::Compare(Comparison::Equal, format.as_bytes().into());
+            let filter = Filter::field(FORMAT_FIELD, is_format);
+            let scope = Scope::of_filter(&filter, TimeRange::ALL);
+            let scope = scope.map_err(|error| QueryError::Impossible(error.message))?;
+            let (types, trailer) = self.engine.field_types(&scope, true, out)?;
+            self.add(trailer);
+            let name = view_name(&format, &views);
+            let mut fields: Vec<Box<str>> = types.fields().map(|(field, _)| field.into()).collect();
+            let computed = COMPUTED_FIELDS.into_iter().map(Box::from);
+            fields.extend(
+                computed.filter(|field| types.fields().all(|(known, _)| *known != **field)),
+            );
+            views.push(View {
+                name,
+                filter,
+                fields,
+            });
+        }
+        Ok(views)
+    }
+
+    fn add(&self, part: Trailer) {
+        let trailer = self.trailer.lock();
+        let mut trailer = trailer.unwrap_or_else(PoisonError::into_inner);
+        trailer.newest = trailer.newest.max(part.newest);
+        trailer.bytes_scanned += part.bytes_scanned;
+        for lost in &part.lost {
+            if !trailer.lost.contains(lost) {
+                trailer.lost.push(lost.clone());
+            }
+        }
+        for silent in &part.silent {
+            if !trailer.silent.contains(silent) {
+                trailer.silent.push(silent.clone());
+            }
+        }
+        // What two scans could not read is missing once.
+        trailer.miss_too(part);
+    }
+}
+
+impl Source for SqlSource {
+    fn tables(&self) -> Result<Tables, String> {
+        let (mut out, _reader) = Output::new(self.shutdown.clone());
+        let everything = Scope::all(TimeRange::ALL);
+        let types = self.engine.field_types(&everything, false, &mut out);
+        let (fields, trailer) = types.map_err(|error| error.to_string())?;
+        self.add(trailer);
+        let views = match self.has_views {
+            true => self.views(&mut out).map_err(|error| error.to_string())?,
+            false => Vec::new(),
+        };
+        Ok(Tables { fields, views })
+    }
+
+    fn scan(&self, scan: &Scan, take: Arc<dyn Take>) -> Result<(), String> {
+        let filter = Filter::and([self.filter.clone(), scan.filter.clone()]);
+        let range = TimeRange {
+            from: scan.range.from.max(self.range.from),
+            to: scan.range.to.min(self.range.to),
+        };
+        if range.from >= range.to {
+            return Ok(());
+        }
+        let scope = Scope::of_filter(&filter, range).map_err(|error| error.message)?;
+        let query = ColumnsQuery {
+            scope,
+            columns: Arc::clone(&scan.columns),
+            order: scan.order,
+            limit: scan.limit,
+        };
+        let (mut out, _reader) = Output::new(self.shutdown.clone());
+        let wanted = Arc::clone(&take);
+        out.wanted_while(move || wanted.is_wanted());
+        let rows = |columns| take.take(columns);
+        match self.engine.columns(&query, &rows, &mut out) {
+            Ok(trailer) => self.add(trailer),
+            // What was wanted is there, or nobody wants it any more.
+            Err(QueryError::Cancelled) if !take.is_wanted() => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
+    }
+}
+
+/// The name of the table of a format: without quotes, if no other table has that one.
+fn view_name(format: &str, views: &[View]) -> String {
+    let plain = |byte: char| match byte.to_ascii_lowercase() {
+        byte @ ('a'..='z' | '0'..='9' | '_') => byte,
+        _ => '_',
+    };
+    let name: String = format.chars().map(plain).collect();
+    let name = format!("{VIEW_PREFIX}{name}");
+    match views.iter().any(|view| view.name == name) {
+        true => format!("{VIEW_PREFIX}{format}"),
+        false => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_names_of_their_own() {
+        let mut views = Vec::new();
+        for (format, expected) in [
+            ("shop", "access_shop"),
+            ("My-Shop.2", "access_my_shop_2"),
+            ("my.shop.2", "access_my.shop.2"),
+        ] {
+            let name = view_name(format, &views);
+            assert_eq!(name, expected);
+            views.push(View {
+                name,
+                filter: Filter::All,
+                fields: Vec::new(),
+            });
+        }
+    }
+}

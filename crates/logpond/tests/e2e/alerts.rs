@@ -1,0 +1,663 @@
+//! Alert rules with a real server: records make alerts fire and resolve, and receivers are told of it
+//! through sockets, also across restarts.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cluster::start_node;
+use crate::http::{Client, encode};
+use crate::pond::{Pond, Scratch, wait_until};
+use crate::surroundings::{program, say};
+
+/// How long a message may take; only a broken server reaches it.
+const MESSAGE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A request that was received.
+struct Message {
+    /// Its first line.
+    target: String,
+    authorization: String,
+    body: Value,
+}
+
+/// Somebody who is told of alerts.
+struct Told {
+    address: String,
+    messages: Receiver<Message>,
+    /// Statuses of the next answers; then all are well.
+    statuses: Arc<Mutex<VecDeque<u16>>>,
+}
+
+impl Told {
+    fn listen() -> Told {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (sender, messages) = mpsc::channel();
+        let statuses = Arc::new(Mutex::new(VecDeque::new()));
+        let of_thread = statuses.clone();
+        // It ends with the process of the tests.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (sender, statuses) = (sender.clone(), of_thread.clone());
+                thread::spawn(move || {
+                    let stream = stream.unwrap();
+                    while let Some(message) = receive(&stream, &statuses) {
+                        if sender.send(message).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Told {
+            address,
+            messages,
+            statuses,
+        }
+    }
+
+    fn next(&self) -> Message {
+        self.messages
+            .recv_timeout(MESSAGE_TIME_MAX)
+            .expect("a message")
+    }
+
+    /// The next message that this holds for.
+    fn next_with(&self, holds: impl Fn(&Message) -> bool) -> Message {
+        loop {
+            let message = self.next();
+            if holds(&message) {
+                return message;
+            }
+        }
+    }
+}
+
+/// Receives one request and answers it; nothing when the peer is gone.
+fn receive(stream: &TcpStream, statuses: &Mutex<VecDeque<u16>>) -> Option<Message> {
+    let mut reader = BufReader::new(stream);
+    let mut target = String::new();
+    reader
+        .read_line(&mut target)
+        .ok()
+        .filter(|bytes| *bytes > 0)?;
+    let (mut length, mut authorization) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim().split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap(),
+            "authorization" => authorization = value.to_owned(),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let status = statuses.lock().unwrap().pop_front().unwrap_or(200);
+    let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n");
+    let mut to = stream;
+    to.write_all(answer.as_bytes()).ok()?;
+    Some(Message {
+        target: target.trim().to_owned(),
+        authorization,
+        body: serde_json::from_slice(&body).unwrap(),
+    })
+}
+
+/// A rule that fires once there are two errors, and until somebody says that they are fixed.
+const ERRORS: &str = r#"
+groups:
+  - name: shop
+    interval: 200ms
+    rules:
+      - alert: Errors
+        expr: >
+          (sum by (app) (count_over_time({app="shop"} |= "error" [1h])) > 1)
+          unless sum by (app) (count_over_time({app="shop"} |= "fixed" [1h]))
+        for: 300ms
+        labels:
+          severity: page
+        annotations:
+          summary: '{{ $labels.app }} has {{ $value | humanize }} errors'
+"#;
+
+fn rules(scratch: &Scratch, text: &str) -> PathBuf {
+    let path = scratch.path().join("rules.yml");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn start(scratch: &Scratch, rules: &Path, more: &[&str]) -> Pond {
+    let data = scratch.path().join("data");
+    let rules = rules.display().to_string();
+    let mut flags = vec!["--alert-rules", &rules];
+    flags.extend(more);
+    Pond::start(program(), &data, &flags).unwrap()
+}
+
+fn push(pond: &Pond, text: &str) {
+    let line = format!("{{\"app\":\"shop\",\"_msg\":\"{text}\"}}\n");
+    let pushed = pond.push("application/x-ndjson", line.as_bytes()).unwrap();
+    assert_eq!(pushed.status, 200, "{}", pushed.body);
+}
+
+fn json_of(pond: &Pond, target: &str) -> Value {
+    serde_json::from_str(&pond.get(target).unwrap()).unwrap()
+}
+
+/// The first rule that there is.
+fn first_rule(pond: &Pond) -> Value {
+    json_of(pond, "/prometheus/api/v1/rules")["data"]["groups"][0]["rules"][0].take()
+}
+
+fn wait_for_state(pond: &Pond, state: &str) {
+    let mut rule = Value::Null;
+    wait_until("the rule gets there", || {
+        rule = first_rule(pond);
+        rule["state"] == state
+    })
+    .unwrap_or_else(|e| panic!("{e}: {state}: {rule}"));
+}
+
+/// What a server shows while an alert fires that a receiver took at the third attempt.
+fn shows_what_fires(pond: &Pond, starts_at: &Value) {
+    let rule = first_rule(pond);
+    assert_eq!(
+        (&rule["state"], &rule["type"]),
+        (&"firing".into(), &"alerting".into())
+    );
+    assert_eq!(
+        (&rule["duration"], &rule["alerts"][0]["value"]),
+        (&0.3.into(), &"2e+00".into())
+    );
+    let alerts = json_of(pond, "/prometheus/api/v1/alerts");
+    assert_eq!(alerts["data"]["alerts"][0]["state"], "firing");
+    assert!(alerts["data"]["alerts"][0]["activeAt"].as_str() <= starts_at.as_str());
+    let metrics = pond.get("/metrics").unwrap();
+    assert!(
+        metrics.contains("logpond_alerts{state=\"firing\"} 1"),
+        "{metrics}"
+    );
+    let failed = "logpond_alert_notice_failures_total{receiver=\"webhook\",number=\"1\"} 2";
+    assert!(metrics.contains(failed), "{metrics}");
+}
+
+#[test]
+fn an_alert_fires_and_resolves_and_receivers_are_told() {
+    let scratch = Scratch::new("alerts").unwrap();
+    let (manager, hook) = (Told::listen(), Told::listen());
+    // The first attempts fail, and are repeated.
+    hook.statuses.lock().unwrap().extend([500, 503]);
+    let manager_url = format!("http://{}/prefix", manager.address);
+    let hook_url = format!("http://user:pass@{}/hooks/SECRET?key=SECRET", hook.address);
+    let pond = start(
+        &scratch,
+        &rules(&scratch, ERRORS),
+        &[
+            "--alertmanager",
+            &manager_url,
+            "--alert-webhook",
+            &hook_url,
+            "--external-url",
+            "http://logs.example.org/",
+        ],
+    );
+    wait_until("it was evaluated", || first_rule(&pond)["health"] == "ok").unwrap();
+    assert_eq!(first_rule(&pond)["state"], "inactive");
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+
+    let fired = hook.next();
+    assert_eq!(fired.target, "POST /hooks/SECRET?key=SECRET HTTP/1.1");
+    assert_eq!(fired.authorization, "Basic dXNlcjpwYXNz");
+    let body = &fired.body;
+    assert_eq!(
+        (&body["version"], &body["status"]),
+        (&"4".into(), &"firing".into())
+    );
+    assert_eq!(body["externalURL"], "http://logs.example.org");
+    let alert = &body["alerts"][0];
+    assert_eq!(alert["labels"]["severity"], "page");
+    assert_eq!(alert["labels"]["alertname"], "Errors");
+    assert_eq!(alert["labels"]["app"], "shop");
+    assert_eq!(alert["annotations"]["summary"], "shop has 2 errors");
+    let generator = alert["generatorURL"].as_str().unwrap();
+    assert!(
+        generator.starts_with("http://logs.example.org/loki/api/v1/query?query=%28"),
+        "{generator}"
+    );
+    let starts_at = alert["startsAt"].clone();
+    // The same again, until it is taken.
+    for _ in 0..2 {
+        assert_eq!(hook.next().body["alerts"][0]["startsAt"], starts_at);
+    }
+
+    let sent = manager.next();
+    assert_eq!(sent.target, "POST /prefix/api/v2/alerts HTTP/1.1");
+    assert_eq!(sent.body[0]["labels"], alert["labels"]);
+    assert_eq!(sent.body[0]["startsAt"], starts_at);
+    assert!(sent.body[0]["endsAt"].as_str() > starts_at.as_str());
+
+    shows_what_fires(&pond, &starts_at);
+    push(&pond, "fixed");
+    let ended = hook.next();
+    assert_eq!(ended.body["status"], "resolved");
+    assert_eq!(ended.body["alerts"][0]["startsAt"], starts_at);
+    assert_eq!(ended.body["alerts"][0]["fingerprint"], alert["fingerprint"]);
+    let sent =
+        manager.next_with(|message| message.body[0]["endsAt"] == ended.body["alerts"][0]["endsAt"]);
+    assert_eq!(sent.body[0]["startsAt"], starts_at);
+    wait_for_state(&pond, "inactive");
+    let said = pond.stderr();
+    assert!(
+        said.contains("webhook http://127.0.0.1") && said.contains("status 500"),
+        "{said}"
+    );
+    assert!(!said.contains("SECRET") && !said.contains("pass"), "{said}");
+    assert!(pond.terminate().unwrap().success());
+}
+
+#[test]
+fn a_restart_neither_resolves_nor_repeats() {
+    let scratch = Scratch::new("alerts-restart").unwrap();
+    let hook = Told::listen();
+    let url = format!("http://{}/", hook.address);
+    let rules = rules(&scratch, ERRORS);
+    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+    let fired = hook.next();
+    let active_at = first_rule(&pond)["alerts"][0]["activeAt"].clone();
+    assert!(active_at.is_string());
+    // A crash: what was known is on the disk.
+    pond.kill();
+    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
+    let rule = first_rule(&pond);
+    assert_eq!(rule["state"], "firing", "before any evaluation: {rule}");
+    assert_eq!(rule["alerts"][0]["activeAt"], active_at);
+    wait_until("it was evaluated", || {
+        first_rule(&pond)["lastEvaluation"] != rule["lastEvaluation"]
+    })
+    .unwrap();
+    assert!(pond.terminate().unwrap().success());
+    let pond = start(&scratch, &rules, &["--alert-webhook", &url]);
+    push(&pond, "fixed");
+    // After the crash it may have been told once more, never with another beginning.
+    let ended = hook.next_with(|message| {
+        let starts_at = &message.body["alerts"][0]["startsAt"];
+        assert_eq!(*starts_at, fired.body["alerts"][0]["startsAt"]);
+        message.body["status"] == "resolved"
+    });
+    assert_eq!(ended.body["alerts"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn bad_files_are_refused_at_the_start_and_passed_over_later() {
+    let scratch = Scratch::new("alerts-files").unwrap();
+    let bad = ERRORS.replace("for: 300ms", "for: soon");
+    let path = rules(&scratch, &bad);
+    let output = logpond(&["alerts", "check", path.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("rules.yml:10:14: 'soon' is no duration for for"),
+        "{said}"
+    );
+    let data = scratch.path().join("data");
+    let refused = Pond::start(program(), &data, &["--alert-rules", path.to_str().unwrap()]);
+    let refused = refused.err().unwrap();
+    assert!(refused.contains("rules.yml:10:14"), "{refused}");
+
+    let directory = scratch.path().join("rules");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("a.yml"), ERRORS).unwrap();
+    let output = logpond(&["alerts", "check", directory.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with(": 1 rule in 1 group\n"));
+    let pond = start(&scratch, &directory, &[]);
+    fs::write(directory.join("b.yaml"), bad).unwrap();
+    wait_until("the bad file is reported", || {
+        pond.stderr().contains("b.yaml:10:14")
+    })
+    .unwrap();
+    assert_eq!(first_rule(&pond)["name"], "Errors");
+    fs::write(
+        directory.join("b.yaml"),
+        ERRORS.replace("name: shop", "name: other"),
+    )
+    .unwrap();
+    wait_until("the good file is taken in", || {
+        let answer = json_of(
+            &pond,
+            "/prometheus/api/v1/rules?rule_group[]=other&type=alert",
+        );
+        answer["data"]["groups"][0]["rules"][0]["health"] == "ok"
+    })
+    .unwrap();
+    let page = json_of(&pond, "/prometheus/api/v1/rules?group_limit=1");
+    assert_eq!(page["data"]["groups"][0]["name"], "shop");
+    let token = page["data"]["groupNextToken"].as_str().unwrap();
+    let page = json_of(
+        &pond,
+        &format!("/prometheus/api/v1/rules?group_limit=1&group_next_token={token}"),
+    );
+    assert_eq!(page["data"]["groups"][0]["name"], "other");
+    assert!(page["data"]["groupNextToken"].is_null());
+}
+
+fn logpond(arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.args(arguments).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn status(pond: &Pond, method: &str, target: &str) -> (u16, String) {
+    let mut client = pond.client().unwrap();
+    let response = client.send(method, target, &[], b"").unwrap();
+    (response.status, response.text().unwrap())
+}
+
+#[test]
+fn rules_are_shown_as_files_and_as_a_table() {
+    let scratch = Scratch::new("alerts-shown").unwrap();
+    let pond = start(&scratch, &rules(&scratch, ERRORS), &[]);
+    for prefix in ["/loki/api/v1/rules", "/api/prom/rules"] {
+        let (found, all) = status(&pond, "GET", prefix);
+        assert_eq!(found, 200);
+        assert!(
+            all.starts_with("\"rules.yml\":\n    - name: \"shop\"\n      interval: 200ms\n"),
+            "{all}"
+        );
+        assert!(all.contains("          for: 300ms\n"), "{all}");
+        let (found, group) = status(&pond, "GET", &format!("{prefix}/rules.yml/shop"));
+        assert_eq!(found, 200);
+        // What is shown is a file of rules again.
+        let indented: String = group.lines().map(|line| format!("    {line}\n")).collect();
+        let again = scratch.path().join("again.yml");
+        fs::write(&again, format!("groups:\n  -\n{indented}")).unwrap();
+        let output = logpond(&["alerts", "check", again.to_str().unwrap()]);
+        assert!(output.status.success(), "{group}: {output:?}");
+        assert_eq!(
+            status(&pond, "GET", &format!("{prefix}/test/test")),
+            (404, "group does not exist\n".into())
+        );
+        assert_eq!(
+            status(&pond, "GET", &format!("{prefix}/test")),
+            (404, "no rule groups found\n".into())
+        );
+        for method in ["POST", "DELETE"] {
+            let (refused, text) = status(&pond, method, &format!("{prefix}/rules.yml"));
+            assert!(refused == 405 && text.contains("--alert-rules"), "{text}");
+        }
+    }
+    let (refused, text) = status(&pond, "POST", "/loki/api/v1/delete?query={}&start=1");
+    assert!(
+        refused == 404 && text.contains("deletion is not available"),
+        "{text}"
+    );
+
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+    wait_for_state(&pond, "firing");
+    let output = logpond(&["alerts", "list", "--addr", &pond.url()]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    for part in [
+        "shop",
+        "Errors",
+        "firing",
+        "ok",
+        r#"app="shop" severity="page""#,
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let output = logpond(&[
+        "alerts",
+        "list",
+        "-o",
+        "json",
+        "--active",
+        "--addr",
+        &pond.url(),
+    ]);
+    let rule: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rule["alerts"][0]["labels"]["app"], "shop");
+}
+
+#[test]
+fn results_of_recording_rules_are_records() {
+    let scratch = Scratch::new("alerts-record").unwrap();
+    let text = r#"
+groups:
+  - name: shop
+    interval: 200ms
+    rules:
+      - record: shop:errors:count
+        expr: sum by (app) (count_over_time({app="shop"} |= "error" [1h]))
+        labels:
+          team: web
+"#;
+    let pond = start(&scratch, &rules(&scratch, text), &[]);
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+    let mut last = Value::Null;
+    wait_until("a number is written down", || {
+        let (rows, _) = pond.query("record=shop:errors:count").unwrap();
+        last = rows.into_iter().next_back().unwrap_or_default();
+        last["value"].as_f64() == Some(2.0)
+    })
+    .unwrap_or_else(|e| panic!("{e}: {last}"));
+    assert_eq!(
+        (&last["app"], &last["team"]),
+        (&"shop".into(), &"web".into())
+    );
+    let query =
+        encode("max(last_over_time({record=\"shop:errors:count\"} | json | unwrap value [1h]))");
+    let answer = json_of(&pond, &format!("/loki/api/v1/query?query={query}"));
+    assert_eq!(answer["data"]["result"][0]["value"][1], "2");
+    let rule = first_rule(&pond);
+    assert_eq!(
+        (&rule["type"], &rule["health"]),
+        (&"recording".into(), &"ok".into())
+    );
+}
+
+/// Who evaluates the first group, as a node shows it: nothing if it does so itself.
+fn evaluated_by(pond: &Pond) -> Option<String> {
+    let groups = json_of(pond, "/prometheus/api/v1/rules");
+    let owner = groups["data"]["groups"][0]["evaluatedBy"].as_str();
+    owner.map(str::to_owned)
+}
+
+#[test]
+fn another_node_goes_on_when_the_one_that_evaluates_is_gone() {
+    let scratch = Scratch::new("alerts-cluster").unwrap();
+    let hook = Told::listen();
+    let url = format!("http://{}/", hook.address);
+    let rules = rules(
+        &scratch,
+        &ERRORS.replace("app=\"shop\"", "app=~\"shop|mail\""),
+    );
+    let flags = [
+        "--alert-rules",
+        rules.to_str().unwrap(),
+        "--alert-webhook",
+        &url,
+    ];
+    let node = |number: usize, join: Option<&Pond>| {
+        let data = scratch.path().join(format!("node-{number}"));
+        start_node(&data, "serve", join, &flags).unwrap()
+    };
+    let first = node(0, None);
+    let mut nodes = [node(1, Some(&first)), first];
+    wait_until("one of them evaluates", || {
+        let owners = nodes.each_ref().map(evaluated_by);
+        owners.iter().flatten().count() == 1
+    })
+    .unwrap();
+    if evaluated_by(&nodes[0]).is_none() {
+        nodes.reverse();
+    }
+    let [other, owner] = nodes;
+    assert_eq!(evaluated_by(&other), Some(owner.address("gossip")));
+    // The records stay when the node goes that evaluates, but for one that only it has.
+    push(&owner, "nothing");
+    push(&other, "error 1");
+    push(&other, "error 2");
+    let fired = hook.next();
+    assert_eq!(fired.body["alerts"][0]["labels"]["app"], "shop");
+    wait_for_state(&owner, "firing");
+    wait_for_state(&other, "firing");
+    let of_owner = first_rule(&owner);
+    let active_at = of_owner["alerts"][0]["activeAt"].clone();
+    assert_eq!(first_rule(&other)["alerts"][0]["activeAt"], active_at);
+    let evaluated = first_rule(&other)["lastEvaluation"].clone();
+
+    owner.kill();
+    wait_until("the other node evaluates", || {
+        evaluated_by(&other).is_none()
+            && first_rule(&other)["lastEvaluation"].as_str() > evaluated.as_str()
+    })
+    .unwrap();
+    let rule = first_rule(&other);
+    assert_eq!(rule["state"], "firing", "{rule}");
+    assert_eq!(
+        rule["alerts"][0]["activeAt"], active_at,
+        "it has not begun anew"
+    );
+    for text in ["error 1", "error 2"] {
+        let line = format!("{{\"app\":\"mail\",\"_msg\":\"{text}\"}}\n");
+        crate::cluster::push(&other, &line);
+    }
+    // Nothing resolves because a node is silent.
+    hook.next_with(|message| {
+        assert_eq!(message.body["status"], "firing");
+        let mut alerts = message.body["alerts"].as_array().unwrap().iter();
+        alerts.any(|alert| alert["labels"]["app"] == "mail")
+    });
+    let rule = first_rule(&other);
+    assert_eq!(rule["health"], "err");
+    assert!(
+        rule["lastError"].as_str().unwrap().contains("not complete"),
+        "{rule}"
+    );
+}
+
+/// An Alertmanager that runs; dropping it kills the process.
+struct Alertmanager {
+    child: Child,
+    address: String,
+}
+
+impl Alertmanager {
+    /// Starts one that tells `hook` of what it is told.
+    fn start(program: &OsStr, scratch: &Scratch, hook: &Told) -> Alertmanager {
+        let config = scratch.path().join("alertmanager.yml");
+        let text = format!(
+            "route: {{ receiver: hook, group_by: [alertname], group_wait: 1s, group_interval: 1s }}\n\
+             receivers:\n- name: hook\n  webhook_configs:\n  - url: http://{}/from-alertmanager\n    \
+             send_resolved: true\n",
+            hook.address
+        );
+        fs::write(&config, text).unwrap();
+        let mut child = Command::new(program)
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!(
+                "--storage.path={}",
+                scratch.path().join("am").display()
+            ))
+            .args([
+                "--web.listen-address=127.0.0.1:0",
+                "--cluster.listen-address=",
+            ])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines.find_map(|line| {
+            let line = line.unwrap();
+            let behind = line
+                .contains("Listening on")
+                .then(|| line.split_once("address="))??
+                .1;
+            Some(behind.split_whitespace().next()?.to_owned())
+        });
+        // It must not wait for somebody who reads.
+        thread::spawn(move || lines.for_each(drop));
+        Alertmanager {
+            child,
+            address: address.expect("an address"),
+        }
+    }
+
+    /// The alerts that it has.
+    fn alerts(&self) -> Vec<Value> {
+        let mut client = Client::connect(&self.address).unwrap();
+        let response = client.send("GET", "/api/v2/alerts", &[], b"").unwrap();
+        serde_json::from_str(&response.text().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Alertmanager {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A real Alertmanager, if there is one.
+#[test]
+fn an_alertmanager_takes_what_it_is_sent() {
+    let Some(alertmanager) = std::env::var_os("LOGPOND_TEST_ALERTMANAGER") else {
+        return say("skipped: Alertmanager because LOGPOND_TEST_ALERTMANAGER names none");
+    };
+    let scratch = Scratch::new("alerts-alertmanager").unwrap();
+    let (behind, hook) = (Told::listen(), Told::listen());
+    let alertmanager = Alertmanager::start(&alertmanager, &scratch, &behind);
+    let url = format!("http://{}", alertmanager.address);
+    let hook_url = format!("http://{}/", hook.address);
+    let flags = ["--alertmanager", &url, "--alert-webhook", &hook_url];
+    let pond = start(&scratch, &rules(&scratch, ERRORS), &flags);
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+    wait_until("the Alertmanager has it", || {
+        !alertmanager.alerts().is_empty()
+    })
+    .unwrap();
+    let has = alertmanager.alerts();
+    let own = &hook.next().body["alerts"][0];
+    assert_eq!(has[0]["labels"], own["labels"]);
+    assert_eq!(has[0]["annotations"]["summary"], "shop has 2 errors");
+    assert_eq!(
+        has[0]["fingerprint"], own["fingerprint"],
+        "as it makes them"
+    );
+    assert_eq!(has[0]["generatorURL"], own["generatorURL"]);
+    // What it tells its webhook is what ours tells, but for what it knows better.
+    let fired = behind.next().body;
+    assert_eq!(fired["status"], "firing");
+    for name in ["version", "truncatedAlerts"] {
+        assert!(!fired[name].is_null(), "{name}");
+    }
+    let members = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(members(&fired["alerts"][0]), members(own));
+    push(&pond, "fixed");
+    let ended = behind
+        .next_with(|message| message.body["status"] == "resolved")
+        .body;
+    assert_eq!(ended["alerts"][0]["labels"], own["labels"]);
+}
