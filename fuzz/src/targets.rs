@@ -1,7 +1,7 @@
 //! The targets: one line each, calling an entry point that stands beside the decoder.
 
 use logpond_protocol::intake;
-use logpond_search::{logql, query};
+use logpond_search::{alert, logql, query};
 use logpond_segment::journal;
 
 /// A decoder under test.
@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 28] = [
+pub(crate) const TARGETS: [Target; 31] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -51,5 +51,8 @@ pub(crate) const TARGETS: [Target; 28] = [
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),
     target("logql", logql::fuzz_logql, true),
+    target("variables", logql::variables::fuzz_variables, true),
+    target("alert_rules", alert::fuzz_alert_rules, true),
     target("matches", logpond_search::journal::fuzz_matches, false),
+    target("columns", logpond_search::columns::fuzz_columns, false),
 ];

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::run::{Outcome, cargo, check, find_program, is_ci, root};
-use crate::{docs, fuzz, torture};
+use crate::{docs, fuzz, sql, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
 /// finding new things is for longer runs.
@@ -16,12 +16,13 @@ const TORTURE: [&str; 4] = ["--minutes", "0.35", "--seed", "1"];
 
 type Step = (&'static str, fn() -> Outcome<()>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("format", format),
     ("lint", lint),
     ("deny", deny),
     ("advisories", advisories),
     ("test", test),
+    ("sql", sql::run),
     ("torture", || torture::run(&TORTURE.map(str::to_owned))),
     ("docs", || docs::run(&["--check".to_string()])),
     ("fuzz", || fuzz::run(&[FUZZ_SECONDS.to_string()])),

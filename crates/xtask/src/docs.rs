@@ -43,15 +43,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
 /// Names, types and meanings of the metrics of a fresh node of a cluster with rules.
 fn metrics(program: &Path) -> Outcome<String> {
     let scratch = Scratch::new("docs")?;
-    let rules = scratch.path().join("rules.toml");
+    // Without any it is a file of rules for records and one for alerts.
+    let rules = scratch.path().join("rules");
     fs::write(&rules, "").map_err(|e| format!("{}: {e}", rules.display()))?;
     let rules = rules.display().to_string();
-    let text = Pond::start(
-        program,
-        &scratch.path().join("data"),
-        &["--gossip", "127.0.0.1:0", "--rules", &rules],
-    )?
-    .get("/metrics")?;
+    let mut flags = vec!["--gossip", "127.0.0.1:0", "--rules", &rules];
+    flags.extend(["--alert-rules", &rules]);
+    flags.extend(["--alert-webhook", "http://127.0.0.1:1/"]);
+    let text = Pond::start(program, &scratch.path().join("data"), &flags)?.get("/metrics")?;
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {

@@ -10,6 +10,7 @@ mod e2e;
 mod fuzz;
 mod logqltest;
 mod run;
+mod sql;
 mod bench;
 #[cfg(test)]
 mod tidy;
@@ -28,7 +29,8 @@ usage: cargo xtask COMMAND
         [--program PATH] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md and
                    docs/benchmarks-sources.md; the parts are ingest, answers, limits of the one, and
-                   syslog, push, web, stall of the other
+                   syslog, push, web, stall of the other; dashboard, which is meant for --bytes 1G,
+                   only by its name, for docs/benchmarks-dashboard.md
   torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";

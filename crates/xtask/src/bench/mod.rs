@@ -6,6 +6,7 @@
 mod answers;
 mod corpus;
 mod daemons;
+mod dashboard;
 mod ingest;
 mod limits;
 mod messages;
@@ -32,6 +33,9 @@ const BYTES_DEFAULT: &str = "200M";
 /// What can be measured alone: these are of `docs/benchmarks.md`, which needs the corpora.
 const STORE_PARTS: [&str; 3] = ["ingest", "answers", "limits"];
 
+/// What is of `docs/benchmarks-dashboard.md`, by the same corpora, of 1 GB for its target.
+const DASHBOARD_PART: &str = "dashboard";
+
 /// And these of `docs/benchmarks-sources.md`.
 const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
 
@@ -50,7 +54,10 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         bytes: BYTES_DEFAULT.into(),
         corpus: None,
         victoria_logs: None,
-        parts: parts().map(String::from).collect(),
+        parts: parts()
+            .filter(|part| *part != DASHBOARD_PART)
+            .map(String::from)
+            .collect(),
         program: None,
         writes: true,
     };
@@ -84,7 +91,8 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
 }
 
 fn parts() -> impl Iterator<Item = &'static str> {
-    STORE_PARTS.into_iter().chain(SOURCE_PARTS)
+    let others = SOURCE_PARTS.into_iter().chain([DASHBOARD_PART]);
+    STORE_PARTS.into_iter().chain(others)
 }
 
 /// Builds the release program, measures it, prints the tables and writes them down.
@@ -102,6 +110,13 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     if STORE_PARTS.into_iter().any(measures) {
         let report = of_the_store(&settings, &program, arguments)?;
         finish(&settings, &report, "docs/benchmarks.md")?;
+    }
+    if measures(DASHBOARD_PART) {
+        let scratch = Scratch::new("bench")?;
+        let corpora = Corpora::make(&settings, scratch.path())?;
+        let mut report = Report::new("Benchmark of a dashboard", arguments, Some(&corpora));
+        dashboard::measure(&program, &corpora, &mut report)?;
+        finish(&settings, &report, "docs/benchmarks-dashboard.md")?;
     }
     if SOURCE_PARTS.into_iter().any(measures) {
         let mut report = Report::new("Benchmarks of sources", arguments, None);
