@@ -376,11 +376,9 @@ pub fn fuzz_alert_rules(data: &[u8]) {
             }
         }
         Err(error) => {
-            let lines = text.lines().count().max(1);
-            assert!(
-                (1..=lines + 1).contains(&error.line),
-                "{error}: {lines} lines"
-            );
+            // YAML ends lines by line feeds, carriage returns, or both (YAML 1.2, section 5.4).
+            let lines = text.matches(['\n', '\r']).count() + 1;
+            assert!((1..=lines).contains(&error.line), "{error}: {lines} lines");
         }
     }
 }
