@@ -376,9 +376,13 @@ pub fn fuzz_alert_rules(data: &[u8]) {
             }
         }
         Err(error) => {
-            // YAML ends lines by line feeds, carriage returns, or both (YAML 1.2, section 5.4).
+            // YAML ends lines by line feeds, carriage returns, or both (YAML 1.2, section 5.4). What is
+            // missing at the end may be missed on the line behind it.
             let lines = text.matches(['\n', '\r']).count() + 1;
-            assert!((1..=lines).contains(&error.line), "{error}: {lines} lines");
+            assert!(
+                error.line >= 1 && error.line <= lines + 1,
+                "{error}: {lines} lines"
+            );
         }
     }
 }
