@@ -1,5 +1,5 @@
-//! Fuzzing of the decoders, guided by coverage: `logpond-fuzz SECONDS [TARGET...]` or
-//! `logpond-fuzz replay TARGET FILE`.
+//! Fuzzing of the decoders, guided by coverage: `logpond-fuzz SECONDS [TARGET...]`,
+//! `logpond-fuzz replay TARGET FILE` or `logpond-fuzz list`.
 //!
 //! Inputs that reach new branches are kept and changed further. A run is repeatable: it depends on
 //! the seed (`LOGPOND_FUZZ_SEED`, 1 by default), the time and the files it starts from. An input
@@ -34,6 +34,12 @@ fn main() -> ExitCode {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match texts[..] {
         ["replay", target, file] => replay(target, Path::new(file)),
+        ["list"] => {
+            TARGETS
+                .iter()
+                .for_each(|target| println!("{}", target.name));
+            Ok(())
+        }
         [seconds, ref names @ ..] => run_all(seconds, names),
         [] => run_all("10", &[]),
     };

@@ -4,9 +4,11 @@
 //! own crates get it, by a compiler wrapper, so that dependencies are neither slowed nor listed.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
+use std::thread;
 
-use crate::run::{Outcome, cargo, check, root, target_directory};
+use crate::run::{Outcome, cargo, check, output, root, target_directory};
 
 /// How long a target runs unless told.
 const SECONDS_DEFAULT: u64 = 10;
@@ -34,13 +36,37 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         .arg(&directory)
         .env("RUSTC_WRAPPER", wrapper);
     check(&mut build)?;
-    let mut command = Command::new(directory.join("debug/logpond-fuzz"));
-    command
-        .current_dir(root())
-        .arg(seconds.to_string())
-        .args(arguments.get(1..).unwrap_or_default());
-    if env::var_os("LOGPOND_SHARED").is_none() {
-        command.env("LOGPOND_SHARED", root().join("../shared"));
-    }
-    check(&mut command)
+    let program = directory.join("debug/logpond-fuzz");
+    let chosen = match arguments.get(1..).unwrap_or_default() {
+        [] => targets(&program)?,
+        named => named.to_vec(),
+    };
+    run_side_by_side(&program, seconds, &chosen)
+}
+
+/// The names of all targets.
+fn targets(program: &Path) -> Outcome<Vec<String>> {
+    let list = output(Command::new(program).arg("list"))?;
+    Ok(list.lines().map(str::to_owned).collect())
+}
+
+/// Runs targets in as many processes as there are processors: counters of coverage are a process's own.
+fn run_side_by_side(program: &Path, seconds: u64, targets: &[String]) -> Outcome<()> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let turns = (0..processors.min(targets.len())).map(|first| {
+        let mut command = Command::new(program);
+        command.current_dir(root()).arg(seconds.to_string());
+        command.args(targets.iter().skip(first).step_by(processors));
+        if env::var_os("LOGPOND_SHARED").is_none() {
+            command.env("LOGPOND_SHARED", root().join("../shared"));
+        }
+        thread::spawn(move || check(&mut command))
+    });
+    let running: Vec<_> = turns.collect();
+    let ended = running.into_iter().map(|run| match run.join() {
+        Ok(outcome) => outcome,
+        Err(_) => Err("a run of targets ended with a panic".to_owned()),
+    });
+    // All are waited for, so that none runs on behind a failure.
+    ended.collect::<Vec<_>>().into_iter().collect()
 }

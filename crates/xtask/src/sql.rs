@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::run::{Outcome, cargo, check, root, target_directory};
 
 /// What the answers to SQL are made from.
-const MADE_FROM: [&str; 13] = [
+const MADE_FROM: [&str; 14] = [
     "Cargo.lock",
     "Cargo.toml",
     "rust-toolchain.toml",
@@ -22,6 +22,7 @@ const MADE_FROM: [&str; 13] = [
     "crates/logpond/src/http",
     "crates/logpond/src/commands",
     "crates/logpond/tests/e2e",
+    "crates/logpond/tests/sql",
     "docs/sql.md",
 ];
 
@@ -40,6 +41,9 @@ const BUILD: [&str; 7] = [
 ];
 
 /// Lints and tests the feature, unless that passed with the same files.
+///
+/// Of the end-to-end tests only those of the feature: the others run with the program as most users build
+/// it.
 pub(crate) fn run() -> Outcome<()> {
     let now = fingerprint()?;
     let stamp = target_directory().join(STAMP);
@@ -48,15 +52,11 @@ pub(crate) fn run() -> Outcome<()> {
         return Ok(());
     }
     // The tests first: what they build the linter cannot use, and they say more.
-    check(cargo().args(["test", "--quiet"]).args(BUILD).arg("--lib"))?;
-    let end_to_end = ["--test", "e2e", "--", "sql"];
-    check(
-        cargo()
-            .args(["test", "--quiet"])
-            .args(BUILD)
-            .args(end_to_end),
-    )?;
-    let lint = ["--all-targets", "--", "--deny", "warnings"];
+    let tests = ["--lib", "--test", "sql"];
+    check(cargo().args(["test", "--quiet"]).args(BUILD).args(tests))?;
+    let lint = [
+        "--lib", "--bins", "--test", "sql", "--", "--deny", "warnings",
+    ];
     check(cargo().arg("clippy").args(BUILD).args(lint))?;
     fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
 }

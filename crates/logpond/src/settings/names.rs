@@ -13,7 +13,7 @@ const SLIP_EDITS_MAX: usize = 3;
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 14] = [
     "ADDR",
     "CONFIG",
     "PAGER",
@@ -22,10 +22,12 @@ const OTHERS: [&str; 12] = [
     "CA_FILE",
     "BLESS",
     "FUZZ_SEED",
+    "LOGCLI",
     "MUTATIONS",
     "PYTHON",
     "SHARED",
     "SIM_SEED",
+    "TEST_ALERTMANAGER",
 ];
 
 /// How the names begin, after [`PREFIX`], that Kubernetes puts into every container where a

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cluster::start_node;
 use crate::http::{Client, encode};
+use crate::nodes::start_node;
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::{program, say};
 
@@ -540,7 +540,7 @@ fn another_node_goes_on_when_the_one_that_evaluates_is_gone() {
     );
     for text in ["error 1", "error 2"] {
         let line = format!("{{\"app\":\"mail\",\"_msg\":\"{text}\"}}\n");
-        crate::cluster::push(&other, &line);
+        crate::nodes::push(&other, &line);
     }
     // Nothing resolves because a node is silent.
     hook.next_with(|message| {

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::cluster::node;
+use crate::nodes::node;
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::proxy::Proxy;
 use crate::resends::{assert_each_once, line};

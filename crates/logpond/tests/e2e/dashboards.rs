@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{node, push};
 use crate::http::encode;
+use crate::nodes::{node, push};
 use crate::pond::{Pond, Scratch};
 use crate::surroundings::{program, shared};
 

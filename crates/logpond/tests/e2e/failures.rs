@@ -40,8 +40,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cluster::{RECORDS, complete, hand_over, lines, node, three};
 use crate::http::encode;
+use crate::nodes::{RECORDS, complete, hand_over, lines, node, three};
 use crate::pond::{ALL_TIME, Pond, Scratch, files_below, signal, wait_until};
 use crate::surroundings::program;
 
@@ -271,7 +271,7 @@ fn a_slow_node_is_waited_for() {
     let scratch = Scratch::new("slow").unwrap();
     let first = node(&scratch, 0, None).unwrap();
     let second = node(&scratch, 1, Some(&first)).unwrap();
-    crate::cluster::push(&second, "{\"_msg\":\"slow\"}\n");
+    crate::nodes::push(&second, "{\"_msg\":\"slow\"}\n");
     // Text on which the search has no shortcut, and as much of it as takes a while.
     let patterns = [190, 200, 210].map(|n| format!("/[a-f][0-9a-f]{{{n}}}[a-f]{{40}}/"));
     let q = encode(&format!("{} OR slow", patterns.join(" OR ")));

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::cluster::{hand_over, node, push_named};
 use crate::http::{Client, encode};
+use crate::nodes::{hand_over, node, push_named};
 use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
 use crate::surroundings::program;
 

@@ -14,8 +14,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::cluster::node;
 use crate::journal_upload::{Entry, make_journal, read_export, tool, write_entry};
+use crate::nodes::node;
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::{program, shared};
 

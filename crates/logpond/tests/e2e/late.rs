@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cluster::hand_over;
 use crate::members::{RECORDS, counts, push};
+use crate::nodes::hand_over;
 use crate::pond::{ALL_TIME, Pond, Scratch, signal};
 use crate::surroundings::program;
 
@@ -38,7 +38,7 @@ fn start(scratch: &Scratch, role: &str, name: &str, join: &str, advertise: Optio
 /// What a query gives, and how long it took.
 fn ask(pond: &Pond, target: &str) -> (Vec<Value>, Value, Duration) {
     let since = Instant::now();
-    let (rows, trailer) = crate::cluster::lines(pond, target);
+    let (rows, trailer) = crate::nodes::lines(pond, target);
     (rows, trailer, since.elapsed())
 }
 

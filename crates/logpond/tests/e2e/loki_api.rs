@@ -8,8 +8,8 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, protocol};
 
-use crate::cluster::{hand_over, node};
 use crate::http::encode;
+use crate::nodes::{hand_over, node};
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::{program, say};
 

@@ -41,6 +41,7 @@ mod journal_upload;
 mod kmsg;
 mod late;
 mod nginx;
+mod nodes;
 mod original;
 mod process;
 mod proxy;
@@ -54,10 +55,6 @@ mod rules;
 mod saved_queries;
 mod shippers;
 mod spool;
-#[cfg(feature = "sql")]
-mod sql;
-#[cfg(feature = "sql")]
-mod sql_duckdb;
 mod syslog_ng;
 mod systemd;
 mod timezones;

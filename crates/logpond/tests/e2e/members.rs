@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::cluster::{hand_over, start_node};
+use crate::nodes::{hand_over, start_node};
 use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::program;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cluster::{hand_over, start_node};
 use crate::members::{RECORDS, counts, push};
+use crate::nodes::{hand_over, start_node};
 use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, files_below};
 use crate::surroundings::program;
 

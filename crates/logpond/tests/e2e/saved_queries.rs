@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::cluster::node;
+use crate::nodes::node;
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::program;
 

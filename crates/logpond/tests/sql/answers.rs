@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{hand_over, push, three};
 use crate::http::encode;
+use crate::nodes::{hand_over, push, three};
 use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::program;
 
@@ -545,7 +545,7 @@ fn what_is_spilled_is_gone_after_a_crash() {
 fn nodes_answer_for_all_nodes() {
     let scratch = Scratch::new("sql-cluster").unwrap();
     let nodes = three(&scratch);
-    let all = 3 * crate::cluster::RECORDS;
+    let all = 3 * crate::nodes::RECORDS;
     let grouped =
         "SELECT host, status, count(*) AS n FROM logs GROUP BY host, status ORDER BY host, status";
     let check = |nodes: &[Pond], expected: &[Value]| {

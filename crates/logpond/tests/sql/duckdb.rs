@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::answers::ask;
 use crate::pond::{Pond, Scratch, files_below};
-use crate::sql::ask;
 use crate::surroundings::{corpus, program, python};
 
 /// Statements that mean the same to both. Each orders its rows.
