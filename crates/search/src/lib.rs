@@ -22,6 +22,7 @@ pub mod pipeline;
 pub mod template;
 pub mod metric;
 pub mod alert;
+mod lru;
 mod number;
 mod pattern;
 mod replacement;
@@ -40,6 +41,7 @@ pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};
 pub use literal::{TokenPart, TokenQuery, token_query};
+pub use lru::Lru;
 pub use matcher::{Matcher, Scratch};
 pub use number::Number;
 pub use pattern::{Finder, RegexError};

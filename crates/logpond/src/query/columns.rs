@@ -117,6 +117,7 @@ pub(super) fn in_any_order(
     if handing.hand(builder.take()) {
         let pass = SegmentPass {
             spare_threads: &look.pond.spare_threads,
+            kept: look.pond.kept.columns(),
             view,
             scope: &query.scope,
             counts_only: false,

@@ -16,7 +16,7 @@ mod progress;
 mod journal_rows;
 mod segment_rows;
 mod follow;
-mod kept_groups;
+mod kept;
 mod spare_threads;
 mod reads;
 mod rows;

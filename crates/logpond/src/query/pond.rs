@@ -15,7 +15,7 @@ use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
 use super::journal_rows::{JournalRows, Newest, Pass, Start};
-use super::kept_groups::{Added, Asked, KeptGroups};
+use super::kept::{Added, Asked, Kept};
 use super::output::Output;
 use super::progress::Progress;
 use super::reads::{Reads, Table, Visit};
@@ -39,7 +39,7 @@ pub struct Pond {
     pub(super) changes: Changes,
     pub(super) newest: Newest,
     pub(super) spare_threads: SpareThreads,
-    kept_groups: KeptGroups,
+    pub(super) kept: Kept,
     store: Store,
 }
 
@@ -59,7 +59,7 @@ impl Pond {
             changes,
             newest: Newest::new(),
             spare_threads: SpareThreads::new(),
-            kept_groups: KeptGroups::default(),
+            kept: Kept::default(),
             store,
         }
     }
@@ -129,9 +129,11 @@ impl Pond {
         table: &mut T,
     ) -> std::io::Result<u64> {
         let add = |scan: &mut GroupScan<'_>, table: &mut T| {
-            each_block(scan, |scan, selected| {
+            let rows = each_block(scan, |scan, selected| {
                 table.add_block(scan, &selected).map(|()| true)
-            })
+            });
+            table.end_group();
+            rows
         };
         let is_whole = scope.range.covers(group.min, group.max) && !scan.excludes_some();
         let question = (is_whole && is_small.load(Ordering::Relaxed))
@@ -144,7 +146,7 @@ impl Pond {
             group: group.number(),
             question: [scope.text.as_bytes(), b"\0", &question].concat().into(),
         };
-        if let Some(Added { part, rows }) = self.kept_groups.get(&asked) {
+        if let Some(Added { part, rows }) = self.kept.get(&asked) {
             table.add_part(&*part);
             return Ok(rows);
         }
@@ -155,9 +157,9 @@ impl Pond {
             Ok((part, bytes)) => {
                 table.add_part(&*part);
                 // Others will be too large, too.
-                is_small.fetch_and(KeptGroups::takes(bytes), Ordering::Relaxed);
+                is_small.fetch_and(Kept::takes(bytes), Ordering::Relaxed);
                 if is_known {
-                    self.kept_groups.put(asked, Added { part, rows }, bytes);
+                    self.kept.put(asked, Added { part, rows }, bytes);
                 }
             }
             Err(alone) => table.merge(*alone),
@@ -281,6 +283,7 @@ impl Reads for Look<'_> {
         let has_start = search.behind.is_some();
         let pass = SegmentPass {
             spare_threads: &pond.spare_threads,
+            kept: pond.kept.columns(),
             view,
             scope: &search.scope,
             counts_only: !has_start,
@@ -325,6 +328,7 @@ impl Reads for Look<'_> {
         })?;
         let pass = SegmentPass {
             spare_threads: &pond.spare_threads,
+            kept: pond.kept.columns(),
             view,
             scope,
             counts_only: false,

@@ -73,6 +73,9 @@ pub(super) trait Table: Clone + Send + Sync {
     fn add_block(&mut self, scan: &mut GroupScan<'_>, selected: &Selected)
     -> Result<(), ReadError>;
 
+    /// Takes note that no more blocks of a row group come.
+    fn end_group(&mut self) {}
+
     /// Adds what another has.
     fn merge(&mut self, other: Self);
 
@@ -256,6 +259,10 @@ impl Table for RangeTable {
         selected: &Selected,
     ) -> Result<(), ReadError> {
         RangeTable::add_block(self, scan, selected)
+    }
+
+    fn end_group(&mut self) {
+        RangeTable::end_group(self);
     }
 
     fn merge(&mut self, other: RangeTable) {

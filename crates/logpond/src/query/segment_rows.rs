@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
-use logpond_search::scan::{self, Evaluator, GroupScan, SegmentScan, Selected};
+use logpond_search::scan::{self, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected};
 use logpond_search::{Filter, Scratch};
 use logpond_segment::file::{Directory, ReadError};
 
@@ -406,6 +406,8 @@ struct Gathered<T> {
 /// A pass over the selected rows of all row groups.
 pub(super) struct SegmentPass<'a> {
     pub(super) spare_threads: &'a SpareThreads,
+    /// Columns of earlier passes.
+    pub(super) kept: &'a KeptColumns,
     pub(super) view: &'a View,
     pub(super) scope: &'a Scope,
     /// Whether row groups that the scope wants whole are counted without being read.
@@ -426,7 +428,8 @@ impl SegmentPass<'_> {
         let opened = Opened::new(self.view, self.scope.range, trailer);
         let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
         let groups = opened.groups(self.scope.range);
-        let segments = opened.scans(&evaluator);
+        let segments = opened.scans(&evaluator).into_iter();
+        let segments: Vec<_> = segments.map(|scan| scan.keeping(self.kept)).collect();
         let new = || Gathered {
             table: new_table(),
             trailer: Trailer::default(),

@@ -18,9 +18,10 @@ mod label_values;
 mod streams;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use logpond_record::{Message, Record, Value};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 pub use count::Count;
 pub use field_types::FieldTypes;
@@ -38,7 +39,27 @@ pub use top::{Top, TopAnswer, TopRow};
 pub use value_type::{TypeSet, ValueType};
 
 /// A map with fixed keys for its hashes: the same input gives the same work everywhere.
-pub(crate) type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+pub(crate) type FixedMap<K, V> = HashMap<K, V, BuildHasherDefault<FixedHasher>>;
+
+/// XXH3 of each part of a key, with what came before as the seed: tables of many values are made of little
+/// but hashing.
+#[derive(Default)]
+pub(crate) struct FixedHasher(u64);
+
+impl Hasher for FixedHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        // Lengths of the parts.
+        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// Calls `with` with the value that this name has in a record: a field, or one of the reserved
 /// names, rendered as text.

@@ -10,7 +10,7 @@
 //! notice is repeated when the time for it has come, not one evaluation later.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use logpond_record::Timestamp;
 
@@ -412,7 +412,7 @@ fn found_of(
 
 /// The numbers of an instant with their labels; a number alone has none.
 pub(super) fn samples(answer: &Answer) -> Result<Vec<(&SeriesLabels, f64)>, String> {
-    static NONE: SeriesLabels = SeriesLabels::EMPTY;
+    static NONE: LazyLock<SeriesLabels> = LazyLock::new(SeriesLabels::default);
     match answer {
         Answer::Scalar(value) => Ok(vec![(&NONE, *value)]),
         Answer::Vector(samples) => {

@@ -1,5 +1,6 @@
 //! What is made of several series at an instant.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,13 +16,13 @@ pub(super) fn aggregate(of: Vec<Sample>, by: &VectorAggregation) -> Vec<Sample> 
         .parameter
         .map_or(usize::MAX, |k| usize::try_from(k).unwrap_or(usize::MAX));
     match by.function {
-        VectorFunction::Sort => sorted(of, false),
-        VectorFunction::SortDesc => sorted(of, true),
+        VectorFunction::Sort => first(of, usize::MAX, false),
+        VectorFunction::SortDesc => first(of, usize::MAX, true),
         VectorFunction::Topk | VectorFunction::ApproxTopk | VectorFunction::Bottomk => {
             let is_descending = by.function != VectorFunction::Bottomk;
-            let groups = groups(of, grouping).into_values();
+            let groups = groups(of, grouping).into_iter();
             groups
-                .flat_map(|group| sorted(group, is_descending).into_iter().take(wanted))
+                .flat_map(|(_, group)| first(group, wanted, is_descending))
                 .collect()
         }
         function => groups(of, grouping)
@@ -34,7 +35,27 @@ pub(super) fn aggregate(of: Vec<Sample>, by: &VectorAggregation) -> Vec<Sample> 
     }
 }
 
-fn groups(of: Vec<Sample>, grouping: &Grouping) -> BTreeMap<SeriesLabels, Vec<Sample>> {
+/// Whether the answer is the same in whichever order the series come.
+pub(super) fn ignores_order(by: &VectorAggregation) -> bool {
+    matches!(
+        by.function,
+        VectorFunction::Sort
+            | VectorFunction::SortDesc
+            | VectorFunction::Topk
+            | VectorFunction::ApproxTopk
+            | VectorFunction::Bottomk
+            | VectorFunction::Count
+    )
+}
+
+/// The groups in the order of their labels, their samples in the order in which they came.
+fn groups(of: Vec<Sample>, grouping: &Grouping) -> Vec<(SeriesLabels, Vec<Sample>)> {
+    if of.is_empty() {
+        return Vec::new();
+    }
+    if grouping.labels.is_empty() && !grouping.is_without {
+        return vec![(SeriesLabels::default(), of)];
+    }
     let mut groups: BTreeMap<SeriesLabels, Vec<Sample>> = BTreeMap::new();
     for sample in of {
         groups
@@ -42,12 +63,12 @@ fn groups(of: Vec<Sample>, grouping: &Grouping) -> BTreeMap<SeriesLabels, Vec<Sa
             .or_default()
             .push(sample);
     }
-    groups
+    groups.into_iter().collect()
 }
 
-/// By value, equal ones by their labels; what is no number comes last.
-fn sorted(mut of: Vec<Sample>, is_descending: bool) -> Vec<Sample> {
-    of.sort_by(|a, b| {
+/// The first so many by value, equal ones by their labels; what is no number comes last.
+fn first(mut of: Vec<Sample>, wanted: usize, is_descending: bool) -> Vec<Sample> {
+    let compare = |a: &Sample, b: &Sample| {
         let by_value = match is_descending {
             true => b.value.partial_cmp(&a.value),
             false => a.value.partial_cmp(&b.value),
@@ -55,9 +76,17 @@ fn sorted(mut of: Vec<Sample>, is_descending: bool) -> Vec<Sample> {
         a.value
             .is_nan()
             .cmp(&b.value.is_nan())
-            .then(by_value.unwrap_or(std::cmp::Ordering::Equal))
+            .then(by_value.unwrap_or(Ordering::Equal))
             .then_with(|| a.labels.cmp(&b.labels))
-    });
+    };
+    if wanted == 0 {
+        return Vec::new();
+    }
+    if wanted < of.len() {
+        of.select_nth_unstable_by(wanted - 1, compare);
+        of.truncate(wanted);
+    }
+    of.sort_by(compare);
     of
 }
 

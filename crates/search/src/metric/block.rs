@@ -20,7 +20,8 @@ use crate::scan::{By, GroupScan, Labelled, Selected};
 const DENSE_CELLS_MAX: usize = 1 << 16;
 
 impl RangeTable {
-    /// Adds the selected rows of a block.
+    /// Adds the selected rows of a block; behind the last one of a row group belongs
+    /// [`RangeTable::end_group`].
     ///
     /// # Errors
     /// When the block cannot be read.
@@ -33,6 +34,9 @@ impl RangeTable {
         let Some(of_labels) = leaf.of_labels() else {
             return scan.each_record(selected, |record| self.add(record));
         };
+        if self.add_coded(&leaf, scan, selected)? {
+            return Ok(());
+        }
         let number = of_labels.number.as_deref();
         let (parts, odd) = match &of_labels.by {
             By::Named(names) if of_labels.has_json => {
@@ -57,7 +61,7 @@ impl RangeTable {
         scan.each_record(&Selected { block, rows }, |record| self.add(record))
     }
 
-    fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<Decided>], lines: &Lines<'_>) {
+    fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<Decided<'_>>], lines: &Lines<'_>) {
         let mut errors = vec![0u64; decided.len()];
         let is_wanted = |set: u32| {
             let decided = decided[set as usize].as_ref();

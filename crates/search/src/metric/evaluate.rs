@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use logpond_record::Timestamp;
 
-use super::aggregate::aggregate;
+use super::aggregate::{aggregate, ignores_order};
 use super::binary::{of_numbers, of_series, with_number};
 use super::leaf::{Leaf, LeafSpec};
 use super::series::SeriesLabels;
-use super::table::{RangeTable, Rows, TABLE_BYTES_MAX};
+use super::table::{Order, RangeTable, Rows, TABLE_BYTES_MAX};
 use super::windows::Times;
 use crate::logql::{
     LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction, VectorAggregation,
@@ -169,6 +169,22 @@ impl Plan {
         &self.leaves
     }
 
+    /// In which order the series of tables are needed.
+    fn order(&self) -> Order {
+        let Metric::Vector(vector) = &self.query else {
+            return Order::ByLabels;
+        };
+        let is_plain = match &vector.of {
+            Metric::Range(_) => true,
+            Metric::Vector(inner) => is_done(inner),
+            _ => false,
+        };
+        match self.is_instant && is_plain && ignores_order(vector) {
+            true => Order::Any,
+            false => Order::ByLabels,
+        }
+    }
+
     /// The query's answer, of its tables.
     ///
     /// # Errors
@@ -177,9 +193,11 @@ impl Plan {
         if tables.iter().any(RangeTable::is_full) {
             return Err(EvaluationError::Memory);
         }
+        let order = self.order();
+        let tables = tables.into_iter().map(|table| table.into_series(order));
         let evaluation = Evaluation {
             plan: self,
-            tables: tables.into_iter().map(RangeTable::into_series).collect(),
+            tables: tables.collect(),
         };
         if self.is_instant {
             return Ok(match evaluation.step(&self.query, None, 0)? {
@@ -215,6 +233,14 @@ impl Plan {
                 .map(|(labels, points)| Series { labels, points })
                 .collect(),
         ))
+    }
+}
+
+/// Whether a vector aggregation finds its groups as they are: the lines were put together by them.
+fn is_done(vector: &VectorAggregation) -> bool {
+    match &vector.of {
+        Metric::Range(aggregation) => reducible(aggregation, Some(vector)).is_some(),
+        _ => false,
     }
 }
 
@@ -297,7 +323,10 @@ impl Evaluation<'_> {
             Metric::Range(aggregation) => Vector::Series(self.range(aggregation, around, step)),
             Metric::Vector(vector) => {
                 let of = self.series(&vector.of, Some(vector), step)?;
-                Vector::Series(aggregate(of, vector))
+                Vector::Series(match is_done(vector) {
+                    true => of,
+                    false => aggregate(of, vector),
+                })
             }
             Metric::LabelReplace(replace) => {
                 let of = self.series(&replace.of, None, step)?;

@@ -16,6 +16,7 @@ mod aggregate;
 mod binary;
 mod block;
 mod cells;
+mod coded;
 mod evaluate;
 mod kept;
 mod leaf;

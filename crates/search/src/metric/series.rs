@@ -1,31 +1,32 @@
 //! The labels of a series of an answer.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::logql::Grouping;
 
 /// Labels in the order of their names, each name once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SeriesLabels(Vec<(Box<str>, Box<str>)>);
+///
+/// Layout, the same as that of a table's keys: of each label the length of its name as four bytes, the
+/// name, the length of its value as four bytes, the value. One piece of memory, since there may be as many
+/// series as there are addresses of clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SeriesLabels(Box<[u8]>);
 
 impl SeriesLabels {
-    /// None.
-    pub const EMPTY: SeriesLabels = SeriesLabels(Vec::new());
-
     /// These labels; the first of a name counts.
     pub fn new<'t>(labels: impl IntoIterator<Item = (&'t str, &'t str)>) -> SeriesLabels {
-        let labels = labels.into_iter();
-        let mut labels: Vec<_> = labels
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
-        labels.sort_by(|a: &(Box<str>, Box<str>), b| a.0.cmp(&b.0));
+        let mut labels: Vec<_> = labels.into_iter().collect();
+        labels.sort_by(|a, b| a.0.cmp(b.0));
         labels.dedup_by(|b, a| a.0 == b.0);
-        SeriesLabels(labels)
+        SeriesLabels::written(labels.into_iter())
     }
 
     /// Names and values, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (&**name, &**value))
+        // What is kept was text.
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        Pairs(&self.0).map(move |(name, value)| (text(name), text(value)))
     }
 
     /// Whether there are none.
@@ -35,45 +36,42 @@ impl SeriesLabels {
 
     /// The value of a label.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let at = self.0.binary_search_by(|(known, _)| (**known).cmp(name));
-        at.ok().map(|at| &*self.0[at].1)
+        let mut labels = self.iter();
+        labels.find_map(|(known, value)| (known == name).then_some(value))
     }
 
     /// The same without some labels.
     #[must_use]
     pub fn without(&self, names: &[Box<str>]) -> SeriesLabels {
-        let rest = self.0.iter().filter(|(name, _)| !names.contains(name));
-        SeriesLabels(rest.cloned().collect())
+        self.chosen(names, false)
     }
 
     /// Only some labels.
     #[must_use]
     pub fn only(&self, names: &[Box<str>]) -> SeriesLabels {
-        let chosen = self.0.iter().filter(|(name, _)| names.contains(name));
-        SeriesLabels(chosen.cloned().collect())
+        self.chosen(names, true)
+    }
+
+    fn chosen(&self, names: &[Box<str>], is_wanted: bool) -> SeriesLabels {
+        let is_named = |name: &str| names.iter().any(|known| **known == *name);
+        SeriesLabels::written(self.iter().filter(|(name, _)| is_named(name) == is_wanted))
     }
 
     /// The same with a label of this value; without it if the value is empty.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> SeriesLabels {
-        let mut labels = self.without(&[name.into()]);
-        if !value.is_empty() {
-            let at = labels.0.partition_point(|(known, _)| **known < *name);
-            labels.0.insert(at, (name.into(), value.into()));
-        }
-        labels
+        let rest = self.iter().filter(|(known, _)| *known != name);
+        let new = Some((name, value)).filter(|_| !value.is_empty());
+        SeriesLabels::new(rest.chain(new))
     }
 
     /// The labels that are left of these by a grouping.
     #[must_use]
     pub fn grouped(&self, grouping: &Grouping) -> SeriesLabels {
-        match grouping.is_without {
-            true => self.without(&grouping.labels),
-            false => self.only(&grouping.labels),
-        }
+        self.chosen(&grouping.labels, !grouping.is_without)
     }
 
-    /// Appends the labels to a key: names and values with their lengths.
+    /// Appends the labels to a key, in the layout of all labels.
     pub(super) fn write_key<'t>(
         labels: impl Iterator<Item = (&'t str, &'t str)>,
         key: &mut Vec<u8>,
@@ -86,22 +84,70 @@ impl SeriesLabels {
         }
     }
 
-    /// Reads what [`SeriesLabels::write_key`] wrote; `None` if it is something else.
-    pub(super) fn of_key(key: &[u8]) -> Option<SeriesLabels> {
-        let mut texts: Vec<&str> = Vec::new();
-        let mut rest = key;
-        while !rest.is_empty() {
-            let (length, behind) = rest.split_first_chunk::<4>()?;
-            let length = u32::from_le_bytes(*length) as usize;
-            let (text, behind) = behind.split_at_checked(length)?;
-            texts.push(std::str::from_utf8(text).ok()?);
-            rest = behind;
+    /// Labels in the order of their names, each name once.
+    fn written<'t>(labels: impl Iterator<Item = (&'t str, &'t str)>) -> SeriesLabels {
+        let mut bytes = Vec::new();
+        SeriesLabels::write_key(labels, &mut bytes);
+        SeriesLabels(bytes.into())
+    }
+
+    /// The labels of a key that [`SeriesLabels::write_key`] wrote of labels in order; `None` if it is
+    /// something else.
+    pub(super) fn of_key(key: Box<[u8]>) -> Option<SeriesLabels> {
+        SeriesLabels::is_key(&key).then_some(SeriesLabels(key))
+    }
+
+    /// Whether bytes are labels as they are kept.
+    pub(super) fn is_key(key: &[u8]) -> bool {
+        let mut pairs = Pairs(key);
+        let mut last: Option<&[u8]> = None;
+        for (name, value) in &mut pairs {
+            let is_behind = last.is_none_or(|last| last < name);
+            if !is_behind
+                || [name, value]
+                    .map(std::str::from_utf8)
+                    .iter()
+                    .any(Result::is_err)
+            {
+                return false;
+            }
+            last = Some(name);
         }
-        let pairs = texts.chunks_exact(2);
-        if !pairs.remainder().is_empty() {
-            return None;
-        }
-        Some(SeriesLabels::new(pairs.map(|pair| (pair[0], pair[1]))))
+        pairs.0.is_empty()
+    }
+}
+
+impl Ord for SeriesLabels {
+    /// Label by label, first by name and then by value.
+    fn cmp(&self, other: &SeriesLabels) -> Ordering {
+        Pairs(&self.0).cmp(Pairs(&other.0))
+    }
+}
+
+impl PartialOrd for SeriesLabels {
+    fn partial_cmp(&self, other: &SeriesLabels) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The names and values in the bytes of labels; what is behind the last whole pair stays.
+struct Pairs<'k>(&'k [u8]);
+
+impl<'k> Pairs<'k> {
+    fn text(bytes: &'k [u8]) -> Option<(&'k [u8], &'k [u8])> {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        rest.split_at_checked(u32::from_le_bytes(*length) as usize)
+    }
+}
+
+impl<'k> Iterator for Pairs<'k> {
+    type Item = (&'k [u8], &'k [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, rest) = Pairs::text(self.0)?;
+        let (value, rest) = Pairs::text(rest)?;
+        self.0 = rest;
+        Some((name, value))
     }
 }
 
@@ -113,5 +159,62 @@ impl fmt::Display for SeriesLabels {
             write!(f, "{comma}{name}={value:?}")?;
         }
         f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_in_the_order_of_their_names_and_then_of_their_values() {
+        let sets = [
+            SeriesLabels::default(),
+            SeriesLabels::new([("a", "b")]),
+            SeriesLabels::new([("b", "x"), ("a", "b")]),
+            SeriesLabels::new([("a", "ba")]),
+            SeriesLabels::new([("a", "c")]),
+            SeriesLabels::new([("ab", "a")]),
+        ];
+        assert!(sets.is_sorted());
+        let pairs: Vec<Vec<_>> = sets.iter().map(|set| set.iter().collect()).collect();
+        assert!(pairs.is_sorted());
+        assert_eq!(sets[2].to_string(), r#"{a="b", b="x"}"#);
+    }
+
+    #[test]
+    fn labels_change_as_asked() {
+        let labels = SeriesLabels::new([("a", "1"), ("b", "2"), ("b", "ignored"), ("c", "3")]);
+        let names = ["b".into(), "x".into()];
+        assert_eq!(labels.get("b"), Some("2"));
+        assert_eq!(labels.get("x"), None);
+        assert_eq!(labels.only(&names), SeriesLabels::new([("b", "2")]));
+        let without = SeriesLabels::new([("a", "1"), ("c", "3")]);
+        assert_eq!(labels.without(&names), without);
+        assert_eq!(labels.with("b", ""), without);
+        assert_eq!(without.with("b", "2"), labels);
+        assert_eq!(labels.with("b", "4").get("b"), Some("4"));
+    }
+
+    #[test]
+    fn keys_of_others_are_checked() {
+        let key = |labels: &[(&str, &str)]| {
+            let mut key = Vec::new();
+            SeriesLabels::write_key(labels.iter().copied(), &mut key);
+            key
+        };
+        let good = key(&[("a", "1"), ("b", "")]);
+        assert!(SeriesLabels::is_key(&good) && SeriesLabels::is_key(&[]));
+        for length in 1..good.len() {
+            assert!(
+                !SeriesLabels::is_key(&good[..length]) || length == 10,
+                "{length}"
+            );
+        }
+        assert!(!SeriesLabels::is_key(&key(&[("b", "1"), ("a", "1")])));
+        assert!(!SeriesLabels::is_key(&key(&[("a", "1"), ("a", "1")])));
+        let mut no_text = good.clone();
+        no_text[4] = 0xff;
+        assert!(!SeriesLabels::is_key(&no_text));
     }
 }

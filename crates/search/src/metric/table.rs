@@ -8,6 +8,7 @@ use std::sync::Arc;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::cells::Cell;
+use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
 use crate::aggregate::{FixedMap, LabelSet};
@@ -23,10 +24,19 @@ pub(super) const OVERHEAD_BYTES: usize = 96;
 /// Series with their cells in order of time.
 pub(super) type Rows = Vec<(Arc<SeriesLabels>, Vec<(u32, Cell)>)>;
 
+/// In which order series come out of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// That of their labels, so that sums of numbers are the same each time.
+    ByLabels,
+    /// Any: what looks at them puts them in order, or only counts them.
+    Any,
+}
+
 /// What becomes of lines with the same labels.
-pub(super) struct Decided {
+pub(super) struct Decided<'s> {
     /// The key of their series.
-    pub(super) key: Box<[u8]>,
+    pub(super) key: Cow<'s, [u8]>,
     /// The number of their label; 0 where it is taken of each line, or none is.
     pub(super) number: f64,
     /// What a stage could not do with them.
@@ -50,6 +60,8 @@ pub struct RangeTable {
     errors: BTreeMap<StageError, u64>,
     work: Work<'static>,
     key: Vec<u8>,
+    /// Of the row group at hand.
+    pub(super) coded: Option<CodedCounts>,
 }
 
 impl Clone for RangeTable {
@@ -62,6 +74,7 @@ impl Clone for RangeTable {
             errors: self.errors.clone(),
             work: Work::new(),
             key: Vec::new(),
+            coded: self.coded.clone(),
         }
     }
 }
@@ -77,6 +90,7 @@ impl RangeTable {
             errors: BTreeMap::new(),
             work: Work::new(),
             key: Vec::new(),
+            coded: None,
         }
     }
 
@@ -135,7 +149,11 @@ impl RangeTable {
 
     /// What becomes of lines with these labels and a number, if one is taken: their series, the number of
     /// their label, and what a stage could not do with them. `None` if they do not count.
-    pub(super) fn decide(&mut self, of_labels: &OfLabels, set: &LabelSet) -> Option<Decided> {
+    pub(super) fn decide<'s>(
+        &mut self,
+        of_labels: &OfLabels,
+        set: &'s LabelSet,
+    ) -> Option<Decided<'s>> {
         let leaf = Arc::clone(&self.leaf);
         let has_conditions =
             |unwrap: &Unwrap| of_labels.number.is_none() || unwrap.has_conditions();
@@ -148,7 +166,7 @@ impl RangeTable {
         {
             // The labels are those of the series, in the same layout.
             return Some(Decided {
-                key: set.as_bytes().into(),
+                key: Cow::Borrowed(set.as_bytes()),
                 number: 0.0,
                 error: None,
             });
@@ -170,7 +188,7 @@ impl RangeTable {
         let mut key = Vec::new();
         write_key(&work.labels, leaf.grouping.as_ref(), &mut key);
         Some(Decided {
-            key: key.into(),
+            key: Cow::Owned(key),
             number,
             error,
         })
@@ -207,6 +225,10 @@ impl RangeTable {
                 self.series.insert(key.into(), vec![(piece, cell)]);
             }
         }
+        self.check_room();
+    }
+
+    fn check_room(&mut self) {
         self.is_full = self.bytes > TABLE_BYTES_MAX;
         if self.is_full {
             // It is worth nothing any more, and others need the memory.
@@ -220,12 +242,22 @@ impl RangeTable {
         for (error, count) in other.errors {
             *self.errors.entry(error).or_default() += count;
         }
+        debug_assert!(other.coded.is_none(), "a row group has not ended");
+        let kind = self.leaf.cells;
         // In any order: what is kept of a series does not depend on others.
         let series: Vec<_> = other.series.into_iter().collect();
         for (key, cells) in series {
-            for (piece, cell) in cells {
-                self.add_cell(&key, piece, cell);
+            if self.is_full || self.series.contains_key(&key) {
+                for (piece, cell) in cells {
+                    self.add_cell(&key, piece, cell);
+                }
+                continue;
             }
+            let values = cells.iter().map(|(_, cell)| cell.values());
+            self.bytes += values.sum::<usize>() * kind.value_bytes();
+            self.bytes += key.len() + OVERHEAD_BYTES + cells.len() * size_of::<(u32, Cell)>();
+            self.series.insert(key, cells);
+            self.check_room();
         }
     }
 
@@ -243,6 +275,7 @@ impl RangeTable {
 
     /// Appends what was added to a message between nodes.
     pub fn encode(&self, out: &mut Encoder) {
+        debug_assert!(self.coded.is_none(), "a row group has not ended");
         out.flag(self.is_full);
         out.count(self.errors.len());
         for (error, count) in &self.errors {
@@ -279,7 +312,7 @@ impl RangeTable {
         let form = self.leaf.cells.cell(0, 0.0);
         for _ in 0..from.count(2, "the series")? {
             let key = from.bytes(TABLE_BYTES_MAX, "a series")?;
-            if SeriesLabels::of_key(key).is_none() {
+            if !SeriesLabels::is_key(key) {
                 return Err(DecodeError::Malformed("a series"));
             }
             for _ in 0..from.count(2, "the cells")? {
@@ -293,21 +326,28 @@ impl RangeTable {
     }
 
     /// The series with their cells, in any order, and what stages could not do.
+    ///
+    /// Nothing may wait for the end of a row group.
     pub(super) fn into_parts(self) -> (Series, BTreeMap<StageError, u64>) {
+        debug_assert!(self.coded.is_none(), "a row group has not ended");
         (self.series, self.errors)
     }
 
-    /// The series with their cells, in the order of their labels.
-    pub(super) fn into_series(self) -> Rows {
+    /// The series with their cells, in the order of their labels if it matters.
+    pub(super) fn into_series(self, order: Order) -> Rows {
+        debug_assert!(self.coded.is_none(), "a row group has not ended");
         let series = self.series.into_iter();
         let mut series: Vec<_> = series
             .map(|(key, cells)| {
                 // Keys are written here or checked when they come.
-                let labels = SeriesLabels::of_key(&key).unwrap_or_default();
+                debug_assert!(SeriesLabels::is_key(&key));
+                let labels = SeriesLabels::of_key(key).unwrap_or_default();
                 (Arc::new(labels), cells)
             })
             .collect();
-        series.sort_by(|a: &(Arc<SeriesLabels>, _), b| a.0.cmp(&b.0));
+        if order == Order::ByLabels {
+            series.sort_by(|a: &(Arc<SeriesLabels>, _), b| a.0.cmp(&b.0));
+        }
         series
     }
 

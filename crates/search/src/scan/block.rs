@@ -4,12 +4,15 @@ use logpond_record::{Shape, Value};
 use logpond_segment::file::{Directory, ReadError, RowGroupReader};
 use logpond_segment::rows::{Column, ColumnType, Rows, StringColumn, from_decimal};
 
+use super::kept_columns::KeptGroup;
+
 /// The columns of a block.
 ///
 /// Invariant: a part of `rows` holds one place per row if it is marked as known, and nothing
 /// otherwise. Lengths of lines are never known.
-pub(super) struct Block {
+pub(super) struct Block<'k> {
     number: usize,
+    kept: Option<KeptGroup<'k>>,
     rows: Rows,
     known: Known,
 }
@@ -55,11 +58,16 @@ pub(super) fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
     }
 }
 
-impl Block {
-    pub(super) fn new(number: usize, directory: &Directory) -> Block {
+impl<'k> Block<'k> {
+    pub(super) fn new(
+        number: usize,
+        directory: &Directory,
+        kept: Option<KeptGroup<'k>>,
+    ) -> Block<'k> {
         let columns = directory.schema.columns.len();
         Block {
             number,
+            kept,
             rows: Rows {
                 fields: vec![Column::Absent; columns],
                 ..Rows::default()
@@ -74,7 +82,10 @@ impl Block {
     /// Event times in nanoseconds.
     pub(super) fn times(&mut self, reader: &mut RowGroupReader<'_>) -> Result<&[i64], ReadError> {
         if !self.known.times {
-            self.rows.time = reader.times(self.number)?;
+            self.rows.time = match &self.kept {
+                Some(kept) => kept.times(self.number, reader)?,
+                None => reader.times(self.number)?,
+            };
             self.known.times = true;
         }
         Ok(&self.rows.time)
@@ -87,7 +98,10 @@ impl Block {
         reader: &mut RowGroupReader<'_>,
     ) -> Result<&Column, ReadError> {
         if !self.known.fields[column] {
-            self.rows.fields[column] = reader.field(column, self.number)?;
+            self.rows.fields[column] = match &self.kept {
+                Some(kept) => kept.field(column, self.number, reader)?,
+                None => reader.field(column, self.number)?,
+            };
             self.known.fields[column] = true;
         }
         Ok(&self.rows.fields[column])

@@ -66,6 +66,25 @@ impl Ids {
     }
 }
 
+/// The compiled shapes of one table of texts.
+#[derive(Default)]
+struct Shapes {
+    texts: Option<Arc<Strings>>,
+    compiled: HashMap<u32, Arc<Shape>>,
+}
+
+impl Shapes {
+    /// Those of this table; what is known of another one is forgotten.
+    fn of(&mut self, texts: &Arc<Strings>) -> &mut HashMap<u32, Arc<Shape>> {
+        let known = self.texts.as_ref();
+        if !known.is_some_and(|known| Arc::ptr_eq(known, texts)) {
+            self.texts = Some(Arc::clone(texts));
+            self.compiled.clear();
+        }
+        &mut self.compiled
+    }
+}
+
 /// Selects rows of one row group and gives their records.
 pub struct GroupScan<'a> {
     pub(super) reader: RowGroupReader<'a>,
@@ -75,12 +94,12 @@ pub struct GroupScan<'a> {
     ids: Ids,
     plans: Plans,
     /// The block at hand.
-    block: Block,
+    block: Block<'a>,
     decisions: Vec<Decisions>,
-    shapes: HashMap<(usize, u32), Arc<Shape>>,
+    shapes: Shapes,
     text_decisions: TextDecisions,
     /// Blocks with selected rows, with the columns that were read so far.
-    kept: HashMap<usize, Block>,
+    kept: HashMap<usize, Block<'a>>,
     damages: Vec<Damage>,
     /// The columns with labels, once they were asked for.
     pub(super) label_columns: Option<Arc<[LabelColumn]>>,
@@ -106,9 +125,9 @@ impl<'a> GroupScan<'a> {
             evaluator,
             ids: Ids::new(file.manifest()),
             plans: Plans::default(),
-            block: Block::new(0, directory),
+            block: Block::new(0, directory, None),
             decisions: evaluator.new_decisions(),
-            shapes: HashMap::new(),
+            shapes: Shapes::default(),
             text_decisions: TextDecisions::default(),
             kept: HashMap::new(),
             damages: Vec::new(),
@@ -198,7 +217,7 @@ impl<'a> GroupScan<'a> {
         if !range.overlaps(min, max) {
             return Ok(None);
         }
-        self.block = Block::new(number, self.directory);
+        self.block = Block::new(number, self.directory, self.segment.kept(self.number));
         let mut rows: Vec<u32> = (0..entry.rows).collect();
         if !range.covers(min, max) {
             let times = self.times()?;
@@ -235,14 +254,14 @@ impl<'a> GroupScan<'a> {
     }
 
     /// The block at hand, the reader, and the memory of decisions.
-    pub(super) fn parts(&mut self) -> (&mut Block, &mut RowGroupReader<'a>, &mut [Decisions]) {
+    pub(super) fn parts(&mut self) -> (&mut Block<'a>, &mut RowGroupReader<'a>, &mut [Decisions]) {
         (&mut self.block, &mut self.reader, &mut self.decisions)
     }
 
     /// The block at hand, the reader, and the decisions about texts.
     pub(super) fn text_parts(
         &mut self,
-    ) -> (&mut Block, &mut RowGroupReader<'a>, &mut TextDecisions) {
+    ) -> (&mut Block<'a>, &mut RowGroupReader<'a>, &mut TextDecisions) {
         (&mut self.block, &mut self.reader, &mut self.text_decisions)
     }
 
@@ -337,14 +356,12 @@ impl<'a> GroupScan<'a> {
 
     /// A shape of the row group, compiled once.
     pub(super) fn shape(&mut self, values: &Arc<Strings>, code: u32) -> Arc<Shape> {
-        // The reader keeps the dictionary, so its address stays its own.
-        let key = (Arc::as_ptr(values).cast::<Strings>() as usize, code);
         let segment = self.segment;
-        let compiled = self
-            .shapes
-            .entry(key)
-            .or_insert_with(|| segment.shape(values.get(code)));
-        Arc::clone(compiled)
+        self.shapes
+            .of(values)
+            .entry(code)
+            .or_insert_with(|| segment.shape(values.get(code)))
+            .clone()
     }
 
     /// The keys of selected rows of the block at hand, appended to `out`. What was read of the
@@ -359,7 +376,7 @@ impl<'a> GroupScan<'a> {
             block: selected.block as u32,
             row,
         }));
-        let block = std::mem::replace(&mut self.block, Block::new(0, self.directory));
+        let block = std::mem::replace(&mut self.block, Block::new(0, self.directory, None));
         self.kept.insert(selected.block, block);
         Ok(())
     }
@@ -375,7 +392,7 @@ impl<'a> GroupScan<'a> {
         let block = self
             .kept
             .entry(number)
-            .or_insert_with(|| Block::new(number, directory));
+            .or_insert_with(|| Block::new(number, directory, None));
         match block.rows(&mut self.reader) {
             Ok(rows) => {
                 let view = RowsView::new(rows, &directory.schema, &mut self.plans);

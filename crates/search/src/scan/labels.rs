@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use logpond_record::{Shape, SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow};
+use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
 use super::block::{column_value, number_value};
 use super::codes::{Codes, Groups};
@@ -186,6 +186,41 @@ impl GroupScan<'_> {
         let labelled = self.label_rows(sources, number, rows, &mut odd)?;
         odd.sort_unstable();
         Ok((labelled, odd))
+    }
+
+    /// The values of a label in the block at hand, if those of the selected rows are all in one column of
+    /// texts. If that has a dictionary, it is the same one for all blocks of the row group.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(crate) fn text_label(
+        &mut self,
+        selected: &Selected,
+        name: &str,
+    ) -> Result<Option<&StringColumn>, ReadError> {
+        let sources = self.sources(Some(&[name.into()]))?;
+        let [source] = &sources[..] else {
+            return Ok(None);
+        };
+        let [column] = &source.columns[..] else {
+            return Ok(None);
+        };
+        let (is_computed, number) = (source.default.is_some(), column.number);
+        let field = &self.directory.schema.columns[number].name;
+        if is_computed || self.mixes_numbers(field) {
+            return Ok(None);
+        }
+        if self.reader.more_values() > 0 {
+            let (_, odd) = self.split(&selected.rows, &[source], false)?;
+            if !odd.is_empty() {
+                return Ok(None);
+            }
+        }
+        let (block, reader, _) = self.parts();
+        match block.field(number, reader)? {
+            Column::Strings(strings) => Ok(Some(strings)),
+            _ => Ok(None),
+        }
     }
 
     /// Rows of the block at hand by labels that are in columns. Those whose labels only their records tell

@@ -17,8 +17,10 @@ mod crossing;
 mod evaluate;
 mod excluded;
 mod group;
+mod kept_columns;
 mod labels;
 mod members;
+mod packed;
 mod segment;
 mod tables;
 mod text;
@@ -28,5 +30,6 @@ mod tests;
 
 pub use evaluate::Evaluator;
 pub use group::{GroupScan, Key, Selected};
+pub use kept_columns::KeptColumns;
 pub(crate) use labels::{By, Labelled};
 pub use segment::SegmentScan;

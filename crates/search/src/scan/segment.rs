@@ -9,6 +9,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::evaluate::Evaluator;
 use super::excluded::Excluded;
+use super::kept_columns::{KeptColumns, KeptGroup};
 use crate::literal::TokenPart;
 
 /// A segment in one search. Its row groups may be scanned by several threads.
@@ -17,6 +18,7 @@ pub struct SegmentScan<'a> {
     pub(super) directory: &'a Directory,
     pub(super) evaluator: &'a Evaluator,
     pub(super) excluded: Option<Excluded>,
+    kept: Option<&'a KeptColumns>,
     /// For each list of words what it says of the search, once it was read.
     lists: Vec<Mutex<Option<Arc<PartHits>>>>,
     /// Shapes that were compiled, by their text: row groups have most of them in common.
@@ -54,9 +56,23 @@ impl<'a> SegmentScan<'a> {
             directory,
             evaluator,
             excluded: Excluded::of(file.manifest(), excluded),
+            kept: None,
             lists: directory.words.iter().map(|_| Mutex::default()).collect(),
             shapes: Mutex::default(),
         }
+    }
+
+    /// The same scan, which takes columns from those that are kept and leaves there what it reads.
+    #[must_use]
+    pub fn keeping(mut self, kept: &'a KeptColumns) -> SegmentScan<'a> {
+        self.kept = Some(kept);
+        self
+    }
+
+    /// What is kept of a row group.
+    pub(super) fn kept(&self, group: usize) -> Option<KeptGroup<'a>> {
+        let segment = self.file.manifest().id;
+        Some(self.kept?.of_group(segment, group))
     }
 
     /// A shape by its text.

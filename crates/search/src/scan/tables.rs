@@ -263,6 +263,10 @@ impl GroupScan<'_> {
         selected: &Selected,
         mut visit: impl FnMut(&logpond_record::Record<'_>),
     ) -> Result<(), ReadError> {
+        if selected.rows.is_empty() {
+            // Records need every column.
+            return Ok(());
+        }
         self.with_view(|view, ids| {
             for row in &selected.rows {
                 let row = *row as usize;

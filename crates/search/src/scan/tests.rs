@@ -30,6 +30,9 @@ const INCARNATION: Incarnation = Incarnation(77);
 const START_NS: i64 = 1_772_409_600_000_000_000;
 const STEP_NS: i64 = 500_000_000;
 
+/// Room for some columns of a segment, and not for all.
+const KEPT_BYTES: usize = 64 << 10;
+
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -253,6 +256,8 @@ fn columns_decide_as_records_do() {
         from: Timestamp(START_NS + 100 * STEP_NS),
         to: Timestamp(START_NS + 1234 * STEP_NS),
     };
+    // Some columns are kept from one query to the next, and some find no room.
+    let kept = KeptColumns::new(KEPT_BYTES);
     for (query, range) in QUERIES.iter().flat_map(|q| [(q, whole), (q, part)]) {
         let filter = parse(query).unwrap();
         let matcher = Matcher::new(&filter).unwrap();
@@ -265,6 +270,7 @@ fn columns_decide_as_records_do() {
         let evaluator = Evaluator::new(&filter, range).unwrap();
         let mut keys = Vec::new();
         let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
+        let shared = shared.keeping(&kept);
         let mut scan = GroupScan::new(&shared, 0);
         scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
             .unwrap();
@@ -280,6 +286,7 @@ fn columns_decide_as_records_do() {
             assert_eq!(id, Some(key.id));
         }
     }
+    assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&kept.bytes()));
 }
 
 /// Rows of excluded sources are in no answer, whatever is asked; nor is anything else missing.

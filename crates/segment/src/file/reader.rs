@@ -398,19 +398,17 @@ impl RowGroupReader<'_> {
 
     /// Event times of a block's rows, in nanoseconds.
     pub fn times(&mut self, block: usize) -> Result<Vec<i64>, ReadError> {
-        let micros = self.ints(0, block)?;
+        let mut times = self.ints(0, block)?;
         let rests = self.fixed(1, block)?;
-        Ok(micros
-            .into_iter()
-            .enumerate()
-            .map(|(row, micros)| {
-                let rest = match &rests {
-                    Column::Ints(numbers) => numbers.get(row).unwrap_or(0),
-                    _ => 0,
-                };
-                micros.saturating_mul(1000).saturating_add(rest)
-            })
-            .collect())
+        times
+            .iter_mut()
+            .for_each(|micros| *micros = micros.saturating_mul(1000));
+        if let Column::Ints(rests) = rests {
+            for (row, time) in times.iter_mut().enumerate() {
+                *time = time.saturating_add(rests.get(row).unwrap_or(0));
+            }
+        }
+        Ok(times)
     }
 
     /// One field's column of a block, by its index in the schema.

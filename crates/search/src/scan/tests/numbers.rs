@@ -64,6 +64,7 @@ fn numbers_are_those_of_records() {
     let segment = segment_of(&records);
     let at = |seconds: i64| Timestamp(START_NS + seconds * 1_000_000_000);
     let times = Times::range(at(100), at(1500), 130_000_000_000).unwrap();
+    let kept = KeptColumns::new(KEPT_BYTES);
     for query in QUERIES {
         let Query::Metric(metric) = parse(query).unwrap() else {
             panic!("{query} asks for lines");
@@ -76,11 +77,59 @@ fn numbers_are_those_of_records() {
         };
         let expected = answer(by_line(leaf, &records));
         assert_eq!(expected, answer(by_record(leaf, &records)), "{query}");
-        assert_eq!(expected, answer(by_column(leaf, &segment)), "{query}");
+        assert_eq!(
+            expected,
+            answer(by_column(leaf, &segment, &kept)),
+            "{query}"
+        );
         let (Answer::Matrix(series), errors) = expected else {
             panic!("a range has a matrix");
         };
         assert!(!series.is_empty() || !errors.is_empty(), "{query}");
+    }
+}
+
+/// Blocks that lie in one piece of time, which the values of one label are counted in.
+#[test]
+fn counts_of_one_label_are_those_of_records() {
+    let records = samples(3000);
+    let segment = segment_of(&records);
+    let at = Timestamp(START_NS + 3_000_000_000_000);
+    let names = [
+        "web_host",
+        "hostname",
+        "user",
+        "status",
+        "ms",
+        "ok",
+        "pid",
+        "level",
+        "msg",
+        "rare",
+        "none",
+        "detected_level",
+        "service_name",
+    ];
+    let filters = ["", "| status >= 300", "|= \"refused\""];
+    let kept = KeptColumns::new(KEPT_BYTES);
+    for (name, filter) in names.iter().flat_map(|name| filters.map(|f| (name, f))) {
+        let query = format!("sum by ({name}) (count_over_time({{}} {filter} [1h]))");
+        let Query::Metric(metric) = parse(&query).unwrap() else {
+            panic!("{query} asks for lines");
+        };
+        let plan = Plan::instant(metric, at, 0).unwrap();
+        let leaf = &plan.leaves()[0];
+        let answer = |table: RangeTable| plan.evaluate(vec![table]).unwrap();
+        let expected = answer(by_line(leaf, &records));
+        assert_eq!(
+            expected,
+            answer(by_column(leaf, &segment, &kept)),
+            "{query}"
+        );
+        let Answer::Vector(series) = expected else {
+            panic!("an instant has a vector");
+        };
+        assert!(!series.is_empty(), "{query}");
     }
 }
 
@@ -116,16 +165,18 @@ fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
 }
 
 /// By the columns of a segment, of which every other row group was kept of a table of earlier times.
-fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile) -> RangeTable {
+fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &KeptColumns) -> RangeTable {
     let directory = segment.read_directory().unwrap();
     let evaluator = Evaluator::new(leaf.filter(), leaf.range()).unwrap();
     let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());
+    let shared = shared.keeping(kept);
     let mut table = RangeTable::new(Arc::clone(leaf));
     for group in 0..directory.row_groups.len() {
         let mut scan = GroupScan::new(&shared, group);
         let mut alone = RangeTable::new(Arc::clone(leaf));
         scan.for_each_block(|scan, selected| alone.add_block(scan, &selected).map(|()| true))
             .unwrap();
+        alone.end_group();
         let (from, to) = directory.row_groups[group].time_bounds();
         match table.question(Timestamp(from), Timestamp(to)) {
             Some(_) => table.add_kept(&alone.keep(Timestamp(from)).unwrap()),

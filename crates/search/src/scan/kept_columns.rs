@@ -1,0 +1,216 @@
+//! Columns of blocks as they were decoded, kept for the next question: panels of a dashboard read the same
+//! ones, and segments never change.
+//!
+//! Texts are kept where a dictionary has them, once for all blocks; what is as long as the lines is not.
+
+use std::mem::size_of;
+use std::sync::Arc;
+
+use logpond_record::Id;
+use logpond_segment::file::{ReadError, RowGroupReader};
+use logpond_segment::rows::{Column, Numbers, StringColumn, Strings};
+
+use super::packed::Packed;
+use crate::lru::Lru;
+
+/// What an entry takes beside its column: its places in the maps.
+const ENTRY_BYTES: usize = 256;
+
+/// A column of a block, or what its blocks have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    segment: Id,
+    group: usize,
+    part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    /// The event times of a block.
+    Times(usize),
+    /// The values of a field, by its number in the schema, in a block.
+    Field(usize, usize),
+    /// The dictionary of a field.
+    Dictionary(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Kept {
+    Times(Arc<Packed>),
+    Codes(Arc<Packed>),
+    Dictionary(Arc<Strings>),
+    /// Numbers, and whether each row has one; empty if all have.
+    Ints(Arc<(Packed, Vec<bool>)>),
+    Floats(Arc<Numbers<f64>>),
+    Bools(Arc<Numbers<bool>>),
+    Absent,
+}
+
+/// Columns of any segments.
+#[derive(Debug)]
+pub struct KeptColumns(Lru<Place, Kept>);
+
+impl KeptColumns {
+    /// Room for columns of together so many bytes.
+    pub fn new(bytes_max: usize) -> KeptColumns {
+        KeptColumns(Lru::new(bytes_max))
+    }
+
+    /// Bytes of all that is kept.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// The part of it that is of one row group.
+    pub(super) fn of_group(&self, segment: Id, group: usize) -> KeptGroup<'_> {
+        KeptGroup {
+            kept: &self.0,
+            segment,
+            group,
+        }
+    }
+}
+
+/// Columns of one row group.
+#[derive(Clone, Copy)]
+pub(super) struct KeptGroup<'k> {
+    kept: &'k Lru<Place, Kept>,
+    segment: Id,
+    group: usize,
+}
+
+impl KeptGroup<'_> {
+    /// The event times of a block.
+    pub(super) fn times(
+        &self,
+        block: usize,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<Vec<i64>, ReadError> {
+        if let Some(Kept::Times(times)) = self.get(Part::Times(block)) {
+            return Ok(times.unpack(|time| time));
+        }
+        let times = reader.times(block)?;
+        let packed = Packed::of_times(&times);
+        let bytes = packed.bytes();
+        self.put(Part::Times(block), Kept::Times(Arc::new(packed)), bytes);
+        Ok(times)
+    }
+
+    /// The values of a field in a block.
+    pub(super) fn field(
+        &self,
+        column: usize,
+        block: usize,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<Column, ReadError> {
+        let part = Part::Field(column, block);
+        if let Some(kept) = self.get(part)
+            && let Some(values) = self.restored(kept, column, reader)?
+        {
+            return Ok(values);
+        }
+        let values = reader.field(column, block)?;
+        let (kept, bytes) = match &values {
+            Column::Ints(numbers) => {
+                let packed = Packed::new(&numbers.values);
+                let bytes = packed.bytes() + numbers.valid.len();
+                (Kept::Ints(Arc::new((packed, numbers.valid.clone()))), bytes)
+            }
+            Column::Floats(numbers) => (Kept::Floats(Arc::new(numbers.clone())), bytes_of(numbers)),
+            Column::Bools(numbers) => (Kept::Bools(Arc::new(numbers.clone())), bytes_of(numbers)),
+            Column::Absent => (Kept::Absent, 0),
+            Column::Strings(strings) => {
+                let dictionary = reader.text_dictionary(column)?;
+                match dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
+                    true => {
+                        self.put_dictionary(column, &strings.values);
+                        let codes = strings.codes.iter().map(|code| number_of(*code));
+                        let packed = Packed::new(&codes.collect::<Vec<_>>());
+                        let bytes = packed.bytes();
+                        (Kept::Codes(Arc::new(packed)), bytes)
+                    }
+                    false => return Ok(values),
+                }
+            }
+        };
+        self.put(part, kept, bytes);
+        Ok(values)
+    }
+
+    fn restored(
+        &self,
+        kept: Kept,
+        column: usize,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<Option<Column>, ReadError> {
+        Ok(Some(match kept {
+            Kept::Ints(numbers) => Column::Ints(Numbers {
+                values: numbers.0.unpack(|number| number),
+                valid: numbers.1.clone(),
+            }),
+            Kept::Floats(numbers) => Column::Floats((*numbers).clone()),
+            Kept::Bools(numbers) => Column::Bools((*numbers).clone()),
+            Kept::Absent => Column::Absent,
+            Kept::Codes(codes) => match self.dictionary(column, reader)? {
+                Some(values) => Column::Strings(StringColumn {
+                    codes: codes.unpack(code_of),
+                    values,
+                }),
+                None => return Ok(None),
+            },
+            Kept::Times(_) | Kept::Dictionary(_) => return Ok(None),
+        }))
+    }
+
+    fn dictionary(
+        &self,
+        column: usize,
+        reader: &mut RowGroupReader<'_>,
+    ) -> Result<Option<Arc<Strings>>, ReadError> {
+        if let Some(Kept::Dictionary(values)) = self.get(Part::Dictionary(column)) {
+            return Ok(Some(values));
+        }
+        let values = reader.text_dictionary(column)?;
+        if let Some(values) = &values {
+            self.put_dictionary(column, values);
+        }
+        Ok(values)
+    }
+
+    fn put_dictionary(&self, column: usize, values: &Arc<Strings>) {
+        let part = Part::Dictionary(column);
+        if self.get(part).is_none() {
+            let bytes = values.bytes().len() + values.len() * size_of::<(u32, u32)>();
+            self.put(part, Kept::Dictionary(Arc::clone(values)), bytes);
+        }
+    }
+
+    fn get(&self, part: Part) -> Option<Kept> {
+        self.kept.get(&self.place(part))
+    }
+
+    fn put(&self, part: Part, kept: Kept, bytes: usize) {
+        self.kept.put(self.place(part), kept, bytes + ENTRY_BYTES);
+    }
+
+    fn place(&self, part: Part) -> Place {
+        Place {
+            segment: self.segment,
+            group: self.group,
+            part,
+        }
+    }
+}
+
+/// A code as a number: none at all is smaller than the first.
+fn number_of(code: u32) -> i64 {
+    i64::from(code.wrapping_add(1)) - 1
+}
+
+fn code_of(number: i64) -> u32 {
+    number as u32
+}
+
+fn bytes_of<T>(numbers: &Numbers<T>) -> usize {
+    numbers.values.len() * size_of::<T>() + numbers.valid.len()
+}
