@@ -1,6 +1,5 @@
 //! Several nodes: what one answers is what all have, whoever holds it, and who is missing is named.
 
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use crate::http::encode;
 use crate::nodes::{RECORDS, complete, hand_over, lines, node, push, push_named, records, three};
-use crate::pond::{ALL_TIME, Outcome, Pond, Scratch, signal, wait_until};
+use crate::pond::{ALL_TIME, Pond, Scratch, signal, wait_until};
 use crate::surroundings::program;
 
 fn targets() -> Vec<String> {
