@@ -1,4 +1,4 @@
-//! Repository automation: `cargo xtask ci|docs|fuzz|logqltest|bench|torture`.
+//! Repository automation: `cargo xtask ci|docs|fuzz|logqltest|lokidiff|bench|torture`.
 //!
 //! No step needs more than the pinned toolchain, a C compiler and the packages of the lock file;
 //! what needs another tool says so when it is absent, and fails there if `CI=true`.
@@ -9,6 +9,7 @@ mod draw;
 mod e2e;
 mod fuzz;
 mod logqltest;
+mod lokidiff;
 mod run;
 mod sql;
 mod bench;
@@ -25,6 +26,9 @@ usage: cargo xtask COMMAND
   docs [--check]   write docs/reference/ from the program, or compare with it
   fuzz [SECONDS] [TARGET...]   run the fuzz targets, 10 seconds each by default
   logqltest DIR    run Loki's declarative tests of LogQL from a directory, and count what passes
+  lokidiff --loki PATH [--program LOGPOND] [--queries N] [--seed N] [--stay]
+                   send generated data and queries to this Loki binary and to Logpond, and report every
+                   difference that is not on purpose; --stay leaves both running until a line is entered
   bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...]
         [--program PATH] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md and
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("logqltest") => logqltest::run(rest),
+        Some("lokidiff") => lokidiff::run(rest),
         Some("bench") => bench::run(rest),
         Some("torture") => torture::run(rest),
         _ => Err(USAGE.to_string()),

@@ -1,6 +1,7 @@
 //! Running programs, and where things are.
 
 use std::env;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,6 +20,13 @@ pub(crate) fn root() -> PathBuf {
 /// Where cargo puts what it builds.
 pub(crate) fn target_directory() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// An address of this machine that nobody listens at.
+pub(crate) fn free_address() -> Outcome<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+    let address = listener.local_addr().map_err(|e| e.to_string())?;
+    Ok(address.to_string())
 }
 
 /// The cargo that runs us.

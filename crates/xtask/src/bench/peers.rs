@@ -1,7 +1,6 @@
 //! The peers: line tools on the raw files, DuckDB on the segments, VictoriaLogs as a server.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -10,7 +9,7 @@ use super::corpus::Corpus;
 use super::http::{Client, encode};
 use super::ingest::{self, Cost, bytes_below};
 use super::pond::{cpu_seconds, memory_bytes, wait_until};
-use crate::run::{Outcome, find_program, target_directory};
+use crate::run::{Outcome, find_program, free_address, target_directory};
 
 /// A VictoriaLogs server with data of its own.
 pub(super) struct VictoriaLogs {
@@ -18,15 +17,6 @@ pub(super) struct VictoriaLogs {
     http: String,
     syslog: String,
     data: PathBuf,
-}
-
-/// An address of this machine that nobody listens at.
-pub(super) fn free_address() -> Outcome<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    Ok(listener
-        .local_addr()
-        .map_err(|e| e.to_string())?
-        .to_string())
 }
 
 impl VictoriaLogs {

@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use super::daemons::{Daemon, Input, Kind};
 use super::ingest::{bytes_below, settle};
 use super::messages::{SYSLOG_BYTES, syslog};
-use super::peers::free_address;
 use super::pond::{Pond, Scratch, cpu_seconds, memory_bytes, wait_until, wait_within};
 use super::table::{Report, Target, median, megabytes};
-use crate::run::Outcome;
+use crate::run::{Outcome, free_address};
 
 /// Messages over TCP.
 const MESSAGES: u64 = 1_000_000;

@@ -1,0 +1,215 @@
+//! Questions, and asking them.
+
+use super::data::{FROM_S, LENGTH_S};
+use super::query::Query;
+use crate::draw::Draw;
+use crate::e2e::http::{Client, encode};
+use crate::run::Outcome;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Subject {
+    /// A generated query, over a range or at an instant.
+    Query { query: Query, is_instant: bool },
+    /// Something else, by its name.
+    Other(&'static str),
+}
+
+/// A question, as far as both servers are asked the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Question {
+    pub(super) subject: Subject,
+    /// The path below `/loki/api/v1/`.
+    path: String,
+    /// The parameters but the query.
+    parameters: String,
+    /// The query as text, if there is one.
+    text: Option<String>,
+    /// The most lines that are wanted.
+    pub(super) limit: usize,
+    /// Whether lines are wanted newest first.
+    pub(super) is_backward: bool,
+    /// Whether labels are asked for by where they come from.
+    pub(super) is_categorized: bool,
+}
+
+/// What a server said.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) text: String,
+}
+
+impl Question {
+    /// The same question with another query.
+    pub(super) fn with(&self, query: Query) -> Question {
+        let is_instant = matches!(self.subject, Subject::Query { is_instant, .. } if is_instant);
+        Question {
+            text: Some(query.to_string()),
+            subject: Subject::Query { query, is_instant },
+            ..self.clone()
+        }
+    }
+
+    /// The address that is asked, behind the server's.
+    pub(super) fn target(&self) -> String {
+        let query = self
+            .text
+            .iter()
+            .map(|text| format!("&query={}", encode(text)));
+        format!(
+            "/loki/api/v1/{}?{}{}",
+            self.path,
+            self.parameters,
+            query.collect::<String>()
+        )
+    }
+
+    /// What is asked, for a person.
+    pub(super) fn shown(&self) -> String {
+        let text = self.text.as_deref().unwrap_or_default();
+        format!("{} {} {text}", self.path, self.parameters)
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        match self.is_categorized {
+            true => &[("x-loki-response-encoding-flags", "categorize-labels")],
+            false => &[],
+        }
+    }
+
+    /// Asks a server.
+    pub(super) fn ask(&self, address: &str) -> Outcome<Reply> {
+        let (status, text) = get(address, &self.target(), self.headers())?;
+        Ok(Reply { status, text })
+    }
+}
+
+/// The status and body of an answer.
+pub(super) fn get(address: &str, target: &str, headers: &[(&str, &str)]) -> Outcome<(u16, String)> {
+    let failed = |e: std::io::Error| format!("{address}{target}: {e}");
+    let mut client = Client::connect(address).map_err(failed)?;
+    let response = client.send("GET", target, headers, b"").map_err(failed)?;
+    let status = response.status;
+    Ok((status, response.text().map_err(failed)?))
+}
+
+/// The questions that a query is asked in.
+pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
+    let text = query.to_string();
+    let question = |is_instant: bool, parameters: String, limit: usize, is_categorized: bool| {
+        let path = if is_instant { "query" } else { "query_range" };
+        let query = query.clone();
+        Question {
+            subject: Subject::Query { query, is_instant },
+            path: path.into(),
+            is_backward: parameters.ends_with("backward"),
+            parameters,
+            text: Some(text.clone()),
+            limit,
+            is_categorized,
+        }
+    };
+    let start = FROM_S + draw.below(LENGTH_S as usize / 2) as i64;
+    let start = if draw.below(3) > 0 { FROM_S } else { start };
+    match query {
+        Query::Log(_) => {
+            let end = FROM_S + LENGTH_S - draw.below(2) as i64 * 1_800;
+            let limit = *draw.one(&[5_000, 5_000, 10, 1, 100]);
+            let is_categorized = draw.below(4) == 0;
+            let directions = ["forward", "backward"].map(|direction| {
+                let parameters =
+                    format!("start={start}&end={end}&limit={limit}&direction={direction}");
+                question(false, parameters, limit, is_categorized)
+            });
+            directions.into()
+        }
+        Query::Metric(_) => {
+            let step = draw.one(&["7m", "300", "20m", "61s", "1h"]);
+            let end = FROM_S + LENGTH_S + draw.below(2) as i64 * 900;
+            let range = format!("start={start}&end={end}&step={step}");
+            let at = FROM_S + draw.within(600, LENGTH_S as u64 + 600) as i64;
+            let at = if draw.below(2) == 0 {
+                FROM_S + LENGTH_S
+            } else {
+                at
+            };
+            vec![
+                question(false, range, 100, false),
+                question(true, format!("time={at}"), 100, false),
+            ]
+        }
+    }
+}
+
+/// Questions about labels, streams and volumes, over all entries.
+pub(super) fn others() -> Vec<Question> {
+    const SELECTORS: [&str; 8] = [
+        "",
+        "{app=\"shop\"}",
+        "{env=\"prod\"}",
+        "{app=~\".+\", env!=\"dev\"}",
+        "{app=\"web\"} |= \"GET\"",
+        "{app=\"nobody\"}",
+        "{service_name=\"svc\"}",
+        "{job=\"meta\"",
+    ];
+    const PATHS: [&str; 12] = [
+        "labels",
+        "label/app/values",
+        "label/env/values",
+        "label/service_name/values",
+        "label/nobody/values",
+        "series",
+        "index/stats",
+        "index/volume",
+        "index/volume_range",
+        "detected_labels",
+        "detected_fields",
+        "detected_field/level/values",
+    ];
+    let mut questions = Vec::new();
+    for path in PATHS {
+        for selector in SELECTORS {
+            let (start, end) = (FROM_S - 1, FROM_S + LENGTH_S + 1);
+            let mut parameters = format!("start={start}&end={end}");
+            if path.starts_with("index/volume") {
+                parameters.push_str("&limit=1000&step=1h");
+            }
+            let mut text = (!selector.is_empty()).then(|| selector.to_owned());
+            if path == "series"
+                && let Some(selector) = text.take()
+            {
+                parameters.push_str(&format!("&match[]={}", encode(&selector)));
+            }
+            questions.push(Question {
+                subject: Subject::Other(path),
+                path: path.into(),
+                parameters,
+                text,
+                limit: 1000,
+                is_backward: false,
+                is_categorized: false,
+            });
+        }
+    }
+    questions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::numbers;
+    use super::*;
+
+    #[test]
+    fn lines_are_asked_for_in_both_directions_and_numbers_in_both_ways() {
+        let mut draw = Draw::new(1, 1);
+        for number in 0..20 {
+            let query = numbers::query(1, number);
+            let questions = of_query(&mut draw, &query);
+            assert_eq!(questions.len(), 2);
+            let part = format!("&query={}", encode(&query.to_string()));
+            assert!(questions.iter().all(|q| q.target().ends_with(&part)));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Generated questions to Loki and to Logpond about the same data, and every difference between what
+//! they answer: `cargo xtask lokidiff`.
+//!
+//! ```text
+//! seed ─▶ data ──────────────▶ servers ─▶ ask ─▶ answer ─▶ compare ─▶ purposes ─▶ report
+//!    └──▶ pipelines, numbers ──────────────┘                  └─ smaller queries ◀─┘
+//! ```
+//!
+//! Invariants: data and questions follow from the seed alone; a difference counts unless it is in the
+//! table of those that are kept on purpose.
+
+mod answer;
+mod ask;
+mod compare;
+mod data;
+mod lines;
+mod numbers;
+mod pipelines;
+mod purposes;
+mod query;
+mod report;
+mod servers;
+
+use std::path::PathBuf;
+
+use crate::draw::Draw;
+use crate::e2e::pond::Scratch;
+use crate::run::{Outcome, cargo, check, target_directory};
+use answer::{Answer, warnings};
+use ask::{Question, Subject};
+use compare::{Difference, Promise, compare};
+use data::Data;
+use purposes::Case;
+use query::Query;
+use report::{Found, Report};
+use servers::Servers;
+
+/// Queries unless told: what takes about a minute.
+const QUERIES_DEFAULT: u64 = 1_000;
+
+/// Questions that a different one is made smaller with, at most.
+const SMALLER_MAX: usize = 200;
+
+/// What the command line asks for.
+struct Settings {
+    loki: PathBuf,
+    program: Option<PathBuf>,
+    queries: u64,
+    seed: u64,
+    stays: bool,
+}
+
+fn parse(arguments: &[String]) -> Outcome<Settings> {
+    let mut settings = Settings {
+        loki: PathBuf::new(),
+        program: None,
+        queries: QUERIES_DEFAULT,
+        seed: 1,
+        stays: false,
+    };
+    let mut rest = arguments.iter();
+    while let Some(flag) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or(format!("{flag} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|e| format!("{flag}: {e}"));
+        match flag.as_str() {
+            "--loki" => settings.loki = value()?.into(),
+            "--program" => settings.program = Some(value()?.into()),
+            "--queries" => settings.queries = number(value()?)?,
+            "--seed" => settings.seed = number(value()?)?,
+            "--stay" => settings.stays = true,
+            _ => return Err(format!("lokidiff: unknown flag {flag}")),
+        }
+    }
+    match settings.loki.as_os_str().is_empty() {
+        true => Err("lokidiff: --loki PATH names the binary to compare with".into()),
+        false => Ok(settings),
+    }
+}
+
+/// Starts both servers, asks, and prints what differs; a difference that is not on purpose is a failure.
+pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
+    let settings = parse(arguments)?;
+    let program = match settings.program.clone() {
+        Some(program) => program,
+        None => {
+            check(cargo().args(["build", "--locked", "--package", "logpond"]))?;
+            target_directory().join("debug/logpond")
+        }
+    };
+    let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|e| e.to_string());
+    let (loki, program) = (absolute(&settings.loki)?, absolute(&program)?);
+    let scratch = Scratch::new("lokidiff")?;
+    let data = Data::new(settings.seed);
+    let servers = Servers::start(&loki, &program, scratch.path(), &data)?;
+    let mut run = Run {
+        addresses: servers.addresses(),
+        report: Report::default(),
+    };
+    run.all(&settings)?;
+    println!("{}", run.report.text());
+    if settings.stays {
+        let [loki, ours] = &run.addresses;
+        eprintln!("Loki is at http://{loki}, Logpond at http://{ours}, until a line is entered");
+        let _ = std::io::stdin().read_line(&mut String::new());
+    }
+    match run.report.different_count() {
+        0 => Ok(()),
+        count => Err(format!("lokidiff: {count} answers differ")),
+    }
+}
+
+/// Asking, and what it has found so far.
+struct Run {
+    addresses: [String; 2],
+    report: Report,
+}
+
+/// A question that was answered differently.
+struct Differing {
+    question: Question,
+    difference: Difference,
+    purpose: Option<&'static str>,
+}
+
+impl Run {
+    fn all(&mut self, settings: &Settings) -> Outcome<()> {
+        for question in ask::others() {
+            self.question(&question)?;
+        }
+        for number in 0..settings.queries {
+            let query = numbers::query(settings.seed, number);
+            let mut draw = Draw::new(settings.seed, 2_000_000 + number);
+            for question in ask::of_query(&mut draw, &query) {
+                self.question(&question)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn question(&mut self, question: &Question) -> Outcome<()> {
+        let (kind, differing) = self.differing(question)?;
+        match differing {
+            None => self.report.equal(&kind),
+            Some(Differing {
+                purpose: Some(reason),
+                ..
+            }) => self.report.on_purpose(reason),
+            Some(differing) => {
+                let smallest = self.smallest(differing)?;
+                self.different(&smallest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks both; gives the kind of what is answered, and the difference.
+    fn differing(&self, question: &Question) -> Outcome<(String, Option<Differing>)> {
+        let [loki, ours] = &self.addresses;
+        let (loki, ours) = (question.ask(loki)?, question.ask(ours)?);
+        let warnings = warnings(&ours);
+        let (loki, ours) = (Answer::of(&loki), Answer::of(&ours));
+        let difference = compare(&loki, &ours, promise(question));
+        let case = Case {
+            question,
+            loki: &loki,
+            ours: &ours,
+            warnings: &warnings,
+        };
+        let differing = difference.map(|difference| Differing {
+            question: question.clone(),
+            difference,
+            purpose: purposes::reason(&case),
+        });
+        Ok((ours.class().to_owned(), differing))
+    }
+
+    /// The smallest part of a query that still is answered differently, in the same way.
+    fn smallest(&self, mut found: Differing) -> Outcome<Differing> {
+        let mut asked = 0;
+        'smaller: loop {
+            let Subject::Query { query, .. } = &found.question.subject else {
+                return Ok(found);
+            };
+            for part in query.smaller() {
+                asked += 1;
+                if asked > SMALLER_MAX {
+                    return Ok(found);
+                }
+                let (_, differing) = self.differing(&found.question.with(part))?;
+                if let Some(differing) = differing
+                    && differing.purpose.is_none()
+                    && differing.difference.kind == found.difference.kind
+                {
+                    found = differing;
+                    continue 'smaller;
+                }
+            }
+            return Ok(found);
+        }
+    }
+
+    fn different(&mut self, found: &Differing) {
+        let shape = match &found.question.subject {
+            Subject::Query { query, is_instant } => {
+                let way = if *is_instant { "instant" } else { "range" };
+                format!("{way} {}", query.shape())
+            }
+            Subject::Other(name) => (*name).to_owned(),
+        };
+        let target = found.question.target();
+        let url = |address: &String| format!("http://{address}{target}");
+        self.report.different(Found {
+            group: format!("{}: {shape}", found.difference.kind),
+            question: found.question.shown(),
+            text: found.difference.text.clone(),
+            urls: self.addresses.each_ref().map(url),
+        });
+    }
+}
+
+/// What is promised of the answers to a question.
+fn promise(question: &Question) -> Promise {
+    let Subject::Query { query, is_instant } = &question.subject else {
+        return Promise::default();
+    };
+    let text = query.to_string();
+    Promise {
+        limit: question.limit,
+        is_backward: question.is_backward,
+        is_sorted: *is_instant && matches!(query, Query::Metric(_)) && text.starts_with("sort"),
+        chooses: text.contains("topk") || text.contains("bottomk"),
+    }
+}

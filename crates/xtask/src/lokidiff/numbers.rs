@@ -1,0 +1,269 @@
+//! Draws queries for numbers: aggregations, operators and functions around pipelines.
+
+use super::pipelines::{self, is_drawn, is_parser};
+use super::query::{Grouping, Kind, Log, Metric, Query, Stage};
+use crate::draw::Draw;
+
+/// How deep aggregations and operators are nested.
+const DEPTH_MAX: usize = 3;
+
+/// Of 100 queries, how many are for lines.
+const LINES_PERCENT: usize = 40;
+
+const RANGES: [&str; 6] = ["5m", "10m", "30m", "1h", "90s", "2h"];
+const OFFSETS: [&str; 4] = ["5m", "1h", "-10m", "30s"];
+
+/// Labels that are there before any parser.
+const LABELS: [&str; 6] = ["app", "env", "region", "node", "service_name", "trace_id"];
+
+const OF_LINES: [&str; 5] = [
+    "count_over_time",
+    "rate",
+    "bytes_over_time",
+    "bytes_rate",
+    "absent_over_time",
+];
+
+const OF_NUMBERS: [&str; 13] = [
+    "sum_over_time",
+    "avg_over_time",
+    "min_over_time",
+    "max_over_time",
+    "first_over_time",
+    "last_over_time",
+    "stddev_over_time",
+    "stdvar_over_time",
+    "quantile_over_time",
+    "rate",
+    "rate_counter",
+    "absent_over_time",
+    "sum_over_time",
+];
+
+const OF_VECTORS: [&str; 9] = [
+    "sum", "sum", "avg", "min", "max", "count", "stddev", "stdvar", "sum",
+];
+
+const COMPARISONS: [&str; 6] = ["==", "!=", ">", "<", ">=", "<="];
+const ARITHMETIC: [&str; 6] = ["+", "-", "*", "/", "%", "^"];
+const OF_SETS: [&str; 3] = ["and", "or", "unless"];
+
+/// The query with this number of a seed.
+pub(super) fn query(seed: u64, number: u64) -> Query {
+    let mut draw = Draw::new(seed, 1_000_000 + number);
+    match is_drawn(&mut draw, LINES_PERCENT) {
+        true => Query::Log(pipelines::log(&mut draw)),
+        false => Query::Metric(metric(&mut draw, DEPTH_MAX)),
+    }
+}
+
+fn metric(draw: &mut Draw, depth: usize) -> Metric {
+    if depth == 0 {
+        return range(draw);
+    }
+    match draw.below(12) {
+        0..4 => range(draw),
+        4..8 => vector(draw, depth),
+        8 => Metric::Vector {
+            operator: *draw.one(&["sort", "sort_desc"]),
+            parameter: None,
+            grouping: None,
+            inner: Box::new(metric(draw, depth - 1)),
+        },
+        9 => replace(draw, depth),
+        _ => binary(draw, depth),
+    }
+}
+
+fn vector(draw: &mut Draw, depth: usize) -> Metric {
+    let inner = metric(draw, depth - 1);
+    let is_choice = is_drawn(draw, 20);
+    let grouping = is_drawn(draw, 65).then(|| grouping(draw, true));
+    Metric::Vector {
+        operator: match is_choice {
+            true => *draw.one(&["topk", "bottomk"]),
+            false => *draw.one(&OF_VECTORS),
+        },
+        parameter: is_choice.then(|| (*draw.one(&["1", "2", "3", "10"])).to_owned()),
+        grouping,
+        inner: Box::new(inner),
+    }
+}
+
+fn replace(draw: &mut Draw, depth: usize) -> Metric {
+    let rest = draw.one(&[
+        "\"first\", \"$1\", \"app\", \"(.).*\"",
+        "\"env\", \"$2-$1\", \"env\", \"(p)(.*)\"",
+        "\"new\", \"fixed\", \"\", \"\"",
+        "\"new\", \"${x}!\", \"service_name\", \"(?P<x>s.*)\"",
+        "\"app\", \"\", \"app\", \".*\"",
+        "\"new\", \"$1\", \"app\", \"nothing(.)\"",
+    ]);
+    Metric::Replace {
+        rest: (*rest).into(),
+        inner: Box::new(metric(draw, depth - 1)),
+    }
+}
+
+fn grouping(draw: &mut Draw, has_fields: bool) -> Grouping {
+    let count = draw.below(3);
+    let mut labels = Vec::new();
+    for _ in 0..count {
+        let label = match has_fields && is_drawn(draw, 40) {
+            true => *draw.one(&pipelines::TEXTS),
+            false => *draw.one(&LABELS),
+        };
+        if !labels.iter().any(|known| known == label) {
+            labels.push(label.to_owned());
+        }
+    }
+    Grouping {
+        is_without: is_drawn(draw, 30),
+        labels,
+    }
+}
+
+fn range(draw: &mut Draw) -> Metric {
+    let mut log = pipelines::log(draw);
+    let has_parser = log.stages.iter().any(is_parser);
+    let unwraps = is_drawn(draw, 50);
+    let operator: &'static str = match unwraps {
+        true => *draw.one(&OF_NUMBERS),
+        false => *draw.one(&OF_LINES),
+    };
+    if unwraps {
+        unwrap(draw, &mut log, has_parser);
+    }
+    // Loki refuses whole queries for one line: most are to give numbers.
+    let leaves_errors_out = (has_parser || unwraps) && is_drawn(draw, 85);
+    if leaves_errors_out {
+        log.stages.push(Stage {
+            kind: Kind::LabelFilter,
+            text: "| __error__=\"\"".into(),
+        });
+    }
+    if unwraps && is_drawn(draw, 15) {
+        log.stages.push(pipelines::label_filter(draw, has_parser));
+    }
+    let can_group = unwraps
+        && !matches!(
+            operator,
+            "sum_over_time" | "rate" | "rate_counter" | "absent_over_time"
+        );
+    let groups = is_drawn(draw, 40) && (can_group || is_drawn(draw, 3));
+    let parameter = match operator {
+        "quantile_over_time" => Some((*draw.one(&["0.5", "0.95", "0", "1", "0.333", "2"])).into()),
+        _ => None,
+    };
+    Metric::Range {
+        operator,
+        parameter,
+        log,
+        range: (*draw.one(&RANGES)).into(),
+        offset: is_drawn(draw, 10).then(|| (*draw.one(&OFFSETS)).into()),
+        grouping: groups.then(|| grouping(draw, has_parser)),
+    }
+}
+
+fn unwrap(draw: &mut Draw, log: &mut Log, has_parser: bool) {
+    let text = match (has_parser, draw.below(10)) {
+        (false, 0..8) => "weight".to_owned(),
+        (false, _) => (*draw.one(&["duration(wait)", "duration_seconds(wait)", "trace_id"])).into(),
+        (true, 0..6) => (*draw.one(&pipelines::NUMBERS)).to_owned(),
+        (true, 6) => format!("duration({})", draw.one(&pipelines::DURATIONS)),
+        (true, 7) => format!("duration_seconds({})", draw.one(&pipelines::DURATIONS)),
+        (true, 8) => format!("bytes({})", draw.one(&pipelines::SIZES)),
+        (true, _) => format!("bytes({})", draw.one(&["n", "took", "msg"])),
+    };
+    log.stages.push(Stage {
+        kind: Kind::Unwrap,
+        text: format!("| unwrap {text}"),
+    });
+}
+
+fn binary(draw: &mut Draw, depth: usize) -> Metric {
+    let left = metric(draw, depth - 1);
+    let kind = draw.below(10);
+    let (operator, bool_word) = match kind {
+        0..5 => (*draw.one(&ARITHMETIC), ""),
+        5..8 => (*draw.one(&COMPARISONS), *draw.one(&["", " bool"])),
+        _ => (*draw.one(&OF_SETS), ""),
+    };
+    let has_number = kind < 8 && is_drawn(draw, 40);
+    let right = match has_number {
+        true => Metric::Number((*draw.one(&["2", "0", "0.5", "100", "-1", "vector(3)"])).into()),
+        // The same vector again, or something else.
+        false if is_drawn(draw, 50) => sibling(draw, &left),
+        false => metric(draw, depth - 1),
+    };
+    let modifiers = match has_number {
+        true => bool_word.to_owned(),
+        false => format!("{bool_word}{}", matching(draw, kind < 8)),
+    };
+    let (left, right) = match has_number && is_drawn(draw, 30) {
+        true => (right, left),
+        false => (left, right),
+    };
+    Metric::Binary {
+        operator,
+        modifiers,
+        left: Box::new(left),
+        right: Box::new(right),
+    }
+}
+
+/// A vector with the labels of another one.
+fn sibling(draw: &mut Draw, of: &Metric) -> Metric {
+    let mut sibling = of.clone();
+    if let Metric::Range { range, .. } = &mut sibling {
+        *range = (*draw.one(&RANGES)).into();
+    }
+    sibling
+}
+
+fn matching(draw: &mut Draw, can_group: bool) -> String {
+    if is_drawn(draw, 50) {
+        return String::new();
+    }
+    let word = draw.one(&["on", "ignoring"]);
+    let labels = draw.one(&["app", "env", "app, env", "level", "service_name, app", ""]);
+    let group = match can_group && is_drawn(draw, 50) {
+        true => *draw.one(&[
+            " group_left",
+            " group_right",
+            " group_left (region)",
+            " group_left ()",
+        ]),
+        false => "",
+    };
+    format!(" {word} ({labels}){group}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_queries() {
+        let of = |seed| (0..50).map(move |number| query(seed, number).to_string());
+        assert!(of(5).eq(of(5)));
+        assert!(!of(5).eq(of(6)));
+    }
+
+    #[test]
+    fn every_kind_of_stage_and_function_is_drawn() {
+        let queries: Vec<_> = (0..4_000).map(|number| query(1, number)).collect();
+        let logs = queries.iter().flat_map(Query::logs);
+        let stages = logs.flat_map(|log| &log.stages);
+        let kinds: BTreeSet<String> = stages.map(|stage| format!("{:?}", stage.kind)).collect();
+        assert_eq!(kinds.len(), 13, "{kinds:?}");
+        let texts: String = queries.iter().map(|query| format!("{query}\n")).collect();
+        let functions = OF_LINES.iter().chain(&OF_NUMBERS).chain(&OF_VECTORS);
+        for function in functions.chain(&["topk", "sort", "label_replace", "vector", "group_left"])
+        {
+            assert!(texts.contains(function), "{function}");
+        }
+    }
+}
