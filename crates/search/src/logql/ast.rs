@@ -55,6 +55,10 @@ pub struct Stage {
     pub span: Span,
 }
 
+/// Stages that need no more than their word: `!=` and `!~` behind it filter lines, rather than compare a
+/// label of this name.
+pub(super) const STAGES_ALONE: [&str; 4] = ["json", "logfmt", "unpack", "decolorize"];
+
 /// What a step of a pipeline does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StageKind {
@@ -203,6 +207,27 @@ pub enum LabelFilter {
         /// With what; the label is read in the same way.
         quantity: Quantity,
     },
+}
+
+impl LabelFilter {
+    /// Whether it would be read as a stage and a line filter if it stood behind `|` by itself.
+    pub(super) fn begins_like_a_stage(&self) -> bool {
+        let (name, is_negated) = match self {
+            LabelFilter::And(..) | LabelFilter::Or(..) => return false,
+            LabelFilter::Text(matcher) => {
+                let negated = [MatchOperator::NotEqual, MatchOperator::NotRegex];
+                (&matcher.name, negated.contains(&matcher.operator))
+            }
+            LabelFilter::Ip {
+                name, is_negated, ..
+            } => (name, *is_negated),
+            LabelFilter::Quantity {
+                name, comparison, ..
+            } => (name, *comparison == Comparison::NotEqual),
+        };
+        let mut alone = STAGES_ALONE.iter();
+        is_negated && alone.any(|stage| name.eq_ignore_ascii_case(stage))
+    }
 }
 
 /// What a label is compared with as a quantity.

@@ -73,6 +73,9 @@ impl fmt::Display for StageKind {
             StageKind::LineFormat(text) => with_text("line_format", text, f),
             StageKind::Unpack => f.write_str("| unpack"),
             StageKind::Decolorize => f.write_str("| decolorize"),
+            StageKind::LabelFilter(filter) if filter.begins_like_a_stage() => {
+                write!(f, "| ({filter})")
+            }
             StageKind::LabelFilter(filter) => write!(f, "| {filter}"),
             StageKind::LabelFormat(formats) => {
                 f.write_str("| label_format ")?;

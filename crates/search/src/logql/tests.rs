@@ -73,6 +73,16 @@ const ACCEPTED: &[(&str, &str)] = &[
         "",
     ),
     (r#"{a="b"} | json="x""#, ""),
+    (r#"{a="b"} | json != "x""#, ""),
+    (
+        r#"{a="b"} | unpack !~ "x" or "y" | logfmt != ip("::1")"#,
+        "",
+    ),
+    (r#"{a="b"} | (json != "x")"#, r#"{a="b"} | (json!="x")"#),
+    (
+        r#"{a="b"} | c="d" and json!="x""#,
+        r#"{a="b"} | (c="d" and json!="x")"#,
+    ),
     (r#"{a="\x41\u00e9\n\101"}"#, "{a=\"Aé\\nA\"}"),
     (
         r#"count_over_time({a="b"}[5m])"#,

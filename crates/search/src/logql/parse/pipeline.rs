@@ -2,7 +2,8 @@
 
 use super::super::ast::{
     Comparison, Extraction, LabelChoice, LabelFilter, LabelFormat, LabelMatcher, LabelSource,
-    LineChoice, LineFilter, LineOperator, Logfmt, MatchOperator, Quantity, Stage, StageKind,
+    LineChoice, LineFilter, LineOperator, Logfmt, MatchOperator, Quantity, STAGES_ALONE, Stage,
+    StageKind,
 };
 use super::super::error::{ParseError, nearest};
 use super::super::lexer::Kind;
@@ -110,7 +111,9 @@ impl Parser<'_> {
     /// What follows `|`.
     fn piped(&mut self) -> Result<StageKind> {
         let word = match self.kind() {
-            Kind::Word(word) if !self.is_comparison_ahead(1) => word.to_ascii_lowercase(),
+            Kind::Word(word) if !self.is_comparison_ahead(1) || self.is_stage_and_line_filter() => {
+                word.to_ascii_lowercase()
+            }
             _ => return self.label_filter().map(StageKind::LabelFilter),
         };
         Ok(match word.as_str() {
@@ -172,6 +175,17 @@ impl Parser<'_> {
         let known = nearest(word, STAGES).map(|stage| format!("did you mean {stage}?"));
         self.error(here.to(self.span()), message)
             .maybe_suggest(known)
+    }
+
+    /// Whether a stage that needs no more than its word stands before `!=` or `!~`: these filter lines
+    /// then, as Loki reads it.
+    fn is_stage_and_line_filter(&self) -> bool {
+        let mut alone = STAGES_ALONE.iter();
+        let Kind::Word(word) = self.kind() else {
+            return false;
+        };
+        let is_alone = alone.any(|stage| word.eq_ignore_ascii_case(stage));
+        is_alone && (self.is_sign_ahead(1, "!=") || self.is_sign_ahead(1, "!~"))
     }
 
     /// Whether the token so far ahead compares a label.
