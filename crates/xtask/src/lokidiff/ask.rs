@@ -1,10 +1,15 @@
 //! Questions, and asking them.
 
+use std::time::Duration;
+
 use super::data::{FROM_S, LENGTH_S};
-use super::query::Query;
+use super::query::{Matcher, Query};
 use crate::draw::Draw;
 use crate::e2e::http::{Client, encode};
 use crate::run::Outcome;
+
+/// How long an answer may take: who is slower hangs.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +28,9 @@ pub(super) struct Question {
     path: String,
     /// The parameters but the query.
     parameters: String,
-    /// The query as text, if there is one.
+    /// The query as text, if there is one, and the parameter that it is.
     text: Option<String>,
+    name: &'static str,
     /// The most lines that are wanted.
     pub(super) limit: usize,
     /// Whether lines are wanted newest first.
@@ -51,12 +57,37 @@ impl Question {
         }
     }
 
+    /// The same question without some streams.
+    pub(super) fn without(&self, conditions: &[(&str, &str)]) -> Question {
+        let matchers = conditions.iter().map(|(name, rest)| Matcher {
+            name: (*name).to_owned(),
+            rest: (*rest).to_owned(),
+        });
+        if let Subject::Query { query, .. } = &self.subject {
+            let query = matchers.fold(query.clone(), |query, m| query.with_matcher(&m));
+            return self.with(query);
+        }
+        let conditions: Vec<_> = matchers.map(|m| format!("{}{}", m.name, m.rest)).collect();
+        let conditions = conditions.join(", ");
+        let text = self.text.as_deref().unwrap_or("{service_name=~\".+\"}");
+        Question {
+            text: Some(text.replacen('{', &format!("{{{conditions}, "), 1)),
+            ..self.clone()
+        }
+    }
+
+    /// The selector or query, if there is one.
+    pub(super) fn selector(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
     /// The address that is asked, behind the server's.
     pub(super) fn target(&self) -> String {
+        let name = self.name;
         let query = self
             .text
             .iter()
-            .map(|text| format!("&query={}", encode(text)));
+            .map(|text| format!("&{name}={}", encode(text)));
         format!(
             "/loki/api/v1/{}?{}{}",
             self.path,
@@ -79,16 +110,20 @@ impl Question {
     }
 
     /// Asks a server.
-    pub(super) fn ask(&self, address: &str) -> Outcome<Reply> {
-        let (status, text) = get(address, &self.target(), self.headers())?;
-        Ok(Reply { status, text })
+    pub(super) fn ask(&self, address: &str) -> Reply {
+        match get(address, &self.target(), self.headers()) {
+            Ok((status, text)) => Reply { status, text },
+            // Whoever does not answer has failed, and is asked on.
+            Err(text) => Reply { status: 599, text },
+        }
     }
 }
 
 /// The status and body of an answer.
 pub(super) fn get(address: &str, target: &str, headers: &[(&str, &str)]) -> Outcome<(u16, String)> {
     let failed = |e: std::io::Error| format!("{address}{target}: {e}");
-    let mut client = Client::connect(address).map_err(failed)?;
+    let client = Client::connect_within(address, ANSWERED_WITHIN, ANSWERED_WITHIN);
+    let mut client = client.map_err(failed)?;
     let response = client.send("GET", target, headers, b"").map_err(failed)?;
     let status = response.status;
     Ok((status, response.text().map_err(failed)?))
@@ -106,6 +141,7 @@ pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
             is_backward: parameters.ends_with("backward"),
             parameters,
             text: Some(text.clone()),
+            name: "query",
             limit,
             is_categorized,
         }
@@ -176,17 +212,12 @@ pub(super) fn others() -> Vec<Question> {
             if path.starts_with("index/volume") {
                 parameters.push_str("&limit=1000&step=1h");
             }
-            let mut text = (!selector.is_empty()).then(|| selector.to_owned());
-            if path == "series"
-                && let Some(selector) = text.take()
-            {
-                parameters.push_str(&format!("&match[]={}", encode(&selector)));
-            }
             questions.push(Question {
                 subject: Subject::Other(path),
                 path: path.into(),
                 parameters,
-                text,
+                text: (!selector.is_empty()).then(|| selector.to_owned()),
+                name: if path == "series" { "match[]" } else { "query" },
                 limit: 1000,
                 is_backward: false,
                 is_categorized: false,

@@ -53,7 +53,7 @@ pub(super) enum Half {
 }
 
 /// The streams that there are, and what their lines look like.
-const STREAMS: [(&[(&str, &str)], Form); 15] = [
+const STREAMS: [(&[(&str, &str)], Form); 17] = [
     (
         &[("app", "shop"), ("env", "prod"), ("region", "eu")],
         Form::Json,
@@ -80,7 +80,10 @@ const STREAMS: [(&[(&str, &str)], Form); 15] = [
     (&[("service", "svc"), ("env", "dev")], Form::Plain),
     (&[("team", "x"), ("empty", "")], Form::Plain),
     (&[("app", "ünï"), ("env", "dev")], Form::Unicode),
-    (&[("clash", "yes")], Form::Clash),
+    // What differs on purpose is in streams of its own, so that it can be left out of a question.
+    (&[("odd", "clash"), ("app", "shop")], Form::Clash),
+    (&[("odd", "broken"), ("app", "shop")], Form::Broken),
+    (&[("odd", "levels"), ("env", "prod")], Form::Levels),
 ];
 
 impl Data {

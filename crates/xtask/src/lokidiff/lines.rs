@@ -27,8 +27,12 @@ pub(super) enum Form {
     /// Plain, with metadata beside.
     Metadata,
     Unicode,
-    /// Objects with members that are named like the label of their stream.
+    /// Objects with members that are named like labels of their streams.
     Clash,
+    /// What begins like an object and is none.
+    Broken,
+    /// Text with words for levels.
+    Levels,
 }
 
 impl Form {
@@ -85,7 +89,7 @@ pub(super) fn line(draw: &mut Draw, form: Form, n: usize) -> (String, Vec<Pair>)
         Form::Plain => plain(draw, n),
         Form::Addresses => addresses(draw, n),
         Form::Colours => {
-            let (level, word) = (draw.one(&LEVELS), draw.one(&WORDS));
+            let (level, word) = (draw.one(&["one", "two"]), draw.one(&WORDS));
             let colour = 30 + draw.below(8);
             format!("\u{1b}[{colour}m{level}\u{1b}[0m \u{1b}[1;4m{word}\u{1b}[m {n}")
         }
@@ -96,7 +100,16 @@ pub(super) fn line(draw: &mut Draw, form: Form, n: usize) -> (String, Vec<Pair>)
             draw.one(&NAMES),
             draw.one(&WORDS)
         ),
-        Form::Clash => json!({ "clash": draw.one(&WORDS), "n": n }).to_string(),
+        Form::Clash => clash(draw, n),
+        Form::Broken => format!("{{\"n\":{n},\"took\":3,\"msg\":\"{}", draw.one(&WORDS)),
+        Form::Levels => {
+            let (level, word) = (draw.one(&LEVELS), draw.one(&WORDS));
+            match draw.below(3) {
+                0 => format!("{level}: {word} {n}"),
+                1 => format!("[{level}] {word} {n}"),
+                _ => format!("{n} {word} with {level} in the middle"),
+            }
+        }
     };
     (line, Vec::new())
 }
@@ -146,8 +159,8 @@ fn json_line(draw: &mut Draw, n: usize) -> String {
 fn json_odd(draw: &mut Draw, n: usize) -> String {
     let word = draw.one(&WORDS);
     match draw.below(16) {
-        0 => format!("{{\"n\":{n},\"msg\":\"{word}"),
-        1 => format!("{{\"n\":{n},\"msg\":\"{word}\"}} trailing"),
+        0 => format!("{{\"n\":{n},\"list\":[],\"user\":[{{\"id\":1}},2],\"msg\":\"{word}\"}}"),
+        1 => format!("{{\"n\":{n},\"code\":-0,\"took\":0.1e1,\"msg\":\" {word} \"}}"),
         2 => format!("[{n},\"{word}\"]"),
         3 => format!("{{\"n\":{n},\"msg\":\"{word}\",\"msg\":\"again\",\"took\":3,\"took\":4}}"),
         4 => format!("{{\"n\":{n},\"msg\":\"tab\\t quote\\\" back\\\\ nl\\n u\\u00e9 {word}\"}}"),
@@ -157,7 +170,7 @@ fn json_odd(draw: &mut Draw, n: usize) -> String {
         8 => format!("plain {word} {n}"),
         9 => format!("{{\"n\":{n},\"took\":1.50,\"code\":2e2,\"big\":12345678901234567890}}"),
         10 => format!("{{\"n\":{n},\"user\":\"{word}\",\"user_id\":\"flat\",\"user_name\":7}}"),
-        11 => format!("{{\"n\":{n},\"app\":\"{word}\",\"env\":\"line\"}}"),
+        11 => format!("{{\"n\":{n},\"ok\":true,\"void\":null,\"msg\":\"{word} \\/ \\b\\f\"}}"),
         12 => format!(
             "{{\"n\":{n},\"msg\":\"\",\"latency\":\"later\",\"size\":\"wide\",\"took\":\"x\"}}"
         ),
@@ -207,7 +220,7 @@ fn logfmt_odd(draw: &mut Draw, n: usize) -> String {
         6 => format!("n={n} k-1.x={word} 1st=1 ü=1 a/b=c"),
         7 => format!("n={n} url=http://h/?a=b&c=d took=7"),
         8 => format!("{word} {n}"),
-        9 => format!("n={n} app={word} env=line level=ERROR"),
+        9 => format!("n={n} msg='single {word}' level=ERROR"),
         10 => format!("n={n} latency=later size=wide took=x code=\"\""),
         _ => format!("n={n} msg=\"two\nlines\" tail=1"),
     }
@@ -229,14 +242,23 @@ fn access(draw: &mut Draw, n: usize) -> String {
 fn plain(draw: &mut Draw, n: usize) -> String {
     let word = draw.one(&WORDS);
     match draw.below(8) {
-        0 => format!("ERROR {word} in worker {n}"),
+        0 => format!("worker {n} {word} UPPER"),
         1 => format!("job {n} finished after {}", draw.one(&DURATIONS)),
-        2 => format!("warning: {word} ({n}) [x] {{y}} a+b*c?"),
-        3 => format!("INFO {n} {word}: took {}", draw.one(&NUMBERS)),
+        2 => format!("{word} ({n}) [x] {{y}} a+b*c?"),
+        3 => format!("{n} {word}: took {}", draw.one(&NUMBERS)),
         4 => format!("{word}\t{n}\t\"quoted\" 'single' back\\slash"),
-        5 => format!("Debug: {word} {n}"),
-        6 => format!("{n} failed with exception"),
+        5 => format!("  {word} {n}  "),
+        6 => format!("<b>{n}</b> &amp; {word}"),
         _ => format!("{word} {n}"),
+    }
+}
+
+fn clash(draw: &mut Draw, n: usize) -> String {
+    let word = draw.one(&WORDS);
+    match draw.below(3) {
+        0 => json!({ "app": word, "n": n }).to_string(),
+        1 => format!("odd={word} env=line n={n}"),
+        _ => json!({ "service": word, "job": "line", "n": n }).to_string(),
     }
 }
 
@@ -301,6 +323,7 @@ mod tests {
         };
         assert_eq!(parsed(Form::Json), 200);
         assert!((1..199).contains(&parsed(Form::JsonOdd)));
+        assert_eq!(parsed(Form::Broken), 0);
         assert_eq!(parsed(Form::Plain), 0);
     }
 }

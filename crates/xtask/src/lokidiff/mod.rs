@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         addresses: servers.addresses(),
         report: Report::default(),
     };
-    run.all(&settings)?;
+    run.all(&settings);
     println!("{}", run.report.text());
     if settings.stays {
         let [loki, ours] = &run.addresses;
@@ -123,22 +123,28 @@ struct Differing {
 }
 
 impl Run {
-    fn all(&mut self, settings: &Settings) -> Outcome<()> {
+    fn all(&mut self, settings: &Settings) {
         for question in ask::others() {
-            self.question(&question)?;
+            self.question(&question);
         }
         for number in 0..settings.queries {
             let query = numbers::query(settings.seed, number);
             let mut draw = Draw::new(settings.seed, 2_000_000 + number);
             for question in ask::of_query(&mut draw, &query) {
-                self.question(&question)?;
+                self.question(&question);
+            }
+            if number % 500 == 499 {
+                eprintln!(
+                    "{} queries, {} differ",
+                    number + 1,
+                    self.report.different_count()
+                );
             }
         }
-        Ok(())
     }
 
-    fn question(&mut self, question: &Question) -> Outcome<()> {
-        let (kind, differing) = self.differing(question)?;
+    fn question(&mut self, question: &Question) {
+        let (kind, differing) = self.differing(question);
         match differing {
             None => self.report.equal(&kind),
             Some(Differing {
@@ -146,47 +152,79 @@ impl Run {
                 ..
             }) => self.report.on_purpose(reason),
             Some(differing) => {
-                let smallest = self.smallest(differing)?;
+                let smallest = self.smallest(differing);
                 self.different(&smallest);
             }
         }
-        Ok(())
     }
 
     /// Asks both; gives the kind of what is answered, and the difference.
-    fn differing(&self, question: &Question) -> Outcome<(String, Option<Differing>)> {
+    fn differing(&self, question: &Question) -> (String, Option<Differing>) {
         let [loki, ours] = &self.addresses;
-        let (loki, ours) = (question.ask(loki)?, question.ask(ours)?);
+        let (loki, ours) = (question.ask(loki), question.ask(ours));
         let warnings = warnings(&ours);
         let (loki, ours) = (Answer::of(&loki), Answer::of(&ours));
-        let difference = compare(&loki, &ours, promise(question));
+        let kind = ours.class().to_owned();
+        let promise = promise(question);
+        let Some(difference) = compare(&loki, &ours, promise) else {
+            return (kind, None);
+        };
         let case = Case {
             question,
             loki: &loki,
             ours: &ours,
             warnings: &warnings,
+            promise,
         };
-        let differing = difference.map(|difference| Differing {
+        let purpose = match purposes::reason(&case) {
+            None => self.streams(question),
+            reason => reason,
+        };
+        let differing = Differing {
             question: question.clone(),
             difference,
-            purpose: purposes::reason(&case),
-        });
-        Ok((ours.class().to_owned(), differing))
+            purpose,
+        };
+        (kind, Some(differing))
+    }
+
+    /// Which streams make the difference, if they are of those in which differences are on purpose.
+    fn streams(&self, question: &Question) -> Option<&'static str> {
+        let [loki, ours] = &self.addresses;
+        for streams in &purposes::STREAMS {
+            if !(streams.applies)(question) {
+                continue;
+            }
+            let without = question.without(streams.without);
+            let (loki, ours) = (without.ask(loki), without.ask(ours));
+            let case = Case {
+                question: &without,
+                loki: &Answer::of(&loki),
+                ours: &Answer::of(&ours),
+                warnings: &warnings(&ours),
+                promise: promise(&without),
+            };
+            let difference = compare(case.loki, case.ours, case.promise);
+            if difference.is_none() || purposes::reason(&case).is_some() {
+                return Some(streams.reason);
+            }
+        }
+        None
     }
 
     /// The smallest part of a query that still is answered differently, in the same way.
-    fn smallest(&self, mut found: Differing) -> Outcome<Differing> {
+    fn smallest(&self, mut found: Differing) -> Differing {
         let mut asked = 0;
         'smaller: loop {
             let Subject::Query { query, .. } = &found.question.subject else {
-                return Ok(found);
+                return found;
             };
             for part in query.smaller() {
                 asked += 1;
                 if asked > SMALLER_MAX {
-                    return Ok(found);
+                    return found;
                 }
-                let (_, differing) = self.differing(&found.question.with(part))?;
+                let (_, differing) = self.differing(&found.question.with(part));
                 if let Some(differing) = differing
                     && differing.purpose.is_none()
                     && differing.difference.kind == found.difference.kind
@@ -195,7 +233,7 @@ impl Run {
                     continue 'smaller;
                 }
             }
-            return Ok(found);
+            return found;
         }
     }
 

@@ -78,7 +78,11 @@ fn metric(draw: &mut Draw, depth: usize) -> Metric {
 fn vector(draw: &mut Draw, depth: usize) -> Metric {
     let inner = metric(draw, depth - 1);
     let is_choice = is_drawn(draw, 20);
-    let grouping = is_drawn(draw, 65).then(|| grouping(draw, true));
+    // Without a parser our `by` takes fields of lines, which Loki does not know of.
+    let mut logs = Vec::new();
+    inner.logs(&mut logs);
+    let has_fields = logs.iter().all(|log| log.stages.iter().any(is_parser));
+    let grouping = is_drawn(draw, 65).then(|| grouping(draw, has_fields));
     Metric::Vector {
         operator: match is_choice {
             true => *draw.one(&["topk", "bottomk"]),

@@ -161,7 +161,7 @@ const TEMPLATES: [&str; 44] = [
     "{{ and .msg .level }} {{ or .missing .msg }} {{ not .missing }}",
     "{{ lt (int .n) 20 }} {{ ge 3.5 3.5 }} {{ ne .msg \"sold\" }}",
     "{{ with .name }}[{{ . }}]{{ else }}-{{ end }}",
-    "{{ $x := .msg }}{{ $x }}{{- \" trimmed \" -}} {{ /* nothing */ }}",
+    "{{ $x := .msg }}{{ $x }}{{- \" trimmed \" -}} {{/* nothing */}}|{{- /* nothing */ -}} |",
     "{{ index (fromJson __line__) \"n\" }}",
     "{{ .trace_id }}/{{ .who }}/{{ .app }}/{{ .env }}",
     "{{ slice .msg 1 2 }} {{ len .msg }} {{ print .n .code }}",
@@ -244,7 +244,10 @@ fn matchers(draw: &mut Draw, family: Family) -> Vec<Matcher> {
     match (family, app) {
         (_, Some(app)) if is_drawn(draw, 85) => matchers.push(equal("app", app)),
         (Family::Metadata, _) => matchers.push(equal("job", "meta")),
-        _ if is_drawn(draw, 4) => matchers.push(equal("clash", "yes")),
+        _ if is_drawn(draw, 4) => {
+            let value = *draw.one(&["clash", "broken", "levels"]);
+            matchers.push(equal("odd", value));
+        }
         _ => matchers.push(matcher(draw)),
     }
     for _ in 0..draw.below(3) {
@@ -321,7 +324,7 @@ fn parser(draw: &mut Draw, family: Family) -> Stage {
 }
 
 fn parser_of(draw: &mut Draw, family: Family) -> Stage {
-    const JSON: [&str; 10] = [
+    const JSON: [&str; 11] = [
         "| json",
         "| json",
         "| json",
@@ -329,11 +332,12 @@ fn parser_of(draw: &mut Draw, family: Family) -> Stage {
         "| json level, msg, took",
         "| json who=\"user.name\", user_id=\"user.id\", n",
         "| json first=\"list[0]\", a=\"list[1].a\", list=\"list\"",
+        "| json app=\"msg\", env=\"user.name\", region",
         "| json user=\"user\", k=\"[\\\"k-1.x\\\"]\", msg",
         "| json est=\"deep.er.est\", deep=\"deep\", void=\"void\", ok=\"ok\"",
         "| json out=\"list[9]\", none=\"no.such\", took=\"took\", code=\"code\"",
     ];
-    const LOGFMT: [&str; 9] = [
+    const LOGFMT: [&str; 10] = [
         "| logfmt",
         "| logfmt",
         "| logfmt",
@@ -341,16 +345,19 @@ fn parser_of(draw: &mut Draw, family: Family) -> Stage {
         "| logfmt --keep-empty",
         "| logfmt --strict --keep-empty",
         "| logfmt level, msg, took",
+        "| logfmt app=\"msg\", who=\"level\"",
         "| logfmt what=\"msg\", took, code",
         "| logfmt --keep-empty name=\"name\", empty, flag",
     ];
-    const ACCESS: [&str; 6] = [
+    const ACCESS: [&str; 8] = [
         "| pattern `<peer> - - [<_>] \"<method> <path> <_>\" <code> <n> <took>`",
         "| pattern `<peer> <_> \"<method> <path>\" <code> <rest>`",
         "| pattern `<_> \"<method> <_>\" <code> <_>`",
         "| regexp `^(?P<peer>\\S+) .*\"(?P<method>\\w+) (?P<path>.*) HTTP/1.1\" (?P<code>\\d+) (?P<n>\\d+) (?P<took>\\S+)`",
         "| regexp \"(?P<method>GET|POST) (?P<path>\\\\S*)\"",
         "| regexp `(?P<peer>[0-9.]+)(?P<none>zzz)?`",
+        "| regexp `(?P<app>\\w+) (?P<env>\\S+)`",
+        "| pattern `<app> <_> <_> [<node>]`",
     ];
     let (kind, texts): (Kind, &[&str]) = match family {
         Family::Json | Family::Any | Family::Metadata => (Kind::Json, &JSON),
@@ -474,7 +481,7 @@ fn condition(draw: &mut Draw, is_parsed: bool) -> String {
             )
         }
         9 => {
-            let value = draw.one(&["1KB", "2KiB", "512B", "1.5MB", "0B", "10kb"]);
+            let value = draw.one(&["1KB", "2KiB", "512B", "1.5MB", "0KB", "10KiB"]);
             format!(
                 "{} {comparison} {value}",
                 draw.one(&["size", "size", "msg"])

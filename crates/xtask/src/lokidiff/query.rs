@@ -97,12 +97,31 @@ impl Query {
         }
     }
 
+    /// The same query with one more condition in all of its selectors.
+    pub(super) fn with_matcher(&self, matcher: &Matcher) -> Query {
+        let mut query = self.clone();
+        match &mut query {
+            Query::Log(log) => log.matchers.push(matcher.clone()),
+            Query::Metric(metric) => metric.add_matcher(matcher),
+        }
+        query
+    }
+
     /// What the query is made of, without names and values: queries of one cause often share it.
     pub(super) fn shape(&self) -> String {
         match self {
             Query::Log(log) => log.shape(),
             Query::Metric(metric) => metric.shape(),
         }
+    }
+
+    /// All labels that something is grouped by or without.
+    pub(super) fn groupings(&self) -> Vec<String> {
+        let mut labels = Vec::new();
+        if let Query::Metric(metric) = self {
+            metric.groupings(&mut labels);
+        }
+        labels
     }
 
     /// The pipelines of the query.
@@ -243,7 +262,35 @@ impl Metric {
         }
     }
 
-    fn logs<'m>(&'m self, logs: &mut Vec<&'m Log>) {
+    fn add_matcher(&mut self, matcher: &Matcher) {
+        match self {
+            Metric::Range { log, .. } => log.matchers.push(matcher.clone()),
+            Metric::Vector { inner, .. } | Metric::Replace { inner, .. } => {
+                inner.add_matcher(matcher);
+            }
+            Metric::Binary { left, right, .. } => {
+                left.add_matcher(matcher);
+                right.add_matcher(matcher);
+            }
+            Metric::Number(_) => {}
+        }
+    }
+
+    fn groupings(&self, labels: &mut Vec<String>) {
+        if let Metric::Range { grouping, .. } | Metric::Vector { grouping, .. } = self {
+            labels.extend(grouping.iter().flat_map(|grouping| grouping.labels.clone()));
+        }
+        match self {
+            Metric::Vector { inner, .. } | Metric::Replace { inner, .. } => inner.groupings(labels),
+            Metric::Binary { left, right, .. } => {
+                left.groupings(labels);
+                right.groupings(labels);
+            }
+            Metric::Range { .. } | Metric::Number(_) => {}
+        }
+    }
+
+    pub(super) fn logs<'m>(&'m self, logs: &mut Vec<&'m Log>) {
         match self {
             Metric::Range { log, .. } => logs.push(log),
             Metric::Vector { inner, .. } | Metric::Replace { inner, .. } => inner.logs(logs),

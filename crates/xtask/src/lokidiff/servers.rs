@@ -3,14 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::ask;
 use super::data::{Data, FROM_S, Half, LENGTH_S};
 use crate::e2e::http::{Client, encode};
-use crate::e2e::pond::{Pond, wait_until};
+use crate::e2e::pond::{Pond, wait_until, wait_within};
 use crate::run::{Outcome, free_address};
+
+/// How long entries may take until queries find them.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(20);
 
 /// A Loki process. Dropping it kills the process.
 pub(super) struct Loki {
@@ -35,8 +39,6 @@ server:
   grpc_listen_address: 127.0.0.1
   grpc_listen_port: {grpc}
   log_level: warn
-  http_server_read_timeout: 5m
-  http_server_write_timeout: 5m
 common:
   instance_addr: 127.0.0.1
   path_prefix: {directory}
@@ -62,6 +64,7 @@ analytics:
 ingester:
   max_chunk_age: 24h
   chunk_idle_period: 24h
+  query_store_max_look_back_period: -1ns
 querier:
   query_ingesters_within: 0
 query_range:
@@ -78,7 +81,7 @@ limits_config:
   max_query_series: 100000
   max_entries_limit_per_query: 0
   max_query_length: 0
-  query_timeout: 5m
+  query_timeout: 20s
   split_queries_by_interval: 0
   split_instant_metric_queries_by_interval: 0
 "
@@ -162,9 +165,14 @@ impl Servers {
             }
         }
         for address in servers.addresses() {
-            wait_until(&format!("{address} has all entries"), || {
-                count(&address).is_ok_and(|count| count == data.count() as f64)
-            })?;
+            let mut found = Err("not asked".to_owned());
+            let has_all = wait_within(VISIBLE_WITHIN, "all entries are found", || {
+                found = count(&address);
+                found
+                    .as_ref()
+                    .is_ok_and(|count| *count == data.count() as f64)
+            });
+            has_all.map_err(|e| format!("{address}: {e}: {found:?} of {}", data.count()))?;
         }
         Ok(servers)
     }
