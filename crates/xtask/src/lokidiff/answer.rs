@@ -144,12 +144,15 @@ fn point(value: &Value) -> Option<Point> {
 }
 
 /// The parts of an answer without a type: of lists their elements, of objects their members, without
-/// what is said about the work.
+/// what is said about the work and about how things are stored.
 fn set(value: &Value) -> Vec<String> {
     let mut parts = Vec::new();
     let members = value.as_object().into_iter().flatten();
-    let told = members
-        .filter(|(name, _)| !matches!(name.as_str(), "status" | "stats" | "warnings" | "limit"));
+    let of_storage = ["bytes", "chunks"];
+    let of_work = ["status", "stats", "warnings", "limit"];
+    let told = members.filter(|(name, _)| {
+        !of_storage.contains(&name.as_str()) && !of_work.contains(&name.as_str())
+    });
     for (name, member) in told {
         match member {
             Value::Array(items) => {

@@ -212,6 +212,9 @@ pub(super) fn others() -> Vec<Question> {
             if path.starts_with("index/volume") {
                 parameters.push_str("&limit=1000&step=1h");
             }
+            if path.starts_with("detected_field") {
+                parameters.push_str("&line_limit=5000&limit=1000");
+            }
             questions.push(Question {
                 subject: Subject::Other(path),
                 path: path.into(),

@@ -220,7 +220,7 @@ fn logfmt_odd(draw: &mut Draw, n: usize) -> String {
         6 => format!("n={n} k-1.x={word} 1st=1 ü=1 a/b=c"),
         7 => format!("n={n} url=http://h/?a=b&c=d took=7"),
         8 => format!("{word} {n}"),
-        9 => format!("n={n} msg='single {word}' level=ERROR"),
+        9 => format!("n={n} msg='single {word}' rest=x"),
         10 => format!("n={n} latency=later size=wide took=x code=\"\""),
         _ => format!("n={n} msg=\"two\nlines\" tail=1"),
     }
@@ -257,7 +257,7 @@ fn clash(draw: &mut Draw, n: usize) -> String {
     let word = draw.one(&WORDS);
     match draw.below(3) {
         0 => json!({ "app": word, "n": n }).to_string(),
-        1 => format!("odd={word} env=line n={n}"),
+        1 => format!("team={word} env=line n={n}"),
         _ => json!({ "service": word, "job": "line", "n": n }).to_string(),
     }
 }

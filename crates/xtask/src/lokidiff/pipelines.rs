@@ -481,7 +481,7 @@ fn condition(draw: &mut Draw, is_parsed: bool) -> String {
             )
         }
         9 => {
-            let value = draw.one(&["1KB", "2KiB", "512B", "1.5MB", "0KB", "10KiB"]);
+            let value = draw.one(&["1KB", "2KiB", "512B", "1.5MB", "1B", "10KiB"]);
             format!(
                 "{} {comparison} {value}",
                 draw.one(&["size", "size", "msg"])

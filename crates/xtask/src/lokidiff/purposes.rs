@@ -34,7 +34,7 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 6] = [
+const PURPOSES: [Purpose; 8] = [
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -54,17 +54,18 @@ const PURPOSES: [Purpose; 6] = [
     },
     Purpose {
         reason: "labels without text are none; Loki shows those that a stage made",
-        holds: |case| {
-            let (loki, ours) = (without_empty(case.loki), without_empty(case.ours));
-            compare(&loki, &ours, case.promise).is_none()
-        },
+        holds: |case| is_equal_after(case, without_empty),
+    },
+    Purpose {
+        reason: "details of errors are in words of our own",
+        holds: |case| is_equal_after(case, |answer| without_empty(&without_details(answer))),
     },
     Purpose {
         reason: "structured metadata are labels of streams, as all that is declared beside lines",
         holds: |case| {
-            let (loki, ours) = (without_metadata(case.loki), without_metadata(case.ours));
-            let (loki, ours) = (without_empty(&loki), without_empty(&ours));
-            case.question.is_categorized && compare(&loki, &ours, case.promise).is_none()
+            let plain =
+                |answer: &Answer| without_empty(&without_details(&without_metadata(answer)));
+            case.question.is_categorized && is_equal_after(case, plain)
         },
     },
     Purpose {
@@ -72,6 +73,16 @@ const PURPOSES: [Purpose; 6] = [
         holds: |case| {
             matches!(case.question.subject, Subject::Other(name) if name.starts_with("index/volume"))
                 && labels_of(case.loki) == labels_of(case.ours)
+        },
+    },
+    Purpose {
+        reason: "a condition on a label with an empty expression asks for no text; Loki takes all",
+        holds: |case| match &case.question.subject {
+            Subject::Query { query, .. } => query.logs().iter().any(|log| {
+                let mut filters = log.stages.iter().filter(|s| s.kind == Kind::LabelFilter);
+                filters.any(|s| s.text.contains("~\"\""))
+            }),
+            Subject::Other(_) => false,
         },
     },
     Purpose {
@@ -84,7 +95,7 @@ const PURPOSES: [Purpose; 6] = [
 ];
 
 /// What is in streams of its own.
-pub(super) const STREAMS: [Streams; 4] = [
+pub(super) const STREAMS: [Streams; 5] = [
     Streams {
         reason: "fields of lines that are named like labels count as these",
         without: &[("odd", "!=\"clash\"")],
@@ -104,6 +115,11 @@ pub(super) const STREAMS: [Streams; 4] = [
         applies: |question| matches!(question.subject, Subject::Query { .. }),
     },
     Streams {
+        reason: "several of these",
+        without: &[("odd", "=\"\"")],
+        applies: |question| matches!(question.subject, Subject::Query { .. }),
+    },
+    Streams {
         reason: "lists of labels have structured metadata, and fields that are named like labels",
         without: &[("job", "!=\"meta\""), ("odd", "=\"\"")],
         applies: |question| matches!(question.subject, Subject::Other(_)),
@@ -114,6 +130,11 @@ pub(super) const STREAMS: [Streams; 4] = [
 pub(super) fn reason(case: &Case<'_>) -> Option<&'static str> {
     let found = PURPOSES.iter().find(|purpose| (purpose.holds)(case));
     found.map(|purpose| purpose.reason)
+}
+
+/// Whether nothing else differs once both answers are changed so.
+fn is_equal_after(case: &Case<'_>, change: impl Fn(&Answer) -> Answer) -> bool {
+    compare(&change(case.loki), &change(case.ours), case.promise).is_none()
 }
 
 /// Whether Loki says that the question is wrong, with these words.
@@ -195,19 +216,29 @@ fn relabelled(answer: &Answer, change: impl Fn(&Labels) -> Labels) -> Answer {
 
 /// An answer without labels that have no text.
 fn without_empty(answer: &Answer) -> Answer {
-    fn clean(value: &mut Value) {
+    without(answer, |_, value| {
+        value.as_str() == Some("") || value.as_object().is_some_and(serde_json::Map::is_empty)
+    })
+}
+
+/// An answer without details of errors.
+fn without_details(answer: &Answer) -> Answer {
+    without(answer, |name, _| name == "__error_details__")
+}
+
+/// An answer without some of its labels.
+fn without(answer: &Answer, is_left_out: fn(&str, &Value) -> bool) -> Answer {
+    fn clean(value: &mut Value, is_left_out: fn(&str, &Value) -> bool) {
         if let Some(members) = value.as_object_mut() {
-            members.values_mut().for_each(clean);
-            members.retain(|_, value| {
-                value.as_str() != Some("")
-                    && value.as_object().is_none_or(|inner| !inner.is_empty())
-            });
+            let values = members.values_mut();
+            values.for_each(|value| clean(value, is_left_out));
+            members.retain(|name, value| !is_left_out(name, value));
         }
     }
     relabelled(answer, |labels| {
         match serde_json::from_str::<Value>(labels) {
             Ok(mut value) => {
-                clean(&mut value);
+                clean(&mut value, is_left_out);
                 value.to_string()
             }
             Err(_) => labels.clone(),

@@ -23,13 +23,14 @@ pub(super) struct Loki {
 }
 
 /// Everything in one process on the file system, with limits that refuse nothing of what is asked here,
-/// and without caches and parts of queries: what is compared is what the language means.
+/// and without caches and parts of queries: what is compared is what the language means. Queries go to the
+/// frontend as text: a scheduler would get them as trees, whose readers refuse some.
 fn configuration(http: &str, grpc: &str, directory: &Path) -> Outcome<String> {
     let port = |address: &str| {
         let port = address.rsplit_once(':').map(|(_, port)| port.to_owned());
         port.ok_or_else(|| format!("{address}: no port"))
     };
-    let (http, grpc, directory) = (port(http)?, port(grpc)?, directory.display());
+    let (http, grpc_port, directory) = (port(http)?, port(grpc)?, directory.display());
     Ok(format!(
         "\
 auth_enabled: false
@@ -37,7 +38,7 @@ server:
   http_listen_address: 127.0.0.1
   http_listen_port: {http}
   grpc_listen_address: 127.0.0.1
-  grpc_listen_port: {grpc}
+  grpc_listen_port: {grpc_port}
   log_level: warn
 common:
   instance_addr: 127.0.0.1
@@ -65,11 +66,14 @@ ingester:
   max_chunk_age: 24h
   chunk_idle_period: 24h
   query_store_max_look_back_period: -1ns
+frontend_worker:
+  frontend_address: {grpc}
 querier:
   query_ingesters_within: 0
 query_range:
   parallelise_shardable_queries: false
   cache_results: false
+  max_retries: 1
 limits_config:
   reject_old_samples: false
   allow_structured_metadata: true
@@ -158,12 +162,14 @@ impl Servers {
         for half in [Half::First, Half::Second] {
             let body = data.body(half);
             for address in servers.addresses() {
-                push(&address, &body)?;
+                post(&address, "/loki/api/v1/push", &body)?;
             }
             if half == Half::First {
                 servers.pond.compact()?;
             }
         }
+        // Statistics are of what has left its memory.
+        post(&servers.loki.http, "/flush", "")?;
         for address in servers.addresses() {
             let mut found = Err("not asked".to_owned());
             let has_all = wait_within(VISIBLE_WITHIN, "all entries are found", || {
@@ -183,18 +189,17 @@ impl Servers {
     }
 }
 
-fn push(address: &str, body: &str) -> Outcome<()> {
+fn post(address: &str, target: &str, body: &str) -> Outcome<()> {
     let mut client = Client::connect(address).map_err(|e| e.to_string())?;
     let headers = [("content-type", "application/json")];
-    let target = "/loki/api/v1/push";
     let response = client
         .send("POST", target, &headers, body.as_bytes())
-        .map_err(|e| format!("push: {e}"))?;
+        .map_err(|e| format!("{target}: {e}"))?;
     match response.status {
         204 => Ok(()),
         status => {
             let text = response.text().unwrap_or_default();
-            Err(format!("push to {address}: {status} {text}"))
+            Err(format!("{address}{target}: {status} {text}"))
         }
     }
 }
