@@ -6,7 +6,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 use super::cells::CellKind;
 use super::windows::{Times, Windows};
 use crate::logql::{
-    self, Conversion, Grouping, LabelChoice, Metric, NamedLabels, Pushdown, Query,
+    self, Conversion, Grouping, LabelChoice, LabelSource, Metric, NamedLabels, Pushdown, Query,
     RangeAggregation, RangeFunction, Stage, StageKind,
 };
 use crate::pipeline::{ERROR, ERROR_DETAILS, Pipeline, Unwrap};
@@ -129,7 +129,10 @@ impl Leaf {
     /// What is wrong with a stage; what was parsed always compiles.
     pub fn new(spec: LeafSpec) -> Result<Leaf, String> {
         let aggregation = &spec.aggregation;
-        let pipeline = Pipeline::new(&effective(&aggregation.log.stages), spec.now_ns)?;
+        let pipeline = Pipeline::new(
+            &effective(aggregation, &aggregation.log.stages),
+            spec.now_ns,
+        )?;
         let unwrap = aggregation.unwrap.as_ref().map(Unwrap::new).transpose()?;
         let windows = Windows::new(spec.times, aggregation.range_ns, aggregation.offset_ns);
         let cells = CellKind::new(aggregation.function, unwrap.is_some());
@@ -137,7 +140,8 @@ impl Leaf {
         let log = &aggregation.log;
         let named = NamedLabels::of_range(log, aggregation.unwrap.as_ref(), grouping.as_ref());
         let Pushdown { filter, rest } = logql::pushdown(log);
-        let of_labels = of_labels(&spec, &named, grouping.as_ref(), &effective(&rest))?;
+        let stages = effective(aggregation, &rest);
+        let of_labels = of_labels(&spec, &named, grouping.as_ref(), &stages)?;
         Ok(Leaf {
             filter,
             named,
@@ -279,9 +283,10 @@ fn of_labels(
     }))
 }
 
-/// The stages that do something: dropping errors where there can be none, as Grafana's volumes do it,
-/// does nothing.
-fn effective(stages: &[Stage]) -> Vec<Stage> {
+/// The stages that do something. Dropping errors where there can be none, as Grafana's volumes do it,
+/// does nothing; and nor does another line that nobody reads, whose template cannot fail then, as in
+/// Loki.
+fn effective(aggregation: &RangeAggregation, stages: &[Stage]) -> Vec<Stage> {
     let mut may_fail = false;
     let is_wanted = |stage: &&Stage| {
         let drops_errors = match &stage.kind {
@@ -294,7 +299,41 @@ fn effective(stages: &[Stage]) -> Vec<Stage> {
         may_fail |= !drops_errors && !matches!(stage.kind, StageKind::LineFilter(_));
         may_fail || !drops_errors
     };
-    stages.iter().filter(is_wanted).cloned().collect()
+    let of_bytes = [RangeFunction::BytesOverTime, RangeFunction::BytesRate];
+    let mut is_read = of_bytes.contains(&aggregation.function);
+    let mut read: Vec<Stage> = Vec::new();
+    for stage in stages.iter().rev() {
+        let is_line = matches!(stage.kind, StageKind::LineFormat(_));
+        if is_read || !is_line {
+            is_read |= reads_line(&stage.kind);
+            read.push(stage.clone());
+        }
+    }
+    read.reverse();
+    read.iter().filter(is_wanted).cloned().collect()
+}
+
+/// Whether what a stage does depends on the line.
+fn reads_line(stage: &StageKind) -> bool {
+    /// What templates call the line.
+    const LINE: &str = "__line__";
+    match stage {
+        StageKind::LineFilter(_)
+        | StageKind::Json(_)
+        | StageKind::Logfmt(_)
+        | StageKind::Regexp(_)
+        | StageKind::Pattern(_)
+        | StageKind::Unpack => true,
+        StageKind::LineFormat(template) => template.contains(LINE),
+        StageKind::LabelFormat(formats) => formats.iter().any(|format| match &format.from {
+            LabelSource::Template(template) => template.contains(LINE),
+            LabelSource::Label(_) => false,
+        }),
+        StageKind::LabelFilter(_)
+        | StageKind::Decolorize
+        | StageKind::Drop(_)
+        | StageKind::Keep(_) => false,
+    }
 }
 
 /// The grouping of a leaf: its own, then what can be reduced of it; without the label that is a number.

@@ -90,6 +90,19 @@ const INSTANTS: &[(&str, &str)] = &[
     (r#"count_over_time({}[1m] offset -10m)"#, ""),
     (r#"count_over_time({} |= "n=1" [1m])"#, r#"{app="a"}=1"#),
     ("bytes_over_time({}[20s])", r#"{app="a"}=16"#),
+    // Nobody reads the line, so that its template does not fail.
+    (
+        r#"count_over_time({} | line_format `{{ .none | bytes }}` [1m])"#,
+        r#"{app="a"}=6 {app="b"}=2"#,
+    ),
+    (
+        r#"count_over_time({} | line_format "x=1" | line_format `{{ __line__ }}` | logfmt [1m])"#,
+        r#"{app="a", x="1"}=6 {app="b", x="1"}=2"#,
+    ),
+    (
+        r#"bytes_over_time({} | line_format "1234" [20s])"#,
+        r#"{app="a"}=8"#,
+    ),
     (
         "sum by (app) (sum_over_time({} | logfmt | unwrap n [1m]))",
         r#"{app="a"}=10 {app="b"}=51"#,

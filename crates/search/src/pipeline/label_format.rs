@@ -1,7 +1,10 @@
 //! `| label_format`: other labels, made of others or by templates.
+//!
+//! Invariant: all templates of a stage see the labels as they are before the first of them; renaming
+//! is seen by what stands behind it.
 
 use super::Work;
-use super::labels::StageError;
+use super::labels::{Labels, StageError};
 use super::line_format::Seen;
 use crate::logql::{LabelFormat, LabelSource};
 use crate::template::Template;
@@ -34,6 +37,9 @@ impl LabelFormats {
     }
 
     pub(super) fn run(&self, work: &mut Work<'_>, now_ns: i64) {
+        let is_template = |(_, from): &&(Box<str>, From)| matches!(from, From::Template(_));
+        let has_several = self.0.iter().filter(is_template).count() > 1;
+        let mut before: Option<Labels> = None;
         for (label, from) in &self.0 {
             let template = match from {
                 From::Label(source) => {
@@ -42,9 +48,12 @@ impl LabelFormats {
                 }
                 From::Template(template) => template,
             };
+            if has_several && before.is_none() {
+                before = Some(work.labels.clone());
+            }
             let mut value = Vec::new();
             let seen = Seen {
-                labels: &work.labels,
+                labels: before.as_ref().unwrap_or(&work.labels),
                 line: &work.line,
                 time_ns: work.time_ns,
                 now_ns,

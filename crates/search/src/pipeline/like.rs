@@ -1,8 +1,9 @@
 //! Patterns: literal text with captures, `<ip> - <_> [<_>] "<method> <path>"`.
 //!
 //! A capture is as short as what follows allows. As a filter (`|>`) no capture is empty, and the
-//! pattern is the whole line; as a stage captures may be empty, and what is missing at the end of a
-//! line is.
+//! pattern goes to the end of the line; where it begins with text, that may stand anywhere, as in
+//! Loki. As a stage the pattern begins where the line does, captures may be empty, and what is missing
+//! at the end of a line is.
 
 use memchr::memmem;
 
@@ -79,7 +80,7 @@ impl Like {
                 continue;
             };
             let found = match place {
-                0 => line.starts_with(text).then_some(0),
+                0 => memmem::find(line, text),
                 _ => memmem::find(&line[at..], text).filter(|found| *found > 0),
             };
             let Some(found) = found else {
@@ -187,7 +188,9 @@ mod tests {
             ("<_> bar <_>", " bar ", false),
             ("<_>bar<_>", " bar ", true),
             ("foo", "foo", true),
-            ("foo", "xfoo", false),
+            ("foo", "xfoo", true),
+            ("foo", "foox", false),
+            ("b<_>", "abc", true),
             ("", "", true),
             ("<_>", "", false),
             ("<_>", "x", true),

@@ -154,6 +154,11 @@ const TABLE: &[(&str, &str, Option<&str>)] = &[
         Some("l x=a,y=a!"),
     ),
     (
+        r#"| label_format x=app, y="{{.x}}", z="{{.x}}{{.y}}""#,
+        "l",
+        Some("l x=a,y=a,z=a"),
+    ),
+    (
         r#"| label_format app="{{.pod}}" | drop pod"#,
         "l",
         Some("l app=p"),
