@@ -227,17 +227,27 @@ fn index(arguments: &[Value]) -> Result<Value> {
     keys.iter()
         .try_fold(first.clone(), |value, key| match &value {
             Value::Map(map) => Ok(map.get(&key.to_str()).cloned().unwrap_or(Value::text(""))),
-            Value::List(list) => usize::try_from(key.to_int())
-                .ok()
-                .and_then(|at| list.get(at).cloned())
-                .ok_or_else(|| format!("index out of range: {}", key.to_int())),
-            Value::Text(text) => usize::try_from(key.to_int())
-                .ok()
-                .and_then(|at| text.get(at))
-                .map(|byte| Value::Int(i64::from(*byte)))
-                .ok_or_else(|| format!("index out of range: {}", key.to_int())),
+            Value::List(list) => {
+                let at = place(key)?;
+                let found = list.get(at).cloned();
+                found.ok_or_else(|| format!("index out of range: {at}"))
+            }
+            Value::Text(text) => {
+                let at = place(key)?;
+                let byte = text.get(at).map(|byte| Value::Int(i64::from(*byte)));
+                byte.ok_or_else(|| format!("index out of range: {at}"))
+            }
             other => Err(format!("can't index item of type {}", other.kind())),
         })
+}
+
+/// A place in a list or a text: only whole numbers are some, not texts that look like it.
+fn place(key: &Value) -> Result<usize> {
+    let Value::Int(number) = key else {
+        let kind = key.kind();
+        return Err(format!("cannot index slice/array with type {kind}"));
+    };
+    usize::try_from(*number).map_err(|_| format!("index out of range: {number}"))
 }
 
 fn slice(arguments: &[Value]) -> Result<Value> {
@@ -249,11 +259,8 @@ fn slice(arguments: &[Value]) -> Result<Value> {
         Value::List(list) => list.len(),
         other => return Err(format!("slice of type {}", other.kind())),
     };
-    let bound = |at: usize, other: usize| match bounds.get(at) {
-        Some(value) => usize::try_from(value.to_int()).unwrap_or(usize::MAX),
-        None => other,
-    };
-    let (from, to) = (bound(0, 0), bound(1, length));
+    let bound = |at: usize, other: usize| bounds.get(at).map_or(Ok(other), place);
+    let (from, to) = (bound(0, 0)?, bound(1, length)?);
     if from > to || to > length {
         return Err(format!("index out of range: {from}:{to}"));
     }

@@ -82,6 +82,8 @@ const FILLED: &[(&str, &str)] = &[
         r#"{{(index (fromJson .json).l 1)}}{{index (fromJson .json) "o" "k"}}"#,
         "twotrue",
     ),
+    (r#"{{index (fromJson .json).l "1"}}"#, "error"),
+    (r#"{{slice .json "1"}}"#, "error"),
     (
         r#"{{define "t"}}<{{.}}>{{end}}{{template "t" .a}}{{block "b" .n}}[{{.}}]{{end}}"#,
         "<x>[42]",
