@@ -160,7 +160,7 @@ pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
             });
             directions.into()
         }
-        Query::Metric(_) => {
+        Query::Metric(_) | Query::Mutated(_) => {
             let step = draw.one(&["7m", "300", "20m", "61s", "1h"]);
             let end = FROM_S + LENGTH_S + draw.below(2) as i64 * 900;
             let range = format!("start={start}&end={end}&step={step}");

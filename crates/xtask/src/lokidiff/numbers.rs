@@ -10,6 +10,9 @@ const DEPTH_MAX: usize = 3;
 /// Of 100 queries, how many are for lines.
 const LINES_PERCENT: usize = 40;
 
+/// Of 100 queries, how many are changed so that they may be none.
+const MUTATED_PERCENT: usize = 5;
+
 const RANGES: [&str; 6] = ["5m", "10m", "30m", "1h", "90s", "2h"];
 const OFFSETS: [&str; 4] = ["5m", "1h", "-10m", "30s"];
 
@@ -51,10 +54,54 @@ const OF_SETS: [&str; 3] = ["and", "or", "unless"];
 /// The query with this number of a seed.
 pub(super) fn query(seed: u64, number: u64) -> Query {
     let mut draw = Draw::new(seed, 1_000_000 + number);
-    match is_drawn(&mut draw, LINES_PERCENT) {
+    let query = match is_drawn(&mut draw, LINES_PERCENT) {
         true => Query::Log(pipelines::log(&mut draw)),
         false => Query::Metric(metric(&mut draw, DEPTH_MAX)),
+    };
+    match is_drawn(&mut draw, MUTATED_PERCENT) {
+        true => Query::Mutated(mutated(&mut draw, &query.to_string())),
+        false => query,
     }
+}
+
+/// A query with a word too many, too few or elsewhere: what is refused is compared, too.
+fn mutated(draw: &mut Draw, text: &str) -> String {
+    const INSERTED: [&str; 20] = [
+        "|",
+        "=",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[5m]",
+        "by",
+        "(app)",
+        "offset 5m",
+        "and",
+        "or",
+        "bool",
+        "\"x\"",
+        "json",
+        "5",
+        "-",
+        ",",
+        "unwrap n",
+        "# comment\n",
+    ];
+    let mut words: Vec<&str> = text
+        .split_inclusive([' ', '(', ')', '{', '}', '[', ']', '='])
+        .collect();
+    let at = draw.below(words.len());
+    match draw.below(4) {
+        0 => drop(words.remove(at)),
+        1 => words.insert(at, *draw.one(&INSERTED)),
+        2 => {
+            let next = (at + 1) % words.len();
+            words.swap(at, next);
+        }
+        _ => words[at] = *draw.one(&INSERTED),
+    }
+    words.concat()
 }
 
 fn metric(draw: &mut Draw, depth: usize) -> Metric {
@@ -77,7 +124,8 @@ fn metric(draw: &mut Draw, depth: usize) -> Metric {
 
 fn vector(draw: &mut Draw, depth: usize) -> Metric {
     let inner = metric(draw, depth - 1);
-    let is_choice = is_drawn(draw, 20);
+    // Which of equal series are chosen is not defined, and would show in what is around.
+    let is_choice = depth == DEPTH_MAX && is_drawn(draw, 20);
     // Without a parser our `by` takes fields of lines, which Loki does not know of.
     let mut logs = Vec::new();
     inner.logs(&mut logs);
@@ -202,7 +250,11 @@ fn binary(draw: &mut Draw, depth: usize) -> Metric {
     };
     let modifiers = match has_number {
         true => bool_word.to_owned(),
-        false => format!("{bool_word}{}", matching(draw, kind < 8)),
+        false => {
+            // What is in parentheses would be the labels of `group_left`.
+            let is_bare = !matches!(right, Metric::Binary { .. });
+            format!("{bool_word}{}", matching(draw, kind < 8, is_bare))
+        }
     };
     let (left, right) = match has_number && is_drawn(draw, 30) {
         true => (right, left),
@@ -225,19 +277,21 @@ fn sibling(draw: &mut Draw, of: &Metric) -> Metric {
     sibling
 }
 
-fn matching(draw: &mut Draw, can_group: bool) -> String {
+fn matching(draw: &mut Draw, can_group: bool, is_bare: bool) -> String {
     if is_drawn(draw, 50) {
         return String::new();
     }
     let word = draw.one(&["on", "ignoring"]);
     let labels = draw.one(&["app", "env", "app, env", "level", "service_name, app", ""]);
+    let groups = [
+        " group_left (region)",
+        " group_right ()",
+        " group_left ()",
+        " group_left",
+    ];
     let group = match can_group && is_drawn(draw, 50) {
-        true => *draw.one(&[
-            " group_left",
-            " group_right",
-            " group_left (region)",
-            " group_left ()",
-        ]),
+        true if is_bare => *draw.one(&groups),
+        true => *draw.one(&groups[..3]),
         false => "",
     };
     format!(" {word} ({labels}){group}")

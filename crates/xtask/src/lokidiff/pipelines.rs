@@ -125,7 +125,7 @@ const VALUES: [&str; 12] = [
 ];
 
 /// Templates for lines and labels.
-const TEMPLATES: [&str; 44] = [
+const TEMPLATES: [&str; 64] = [
     "{{.msg}}",
     "{{.level}} {{.msg}} {{.missing}}|",
     "{{ ToUpper .msg }}-{{ ToLower .level }}",
@@ -168,6 +168,26 @@ const TEMPLATES: [&str; 44] = [
     "{{ eq .code \"200\" \"500\" }} {{ html \"<&>\" }} {{ js \"a'b\" }} {{ urlquery \"a b\" }}",
     "{{ toDate \"2006-01-02\" \"2024-05-01\" | unixEpoch }}",
     "{{ unixToTime \"1714557600\" | date \"15:04\" }} {{ unixEpochNanos __timestamp__ }}",
+    "{{ index (fromJson __line__) \"nokey\" }}{{ (fromJson __line__).msg }}",
+    "{{ (fromJson __line__).user.name }} {{ len (fromJson .list) }}",
+    "{{ printf \"%d|%s|%v|%q\" 3.5 5 .msg 7 }} {{ printf \"%.3f|%e|%g\" 2.5 2.5 1e21 }}",
+    "{{ int .msg }} {{ int \"12.7\" }} {{ float64 .msg }} {{ int 3.9 }}",
+    "{{ mulf 0.1 3 }} {{ divf 10 4 }} {{ addf .took 1 }} {{ maxf .took .n }}",
+    "{{ round .took 1 }} {{ ceil .took }} {{ floor -1.5 }} {{ round 2.5 0 }} {{ round -2.5 0 }}",
+    "{{ trunc 100 .msg }}{{ trunc 0 .msg }} {{ substr 0 2 .msg }}|{{ substr -1 3 .msg }}",
+    "{{ repeat 0 .msg }}{{ title \"o'neil mc-donald x_y\" }} {{ .msg | title }}",
+    "{{ if and (ne .code \"\") (gt (int .code) 300) }}bad{{ else }}ok{{ end }}",
+    "{{ range $k, $v := fromJson __line__ }}{{ $k }}:{{ $v }},{{ end }}",
+    "{{ .user_id | add 1 }} {{ add \"2\" 3 }} {{ sub 5 \"x\" }}",
+    "{{ lower nil }}",
+    "{{ unixToTime .n | unixEpoch }} {{ toDateInZone \"2006-01-02 15:04\" \"Europe/Berlin\" \"2024-05-01 10:00\" | unixEpoch }}",
+    "{{ __timestamp__ }} {{ __timestamp__.Unix }}",
+    "{{ .level | eq \"info\" | not }} {{ print nil }}",
+    "{{ print 1 2 \"a\" \"b\" 3 true }} {{ println .code }}",
+    "{{ fromJson .list }} {{ fromJson __line__ }}",
+    "{{ printf \"%+d % d %x %X %o %c %U\" 5 6 255 255 8 65 66 }} {{ printf \"%t %v %p\" false true 1 }}",
+    "{{ printf \"%8.2f|%-8s|%08d|%*d\" 3.14159 \"ab\" 42 5 7 }}",
+    "{{ (.code | int) | printf \"%03d\" }} {{ .took | printf \"%.4s\" }}",
     "static",
     "{{ .msg",
 ];

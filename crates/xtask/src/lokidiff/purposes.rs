@@ -6,7 +6,7 @@ use super::answer::{Answer, Labels};
 use super::ask::{Question, Subject};
 use super::compare::{Promise, compare};
 use super::pipelines::{self, is_parser};
-use super::query::{Kind, Log, Query};
+use super::query::{Kind, Log, Query, Stage};
 use serde_json::Value;
 
 /// A question with both answers, which differ.
@@ -34,7 +34,7 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 8] = [
+const PURPOSES: [Purpose; 19] = [
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -53,6 +53,10 @@ const PURPOSES: [Purpose; 8] = [
         },
     },
     Purpose {
+        reason: "templates that are wrong are refused, also where Loki leaves them out",
+        holds: |case| matches!(case.ours, Answer::Refused(text) if text.contains("invalid line template")),
+    },
+    Purpose {
         reason: "labels without text are none; Loki shows those that a stage made",
         holds: |case| is_equal_after(case, without_empty),
     },
@@ -69,20 +73,109 @@ const PURPOSES: [Purpose; 8] = [
         },
     },
     Purpose {
-        reason: "volumes are bytes of lines, by steps from the start; Loki's are of chunks and of whole steps",
+        reason: "lines of one time that are equal once formatted are all shown; Loki shows one",
         holds: |case| {
-            matches!(case.question.subject, Subject::Other(name) if name.starts_with("index/volume"))
-                && labels_of(case.loki) == labels_of(case.ours)
+            let has_template = has_stage(case.question, |stage| stage.kind == Kind::LineFormat);
+            has_template && is_equal_after(case, |answer| without_empty(&without_copies(answer)))
+        },
+    },
+    Purpose {
+        reason: "no series comes twice; Loki's do where labels that differ are gone",
+        holds: |case| {
+            let labels = labels_of(case.loki);
+            let chooses = Promise {
+                chooses: true,
+                ..case.promise
+            };
+            labels.windows(2).any(|pair| pair[0] == pair[1])
+                && compare(case.loki, case.ours, chooses).is_none()
+        },
+    },
+    Purpose {
+        reason: "`substr` behind the end of a text is empty; in Loki it is an error",
+        holds: |case| has_stage(case.question, |stage| stage.text.contains("substr 1 3 ")),
+    },
+    Purpose {
+        reason: "an empty alternative of a line filter is in every line; Loki leaves it out",
+        holds: |case| {
+            has_stage(case.question, |stage| {
+                stage.kind == Kind::LineFilter && stage.text.contains("or \"\"")
+            })
+        },
+    },
+    Purpose {
+        reason: "a label that was dropped can be found again by a parser behind",
+        holds: |case| {
+            logs_of(case.question).iter().any(|log| {
+                let mut stages = log.stages.iter();
+                let is_dropping = |kind| matches!(kind, Kind::Drop | Kind::Keep);
+                stages.any(|stage| is_dropping(stage.kind)) && stages.any(is_parser)
+            })
+        },
+    },
+    Purpose {
+        reason: "stages run as they are written; Loki asks conditions before templates that they do not look at",
+        holds: |case| {
+            logs_of(case.question).iter().any(|log| {
+                let mut stages = log.stages.iter();
+                let has_template = |stage: &Stage| {
+                    let kinds = [Kind::LabelFormat, Kind::LineFormat];
+                    kinds.contains(&stage.kind) && stage.text.contains("{{")
+                };
+                let of_errors = |stage: &Stage| {
+                    stage.kind == Kind::LabelFilter
+                        && (stage.text.contains("ip(") || stage.text.contains("__error__"))
+                };
+                stages.any(has_template) && stages.any(of_errors)
+            })
+        },
+    },
+    Purpose {
+        reason: "expressions find what a parser has found before; Loki leaves the label without text",
+        holds: |case| {
+            logs_of(case.question).iter().any(|log| {
+                let mut stages = log.stages.iter();
+                let plain = [
+                    "| json",
+                    "| logfmt --strict",
+                    "| logfmt --keep-empty",
+                    "| logfmt",
+                ];
+                let more = |stage: &Stage| !plain.iter().any(|plain| stage.text == *plain);
+                let expressions =
+                    |stage: &Stage| matches!(stage.kind, Kind::Json | Kind::Logfmt) && more(stage);
+                stages.any(is_parser) && stages.any(expressions)
+            })
+        },
+    },
+    Purpose {
+        reason: "series that labels without text tell apart are operands of their own; Loki refuses them",
+        holds: |case| {
+            let words = ["multiple matches for labels", "found duplicate series"];
+            is_answer(case.ours)
+                && words.iter().any(|words| is_failed_with(case, words))
+                && has_stage(case.question, |stage| {
+                    is_parser(stage) && stage.text.contains(['=', ','])
+                        || stage.text.contains("keep-empty")
+                        || stage.kind == Kind::Regexp
+                        || stage.kind == Kind::LabelFormat
+                })
+        },
+    },
+    Purpose {
+        reason: "of values that a line has twice under a name, `logfmt` with expressions takes the last",
+        holds: |case| {
+            has_stage(case.question, |stage| {
+                stage.text.starts_with("| logfmt app=")
+            })
         },
     },
     Purpose {
         reason: "a condition on a label with an empty expression asks for no text; Loki takes all",
-        holds: |case| match &case.question.subject {
-            Subject::Query { query, .. } => query.logs().iter().any(|log| {
-                let mut filters = log.stages.iter().filter(|s| s.kind == Kind::LabelFilter);
-                filters.any(|s| s.text.contains("~\"\""))
-            }),
-            Subject::Other(_) => false,
+        holds: |case| {
+            has_stage(case.question, |stage| {
+                stage.kind == Kind::LabelFilter && stage.text.contains("~\"\"")
+            })
         },
     },
     Purpose {
@@ -90,6 +183,20 @@ const PURPOSES: [Purpose; 8] = [
         holds: |case| match &case.question.subject {
             Subject::Query { query, .. } => takes_fields(query),
             Subject::Other(_) => false,
+        },
+    },
+    Purpose {
+        reason: "volumes are bytes of lines, by steps from the start; Loki's are of chunks and of whole steps",
+        holds: |case| {
+            is_about(case.question, "index/volume") && labels_of(case.loki) == labels_of(case.ours)
+        },
+    },
+    Purpose {
+        reason: "detected fields have the type and number of all values; Loki's are of some, with empty ones",
+        holds: |case| {
+            is_about(case.question, "detected_fields")
+                && detected(case.loki).is_some()
+                && detected(case.loki) == detected(case.ours)
         },
     },
 ];
@@ -102,10 +209,10 @@ pub(super) const STREAMS: [Streams; 5] = [
         applies: |question| matches!(question.subject, Subject::Query { .. }),
     },
     Streams {
-        reason: "`json` with expressions tells of lines that are no JSON; Loki takes what it finds",
+        reason: "`json` with expressions and `unpack` read JSON behind blanks, and tell of what is broken",
         without: &[("odd", "!=\"broken\"")],
         applies: |question| match &question.subject {
-            Subject::Query { query, .. } => query.logs().into_iter().any(has_expressions),
+            Subject::Query { query, .. } => query.logs().into_iter().any(may_differ_on_broken),
             Subject::Other(_) => false,
         },
     },
@@ -142,13 +249,53 @@ fn is_refused_with(case: &Case<'_>, words: &str) -> bool {
     matches!(case.loki, Answer::Refused(text) if text.contains(words))
 }
 
+/// The same where Loki says that something else went wrong.
+fn is_failed_with(case: &Case<'_>, words: &str) -> bool {
+    matches!(case.loki, Answer::Failed(text) if text.contains(words))
+}
+
 fn is_answer(answer: &Answer) -> bool {
     !matches!(answer, Answer::Refused(_) | Answer::Failed(_))
 }
 
-fn has_expressions(log: &Log) -> bool {
+fn logs_of(question: &Question) -> Vec<&Log> {
+    match &question.subject {
+        Subject::Query { query, .. } => query.logs(),
+        Subject::Other(_) => Vec::new(),
+    }
+}
+
+/// Whether a query has such a stage.
+fn has_stage(question: &Question, is_such: impl Fn(&Stage) -> bool) -> bool {
+    let logs = logs_of(question);
+    let mut stages = logs.iter().flat_map(|log| &log.stages);
+    stages.any(is_such)
+}
+
+fn is_about(question: &Question, name: &str) -> bool {
+    matches!(question.subject, Subject::Other(subject) if subject.starts_with(name))
+}
+
+/// Detected fields by their names, with how they were found; the level is no field here.
+fn detected(answer: &Answer) -> Option<BTreeMap<String, String>> {
+    let Answer::Set(parts) = answer else {
+        return None;
+    };
+    let fields = parts.iter().filter_map(|part| part.strip_prefix("fields "));
+    let fields = fields.filter_map(|field| serde_json::from_str::<Value>(field).ok());
+    let fields = fields.filter(|field| field["label"] != "detected_level");
+    let named = fields.map(|field| {
+        let how = format!("{} {}", field["parsers"], field["jsonPath"]);
+        (field["label"].to_string(), how)
+    });
+    Some(named.collect())
+}
+
+fn may_differ_on_broken(log: &Log) -> bool {
     let mut stages = log.stages.iter();
-    stages.any(|stage| stage.kind == Kind::Json && stage.text != "| json")
+    stages.any(|stage| {
+        (stage.kind == Kind::Json && stage.text != "| json") || stage.kind == Kind::Unpack
+    })
 }
 
 /// Whether a query names fields of lines where no parser has found them.
@@ -212,6 +359,20 @@ fn relabelled(answer: &Answer, change: impl Fn(&Labels) -> Labels) -> Answer {
         }
         other => other.clone(),
     }
+}
+
+/// An answer in which no entry of a stream is there twice.
+fn without_copies(answer: &Answer) -> Answer {
+    let Answer::Streams(streams) = answer else {
+        return answer.clone();
+    };
+    let streams = streams.iter().map(|(labels, entries)| {
+        let mut entries = entries.clone();
+        entries.sort_by(|a, b| (a.time_ns, &a.line).cmp(&(b.time_ns, &b.line)));
+        entries.dedup();
+        (labels.clone(), entries)
+    });
+    Answer::Streams(streams.collect())
 }
 
 /// An answer without labels that have no text.

@@ -7,6 +7,8 @@ use std::fmt;
 pub(super) enum Query {
     Log(Log),
     Metric(Metric),
+    /// Something like a query, which may be none.
+    Mutated(String),
 }
 
 /// A query for lines.
@@ -94,6 +96,7 @@ impl Query {
                 let smaller = metric.smaller().into_iter();
                 smaller.map(Query::Metric).collect()
             }
+            Query::Mutated(_) => Vec::new(),
         }
     }
 
@@ -103,6 +106,10 @@ impl Query {
         match &mut query {
             Query::Log(log) => log.matchers.push(matcher.clone()),
             Query::Metric(metric) => metric.add_matcher(matcher),
+            Query::Mutated(text) => {
+                let with = format!("{{{}{}, ", matcher.name, matcher.rest);
+                *text = text.replace('{', &with);
+            }
         }
         query
     }
@@ -112,6 +119,7 @@ impl Query {
         match self {
             Query::Log(log) => log.shape(),
             Query::Metric(metric) => metric.shape(),
+            Query::Mutated(_) => "mutated".to_owned(),
         }
     }
 
@@ -130,6 +138,7 @@ impl Query {
         match self {
             Query::Log(log) => logs.push(log),
             Query::Metric(metric) => metric.logs(&mut logs),
+            Query::Mutated(_) => {}
         }
         logs
     }
@@ -308,6 +317,7 @@ impl fmt::Display for Query {
         match self {
             Query::Log(log) => log.fmt(f),
             Query::Metric(metric) => metric.fmt(f),
+            Query::Mutated(text) => f.write_str(text),
         }
     }
 }
