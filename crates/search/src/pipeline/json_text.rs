@@ -108,6 +108,17 @@ pub(super) fn value(text: &[u8]) -> Result<Json<'_>> {
     Reader { text, at: 0 }.value(0)
 }
 
+/// The value that all of a text is.
+pub(super) fn whole(text: &[u8]) -> Result<Json<'_>> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value(0)?;
+    reader.skip_space();
+    match reader.peek() {
+        None => Ok(value),
+        Some(_) => Err(reader.error("nothing behind the value")),
+    }
+}
+
 /// The text of what is between quotes. What is not UTF-8, or half of a pair, becomes U+FFFD.
 pub(super) fn unescaped(inside: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inside).is_none() {

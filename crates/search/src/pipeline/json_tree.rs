@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::json_text::{Json, each_element, each_member, unescaped, value};
+use super::json_text::{Json, each_element, each_member, unescaped, whole};
 use crate::template::Value;
 
 /// The value of a JSON text; `None` if it is none.
 pub(crate) fn json_value(text: &[u8]) -> Option<Value> {
-    value(text).ok().and_then(tree)
+    whole(text).ok().and_then(tree)
 }
 
 /// The reader bounds how deeply values nest, and so this recursion.

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::decimal::{self, Operation};
 use super::value::Value;
 use super::{Dialect, Scratch, alert_functions, format, layout, text};
 use crate::logql::{bytes_of, duration_ns};
@@ -250,6 +251,14 @@ fn place(key: &Value) -> Result<usize> {
     usize::try_from(*number).map_err(|_| format!("index out of range: {number}"))
 }
 
+fn of_decimals(
+    operation: Operation,
+    first: f64,
+    rest: impl Iterator<Item = f64> + Clone,
+) -> Result<Value> {
+    decimal::fold(operation, first, rest).map(Value::Float)
+}
+
 fn slice(arguments: &[Value]) -> Result<Value> {
     let Some((first, bounds)) = arguments.split_first() else {
         return Err("wrong number of args: want at least 1 got 0".to_owned());
@@ -394,10 +403,10 @@ fn of_numbers(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
         }),
         "max" => Ok(Value::Int(ints().max().unwrap_or(0))),
         "min" => Ok(Value::Int(ints().min().unwrap_or(0))),
-        "addf" => Ok(Value::Float(floats().sum())),
-        "mulf" => Ok(Value::Float(floats().product())),
-        "subf" => two().map(|(first, rest)| Value::Float(rest.fold(first, |a, b| a - b))),
-        "divf" => two().map(|(first, rest)| Value::Float(rest.fold(first, |a, b| a / b))),
+        "addf" => decimal::fold(Operation::Add, 0.0, floats()).map(Value::Float),
+        "mulf" => two().and_then(|(first, rest)| of_decimals(Operation::Multiply, first, rest)),
+        "subf" => two().and_then(|(first, rest)| of_decimals(Operation::Subtract, first, rest)),
+        "divf" => two().and_then(|(first, rest)| of_decimals(Operation::Divide, first, rest)),
         "maxf" => two().map(|(first, rest)| Value::Float(rest.fold(first, f64::max))),
         "minf" => two().map(|(first, rest)| Value::Float(rest.fold(first, f64::min))),
         "ceil" => one().map(|value| Value::Float(value.to_float().ceil())),

@@ -12,6 +12,7 @@
 
 mod alert;
 mod alert_functions;
+mod decimal;
 mod format;
 mod functions;
 mod layout;

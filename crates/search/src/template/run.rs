@@ -150,8 +150,8 @@ impl Run<'_> {
 
     fn print(&mut self, value: &Dot) {
         match value {
-            Dot::Value(value) => value.write(self.out),
-            other => self.value_of(other).write(self.out),
+            Dot::Value(value) => write_shown(value, self.out),
+            other => write_shown(&self.value_of(other), self.out),
         }
     }
 
@@ -428,5 +428,13 @@ fn member(value: &Value, name: &str) -> Result<Value> {
             "can't evaluate field {name} in type {}",
             other.kind()
         )),
+    }
+}
+
+/// Appends what an action shows.
+fn write_shown(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Nil => out.extend_from_slice(b"<no value>"),
+        value => value.write(out),
     }
 }

@@ -72,7 +72,7 @@ const FILLED: &[(&str, &str)] = &[
     ),
     (
         r#"{{range fromJson .json}}{{.}} {{end}}"#,
-        "[1 two <no value>] map[k:true] ",
+        "[1 two <nil>] map[k:true] ",
     ),
     (
         r#"{{range (fromJson .json).l}}{{if eq . "two"}}{{break}}{{end}}{{.}}{{end}}"#,
@@ -83,6 +83,10 @@ const FILLED: &[(&str, &str)] = &[
         "twotrue",
     ),
     (r#"{{index (fromJson .json).l "1"}}"#, "error"),
+    (r#"{{print nil}}{{printf "%v" nil}}"#, "<nil><nil>"),
+    (r#"{{range fromJson "0 x"}}y{{else}}none{{end}}"#, "none"),
+    (r#"{{mulf 0.1 3}} {{int "12.7"}}"#, "0.3 12"),
+    (r#"{{divf 1 0}}"#, "error"),
     (r#"{{slice .json "1"}}"#, "error"),
     (
         r#"{{define "t"}}<{{.}}>{{end}}{{template "t" .a}}{{block "b" .n}}[{{.}}]{{end}}"#,

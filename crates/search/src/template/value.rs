@@ -61,10 +61,11 @@ impl Value {
         }
     }
 
-    /// Appends the value as it is printed.
+    /// Appends the value as functions print it; a template that shows nothing but nil has other words
+    /// for it.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Value::Nil => out.extend_from_slice(b"<no value>"),
+            Value::Nil => out.extend_from_slice(b"<nil>"),
             Value::Bool(is_true) => {
                 out.extend_from_slice(if *is_true { &b"true"[..] } else { b"false" });
             }
@@ -119,16 +120,7 @@ impl Value {
             Value::Int(int) => *int,
             Value::Float(float) => *float as i64,
             Value::Bool(is_true) => i64::from(*is_true),
-            Value::Text(text) => {
-                let text = String::from_utf8_lossy(text);
-                let text = text.trim();
-                // A fraction of zeros is none.
-                let whole = match text.split_once('.') {
-                    Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,
-                    _ => text,
-                };
-                whole.parse().unwrap_or(0)
-            }
+            Value::Text(text) => whole_number(&String::from_utf8_lossy(text)).unwrap_or(0),
             _ => 0,
         }
     }
@@ -141,9 +133,68 @@ impl Value {
             Value::Bool(is_true) => f64::from(u8::from(*is_true)),
             Value::Text(text) => {
                 let text = String::from_utf8_lossy(text);
-                crate::logql::number_of(text.trim()).unwrap_or(0.0)
+                crate::logql::number_of(&text).unwrap_or(0.0)
             }
             _ => 0.0,
+        }
+    }
+}
+
+/// The whole number that a text is, as Go reads its own literals: with a base, of which a zero in front
+/// is one. Digits behind a point are left out.
+fn whole_number(text: &str) -> Option<i64> {
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let unsigned = match unsigned.split_once('.') {
+        Some((whole, fraction)) if is_digits(whole) && is_digits(fraction) => match whole {
+            "" => "0",
+            whole => whole,
+        },
+        _ => unsigned,
+    };
+    let lower = unsigned.to_ascii_lowercase();
+    let based = [("0x", 16), ("0b", 2), ("0o", 8)].into_iter();
+    let mut based = based.filter_map(|(prefix, base)| Some((lower.strip_prefix(prefix)?, base)));
+    let (digits, base) = match (based.next(), lower.strip_prefix('0')) {
+        (Some(found), _) => found,
+        (None, Some(rest)) if !rest.is_empty() => (rest, 8),
+        _ => (&*lower, 10),
+    };
+    let digits = digits
+        .bytes()
+        .next()
+        .filter(u8::is_ascii_alphanumeric)
+        .map(|_| digits)?;
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    i64::from_str_radix(&format!("{sign}{digits}"), base).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_numbers_as_go_reads_them() {
+        let table = [
+            ("12", Some(12)),
+            ("-12.7", Some(-12)),
+            ("+3", Some(3)),
+            ("12.", Some(12)),
+            (".5", Some(0)),
+            ("0", Some(0)),
+            ("010", Some(8)),
+            ("08", None),
+            ("0x1F", Some(31)),
+            ("-0b11", Some(-3)),
+            ("1e3", None),
+            (" 5", None),
+            ("--5", None),
+            ("0x-5", None),
+            ("", None),
+            ("x", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(whole_number(text), expected, "{text:?}");
         }
     }
 }
