@@ -33,6 +33,11 @@ impl Draw {
         &of[self.below(of.len())]
     }
 
+    /// One of these texts, which are not empty.
+    pub(crate) fn text(&mut self, of: &[&'static str]) -> &'static str {
+        of[self.below(of.len())]
+    }
+
     /// Brings them into another order.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {

@@ -125,27 +125,27 @@ fn json_line(draw: &mut Draw, n: usize) -> String {
         }
     };
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let level = quoted(*draw.one(&LEVELS));
+    let level = quoted(draw.text(&LEVELS));
     add(draw, 70, "level", level);
-    let word = quoted(*draw.one(&WORDS));
+    let word = quoted(draw.text(&WORDS));
     add(draw, 90, "msg", word);
     let user = format!(
         "{{\"id\":{},\"name\":{}}}",
         draw.below(5),
-        quoted(*draw.one(&NAMES))
+        quoted(draw.text(&NAMES))
     );
     add(draw, 80, "user", user);
     let number = draw.one(&NUMBERS).to_string();
     add(draw, 80, "took", number);
-    let duration = quoted(*draw.one(&DURATIONS));
+    let duration = quoted(draw.text(&DURATIONS));
     add(draw, 80, "latency", duration);
-    let size = quoted(*draw.one(&SIZES));
+    let size = quoted(draw.text(&SIZES));
     add(draw, 70, "size", size);
     let code = (200 + 100 * draw.below(4)).to_string();
     add(draw, 90, "code", code);
-    let peer = quoted(*draw.one(&ADDRESSES));
+    let peer = quoted(draw.text(&ADDRESSES));
     add(draw, 50, "peer", peer);
-    let path = quoted(*draw.one(&PATHS));
+    let path = quoted(draw.text(&PATHS));
     add(draw, 50, "path", path);
     let list = format!(
         "[{},{{\"a\":\"b{}\"}},\"x\",[2]]",
@@ -296,13 +296,13 @@ fn metadata(draw: &mut Draw) -> Vec<Pair> {
         add("trace_id", &format!("t{:02}", draw.below(20)));
     }
     if draw.below(2) == 0 {
-        add("user", *draw.one(&["ann", "bob", "eve"]));
+        add("user", draw.text(&["ann", "bob", "eve"]));
     }
     if draw.below(2) == 0 {
-        add("wait", *draw.one(&DURATIONS));
+        add("wait", draw.text(&DURATIONS));
     }
     if draw.below(2) == 0 {
-        add("weight", *draw.one(&NUMBERS));
+        add("weight", draw.text(&NUMBERS));
     }
     if draw.below(5) == 0 {
         add("dot.ted-name", "d");

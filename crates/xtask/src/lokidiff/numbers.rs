@@ -94,12 +94,12 @@ fn mutated(draw: &mut Draw, text: &str) -> String {
     let at = draw.below(words.len());
     match draw.below(4) {
         0 => drop(words.remove(at)),
-        1 => words.insert(at, *draw.one(&INSERTED)),
+        1 => words.insert(at, draw.text(&INSERTED)),
         2 => {
             let next = (at + 1) % words.len();
             words.swap(at, next);
         }
-        _ => words[at] = *draw.one(&INSERTED),
+        _ => words[at] = draw.text(&INSERTED),
     }
     words.concat()
 }
@@ -112,7 +112,7 @@ fn metric(draw: &mut Draw, depth: usize) -> Metric {
         0..4 => range(draw),
         4..8 => vector(draw, depth),
         8 => Metric::Vector {
-            operator: *draw.one(&["sort", "sort_desc"]),
+            operator: draw.text(&["sort", "sort_desc"]),
             parameter: None,
             grouping: None,
             inner: Box::new(metric(draw, depth - 1)),
@@ -133,10 +133,10 @@ fn vector(draw: &mut Draw, depth: usize) -> Metric {
     let grouping = is_drawn(draw, 65).then(|| grouping(draw, has_fields));
     Metric::Vector {
         operator: match is_choice {
-            true => *draw.one(&["topk", "bottomk"]),
-            false => *draw.one(&OF_VECTORS),
+            true => draw.text(&["topk", "bottomk"]),
+            false => draw.text(&OF_VECTORS),
         },
-        parameter: is_choice.then(|| (*draw.one(&["1", "2", "3", "10"])).to_owned()),
+        parameter: is_choice.then(|| (draw.text(&["1", "2", "3", "10"])).to_owned()),
         grouping,
         inner: Box::new(inner),
     }
@@ -162,8 +162,8 @@ fn grouping(draw: &mut Draw, has_fields: bool) -> Grouping {
     let mut labels = Vec::new();
     for _ in 0..count {
         let label = match has_fields && is_drawn(draw, 40) {
-            true => *draw.one(&pipelines::TEXTS),
-            false => *draw.one(&LABELS),
+            true => draw.text(&pipelines::TEXTS),
+            false => draw.text(&LABELS),
         };
         if !labels.iter().any(|known| known == label) {
             labels.push(label.to_owned());
@@ -180,8 +180,8 @@ fn range(draw: &mut Draw) -> Metric {
     let has_parser = log.stages.iter().any(is_parser);
     let unwraps = is_drawn(draw, 50);
     let operator: &'static str = match unwraps {
-        true => *draw.one(&OF_NUMBERS),
-        false => *draw.one(&OF_LINES),
+        true => draw.text(&OF_NUMBERS),
+        false => draw.text(&OF_LINES),
     };
     if unwraps {
         unwrap(draw, &mut log, has_parser);
@@ -204,15 +204,15 @@ fn range(draw: &mut Draw) -> Metric {
         );
     let groups = is_drawn(draw, 40) && (can_group || is_drawn(draw, 3));
     let parameter = match operator {
-        "quantile_over_time" => Some((*draw.one(&["0.5", "0.95", "0", "1", "0.333", "2"])).into()),
+        "quantile_over_time" => Some((draw.text(&["0.5", "0.95", "0", "1", "0.333", "2"])).into()),
         _ => None,
     };
     Metric::Range {
         operator,
         parameter,
         log,
-        range: (*draw.one(&RANGES)).into(),
-        offset: is_drawn(draw, 10).then(|| (*draw.one(&OFFSETS)).into()),
+        range: (draw.text(&RANGES)).into(),
+        offset: is_drawn(draw, 10).then(|| (draw.text(&OFFSETS)).into()),
         grouping: groups.then(|| grouping(draw, has_parser)),
     }
 }
@@ -220,8 +220,8 @@ fn range(draw: &mut Draw) -> Metric {
 fn unwrap(draw: &mut Draw, log: &mut Log, has_parser: bool) {
     let text = match (has_parser, draw.below(10)) {
         (false, 0..8) => "weight".to_owned(),
-        (false, _) => (*draw.one(&["duration(wait)", "duration_seconds(wait)", "trace_id"])).into(),
-        (true, 0..6) => (*draw.one(&pipelines::NUMBERS)).to_owned(),
+        (false, _) => (draw.text(&["duration(wait)", "duration_seconds(wait)", "trace_id"])).into(),
+        (true, 0..6) => (draw.text(&pipelines::NUMBERS)).to_owned(),
         (true, 6) => format!("duration({})", draw.one(&pipelines::DURATIONS)),
         (true, 7) => format!("duration_seconds({})", draw.one(&pipelines::DURATIONS)),
         (true, 8) => format!("bytes({})", draw.one(&pipelines::SIZES)),
@@ -237,13 +237,13 @@ fn binary(draw: &mut Draw, depth: usize) -> Metric {
     let left = metric(draw, depth - 1);
     let kind = draw.below(10);
     let (operator, bool_word) = match kind {
-        0..5 => (*draw.one(&ARITHMETIC), ""),
-        5..8 => (*draw.one(&COMPARISONS), *draw.one(&["", " bool"])),
-        _ => (*draw.one(&OF_SETS), ""),
+        0..5 => (draw.text(&ARITHMETIC), ""),
+        5..8 => (draw.text(&COMPARISONS), draw.text(&["", " bool"])),
+        _ => (draw.text(&OF_SETS), ""),
     };
     let has_number = kind < 8 && is_drawn(draw, 40);
     let right = match has_number {
-        true => Metric::Number((*draw.one(&["2", "0", "0.5", "100", "-1", "vector(3)"])).into()),
+        true => Metric::Number((draw.text(&["2", "0", "0.5", "100", "-1", "vector(3)"])).into()),
         // The same vector again, or something else.
         false if is_drawn(draw, 50) => sibling(draw, &left),
         false => metric(draw, depth - 1),
@@ -272,7 +272,7 @@ fn binary(draw: &mut Draw, depth: usize) -> Metric {
 fn sibling(draw: &mut Draw, of: &Metric) -> Metric {
     let mut sibling = of.clone();
     if let Metric::Range { range, .. } = &mut sibling {
-        *range = (*draw.one(&RANGES)).into();
+        *range = (draw.text(&RANGES)).into();
     }
     sibling
 }
@@ -290,8 +290,8 @@ fn matching(draw: &mut Draw, can_group: bool, is_bare: bool) -> String {
         " group_left",
     ];
     let group = match can_group && is_drawn(draw, 50) {
-        true if is_bare => *draw.one(&groups),
-        true => *draw.one(&groups[..3]),
+        true if is_bare => draw.text(&groups),
+        true => draw.text(&groups[..3]),
         false => "",
     };
     format!(" {word} ({labels}){group}")
