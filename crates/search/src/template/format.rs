@@ -80,7 +80,7 @@ pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
     while let Some(at) = memchr::memchr(b'%', rest) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
-        let verb = flags(&mut rest);
+        let verb = flags(&mut rest, &mut next, &mut out);
         let Some((&letter, behind)) = rest.split_first() else {
             out.extend_from_slice(b"%!(NOVERB)");
             break;
@@ -112,7 +112,16 @@ pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
     out
 }
 
-fn flags(rest: &mut &[u8]) -> Verb {
+fn bounded(width: usize) -> usize {
+    width.min(WIDTH_MAX)
+}
+
+/// Reads what stands between `%` and the letter; a `*` stands for the next argument.
+fn flags<'v>(
+    rest: &mut &[u8],
+    arguments: &mut impl Iterator<Item = &'v Value>,
+    out: &mut Vec<u8>,
+) -> Verb {
     let mut verb = Verb::default();
     while let Some((&flag, behind)) = rest.split_first() {
         match flag {
@@ -133,8 +142,29 @@ fn flags(rest: &mut &[u8]) -> Verb {
         }
         number
     };
-    verb.width = number(rest);
-    if let Some(behind) = rest.strip_prefix(b".") {
+    if let Some(behind) = rest.strip_prefix(b"*") {
+        *rest = behind;
+        match arguments.next() {
+            Some(Value::Int(width)) => {
+                verb.is_left |= *width < 0;
+                verb.width = usize::try_from(width.unsigned_abs()).map_or(WIDTH_MAX, bounded);
+            }
+            _ => out.extend_from_slice(b"%!(BADWIDTH)"),
+        }
+    } else {
+        verb.width = number(rest);
+    }
+    if let Some(behind) = rest.strip_prefix(b".*") {
+        *rest = behind;
+        match arguments.next() {
+            // As if there was none.
+            Some(Value::Int(precision)) if *precision < 0 => {}
+            Some(Value::Int(precision)) => {
+                verb.precision = Some(usize::try_from(*precision).map_or(WIDTH_MAX, bounded));
+            }
+            _ => out.extend_from_slice(b"%!(BADPREC)"),
+        }
+    } else if let Some(behind) = rest.strip_prefix(b".") {
         *rest = behind;
         verb.precision = Some(number(rest));
     }

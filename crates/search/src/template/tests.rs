@@ -86,6 +86,11 @@ const FILLED: &[(&str, &str)] = &[
     (r#"{{print nil}}{{printf "%v" nil}}"#, "<nil><nil>"),
     (r#"{{range fromJson "0 x"}}y{{else}}none{{end}}"#, "none"),
     (r#"{{mulf 0.1 3}} {{int "12.7"}}"#, "0.3 12"),
+    (
+        r#"{{printf "%*d|%-*s|%.*f|%*d|%*d" 4 7 3 "a" 1 2.55 -3 7 "x" 1}}"#,
+        "   7|a  |2.5|7  |%!(BADWIDTH)1",
+    ),
+    (r#"{{title "o'neil mc-x_y a–b"}}"#, "O'Neil Mc-X_y A–b"),
     (r#"{{divf 1 0}}"#, "error"),
     (r#"{{slice .json "1"}}"#, "error"),
     (

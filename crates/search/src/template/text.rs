@@ -78,7 +78,8 @@ pub(super) fn indent(text: &str, spaces: i64) -> String {
     format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))
 }
 
-/// Each word with a capital letter.
+/// Each word with a capital letter. Words end as those of Go do: at all of ASCII but letters, digits and
+/// `_`, and at blanks.
 pub(super) fn title(text: &str) -> String {
     let mut is_start = true;
     let mut out = String::with_capacity(text.len());
@@ -87,7 +88,10 @@ pub(super) fn title(text: &str) -> String {
             true => out.extend(c.to_uppercase()),
             false => out.push(c),
         }
-        is_start = !(c.is_alphanumeric() || c == '_' || c == '\'');
+        is_start = match c.is_ascii() {
+            true => !c.is_ascii_alphanumeric() && c != '_',
+            false => c.is_whitespace(),
+        };
     }
     out
 }
