@@ -179,7 +179,7 @@ const TEMPLATES: [&str; 64] = [
     "{{ if and (ne .code \"\") (gt (int .code) 300) }}bad{{ else }}ok{{ end }}",
     "{{ range $k, $v := fromJson __line__ }}{{ $k }}:{{ $v }},{{ end }}",
     "{{ .user_id | add 1 }} {{ add \"2\" 3 }} {{ sub 5 \"x\" }}",
-    "{{ lower nil }}",
+    "{{ lower .level }}{{ upper .missing }}",
     "{{ unixToTime .n | unixEpoch }} {{ toDateInZone \"2006-01-02 15:04\" \"Europe/Berlin\" \"2024-05-01 10:00\" | unixEpoch }}",
     "{{ __timestamp__ }} {{ __timestamp__.Unix }}",
     "{{ .level | eq \"info\" | not }} {{ print nil }}",

@@ -137,12 +137,15 @@ const PURPOSES: [Purpose; 21] = [
         },
     },
     Purpose {
-        reason: "a label that was dropped can be found again by a parser behind",
+        reason: "a label that was dropped or renamed can be found again by a parser behind",
         holds: |case| {
             logs_of(case.question).iter().any(|log| {
                 let mut stages = log.stages.iter();
-                let is_dropping = |kind| matches!(kind, Kind::Drop | Kind::Keep);
-                stages.any(|stage| is_dropping(stage.kind)) && stages.any(is_parser)
+                let is_dropping = |stage: &Stage| {
+                    matches!(stage.kind, Kind::Drop | Kind::Keep)
+                        || stage.text.contains("msg=code, code=msg")
+                };
+                stages.any(is_dropping) && stages.any(is_parser)
             })
         },
     },
@@ -382,6 +385,9 @@ fn relabelled(answer: &Answer, change: impl Fn(&Labels) -> Labels) -> Answer {
                 let of_stream = changed.entry(change(labels)).or_default();
                 of_stream.extend(entries.iter().cloned().map(|mut entry| {
                     entry.beside = change(&entry.beside);
+                    if entry.beside == "{}" {
+                        entry.beside.clear();
+                    }
                     entry
                 }));
             }
