@@ -234,15 +234,20 @@ impl Labels {
             .is_some_and(|place| self.labels[place].is_base)
     }
 
-    /// Sets a label, whatever it was.
+    /// Sets a label, whatever it was. A parser behind finds it no more, as in Loki.
     pub fn set(&mut self, name: &str, value: &str) {
-        match self.find(name) {
+        let place = match self.find(name) {
             Some(place) => {
                 self.replace(place, value);
-                self.labels[place].origin = Origin::Parsed;
+                place
             }
-            None => self.push(Origin::Parsed, name, value, false),
-        }
+            None => {
+                self.push(Origin::Parsed, name, value, false);
+                self.labels.len() - 1
+            }
+        };
+        self.labels[place].is_extracted = true;
+        self.labels[place].origin = Origin::Parsed;
     }
 
     /// Takes a label away.

@@ -159,6 +159,16 @@ const TABLE: &[(&str, &str, Option<&str>)] = &[
         Some("l x=a,y=a,z=a"),
     ),
     (
+        r#"| label_format a="x" | logfmt"#,
+        "a=1 b=2",
+        Some("a=1 b=2 a=x,b=2"),
+    ),
+    (
+        r#"| logfmt | label_format c=a | drop b | logfmt"#,
+        "a=1 b=2 c=3",
+        Some("a=1 b=2 c=3 a=1,b=2,c=1"),
+    ),
+    (
         r#"| label_format app="{{.pod}}" | drop pod"#,
         "l",
         Some("l app=p"),

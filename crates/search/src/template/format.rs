@@ -171,6 +171,43 @@ fn flags<'v>(
     verb
 }
 
+/// A text in quotes, with the escapes of Go.
+fn quoted(text: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for chunk in text.utf8_chunks() {
+        chunk.valid().chars().for_each(|c| quote(c, &mut out));
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn quote(c: char, out: &mut String) {
+    let short = match c {
+        '"' | '\\' => Some(c),
+        '\x07' => Some('a'),
+        '\x08' => Some('b'),
+        '\x0b' => Some('v'),
+        '\x0c' => Some('f'),
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        _ => None,
+    };
+    // Marks that combine are shown, other than where Rust escapes a character alone.
+    let is_shown =
+        c == '\'' || ('\u{300}'..='\u{36f}').contains(&c) || c.escape_debug().count() == 1;
+    match (short, u32::from(c)) {
+        (Some(letter), _) => out.extend(['\\', letter]),
+        (None, _) if is_shown => out.push(c),
+        (None, number @ (..0x20 | 0x7f)) => out.push_str(&format!("\\x{number:02x}")),
+        (None, number @ ..0x1_0000) => out.push_str(&format!("\\u{number:04x}")),
+        (None, number) => out.push_str(&format!("\\U{number:08x}")),
+    }
+}
+
 impl Verb {
     fn write(&self, letter: u8, value: &Value, out: &mut Vec<u8>) {
         let text = match (letter, value) {
@@ -187,9 +224,7 @@ impl Verb {
             (b'v', value) => value.printed(),
             (b's', Value::Int(_) | Value::Float(_) | Value::Bool(_)) => self.wrong(letter, value),
             (b's', value) => value.printed(),
-            (b'q', Value::Text(text)) => {
-                format!("{:?}", String::from_utf8_lossy(text)).into_bytes()
-            }
+            (b'q', Value::Text(text)) => quoted(text).into_bytes(),
             (b't', Value::Bool(is_true)) => is_true.to_string().into_bytes(),
             (b'd', Value::Int(int)) => self.signed(int.to_string(), *int >= 0),
             (b'x', Value::Int(int)) => format!("{int:x}").into_bytes(),

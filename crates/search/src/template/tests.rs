@@ -90,6 +90,10 @@ const FILLED: &[(&str, &str)] = &[
         r#"{{printf "%*d|%-*s|%.*f|%*d|%*d" 4 7 3 "a" 1 2.55 -3 7 "x" 1}}"#,
         "   7|a  |2.5|7  |%!(BADWIDTH)1",
     ),
+    (
+        r#"{{printf "%q" "a\"\\\n\b\f\x01é'\u200b\U000e0001🙂"}}"#,
+        r#""a\"\\\n\b\f\x01é'\u200b\U000e0001🙂""#,
+    ),
     (r#"{{title "o'neil mc-x_y a–b"}}"#, "O'Neil Mc-X_y A–b"),
     (r#"{{divf 1 0}}"#, "error"),
     (r#"{{slice .json "1"}}"#, "error"),
