@@ -8,6 +8,9 @@ use super::answer::{Answer, Entry, Labels, Point};
 /// order.
 const TOLERANCE: f64 = 1e-9;
 
+/// And those that differ by less than this: differences of sums that should be 0.
+const TOLERANCE_ABSOLUTE: f64 = 1e-12;
+
 /// What of the answers is promised.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Promise {
@@ -294,7 +297,8 @@ fn is_same(one: Point, other: Point) -> bool {
 
 fn is_near(one: f64, other: f64) -> bool {
     let is_equal = one == other || (one.is_nan() && other.is_nan());
-    is_equal || (one - other).abs() <= TOLERANCE * one.abs().max(other.abs())
+    let tolerance = TOLERANCE * one.abs().max(other.abs());
+    is_equal || (one - other).abs() <= tolerance.max(TOLERANCE_ABSOLUTE)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 21] = [
+const PURPOSES: [Purpose; 22] = [
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -119,6 +119,18 @@ const PURPOSES: [Purpose; 21] = [
         },
     },
     Purpose {
+        reason: "words of the language are labels where only labels can stand",
+        holds: |case| {
+            let is_word = is_refused_with(case, "expecting IDENTIFIER");
+            let compared = ["json>", "json=", "json<"];
+            let is_compared = case
+                .question
+                .selector()
+                .is_some_and(|query| compared.iter().any(|text| query.contains(text)));
+            is_answer(case.ours) && (is_word || is_compared)
+        },
+    },
+    Purpose {
         reason: "there may be blanks in the brackets of a range",
         holds: |case| {
             is_answer(case.ours) && is_refused_with(case, "not a valid duration string: \" ")
@@ -126,7 +138,12 @@ const PURPOSES: [Purpose; 21] = [
     },
     Purpose {
         reason: "`substr` behind the end of a text is empty; in Loki it is an error",
-        holds: |case| has_stage(case.question, |stage| stage.text.contains("substr 1 3 ")),
+        holds: |case| {
+            let beyond = ["substr 1 3 ", "substr -1 3 "];
+            has_stage(case.question, |stage| {
+                beyond.iter().any(|text| stage.text.contains(text))
+            })
+        },
     },
     Purpose {
         reason: "an empty alternative of a line filter is in every line; Loki leaves it out",
