@@ -8,13 +8,14 @@ const WIDTH_MAX: usize = 4096;
 /// The most significant digits that are asked for in vain: a float has seventeen.
 const DIGITS_MAX: usize = 40;
 
-/// Appends a float as Go prints it: the shortest form, with an exponent for large and small ones.
+/// Appends a float as Go prints it: the shortest form, with an exponent from a million on and for small
+/// ones.
 pub(super) fn write_float(float: f64, out: &mut Vec<u8>) {
     let text = match float {
         f if f.is_nan() => "NaN".to_owned(),
         f if f.is_infinite() => if f > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
         0.0 => "0".to_owned(),
-        f if (1e-4..1e21).contains(&f.abs()) => f.to_string(),
+        f if (1e-4..1e6).contains(&f.abs()) => f.to_string(),
         f => exponential(f, None),
     };
     out.extend_from_slice(text.as_bytes());
@@ -230,6 +231,7 @@ impl Verb {
             (b'x', Value::Int(int)) => format!("{int:x}").into_bytes(),
             (b'X', Value::Int(int)) => format!("{int:X}").into_bytes(),
             (b'o', Value::Int(int)) => format!("{int:o}").into_bytes(),
+            (b'U', Value::Int(int)) => format!("U+{int:04X}").into_bytes(),
             (b'b', Value::Int(int)) => format!("{int:b}").into_bytes(),
             (b'c', Value::Int(int)) => {
                 let c = u32::try_from(*int).ok().and_then(char::from_u32);

@@ -94,6 +94,11 @@ const FILLED: &[(&str, &str)] = &[
         r#"{{printf "%q" "a\"\\\n\b\f\x01é'\u200b\U000e0001🙂"}}"#,
         r#""a\"\\\n\b\f\x01é'\u200b\U000e0001🙂""#,
     ),
+    (
+        r#"{{"1.5MB" | bytes}} {{"512KB" | bytes}} {{float64 999999}} {{printf "%v %g" 1e6 2e20}}"#,
+        "1.5e+06 512000 999999 1e+06 2e+20",
+    ),
+    (r#"{{printf "%U %U" 66 128578}}"#, "U+0042 U+1F642"),
     (r#"{{title "o'neil mc-x_y a–b"}}"#, "O'Neil Mc-X_y A–b"),
     (r#"{{divf 1 0}}"#, "error"),
     (r#"{{slice .json "1"}}"#, "error"),
