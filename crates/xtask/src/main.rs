@@ -9,6 +9,7 @@ mod draw;
 mod e2e;
 mod fuzz;
 mod logqltest;
+mod loki;
 mod lokidiff;
 mod run;
 mod sql;

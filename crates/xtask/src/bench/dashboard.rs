@@ -1,163 +1,199 @@
-//! A dashboard over a week of access logs: ten panels as Grafana asks for them.
+//! A dashboard over a week of access logs: ten panels as Grafana asks for them, beside the peers.
 
 use std::path::Path;
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::corpus::Corpora;
-use super::http::encode;
+use super::Settings;
+use super::corpus::{Corpora, Corpus};
+use super::http::{Client, encode};
 use super::ingest::{compact, post, settle};
+use super::panels::{PANELS, Panel};
+use super::peers::{VictoriaLogs, access_fields};
 use super::pond::{Pond, Scratch, cpu_seconds};
 use super::table::{Report, Target, median};
+use crate::loki::Loki;
 use crate::run::Outcome;
 
-/// Times that a panel is asked for after the first; the median counts.
+/// Times that Logpond is asked for a panel after the first; the median counts.
 const RUNS: usize = 9;
 
-/// The week of the corpus, and the steps that a panel of some thousand points has.
-const RANGE: &str = "start=2026-03-02T00:00:00Z&end=2026-03-09T00:00:00Z&step=600&limit=100";
+/// The same of the peers, some of which take a while.
+const PEER_RUNS: usize = 3;
 
-/// The end of the week.
-const INSTANT: &str = "time=2026-03-09T00:00:00Z";
+/// Bytes of lines in a push to Loki.
+const PUSH_BYTES: usize = 2 << 20;
 
-/// A panel: its name, where it asks, the rest of the parameters and the query.
-type Panel = (&'static str, &'static str, &'static str, &'static str);
+/// Wall and CPU milliseconds.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    wall_ms: f64,
+    cpu_ms: f64,
+}
 
-const PANELS: [Panel; 10] = [
-    (
-        "requests",
-        "query_range",
-        RANGE,
-        r#"sum(count_over_time({app="nginx"}[10m]))"#,
-    ),
-    (
-        "requests by status",
-        "query_range",
-        RANGE,
-        r#"sum by (status) (count_over_time({app="nginx"}[10m]))"#,
-    ),
-    (
-        "requests by virtual host",
-        "query_range",
-        RANGE,
-        r#"sum by (host) (count_over_time({app="nginx"}[10m]))"#,
-    ),
-    (
-        "outbound bytes by virtual host",
-        "query_range",
-        RANGE,
-        r#"sum by (host) (sum_over_time({app="nginx"} | unwrap bytes [10m]))"#,
-    ),
-    (
-        "errors by virtual host",
-        "query_range",
-        RANGE,
-        r#"sum by (host) (count_over_time({app="nginx"} | status >= 500 [10m]))"#,
-    ),
-    (
-        "95th percentile of bytes",
-        "query_range",
-        RANGE,
-        r#"quantile_over_time(0.95, {app="nginx"} | unwrap bytes [10m]) by (host)"#,
-    ),
-    (
-        "top referers, own pages excluded",
-        "query",
-        INSTANT,
-        r#"topk(10, sum by (referer) (count_over_time({app="nginx"} | referer!="-" | referer!~"https?://[^/]*semicomplete.com.*" [7d])))"#,
-    ),
-    (
-        "top paths",
-        "query",
-        INSTANT,
-        r#"topk(10, sum by (path) (count_over_time({app="nginx"}[7d])))"#,
-    ),
-    (
-        "distinct clients",
-        "query",
-        INSTANT,
-        r#"count(sum by (remote_addr) (count_over_time({app="nginx"}[7d])))"#,
-    ),
-    (
-        "last errors",
-        "query_range",
-        RANGE,
-        r#"{app="nginx"} | status >= 500"#,
-    ),
-];
+impl Cost {
+    fn cell(self) -> String {
+        format!("{:.1} ({:.0})", self.wall_ms, self.cpu_ms)
+    }
+}
+
+/// Somebody who can be asked for panels.
+trait Asked: Sync {
+    fn pid(&self) -> u32;
+
+    /// Asks for a panel; an answer without anything is a failure.
+    fn ask(&self, panel: &Panel) -> Outcome<()>;
+}
 
 /// Measures each panel alone, and all of them at once as a browser asks.
-pub(super) fn measure(program: &Path, corpora: &Corpora, report: &mut Report) -> Outcome<()> {
+pub(super) fn measure(
+    program: &Path,
+    settings: &Settings,
+    corpora: &Corpora,
+    report: &mut Report,
+) -> Outcome<()> {
     let scratch = Scratch::new("bench-dashboard")?;
     let data = scratch.path().join("data");
-    let pond = Pond::start(program, &data, &[])?;
-    let address = pond.address("http");
-    let target = "/api/v1/push?label=app=nginx";
-    post(&corpora.nginx, &address, target, "text/plain")?;
-    settle(&data)?;
-    compact(&pond)?;
+    fill(program, &data, &corpora.nginx)?;
+    let start = || Pond::start(program, &data, &[]);
+    let peers = start_peers(settings, &scratch, &corpora.nginx)?;
     let records = corpora.nginx.lines as f64 / 1e6;
     let title = format!("A dashboard over 7 days, {records:.1} M requests");
-    let columns = ["panel", "first ms (CPU ms)", "again ms (CPU ms)", "target"];
+    let mut columns = vec!["panel", "Logpond first", "again"];
+    for (name, _) in &peers {
+        columns.extend([*name, "again"]);
+    }
+    columns.push("target");
     report.table(&title, &columns);
-    pond.terminate()?;
-    let pond = Pond::start(program, &data, &[])?;
+    let pond = start()?;
     for panel in &PANELS {
-        let (first, first_cpu) = timed(&pond, || ask(&pond, panel))?;
-        let (mut again, mut again_cpu) = (Vec::new(), 0.0);
-        for _ in 0..RUNS {
-            let (ms, cpu_ms) = timed(&pond, || ask(&pond, panel))?;
-            again.push(ms);
-            again_cpu += cpu_ms / RUNS as f64;
+        let mut cells = vec![panel.name.to_owned()];
+        cells.extend(ask_often(&pond, RUNS, || pond.ask(panel)));
+        for (_, peer) in &peers {
+            cells.extend(ask_often(&**peer, PEER_RUNS, || peer.ask(panel)));
         }
-        report.row(vec![
-            panel.0.into(),
-            format!("{first:.1} ({first_cpu:.0})"),
-            format!("{:.1} ({again_cpu:.1})", median(&mut again)),
-            String::new(),
-        ]);
+        cells.push(String::new());
+        report.row(cells);
     }
     pond.terminate()?;
-    let pond = Pond::start(program, &data, &[])?;
-    let (cold, cold_cpu) = timed(&pond, || ask_all(&pond))?;
-    let (mut warm, mut warm_cpu) = (Vec::new(), 0.0);
-    for _ in 0..RUNS {
-        let (ms, cpu_ms) = timed(&pond, || ask_all(&pond))?;
-        warm.push(ms);
-        warm_cpu += cpu_ms / RUNS as f64;
+    let pond = start()?;
+    let cold = timed(pond.pid(), || ask_all(&pond))?;
+    let warm = again(&pond, RUNS, || ask_all(&pond))?;
+    let mut cells = vec!["all at once".to_owned(), cold.cell(), warm.cell()];
+    for (_, peer) in &peers {
+        cells.extend(ask_often(&**peer, PEER_RUNS, || ask_all(&**peer)));
     }
-    let warm = median(&mut warm);
     let targets = [
-        Target::at_most(500.0, "first <= 500 ms").judged(cold),
-        Target::at_most(100.0, "again <= 100 ms").judged(warm),
+        Target::at_most(500.0, "first <= 500 ms").judged(cold.wall_ms),
+        Target::at_most(100.0, "again <= 100 ms").judged(warm.wall_ms),
     ];
-    report.row(vec![
-        "all at once".into(),
-        format!("{cold:.1} ({cold_cpu:.0})"),
-        format!("{warm:.1} ({warm_cpu:.1})"),
-        targets.join(", "),
-    ]);
+    cells.push(targets.join(", "));
+    report.row(cells);
     report.note(format!(
-        "Segments merged, the server started anew before the first of each kind of run, the files in the \
-         page cache; again: medians of {RUNS} runs."
+        "Wall milliseconds, and CPU milliseconds of the server in parentheses. Segments merged, Logpond \
+         started anew before the first of each kind of run, files in the page cache; again: medians of \
+         {RUNS} runs, {PEER_RUNS} of the peers, which were not started anew. Logpond and Loki have the lines \
+         as they are, VictoriaLogs has its fields parsed before they came. Loki keeps no answers of \
+         earlier queries here."
     ));
     Ok(())
 }
 
-/// Wall and CPU milliseconds that something takes.
-fn timed(pond: &Pond, run: impl FnOnce() -> Outcome<()>) -> Outcome<(f64, f64)> {
-    let (start, cpu) = (Instant::now(), cpu_seconds(pond.pid())?);
-    run()?;
-    let wall_ms = start.elapsed().as_secs_f64() * 1e3;
-    Ok((wall_ms, (cpu_seconds(pond.pid())? - cpu) * 1e3))
+fn fill(program: &Path, data: &Path, nginx: &Corpus) -> Outcome<()> {
+    let pond = Pond::start(program, data, &[])?;
+    let target = "/api/v1/push?label=app=nginx";
+    post(nginx, &pond.address("http"), target, "text/plain")?;
+    settle(data)?;
+    compact(&pond)?;
+    pond.terminate().map(drop)
 }
 
-fn ask_all(pond: &Pond) -> Outcome<()> {
+type Peers = Vec<(&'static str, Box<dyn Asked>)>;
+
+/// The peers whose programs are given, with the same requests.
+fn start_peers(settings: &Settings, scratch: &Scratch, nginx: &Corpus) -> Outcome<Peers> {
+    let mut peers: Peers = Vec::new();
+    if let Some(program) = &settings.victoria_logs {
+        let peer = VictoriaLogs::start(program, &scratch.path().join("victoria-logs"))?;
+        peer.load_fields(nginx)?;
+        peer.settle()?;
+        peers.push(("VictoriaLogs first", Box::new(peer)));
+    }
+    if let Some(program) = &settings.loki {
+        let peer = Loki::start(program, &scratch.path().join("loki"))?;
+        load_loki(&peer, nginx)?;
+        peers.push(("Loki first", Box::new(peer)));
+    }
+    Ok(peers)
+}
+
+/// Pushes the requests, and has them written to its store.
+fn load_loki(loki: &Loki, nginx: &Corpus) -> Outcome<()> {
+    let mut client = Client::connect(loki.http()).map_err(|e| e.to_string())?;
+    let mut send = |target: &str, body: &[u8]| {
+        let headers = [("content-type", "application/json")];
+        let answer = client.send("POST", target, &headers, body);
+        let answer = answer.map_err(|e| format!("{target}: {e}"))?;
+        let status = answer.status;
+        let text = answer.text().map_err(|e| format!("{target}: {e}"))?;
+        match status {
+            200..300 => Ok(()),
+            _ => Err(format!("{target}: {status} {text}")),
+        }
+    };
+    for piece in nginx.pieces(PUSH_BYTES)? {
+        let text = String::from_utf8_lossy(&piece);
+        let values = text.lines().map(|line| {
+            let time = access_fields(line).map_or(0, |fields| fields.time_s);
+            let line = Value::from(line);
+            format!(r#"["{time}000000000",{line}]"#)
+        });
+        let values: Vec<String> = values.collect();
+        let body = format!(
+            r#"{{"streams":[{{"stream":{{"app":"nginx"}},"values":[{}]}}]}}"#,
+            values.join(",")
+        );
+        send("/loki/api/v1/push", body.as_bytes())?;
+    }
+    send("/flush", b"")
+}
+
+/// The cells of the first time and of later ones; what is refused is told.
+fn ask_often(asked: &dyn Asked, runs: usize, ask: impl Fn() -> Outcome<()>) -> [String; 2] {
+    let both = timed(asked.pid(), &ask)
+        .and_then(|first| Ok([first.cell(), again(asked, runs, &ask)?.cell()]));
+    both.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ["refused".to_owned(), String::new()]
+    })
+}
+
+/// The median of the wall times and the mean of the CPU times.
+fn again(asked: &dyn Asked, runs: usize, ask: impl Fn() -> Outcome<()>) -> Outcome<Cost> {
+    let costs = (0..runs).map(|_| timed(asked.pid(), &ask));
+    let costs: Vec<Cost> = costs.collect::<Outcome<_>>()?;
+    let mut walls: Vec<f64> = costs.iter().map(|cost| cost.wall_ms).collect();
+    Ok(Cost {
+        wall_ms: median(&mut walls),
+        cpu_ms: costs.iter().map(|cost| cost.cpu_ms).sum::<f64>() / runs as f64,
+    })
+}
+
+fn timed(pid: u32, run: impl FnOnce() -> Outcome<()>) -> Outcome<Cost> {
+    let (start, cpu) = (Instant::now(), cpu_seconds(pid)?);
+    run()?;
+    Ok(Cost {
+        wall_ms: start.elapsed().as_secs_f64() * 1e3,
+        cpu_ms: (cpu_seconds(pid)? - cpu) * 1e3,
+    })
+}
+
+fn ask_all(asked: &dyn Asked) -> Outcome<()> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = PANELS
             .iter()
-            .map(|panel| scope.spawn(move || ask(pond, panel)))
+            .map(|panel| scope.spawn(move || asked.ask(panel)))
             .collect();
         asked
             .into_iter()
@@ -165,14 +201,58 @@ fn ask_all(pond: &Pond) -> Outcome<()> {
     })
 }
 
-/// Asks for a panel; an answer without anything is a failure.
-fn ask(pond: &Pond, (name, endpoint, times, query): &Panel) -> Outcome<()> {
-    let query = encode(query);
-    let text = pond.get(&format!("/loki/api/v1/{endpoint}?{times}&query={query}"))?;
-    let answer: Value = serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))?;
+/// Asks an interface like Loki's.
+fn ask_in_logql(address: &str, panel: &Panel, query: &str) -> Outcome<()> {
+    let Panel {
+        endpoint,
+        times,
+        name,
+        ..
+    } = panel;
+    let target = format!("/loki/api/v1/{endpoint}?{times}&query={}", encode(query));
+    let mut client = Client::connect(address).map_err(|e| e.to_string())?;
+    let answer = client.send("GET", &target, &[], b"");
+    let text = answer
+        .and_then(|answer| answer.text())
+        .map_err(|e| format!("{name}: {e}"))?;
+    let answer: Value =
+        serde_json::from_str(&text).map_err(|e| format!("{name}: {e}: {text:.200}"))?;
     let series = answer["data"]["result"].as_array();
     match series.is_some_and(|series| !series.is_empty()) {
         true => Ok(()),
         false => Err(format!("{name}: nothing found: {text:.200}")),
+    }
+}
+
+impl Asked for Pond {
+    fn pid(&self) -> u32 {
+        Pond::pid(self)
+    }
+
+    fn ask(&self, panel: &Panel) -> Outcome<()> {
+        ask_in_logql(&self.address("http"), panel, &panel.of_logpond())
+    }
+}
+
+impl Asked for Loki {
+    fn pid(&self) -> u32 {
+        Loki::pid(self)
+    }
+
+    fn ask(&self, panel: &Panel) -> Outcome<()> {
+        ask_in_logql(self.http(), panel, &panel.of_loki())
+    }
+}
+
+impl Asked for VictoriaLogs {
+    fn pid(&self) -> u32 {
+        VictoriaLogs::pid(self)
+    }
+
+    fn ask(&self, panel: &Panel) -> Outcome<()> {
+        match self.query(panel.logsql)? {
+            0 => Err(format!("{}: nothing found", panel.name)),
+            _ => Ok(()),
+        }
     }
 }

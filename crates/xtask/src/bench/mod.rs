@@ -10,6 +10,7 @@ mod dashboard;
 mod ingest;
 mod limits;
 mod messages;
+mod panels;
 mod parser;
 mod peers;
 mod push;
@@ -44,6 +45,7 @@ pub(crate) struct Settings {
     bytes: String,
     corpus: Option<PathBuf>,
     victoria_logs: Option<PathBuf>,
+    loki: Option<PathBuf>,
     parts: Vec<String>,
     program: Option<PathBuf>,
     writes: bool,
@@ -54,6 +56,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         bytes: BYTES_DEFAULT.into(),
         corpus: None,
         victoria_logs: None,
+        loki: None,
         parts: parts()
             .filter(|part| *part != DASHBOARD_PART)
             .map(String::from)
@@ -68,6 +71,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             "--bytes" => settings.bytes = value()?,
             "--corpus" => settings.corpus = Some(value()?.into()),
             "--victoria-logs" => settings.victoria_logs = Some(value()?.into()),
+            "--loki" => settings.loki = Some(value()?.into()),
             "--only" => settings.parts = value()?.split(',').map(String::from).collect(),
             "--program" => settings.program = Some(value()?.into()),
             "--no-write" => settings.writes = false,
@@ -115,7 +119,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         let scratch = Scratch::new("bench")?;
         let corpora = Corpora::make(&settings, scratch.path())?;
         let mut report = Report::new("Benchmark of a dashboard", arguments, Some(&corpora));
-        dashboard::measure(&program, &corpora, &mut report)?;
+        dashboard::measure(&program, &settings, &corpora, &mut report)?;
         finish(&settings, &report, "docs/benchmarks-dashboard.md")?;
     }
     if SOURCE_PARTS.into_iter().any(measures) {

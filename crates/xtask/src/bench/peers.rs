@@ -1,6 +1,7 @@
 //! The peers: line tools on the raw files, DuckDB on the segments, VictoriaLogs as a server.
 
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -58,6 +59,11 @@ impl VictoriaLogs {
         }
     }
 
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU seconds so far.
     pub(super) fn cpu(&self) -> Outcome<f64> {
         cpu_seconds(self.child.id())
@@ -85,6 +91,14 @@ impl VictoriaLogs {
                 ingest::post(&as_json(corpus)?, &self.http, &target, kind)?;
             }
         }
+        self.get("/internal/force_flush").map(drop)
+    }
+
+    /// Sends an access log with its fields, which it does not find in the lines by itself.
+    pub(super) fn load_fields(&self, nginx: &Corpus) -> Outcome<()> {
+        let target = "/insert/jsonline?_stream_fields=app&_time_field=time&_msg_field=line";
+        let kind = "application/stream+json";
+        ingest::post(&with_fields(nginx)?, &self.http, target, kind)?;
         self.get("/internal/force_flush").map(drop)
     }
 
@@ -156,6 +170,72 @@ fn as_json(corpus: &Corpus) -> Outcome<Corpus> {
         zstd_bytes: corpus.zstd_bytes,
         facts: corpus.facts.clone(),
         file: path,
+    })
+}
+
+/// The access log as JSON lines with the fields that panels ask for. Written beside the corpus.
+fn with_fields(corpus: &Corpus) -> Outcome<Corpus> {
+    let path = corpus.file.with_extension("fields.jsonl");
+    if !path.is_file() {
+        let file = fs::File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut out = BufWriter::new(file);
+        for piece in corpus.pieces(8 << 20)? {
+            for line in String::from_utf8_lossy(&piece).lines() {
+                let fields = access_fields(line).unwrap_or_default();
+                let object = serde_json::json!({
+                    "app": "nginx",
+                    "time": access_time(line).unwrap_or_else(|| "0".into()),
+                    "line": line,
+                    "remote_addr": fields.remote_addr,
+                    "path": fields.path,
+                    "status": fields.status,
+                    "bytes": fields.bytes,
+                    "referer": fields.referer,
+                    "host": fields.host,
+                });
+                writeln!(out, "{object}").map_err(|e| e.to_string())?;
+            }
+        }
+        out.flush().map_err(|e| e.to_string())?;
+    }
+    Ok(Corpus {
+        kind: corpus.kind,
+        bytes: corpus.bytes,
+        lines: corpus.lines,
+        zstd_bytes: corpus.zstd_bytes,
+        facts: corpus.facts.clone(),
+        file: path,
+    })
+}
+
+/// What panels ask for of a line of an access log.
+#[derive(Default)]
+pub(super) struct AccessFields<'l> {
+    /// Seconds of Unix time.
+    pub(super) time_s: i64,
+    remote_addr: &'l str,
+    path: &'l str,
+    status: u64,
+    bytes: u64,
+    referer: &'l str,
+    host: &'l str,
+}
+
+/// The fields of a line of the corpus: the combined format with the virtual host behind it.
+pub(super) fn access_fields(line: &str) -> Option<AccessFields<'_>> {
+    let mut quoted = line.split('"');
+    let (head, request) = (quoted.next()?, quoted.next()?);
+    let mut numbers = quoted.next()?.split_ascii_whitespace();
+    let referer = quoted.next()?;
+    let time: jiff::Timestamp = access_time(line)?.parse().ok()?;
+    Some(AccessFields {
+        time_s: time.as_second(),
+        remote_addr: head.split(' ').next()?,
+        path: request.split(' ').nth(1).unwrap_or_default(),
+        status: numbers.next()?.parse().ok()?,
+        bytes: numbers.next()?.parse().unwrap_or(0),
+        referer,
+        host: line.trim_end().trim_end_matches('"').rsplit('"').next()?,
     })
 }
 

@@ -170,7 +170,7 @@ fn shown_command(arguments: &[String]) -> String {
         shown.push_str(if hides_next { "PATH" } else { argument });
         hides_next = matches!(
             argument.as_str(),
-            "--corpus" | "--victoria-logs" | "--program"
+            "--corpus" | "--victoria-logs" | "--loki" | "--program"
         );
     }
     shown
