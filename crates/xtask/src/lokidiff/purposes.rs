@@ -34,7 +34,7 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 22] = [
+const PURPOSES: [Purpose; 21] = [
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -213,14 +213,6 @@ const PURPOSES: [Purpose; 22] = [
                         || stage.kind == Kind::Regexp
                         || stage.kind == Kind::LabelFormat
                 })
-        },
-    },
-    Purpose {
-        reason: "of values that a line has twice under a name, `logfmt` with expressions takes the last",
-        holds: |case| {
-            has_stage(case.question, |stage| {
-                stage.text.starts_with("| logfmt app=")
-            })
         },
     },
     Purpose {
@@ -499,4 +491,73 @@ fn without_metadata(answer: &Answer) -> Answer {
         .values_mut()
         .for_each(|entries| entries.sort_by_key(|entry| entry.time_ns));
     Answer::Streams(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::{self, Reply};
+    use super::super::query::Matcher;
+    use super::*;
+    use crate::draw::Draw;
+
+    fn question(stages: &[(Kind, &str)]) -> Question {
+        let stages = stages.iter().map(|(kind, text)| Stage {
+            kind: *kind,
+            text: (*text).to_owned(),
+        });
+        let query = Query::Log(Log {
+            matchers: vec![Matcher {
+                name: "app".into(),
+                rest: "=\"a\"".into(),
+            }],
+            stages: stages.collect(),
+        });
+        let mut questions = ask::of_query(&mut Draw::new(1, 1), &query);
+        questions.remove(0)
+    }
+
+    /// Whether two answers of streams differ on purpose.
+    fn is_kept(question: &Question, streams: [&str; 2]) -> bool {
+        let [loki, ours] = streams.map(|streams| {
+            let text =
+                format!("{{\"data\":{{\"resultType\":\"streams\",\"result\":[{streams}]}}}}");
+            Answer::of(&Reply { status: 200, text })
+        });
+        let case = Case {
+            question,
+            loki: &loki,
+            ours: &ours,
+            warnings: &[],
+            promise: Promise::default(),
+        };
+        assert!(compare(&loki, &ours, case.promise).is_some());
+        reason(&case).is_some()
+    }
+
+    #[test]
+    fn only_what_is_meant_is_kept() {
+        let empty = r#"{"stream":{"a":"1","b":""},"values":[["1","x"]]}"#;
+        let one = r#"{"stream":{"a":"1"},"values":[["1","x"]]}"#;
+        let other = r#"{"stream":{"a":"2"},"values":[["1","x"]]}"#;
+        let twice = r#"{"stream":{"a":"1"},"values":[["1","x"],["1","x"]]}"#;
+        let plain = question(&[(Kind::Json, "| json")]);
+        assert!(is_kept(&plain, [empty, one]));
+        assert!(!is_kept(&plain, [one, other]));
+        assert!(!is_kept(&plain, [one, twice]));
+        let formatted = question(&[(Kind::LineFormat, "| line_format `x`")]);
+        assert!(is_kept(&formatted, [one, twice]));
+        assert!(!is_kept(&formatted, [one, other]));
+    }
+
+    #[test]
+    fn fields_without_a_parser_are_told() {
+        let filter = (Kind::LabelFilter, "| level=\"error\"");
+        let takes = |stages: &[(Kind, &str)]| match question(stages).subject {
+            Subject::Query { query, .. } => takes_fields(&query),
+            Subject::Other(_) => false,
+        };
+        assert!(takes(&[filter]));
+        assert!(!takes(&[(Kind::Json, "| json"), filter]));
+        assert!(!takes(&[(Kind::LabelFilter, "| env=\"dev\"")]));
+    }
 }
