@@ -34,7 +34,7 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 21] = [
+const PURPOSES: [Purpose; 22] = [
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -121,13 +121,32 @@ const PURPOSES: [Purpose; 21] = [
     Purpose {
         reason: "words of the language are labels where only labels can stand",
         holds: |case| {
-            let is_word = is_refused_with(case, "expecting IDENTIFIER");
+            let words = [
+                "by", "json", "keep", "drop", "unwrap", "bool", "offset", "and", "or",
+            ];
+            let mut refused = words.iter().map(|word| format!("unexpected {word}"));
             let compared = ["json>", "json=", "json<"];
             let is_compared = case
                 .question
                 .selector()
                 .is_some_and(|query| compared.iter().any(|text| query.contains(text)));
+            let is_mutated = matches!(
+                case.question.subject,
+                Subject::Query {
+                    query: Query::Mutated(_),
+                    ..
+                }
+            );
+            let is_word = is_mutated && refused.any(|words| is_refused_with(case, &words));
             is_answer(case.ours) && (is_word || is_compared)
+        },
+    },
+    Purpose {
+        reason: "sizes in queries are exact; Loki's frontend hands them on rounded",
+        holds: |case| {
+            has_stage(case.question, |stage| {
+                stage.kind == Kind::LabelFilter && stage.text.contains("KiB")
+            })
         },
     },
     Purpose {
