@@ -20,7 +20,7 @@ use crate::run::Outcome;
 const RUNS: usize = 9;
 
 /// The same of the peers, some of which take a while.
-const PEER_RUNS: usize = 3;
+const PEER_RUNS: usize = 1;
 
 /// Bytes of lines in a push to Loki.
 const PUSH_BYTES: usize = 2 << 20;
