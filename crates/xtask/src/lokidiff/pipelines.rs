@@ -365,7 +365,7 @@ fn parser_of(draw: &mut Draw, family: Family) -> Stage {
         "| logfmt --keep-empty",
         "| logfmt --strict --keep-empty",
         "| logfmt level, msg, took",
-        "| logfmt app=\"level\", who=\"level\"",
+        "| logfmt app=\"level\", who=\"code\"",
         "| logfmt what=\"msg\", took, code",
         "| logfmt --keep-empty name=\"name\", empty, flag",
     ];
