@@ -126,7 +126,8 @@ struct Directory {
 #[derive(Clone)]
 enum NameChange {
     Add(String, u64),
-    Rename(String, String),
+    /// Gives a file that has the first name the second one.
+    Rename(String, String, u64),
     Remove(String),
 }
 
@@ -137,10 +138,13 @@ impl NameChange {
             NameChange::Add(name, file) => {
                 names.insert(name.clone(), *file);
             }
-            NameChange::Rename(from, to) => {
-                if let Some(file) = names.remove(from) {
-                    names.insert(to.clone(), file);
+            NameChange::Rename(from, to, file) => {
+                // Where changes before this one were lost, the first name may be of another file: that
+                // keeps it, as what is renamed is the file and not whatever has its name.
+                if names.get(from) == Some(file) {
+                    names.remove(from);
                 }
+                names.insert(to.clone(), *file);
             }
             NameChange::Remove(name) => {
                 names.remove(name);
@@ -542,14 +546,15 @@ impl Disk for MemDisk {
         let mut state = self.lock();
         let life = state.life;
         let part = state.call(Call::Rename, from, life)?;
-        state.find(from)?;
+        let file = state.find(from)?;
         let ((directory, name), (directory_to, name_to)) = (split(from), split(to));
         if directory != directory_to {
             let text = format!("{from}: a rename across directories is not modelled");
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
         if state.takes_effect(&part) {
-            state.change(directory, NameChange::Rename(name.into(), name_to.into()));
+            let change = NameChange::Rename(name.into(), name_to.into(), file);
+            state.change(directory, change);
         }
         part.result()
     }
