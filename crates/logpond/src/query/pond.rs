@@ -129,17 +129,17 @@ impl Pond {
         table: &mut T,
     ) -> std::io::Result<u64> {
         let add = |scan: &mut GroupScan<'_>, table: &mut T| {
-            let rows = each_block(scan, |scan, selected| {
+            each_block(scan, |scan, selected| {
                 table.add_block(scan, &selected).map(|()| true)
-            });
-            table.end_group();
-            rows
+            })
         };
         let is_whole = scope.range.covers(group.min, group.max) && !scan.excludes_some();
         let question = (is_whole && is_small.load(Ordering::Relaxed))
             .then(|| table.question(group.min, group.max));
         let Some(question) = question.flatten() else {
-            return add(scan, table);
+            let rows = add(scan, table);
+            table.end_group();
+            return rows;
         };
         let asked = Asked {
             segment: scan.segment_id(),

@@ -86,7 +86,7 @@ pub(super) trait Table: Clone + Send + Sync {
     }
 
     /// What this table has, which a row group from that time on alone was added to, as it is kept, with
-    /// about the memory that it takes; the table itself if it cannot be.
+    /// about the memory that it takes; the table itself if it cannot be. The row group has ended with it.
     fn into_part(self, _from: Timestamp) -> Result<(Part, usize), Box<Self>> {
         Err(Box::new(self))
     }

@@ -12,9 +12,7 @@ use crate::logql::{Grouping, VectorAggregation, VectorFunction};
 pub(super) fn aggregate(of: Vec<Sample>, by: &VectorAggregation) -> Vec<Sample> {
     let none = Grouping::default();
     let grouping = by.grouping.as_ref().unwrap_or(&none);
-    let wanted = by
-        .parameter
-        .map_or(usize::MAX, |k| usize::try_from(k).unwrap_or(usize::MAX));
+    let wanted = wanted_of(by);
     match by.function {
         VectorFunction::Sort => first(of, usize::MAX, false),
         VectorFunction::SortDesc => first(of, usize::MAX, true),
@@ -33,6 +31,12 @@ pub(super) fn aggregate(of: Vec<Sample>, by: &VectorAggregation) -> Vec<Sample> 
             })
             .collect(),
     }
+}
+
+/// How many series are wanted of a group.
+pub(super) fn wanted_of(by: &VectorAggregation) -> usize {
+    by.parameter
+        .map_or(usize::MAX, |k| usize::try_from(k).unwrap_or(usize::MAX))
 }
 
 /// Whether the answer is the same in whichever order the series come.
@@ -66,18 +70,32 @@ fn groups(of: Vec<Sample>, grouping: &Grouping) -> Vec<(SeriesLabels, Vec<Sample
     groups.into_iter().collect()
 }
 
+fn first(of: Vec<Sample>, wanted: usize, is_descending: bool) -> Vec<Sample> {
+    first_by(
+        of,
+        (wanted, is_descending),
+        |sample| sample.value,
+        |a, b| a.labels.cmp(&b.labels),
+    )
+}
+
 /// The first so many by value, equal ones by their labels; what is no number comes last.
-fn first(mut of: Vec<Sample>, wanted: usize, is_descending: bool) -> Vec<Sample> {
-    let compare = |a: &Sample, b: &Sample| {
+pub(super) fn first_by<T>(
+    mut of: Vec<T>,
+    (wanted, is_descending): (usize, bool),
+    value: impl Fn(&T) -> f64,
+    compare_labels: impl Fn(&T, &T) -> Ordering,
+) -> Vec<T> {
+    let compare = |x: &T, y: &T| {
+        let (a, b) = (value(x), value(y));
         let by_value = match is_descending {
-            true => b.value.partial_cmp(&a.value),
-            false => a.value.partial_cmp(&b.value),
+            true => b.partial_cmp(&a),
+            false => a.partial_cmp(&b),
         };
-        a.value
-            .is_nan()
-            .cmp(&b.value.is_nan())
+        a.is_nan()
+            .cmp(&b.is_nan())
             .then(by_value.unwrap_or(Ordering::Equal))
-            .then_with(|| a.labels.cmp(&b.labels))
+            .then_with(|| compare_labels(x, y))
     };
     if wanted == 0 {
         return Vec::new();

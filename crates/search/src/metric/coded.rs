@@ -1,6 +1,7 @@
 //! Lines of a row group by the values of one label, counted by the values' numbers in the group's dictionary:
 //! a label with many values costs its table one entry for each value in the group, not in each block.
 
+use std::mem::size_of;
 use std::sync::Arc;
 
 use logpond_segment::file::ReadError;
@@ -18,8 +19,8 @@ pub(super) struct CodedCounts {
     name: Box<str>,
     piece: u32,
     values: Arc<Strings>,
-    /// By the numbers of the values.
-    counts: Vec<u64>,
+    /// By the numbers of the values; a row group has fewer than 2^32 lines.
+    counts: Vec<u32>,
     /// Lines without the label.
     without: u64,
 }
@@ -33,6 +34,23 @@ impl CodedCounts {
             counts: vec![0; values.len()],
             without: 0,
         }
+    }
+
+    /// The piece of time of all.
+    pub(super) fn piece(&self) -> u32 {
+        self.piece
+    }
+
+    /// Whether so many of the values were seen that the counts take less memory than series.
+    pub(super) fn is_dense(&self) -> bool {
+        let seen = self.counts.iter().filter(|count| **count > 0).count();
+        seen * 2 >= self.counts.len()
+    }
+
+    /// About the memory that it takes, with the values, which others may have, too.
+    pub(super) fn bytes(&self) -> usize {
+        let values = self.values.bytes().len() + self.values.len() * size_of::<(u32, u32)>();
+        values + size_of_val(&*self.counts)
     }
 
     fn is_of(&self, piece: u32, values: &Arc<Strings>) -> bool {
@@ -79,24 +97,30 @@ impl RangeTable {
 
     /// To be called when no more blocks of a row group come.
     pub fn end_group(&mut self) {
-        let Some(mut coded) = self.coded.take() else {
-            return;
-        };
+        if let Some(coded) = self.coded.take() {
+            self.add_counts(&coded, coded.piece);
+        }
+    }
+
+    /// Adds the counts of a row group to a piece of time.
+    pub(super) fn add_counts(&mut self, coded: &CodedCounts, piece: u32) {
+        let mut without = coded.without;
         let mut key = Vec::new();
+        SeriesLabels::write_key([(&*coded.name, "")].into_iter(), &mut key);
+        let before_value = key.len() - size_of::<u32>();
         for (code, count) in coded.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
-            let value = coded.values.get(code as u32);
+            let value = String::from_utf8_lossy(coded.values.get(code as u32));
             if value.is_empty() {
                 // An empty text is no value.
-                coded.without += count;
+                without += u64::from(*count);
                 continue;
             }
-            key.clear();
-            let value = String::from_utf8_lossy(value);
-            SeriesLabels::write_key([(&*coded.name, &*value)].into_iter(), &mut key);
-            self.add_cell(&key, coded.piece, Cell::Count(*count));
+            key.truncate(before_value);
+            SeriesLabels::write_text(&value, &mut key);
+            self.add_cell(&key, piece, Cell::Count(u64::from(*count)));
         }
-        if coded.without > 0 {
-            self.add_cell(&[], coded.piece, Cell::Count(coded.without));
+        if without > 0 {
+            self.add_cell(&[], piece, Cell::Count(without));
         }
     }
 }

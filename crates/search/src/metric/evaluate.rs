@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use logpond_record::Timestamp;
 
-use super::aggregate::{aggregate, ignores_order};
+use super::aggregate::{aggregate, first_by, ignores_order, wanted_of};
 use super::binary::{of_numbers, of_series, with_number};
 use super::leaf::{Leaf, LeafSpec};
+use super::rows::{Order, Rows};
 use super::series::SeriesLabels;
-use super::table::{Order, RangeTable, Rows, TABLE_BYTES_MAX};
+use super::table::{RangeTable, TABLE_BYTES_MAX};
 use super::windows::Times;
 use crate::logql::{
-    LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction, VectorAggregation,
+    Grouping, LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction, VectorAggregation,
     VectorFunction,
 };
 use crate::pattern::compile_with_groups;
@@ -194,7 +195,7 @@ impl Plan {
             return Err(EvaluationError::Memory);
         }
         let order = self.order();
-        let tables = tables.into_iter().map(|table| table.into_series(order));
+        let tables = tables.into_iter().map(|table| Rows::of(table, order));
         let evaluation = Evaluation {
             plan: self,
             tables: tables.collect(),
@@ -278,7 +279,7 @@ fn collect<'q>(
 fn reducible(
     aggregation: &RangeAggregation,
     around: Option<&VectorAggregation>,
-) -> Option<crate::logql::Grouping> {
+) -> Option<Grouping> {
     use {RangeFunction as R, VectorFunction as V};
     let around = around?;
     let adds_up = matches!(
@@ -322,6 +323,9 @@ impl Evaluation<'_> {
             }]),
             Metric::Range(aggregation) => Vector::Series(self.range(aggregation, around, step)),
             Metric::Vector(vector) => {
+                if let Some(samples) = self.of_table(vector, step) {
+                    return Ok(Vector::Series(samples));
+                }
                 let of = self.series(&vector.of, Some(vector), step)?;
                 Vector::Series(match is_done(vector) {
                     true => of,
@@ -374,32 +378,88 @@ impl Evaluation<'_> {
         around: Option<&VectorAggregation>,
         step: u64,
     ) -> Vec<Sample> {
+        let Some((leaf, rows)) = self.table(aggregation, around) else {
+            return Vec::new();
+        };
+        if aggregation.function != RangeFunction::AbsentOverTime {
+            let sample = |(labels, value): (&Arc<SeriesLabels>, f64)| Sample {
+                labels: Arc::clone(labels),
+                value,
+            };
+            return rows.each(leaf, step).map(sample).collect();
+        }
+        match rows.values(leaf, step).next() {
+            None => vec![Sample {
+                labels: Arc::new(absent_labels(aggregation)),
+                value: 1.0,
+            }],
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// The table of a range aggregation.
+    fn table(
+        &self,
+        aggregation: &RangeAggregation,
+        around: Option<&VectorAggregation>,
+    ) -> Option<(&Leaf, &Rows)> {
         let reduce = reducible(aggregation, around);
         let is_it = |leaf: &Arc<Leaf>| {
             leaf.spec().aggregation == *aggregation && leaf.spec().reduce == reduce
         };
-        let Some(at) = self.plan.leaves.iter().position(is_it) else {
-            return Vec::new();
-        };
-        let (leaf, Some(rows)) = (&self.plan.leaves[at], self.tables.get(at)) else {
-            return Vec::new();
-        };
-        let values = rows.iter().filter_map(|(labels, cells)| {
-            let value = RangeTable::value_of(leaf, cells, step)?;
-            let labels = Arc::clone(labels);
-            Some(Sample { labels, value })
-        });
-        if aggregation.function != RangeFunction::AbsentOverTime {
-            return values.collect();
-        }
-        match values.count() {
-            0 => vec![Sample {
-                labels: Arc::new(absent_labels(aggregation)),
-                value: 1.0,
-            }],
-            _ => Vec::new(),
-        }
+        let at = self.plan.leaves.iter().position(is_it)?;
+        Some((&self.plan.leaves[at], self.tables.get(at)?))
     }
+
+    /// How many series of a table there are, or the first ones by their numbers, where that is asked of all
+    /// together: without making labels of series that nobody sees.
+    fn of_table(&self, vector: &VectorAggregation, step: u64) -> Option<Vec<Sample>> {
+        use VectorFunction as V;
+        if vector.grouping.as_ref().is_some_and(is_by_labels) {
+            return None;
+        }
+        let (aggregation, around) = match &vector.of {
+            Metric::Range(aggregation) => (aggregation, vector),
+            Metric::Vector(inner) if is_done(inner) => match &inner.of {
+                Metric::Range(aggregation) => (aggregation, &**inner),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if aggregation.function == RangeFunction::AbsentOverTime {
+            return None;
+        }
+        let (leaf, rows) = self.table(aggregation, Some(around))?;
+        let is_descending = match vector.function {
+            V::Count => {
+                let count = rows.values(leaf, step).count();
+                let sample = (count > 0).then(|| Sample {
+                    labels: Arc::default(),
+                    value: count as f64,
+                });
+                return Some(sample.into_iter().collect());
+            }
+            V::Topk | V::ApproxTopk => true,
+            V::Bottomk => false,
+            _ => return None,
+        };
+        let first = first_by(
+            rows.values(leaf, step).collect(),
+            (wanted_of(vector), is_descending),
+            |(_, value)| *value,
+            |(a, _), (b, _)| rows.compare_labels(*a, *b),
+        );
+        let sample = |(place, value)| Sample {
+            labels: Arc::new(rows.labels(place)),
+            value,
+        };
+        Some(first.into_iter().map(sample).collect())
+    }
+}
+
+/// Whether groups are told apart at all.
+fn is_by_labels(grouping: &Grouping) -> bool {
+    grouping.is_without || !grouping.labels.is_empty()
 }
 
 /// The labels that lines would have that are not there: those that are asked for by one value.

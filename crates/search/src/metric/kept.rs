@@ -10,20 +10,24 @@ use logpond_record::Timestamp;
 use logpond_segment::wire::Encoder;
 
 use super::cells::Cell;
-use super::table::{OVERHEAD_BYTES, RangeTable};
+use super::coded::CodedCounts;
+use super::table::RangeTable;
 use crate::pipeline::StageError;
 
 /// A version of the encoding of questions is not needed: they do not leave the process.
 const NO_VERSION: u64 = 0;
 
-/// The cells of a series, each with a time of its piece.
-type TimedCells = Vec<(i64, Cell)>;
-
 /// What a row group adds to a table.
 #[derive(Debug)]
 pub struct KeptNumbers {
-    /// The keys of series, and their cells.
-    series: Vec<(Box<[u8]>, TimedCells)>,
+    /// Counts by the numbers of a dictionary, and a time of their piece.
+    coded: Option<(i64, CodedCounts)>,
+    /// The keys of series, one behind another.
+    keys: Vec<u8>,
+    /// Where the key and the cells of each series end.
+    ends: Vec<(u32, u32)>,
+    /// Cells, each with a time of its piece.
+    cells: Vec<(i64, Cell)>,
     errors: Vec<(StageError, u64)>,
     bytes: usize,
 }
@@ -50,32 +54,46 @@ impl RangeTable {
         Some(out.finish())
     }
 
-    /// What this table has of rows from that time on.
+    /// What this table has of rows from that time on, of which all are of one row group, whether it was told
+    /// that the group has ended or not.
     ///
     /// # Errors
     /// The table, if there was no room for all.
-    pub fn keep(self, from: Timestamp) -> Result<KeptNumbers, Box<RangeTable>> {
+    pub fn keep(mut self, from: Timestamp) -> Result<KeptNumbers, Box<RangeTable>> {
         let leaf = Arc::clone(self.leaf());
+        let coded = self.coded.take_if(|coded| coded.is_dense());
+        self.end_group();
         if self.is_full() {
             return Err(Box::new(self));
         }
         let (series, errors) = self.into_parts();
-        let mut bytes = size_of::<KeptNumbers>();
         let time_of = |piece: u32| leaf.windows.start_of(piece).saturating_add(1).max(from.0);
-        let series = series.into_iter().map(|(key, cells)| {
-            let cells = cells.into_iter();
-            let cells: Vec<_> = cells.map(|(piece, cell)| (time_of(piece), cell)).collect();
-            let values = cells.iter().map(|(_, cell)| cell.values());
-            let values: usize = values.map(|count| count * leaf.cells.value_bytes()).sum();
-            bytes += key.len() + OVERHEAD_BYTES + values;
-            bytes += cells.len() * size_of::<(i64, Cell)>();
-            (key, cells)
-        });
-        Ok(KeptNumbers {
-            series: series.collect(),
+        let mut kept = KeptNumbers {
+            coded: coded.map(|coded| (time_of(coded.piece()), coded)),
+            keys: Vec::new(),
+            ends: Vec::with_capacity(series.len()),
+            cells: Vec::with_capacity(series.len()),
             errors: errors.into_iter().collect(),
-            bytes,
-        })
+            bytes: size_of::<KeptNumbers>(),
+        };
+        let mut values = 0;
+        series.into_each(|key, cells| {
+            kept.keys.extend_from_slice(key);
+            for (piece, cell) in cells {
+                values += cell.values();
+                kept.cells.push((time_of(piece), cell));
+            }
+            kept.ends
+                .push((kept.keys.len() as u32, kept.cells.len() as u32));
+        });
+        kept.keys.shrink_to_fit();
+        kept.cells.shrink_to_fit();
+        kept.bytes += kept.keys.len()
+            + size_of_val(&*kept.ends)
+            + size_of_val(&*kept.cells)
+            + values * leaf.cells.value_bytes()
+            + kept.coded.as_ref().map_or(0, |(_, coded)| coded.bytes());
+        Ok(kept)
     }
 
     /// Adds what a row group adds.
@@ -84,12 +102,20 @@ impl RangeTable {
         for (error, lines) in &kept.errors {
             self.note_errors(*error, *lines);
         }
-        for (key, cells) in &kept.series {
-            for (time, cell) in cells {
+        if let Some((time, coded)) = &kept.coded
+            && let Some(piece) = leaf.windows.piece_of(*time)
+        {
+            self.add_counts(coded, piece);
+        }
+        let mut last = (0, 0);
+        for (key_end, cells_end) in &kept.ends {
+            let key = &kept.keys[last.0 as usize..*key_end as usize];
+            for (time, cell) in &kept.cells[last.1 as usize..*cells_end as usize] {
                 if let Some(piece) = leaf.windows.piece_of(*time) {
                     self.add_cell(key, piece, cell.clone());
                 }
             }
+            last = (*key_end, *cells_end);
         }
     }
 }

@@ -21,7 +21,9 @@ mod evaluate;
 mod kept;
 mod leaf;
 mod records;
+mod rows;
 mod series;
+mod series_map;
 mod sum;
 mod table;
 #[cfg(test)]

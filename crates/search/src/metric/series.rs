@@ -78,10 +78,15 @@ impl SeriesLabels {
     ) {
         for (name, value) in labels {
             for text in [name, value] {
-                key.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                key.extend_from_slice(text.as_bytes());
+                SeriesLabels::write_text(text, key);
             }
         }
+    }
+
+    /// Appends a name or a value to a key.
+    pub(super) fn write_text(text: &str, key: &mut Vec<u8>) {
+        key.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        key.extend_from_slice(text.as_bytes());
     }
 
     /// Labels in the order of their names, each name once.
@@ -95,6 +100,11 @@ impl SeriesLabels {
     /// something else.
     pub(super) fn of_key(key: Box<[u8]>) -> Option<SeriesLabels> {
         SeriesLabels::is_key(&key).then_some(SeriesLabels(key))
+    }
+
+    /// The order of the labels of two keys.
+    pub(super) fn compare_keys(a: &[u8], b: &[u8]) -> Ordering {
+        Pairs(a).cmp(Pairs(b))
     }
 
     /// Whether bytes are labels as they are kept.
@@ -120,7 +130,7 @@ impl SeriesLabels {
 impl Ord for SeriesLabels {
     /// Label by label, first by name and then by value.
     fn cmp(&self, other: &SeriesLabels) -> Ordering {
-        Pairs(&self.0).cmp(Pairs(&other.0))
+        SeriesLabels::compare_keys(&self.0, &other.0)
     }
 }
 

@@ -11,7 +11,8 @@ use super::cells::Cell;
 use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use crate::aggregate::{FixedMap, LabelSet};
+use super::series_map::{Cells, SeriesMap};
+use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
 
@@ -20,18 +21,6 @@ pub const TABLE_BYTES_MAX: usize = 256 << 20;
 
 /// What a series costs beside its labels, and a cell beside its numbers: the maps that they are in.
 pub(super) const OVERHEAD_BYTES: usize = 96;
-
-/// Series with their cells in order of time.
-pub(super) type Rows = Vec<(Arc<SeriesLabels>, Vec<(u32, Cell)>)>;
-
-/// In which order series come out of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// That of their labels, so that sums of numbers are the same each time.
-    ByLabels,
-    /// Any: what looks at them puts them in order, or only counts them.
-    Any,
-}
 
 /// What becomes of lines with the same labels.
 pub(super) struct Decided<'s> {
@@ -43,17 +32,11 @@ pub(super) struct Decided<'s> {
     pub(super) error: Option<StageError>,
 }
 
-/// The cells of a series, in the order of their pieces of time. Many series have just one.
-pub(super) type Cells = Vec<(u32, Cell)>;
-
-/// Series by their keys.
-pub(super) type Series = FixedMap<Box<[u8]>, Cells>;
-
 /// The numbers of a range aggregation, as far as they were read.
 #[derive(Debug)]
 pub struct RangeTable {
     leaf: Arc<Leaf>,
-    series: Series,
+    series: SeriesMap,
     bytes: usize,
     is_full: bool,
     /// Lines by what a stage could not do with them.
@@ -84,7 +67,7 @@ impl RangeTable {
     pub fn new(leaf: Arc<Leaf>) -> RangeTable {
         RangeTable {
             leaf,
-            series: FixedMap::default(),
+            series: SeriesMap::default(),
             bytes: 0,
             is_full: false,
             errors: BTreeMap::new(),
@@ -204,25 +187,27 @@ impl RangeTable {
         }
         let kind = self.leaf.cells;
         self.bytes += cell.values() * kind.value_bytes();
-        match self.series.get_mut(key) {
-            Some(cells) => {
-                // What is read comes mostly in the order of time.
-                let is_behind = cells.last().is_none_or(|(last, _)| *last < piece);
-                let place = match is_behind {
-                    true => Err(cells.len()),
-                    false => cells.binary_search_by_key(&piece, |(known, _)| *known),
-                };
-                match place {
-                    Ok(at) => kind.merge(&mut cells[at].1, cell),
-                    Err(at) => {
-                        self.bytes += size_of::<(u32, Cell)>();
-                        cells.insert(at, (piece, cell));
-                    }
+        let mut cell = Some(cell);
+        let new = || Cells::One([(piece, cell.take().unwrap_or(Cell::Count(0)))]);
+        let (cells, is_known) = self.series.find_or_insert(key, new);
+        self.bytes += size_of::<(u32, Cell)>();
+        if !is_known {
+            self.bytes += key.len() + OVERHEAD_BYTES;
+        }
+        if let Some(cell) = cell {
+            // What is read comes mostly in the order of time.
+            let known = cells.as_mut_slice();
+            let is_behind = known.last().is_none_or(|(last, _)| *last < piece);
+            let place = match is_behind {
+                true => Err(known.len()),
+                false => known.binary_search_by_key(&piece, |(known, _)| *known),
+            };
+            match place {
+                Ok(at) => {
+                    self.bytes -= size_of::<(u32, Cell)>();
+                    kind.merge(&mut known[at].1, cell);
                 }
-            }
-            None => {
-                self.bytes += key.len() + OVERHEAD_BYTES + size_of::<(u32, Cell)>();
-                self.series.insert(key.into(), vec![(piece, cell)]);
+                Err(at) => cells.insert(at, (piece, cell)),
             }
         }
         self.check_room();
@@ -232,7 +217,7 @@ impl RangeTable {
         self.is_full = self.bytes > TABLE_BYTES_MAX;
         if self.is_full {
             // It is worth nothing any more, and others need the memory.
-            self.series.clear();
+            self.series = SeriesMap::default();
         }
     }
 
@@ -243,21 +228,35 @@ impl RangeTable {
             *self.errors.entry(error).or_default() += count;
         }
         debug_assert!(other.coded.is_none(), "a row group has not ended");
-        let kind = self.leaf.cells;
         // In any order: what is kept of a series does not depend on others.
-        let series: Vec<_> = other.series.into_iter().collect();
-        for (key, cells) in series {
-            if self.is_full || self.series.contains_key(&key) {
-                for (piece, cell) in cells {
-                    self.add_cell(&key, piece, cell);
-                }
-                continue;
+        let mut series = other.series;
+        if series.len() > self.series.len() {
+            std::mem::swap(&mut series, &mut self.series);
+            self.bytes = other.bytes;
+        }
+        series.into_each(|key, cells| self.add_cells(key, cells));
+    }
+
+    fn add_cells(&mut self, key: &[u8], cells: Cells) {
+        if self.is_full {
+            return;
+        }
+        let values = cells.as_slice().iter().map(|(_, cell)| cell.values());
+        let bytes = values.sum::<usize>() * self.leaf.cells.value_bytes()
+            + key.len()
+            + OVERHEAD_BYTES
+            + size_of_val(cells.as_slice());
+        let mut cells = Some(cells);
+        let new = || cells.take().unwrap_or(Cells::Many(Vec::new()));
+        self.series.find_or_insert(key, new);
+        match cells {
+            None => {
+                self.bytes += bytes;
+                self.check_room();
             }
-            let values = cells.iter().map(|(_, cell)| cell.values());
-            self.bytes += values.sum::<usize>() * kind.value_bytes();
-            self.bytes += key.len() + OVERHEAD_BYTES + cells.len() * size_of::<(u32, Cell)>();
-            self.series.insert(key, cells);
-            self.check_room();
+            Some(cells) => cells
+                .into_iter()
+                .for_each(|(piece, cell)| self.add_cell(key, piece, cell)),
         }
     }
 
@@ -328,27 +327,9 @@ impl RangeTable {
     /// The series with their cells, in any order, and what stages could not do.
     ///
     /// Nothing may wait for the end of a row group.
-    pub(super) fn into_parts(self) -> (Series, BTreeMap<StageError, u64>) {
+    pub(super) fn into_parts(self) -> (SeriesMap, BTreeMap<StageError, u64>) {
         debug_assert!(self.coded.is_none(), "a row group has not ended");
         (self.series, self.errors)
-    }
-
-    /// The series with their cells, in the order of their labels if it matters.
-    pub(super) fn into_series(self, order: Order) -> Rows {
-        debug_assert!(self.coded.is_none(), "a row group has not ended");
-        let series = self.series.into_iter();
-        let mut series: Vec<_> = series
-            .map(|(key, cells)| {
-                // Keys are written here or checked when they come.
-                debug_assert!(SeriesLabels::is_key(&key));
-                let labels = SeriesLabels::of_key(key).unwrap_or_default();
-                (Arc::new(labels), cells)
-            })
-            .collect();
-        if order == Order::ByLabels {
-            series.sort_by(|a: &(Arc<SeriesLabels>, _), b| a.0.cmp(&b.0));
-        }
-        series
     }
 
     /// The number of a window of some cells.

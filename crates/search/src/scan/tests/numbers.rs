@@ -176,11 +176,13 @@ fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &KeptColumns) -> Ran
         let mut alone = RangeTable::new(Arc::clone(leaf));
         scan.for_each_block(|scan, selected| alone.add_block(scan, &selected).map(|()| true))
             .unwrap();
-        alone.end_group();
         let (from, to) = directory.row_groups[group].time_bounds();
         match table.question(Timestamp(from), Timestamp(to)) {
             Some(_) => table.add_kept(&alone.keep(Timestamp(from)).unwrap()),
-            None => table.merge(alone),
+            None => {
+                alone.end_group();
+                table.merge(alone);
+            }
         }
     }
     table
