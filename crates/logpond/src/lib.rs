@@ -37,6 +37,7 @@ pub mod tokens;
 pub mod saved;
 pub mod watch;
 pub mod disk;
+mod memory;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

@@ -131,7 +131,8 @@ pub(super) fn in_any_order(
                 columns.map(|columns| handing.hand(columns))
             })
         };
-        pass.run(out, trailer, &mut progress, || (), visit)?;
+        let chosen = pass.choose(trailer);
+        pass.run(&chosen, out, trailer, &mut progress, || (), visit)?;
     }
     handing.finish(trailer);
     Ok(())

@@ -15,6 +15,7 @@ mod retries;
 mod progress;
 mod journal_rows;
 mod segment_rows;
+mod segment_tables;
 mod follow;
 mod kept;
 mod spare_threads;

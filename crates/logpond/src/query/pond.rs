@@ -1,7 +1,6 @@
 //! Answers over the whole pond: the journal and the segments.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
@@ -15,11 +14,12 @@ use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
 use super::journal_rows::{JournalRows, Newest, Pass, Start};
-use super::kept::{Added, Asked, Kept};
+use super::kept::Kept;
 use super::output::Output;
 use super::progress::Progress;
 use super::reads::{Reads, Table, Visit};
 use super::segment_rows::{Group, Opened, SegmentPass, SegmentRows, each_block, order_key};
+use super::segment_tables::SegmentTables;
 use super::spare_threads::SpareThreads;
 use super::surroundings::{Surroundings, Wanted};
 use super::view::View;
@@ -115,56 +115,6 @@ impl Pond {
         let segments = self.live.snapshot();
         let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
         stored.max(self.newest.get())
-    }
-
-    /// Adds the selected rows of a row group to a table: what is known of an earlier question that they add,
-    /// or what is read of them. Gives how many they are. `is_small` says whether the table's parts are small
-    /// enough to be kept, as far as it was seen.
-    fn add_group<T: Table>(
-        &self,
-        scope: &Scope,
-        scan: &mut GroupScan<'_>,
-        group: &Group,
-        (empty, is_small): (&T, &AtomicBool),
-        table: &mut T,
-    ) -> std::io::Result<u64> {
-        let add = |scan: &mut GroupScan<'_>, table: &mut T| {
-            each_block(scan, |scan, selected| {
-                table.add_block(scan, &selected).map(|()| true)
-            })
-        };
-        let is_whole = scope.range.covers(group.min, group.max) && !scan.excludes_some();
-        let question = (is_whole && is_small.load(Ordering::Relaxed))
-            .then(|| table.question(group.min, group.max));
-        let Some(question) = question.flatten() else {
-            let rows = add(scan, table);
-            table.end_group();
-            return rows;
-        };
-        let asked = Asked {
-            segment: scan.segment_id(),
-            group: group.number(),
-            question: [scope.text.as_bytes(), b"\0", &question].concat().into(),
-        };
-        if let Some(Added { part, rows }) = self.kept.get(&asked) {
-            table.add_part(&*part);
-            return Ok(rows);
-        }
-        let mut alone = empty.clone();
-        let rows = add(scan, &mut alone)?;
-        let is_known = scan.damages().is_empty();
-        match alone.into_part(group.min) {
-            Ok((part, bytes)) => {
-                table.add_part(&*part);
-                // Others will be too large, too.
-                is_small.fetch_and(Kept::takes(bytes), Ordering::Relaxed);
-                if is_known {
-                    self.kept.put(asked, Added { part, rows }, bytes);
-                }
-            }
-            Err(alone) => table.merge(*alone),
-        }
-        Ok(rows)
     }
 
     /// What the trailer says of every answer.
@@ -299,7 +249,8 @@ impl Reads for Look<'_> {
                 Ok(true)
             })
         };
-        let before_start = pass.run(out, trailer, &mut progress, || 0, count)?;
+        let chosen = pass.choose(trailer);
+        let before_start = pass.run(&chosen, out, trailer, &mut progress, || 0, count)?;
         let before_start: u64 = before_start.into_iter().sum();
         Ok(in_journal + trailer.rows - before_start)
     }
@@ -333,13 +284,13 @@ impl Reads for Look<'_> {
             scope,
             counts_only: false,
         };
-        let is_small = AtomicBool::new(true);
-        let visit = |scan: &mut GroupScan<'_>, group: &Group, table: &mut T| {
-            pond.add_group(scope, scan, group, (empty, &is_small), table)
+        let stored = SegmentTables {
+            pass,
+            kept: &pond.kept,
+            empty,
         };
-        for stored in pass.run(out, trailer, &mut progress, || empty.clone(), visit)? {
-            table.merge(stored);
-        }
+        let stored = stored.fill(out, trailer, &mut progress)?;
+        table.merge(stored);
         trailer.rows += rows;
         Ok(table)
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan::{self, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected};
 use logpond_search::{Filter, Scratch};
@@ -90,6 +90,21 @@ impl<'v> Opened<'v> {
             }
         }
         groups
+    }
+
+    /// Whether all rows of a row group are in a range, and none of them is left out.
+    pub(super) fn is_whole(&self, group: &Group, range: TimeRange) -> bool {
+        let (viewed, _) = &self.segments[group.segment];
+        let mut sources = viewed.segment.sources().iter();
+        range.covers(group.min, group.max)
+            && (viewed.excluded.is_empty()
+                || !sources.any(|source| viewed.excluded.contains(source)))
+    }
+
+    /// The segment of a row group.
+    pub(super) fn segment_id(&self, group: &Group) -> Id {
+        let (viewed, _) = &self.segments[group.segment];
+        viewed.segment.file().manifest().id
     }
 
     /// Event times of the rows of a row group, in order, as far as they can be read.
@@ -414,20 +429,32 @@ pub(super) struct SegmentPass<'a> {
     pub(super) counts_only: bool,
 }
 
-impl SegmentPass<'_> {
+/// Row groups with the segments that they are of.
+pub(super) struct Chosen<'v> {
+    pub(super) opened: Opened<'v>,
+    pub(super) groups: Vec<Group>,
+}
+
+impl<'a> SegmentPass<'a> {
+    /// The row groups that overlap the scope's range.
+    pub(super) fn choose(&self, trailer: &mut Trailer) -> Chosen<'a> {
+        let opened = Opened::new(self.view, self.scope.range, trailer);
+        let groups = opened.groups(self.scope.range);
+        Chosen { opened, groups }
+    }
+
     /// Hands over every row group with a table of the thread, and counts the rows that `visit` says it
     /// selected. Gives the tables.
     pub(super) fn run<T: Send>(
         &self,
+        Chosen { opened, groups }: &Chosen<'_>,
         out: &mut Output,
         trailer: &mut Trailer,
         progress: &mut Progress,
         new_table: impl Fn() -> T + Sync,
         visit: impl Fn(&mut GroupScan<'_>, &Group, &mut T) -> io::Result<u64> + Sync,
     ) -> Result<Vec<T>, QueryError> {
-        let opened = Opened::new(self.view, self.scope.range, trailer);
         let evaluator = evaluator(&self.scope.filter, self.scope.range)?;
-        let groups = opened.groups(self.scope.range);
         let segments = opened.scans(&evaluator).into_iter();
         let segments: Vec<_> = segments.map(|scan| scan.keeping(self.kept)).collect();
         let new = || Gathered {
@@ -440,7 +467,7 @@ impl SegmentPass<'_> {
             let (bytes_before, rows_before) =
                 (gathered.trailer.bytes_scanned, gathered.trailer.rows);
             let scan = groups[number].scan(&segments);
-            self.fill(&opened, &groups[number], scan, gathered, &visit);
+            self.fill(opened, &groups[number], scan, gathered, &visit);
             let trailer = &gathered.trailer;
             bytes.fetch_add(trailer.bytes_scanned - bytes_before, Ordering::Relaxed);
             rows.fetch_add(trailer.rows - rows_before, Ordering::Relaxed);

@@ -86,8 +86,7 @@ pub(super) fn first_by<T>(
     value: impl Fn(&T) -> f64,
     compare_labels: impl Fn(&T, &T) -> Ordering,
 ) -> Vec<T> {
-    let compare = |x: &T, y: &T| {
-        let (a, b) = (value(x), value(y));
+    let compare_values = |a: f64, b: f64| {
         let by_value = match is_descending {
             true => b.partial_cmp(&a),
             false => a.partial_cmp(&b),
@@ -95,10 +94,17 @@ pub(super) fn first_by<T>(
         a.is_nan()
             .cmp(&b.is_nan())
             .then(by_value.unwrap_or(Ordering::Equal))
-            .then_with(|| compare_labels(x, y))
     };
+    let compare =
+        |x: &T, y: &T| compare_values(value(x), value(y)).then_with(|| compare_labels(x, y));
     if wanted == 0 {
         return Vec::new();
+    }
+    if wanted < of.len() {
+        // Many have the same number, most of them one that is not wanted: their labels do not matter.
+        of.select_nth_unstable_by(wanted - 1, |x, y| compare_values(value(x), value(y)));
+        let last = value(&of[wanted - 1]);
+        of.retain(|x| compare_values(value(x), last).is_le());
     }
     if wanted < of.len() {
         of.select_nth_unstable_by(wanted - 1, compare);
@@ -150,4 +156,33 @@ fn variance(values: impl Iterator<Item = f64>) -> f64 {
         spread += delta * (value - mean);
     }
     spread / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_are_those_of_all_in_order(
+            values in proptest::collection::vec(prop_oneof![Just(f64::NAN), (0..4).prop_map(f64::from)], 0..40),
+            wanted in 0usize..45,
+            is_descending in any::<bool>(),
+        ) {
+            let all: Vec<(usize, f64)> = values.into_iter().enumerate().collect();
+            let take = |wanted| {
+                first_by(all.clone(), (wanted, is_descending), |x| x.1, |a, b| a.0.cmp(&b.0))
+            };
+            let places = |some: &[(usize, f64)]| some.iter().map(|x| x.0).collect::<Vec<_>>();
+            let sorted = take(usize::MAX);
+            let is_in_order = |pair: &[(usize, f64)]| {
+                let (a, b) = (pair[0], pair[1]);
+                let (low, high) = if is_descending { (b.1, a.1) } else { (a.1, b.1) };
+                low < high || (b.1.is_nan() && !a.1.is_nan()) || a.0 < b.0
+            };
+            prop_assert!(sorted.windows(2).all(is_in_order));
+            prop_assert_eq!(places(&take(wanted)), places(&sorted[..wanted.min(sorted.len())]));
+        }
+    }
 }

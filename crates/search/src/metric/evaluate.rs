@@ -14,8 +14,8 @@ use super::series::SeriesLabels;
 use super::table::{RangeTable, TABLE_BYTES_MAX};
 use super::windows::Times;
 use crate::logql::{
-    Grouping, LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction, VectorAggregation,
-    VectorFunction,
+    Grouping, LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction,
+    VectorAggregation, VectorFunction,
 };
 use crate::pattern::compile_with_groups;
 use crate::template::expand;

@@ -9,33 +9,53 @@ use std::sync::Arc;
 use logpond_record::Timestamp;
 use logpond_segment::wire::Encoder;
 
-use super::cells::Cell;
 use super::coded::CodedCounts;
+use super::leaf::Leaf;
+use super::series_map::SeriesMap;
 use super::table::RangeTable;
 use crate::pipeline::StageError;
 
 /// A version of the encoding of questions is not needed: they do not leave the process.
 const NO_VERSION: u64 = 0;
 
-/// What a row group adds to a table.
+/// What a row group adds to a table, or several of them together.
 #[derive(Debug)]
 pub struct KeptNumbers {
-    /// Counts by the numbers of a dictionary, and a time of their piece.
-    coded: Option<(i64, CodedCounts)>,
-    /// The keys of series, one behind another.
-    keys: Vec<u8>,
-    /// Where the key and the cells of each series end.
-    ends: Vec<(u32, u32)>,
-    /// Cells, each with a time of its piece.
-    cells: Vec<(i64, Cell)>,
+    /// Counts by the numbers of a dictionary.
+    coded: Option<CodedCounts>,
+    series: Arc<SeriesMap>,
+    /// The memory of the series in a table.
+    series_bytes: usize,
+    /// Of which the pieces of time are.
+    leaf: Arc<Leaf>,
+    /// The time of the first row.
+    from: Timestamp,
     errors: Vec<(StageError, u64)>,
-    bytes: usize,
 }
 
 impl KeptNumbers {
     /// About the memory that it takes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        let coded = self.coded.as_ref().map_or(0, CodedCounts::bytes);
+        size_of::<KeptNumbers>() + coded + self.series_bytes.max(self.series.bytes())
+    }
+
+    /// The piece of a table of other times that has the rows of a piece.
+    fn piece_in(&self, leaf: &Leaf, piece: u32) -> Option<u32> {
+        let start = self.leaf.windows.start_of(piece).saturating_add(1);
+        leaf.windows.piece_of(start.max(self.from.0))
+    }
+
+    /// Whether all pieces have the same numbers in a table of other times.
+    fn has_pieces_of(&self, leaf: &Leaf) -> bool {
+        let mut last = None;
+        let mut cells = self.series.iter().flat_map(|(_, cells)| cells);
+        self.leaf.windows == leaf.windows
+            || cells.all(|(piece, _)| {
+                let is_known = last == Some(*piece);
+                last = Some(*piece);
+                is_known || self.piece_in(leaf, *piece) == Some(*piece)
+            })
     }
 }
 
@@ -54,68 +74,49 @@ impl RangeTable {
         Some(out.finish())
     }
 
-    /// What this table has of rows from that time on, of which all are of one row group, whether it was told
-    /// that the group has ended or not.
+    /// What this table has of row groups from that time on, whether it was told that the last one has ended
+    /// or not.
     ///
     /// # Errors
     /// The table, if there was no room for all.
     pub fn keep(mut self, from: Timestamp) -> Result<KeptNumbers, Box<RangeTable>> {
-        let leaf = Arc::clone(self.leaf());
         let coded = self.coded.take_if(|coded| coded.is_dense());
         self.end_group();
         if self.is_full() {
             return Err(Box::new(self));
         }
+        let (leaf, series_bytes) = (Arc::clone(self.leaf()), self.bytes());
         let (series, errors) = self.into_parts();
-        let time_of = |piece: u32| leaf.windows.start_of(piece).saturating_add(1).max(from.0);
-        let mut kept = KeptNumbers {
-            coded: coded.map(|coded| (time_of(coded.piece()), coded)),
-            keys: Vec::new(),
-            ends: Vec::with_capacity(series.len()),
-            cells: Vec::with_capacity(series.len()),
+        Ok(KeptNumbers {
+            coded,
+            series: series.into_shared(),
+            series_bytes,
+            leaf,
+            from,
             errors: errors.into_iter().collect(),
-            bytes: size_of::<KeptNumbers>(),
-        };
-        let mut values = 0;
-        series.into_each(|key, cells| {
-            kept.keys.extend_from_slice(key);
-            for (piece, cell) in cells {
-                values += cell.values();
-                kept.cells.push((time_of(piece), cell));
-            }
-            kept.ends
-                .push((kept.keys.len() as u32, kept.cells.len() as u32));
-        });
-        kept.keys.shrink_to_fit();
-        kept.cells.shrink_to_fit();
-        kept.bytes += kept.keys.len()
-            + size_of_val(&*kept.ends)
-            + size_of_val(&*kept.cells)
-            + values * leaf.cells.value_bytes()
-            + kept.coded.as_ref().map_or(0, |(_, coded)| coded.bytes());
-        Ok(kept)
+        })
     }
 
-    /// Adds what a row group adds.
+    /// Adds what was kept of a table with the same question.
     pub fn add_kept(&mut self, kept: &KeptNumbers) {
         let leaf = Arc::clone(self.leaf());
         for (error, lines) in &kept.errors {
             self.note_errors(*error, *lines);
         }
-        if let Some((time, coded)) = &kept.coded
-            && let Some(piece) = leaf.windows.piece_of(*time)
-        {
-            self.add_counts(coded, piece);
-        }
-        let mut last = (0, 0);
-        for (key_end, cells_end) in &kept.ends {
-            let key = &kept.keys[last.0 as usize..*key_end as usize];
-            for (time, cell) in &kept.cells[last.1 as usize..*cells_end as usize] {
-                if let Some(piece) = leaf.windows.piece_of(*time) {
-                    self.add_cell(key, piece, cell.clone());
+        let is_shared = kept.has_pieces_of(&leaf) && self.share(&kept.series, kept.series_bytes);
+        if !is_shared {
+            for (key, cells) in kept.series.iter() {
+                for (piece, cell) in cells {
+                    if let Some(piece) = kept.piece_in(&leaf, *piece) {
+                        self.add_cell(key, piece, cell.clone());
+                    }
                 }
             }
-            last = (*key_end, *cells_end);
+        }
+        if let Some(coded) = &kept.coded
+            && let Some(piece) = kept.piece_in(&leaf, coded.piece())
+        {
+            self.add_counts(coded, piece);
         }
     }
 }

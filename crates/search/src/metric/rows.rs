@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cells::Cell;
 use super::leaf::Leaf;
 use super::series::SeriesLabels;
-use super::series_map::SeriesMap;
+use super::series_map::Held;
 use super::table::RangeTable;
 
 /// In which order series come out of a table.
@@ -21,7 +21,7 @@ pub(super) enum Order {
 
 /// Series with their cells in order of time.
 pub(super) struct Rows {
-    series: SeriesMap,
+    series: Held,
     /// Places of the series.
     order: Vec<u32>,
     /// Labels in this order, once they are asked for: there may be many, of which a few are wanted.
@@ -34,9 +34,8 @@ impl Rows {
         let (series, _) = table.into_parts();
         let mut places: Vec<u32> = (0..series.len() as u32).collect();
         if order == Order::ByLabels {
-            let by_labels = |a: &u32, b: &u32| {
-                SeriesLabels::compare_keys(series.key(*a), series.key(*b))
-            };
+            let by_labels =
+                |a: &u32, b: &u32| SeriesLabels::compare_keys(series.key(*a), series.key(*b));
             places.sort_unstable_by(by_labels);
         }
         Rows {
@@ -56,8 +55,9 @@ impl Rows {
             let labels = self.order.iter().map(|place| Arc::new(self.labels(*place)));
             labels.collect()
         });
+        let window = leaf.window(step);
         let of_window = move |(at, place): (usize, &u32)| {
-            let value = RangeTable::value_of(leaf, self.cells(*place), step)?;
+            let value = window.value(leaf, self.series.cells(*place))?;
             Some((&labels[at], value))
         };
         self.order.iter().enumerate().filter_map(of_window)
@@ -69,8 +69,9 @@ impl Rows {
         leaf: &'r Leaf,
         step: u64,
     ) -> impl Iterator<Item = (u32, f64)> + 'r {
+        let window = leaf.window(step);
         self.order.iter().filter_map(move |place| {
-            let value = RangeTable::value_of(leaf, self.cells(*place), step)?;
+            let value = window.value(leaf, self.series.cells(*place))?;
             Some((*place, value))
         })
     }
@@ -87,8 +88,34 @@ impl Rows {
     pub(super) fn compare_labels(&self, a: u32, b: u32) -> Ordering {
         SeriesLabels::compare_keys(self.series.key(a), self.series.key(b))
     }
+}
 
-    fn cells(&self, place: u32) -> &[(u32, Cell)] {
-        self.series.cells(place)
+/// A window of a table.
+#[derive(Clone, Copy)]
+struct Window {
+    /// Its pieces: from one up to before another.
+    pieces: (u32, u32),
+    /// Behind which time, and up to which.
+    bounds: (i64, i64),
+}
+
+impl Leaf {
+    fn window(&self, step: u64) -> Window {
+        Window {
+            pieces: self.windows.pieces(step),
+            bounds: self.windows.bounds(step),
+        }
+    }
+}
+
+impl Window {
+    /// The number of a window of some cells.
+    fn value(&self, leaf: &Leaf, cells: &[(u32, Cell)]) -> Option<f64> {
+        let (from, to) = self.pieces;
+        let first = cells.partition_point(|(piece, _)| *piece < from);
+        let in_window = cells[first..].iter().take_while(|(piece, _)| *piece < to);
+        let parameter = leaf.spec().aggregation.parameter;
+        leaf.cells
+            .value(in_window.map(|(_, cell)| cell), self.bounds, parameter)
     }
 }

@@ -1,6 +1,10 @@
 //! Series by their keys, for tables of as many as there are addresses of clients: keys lie one behind another
 //! in one piece of memory, and a series with one cell has no memory of its own.
 
+use std::mem::size_of;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -79,6 +83,22 @@ impl SeriesMap {
         self.series.len()
     }
 
+    /// The memory that all take, but for that of cells beyond the first ones of their series.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.len() + self.series.len() * (size_of::<Series>() + 2 * size_of::<u32>())
+    }
+
+    fn shrink(&mut self) {
+        let SeriesMap {
+            places,
+            series,
+            keys,
+        } = self;
+        series.shrink_to_fit();
+        keys.shrink_to_fit();
+        places.shrink_to_fit(|place| series[*place as usize].hash);
+    }
+
     /// The key of a series by its place.
     pub(super) fn key(&self, place: u32) -> &[u8] {
         key_of(&self.keys, &self.series[place as usize])
@@ -134,6 +154,65 @@ impl SeriesMap {
         for series in self.series {
             let key = &self.keys[series.key.0 as usize..series.key.1 as usize];
             visit(key, series.cells);
+        }
+    }
+}
+
+/// Series of one table, or of many.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    Own(SeriesMap),
+    Shared(Arc<SeriesMap>),
+}
+
+impl Held {
+    /// The series, to be changed; they are copied if others have them, too.
+    pub(super) fn own(&mut self) -> &mut SeriesMap {
+        if let Held::Shared(shared) = self {
+            *self = Held::Own(SeriesMap::clone(shared));
+        }
+        match self {
+            Held::Own(own) => own,
+            Held::Shared(_) => unreachable!("they were made its own"),
+        }
+    }
+
+    /// Hands over all with their keys.
+    pub(super) fn into_each(self, mut visit: impl FnMut(&[u8], Cells)) {
+        match self {
+            Held::Own(own) => own.into_each(visit),
+            Held::Shared(shared) => shared
+                .series
+                .iter()
+                .for_each(|series| visit(key_of(&shared.keys, series), series.cells.clone())),
+        }
+    }
+
+    /// The series, for any number of tables.
+    pub(super) fn into_shared(self) -> Arc<SeriesMap> {
+        match self {
+            Held::Own(mut own) => {
+                own.shrink();
+                Arc::new(own)
+            }
+            Held::Shared(shared) => shared,
+        }
+    }
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held::Own(SeriesMap::default())
+    }
+}
+
+impl Deref for Held {
+    type Target = SeriesMap;
+
+    fn deref(&self) -> &SeriesMap {
+        match self {
+            Held::Own(own) => own,
+            Held::Shared(shared) => shared,
         }
     }
 }

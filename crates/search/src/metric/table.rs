@@ -11,7 +11,7 @@ use super::cells::Cell;
 use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use super::series_map::{Cells, SeriesMap};
+use super::series_map::{Cells, Held, SeriesMap};
 use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
@@ -36,7 +36,7 @@ pub(super) struct Decided<'s> {
 #[derive(Debug)]
 pub struct RangeTable {
     leaf: Arc<Leaf>,
-    series: SeriesMap,
+    series: Held,
     bytes: usize,
     is_full: bool,
     /// Lines by what a stage could not do with them.
@@ -67,7 +67,7 @@ impl RangeTable {
     pub fn new(leaf: Arc<Leaf>) -> RangeTable {
         RangeTable {
             leaf,
-            series: SeriesMap::default(),
+            series: Held::default(),
             bytes: 0,
             is_full: false,
             errors: BTreeMap::new(),
@@ -189,7 +189,7 @@ impl RangeTable {
         self.bytes += cell.values() * kind.value_bytes();
         let mut cell = Some(cell);
         let new = || Cells::One([(piece, cell.take().unwrap_or(Cell::Count(0)))]);
-        let (cells, is_known) = self.series.find_or_insert(key, new);
+        let (cells, is_known) = self.series.own().find_or_insert(key, new);
         self.bytes += size_of::<(u32, Cell)>();
         if !is_known {
             self.bytes += key.len() + OVERHEAD_BYTES;
@@ -217,7 +217,7 @@ impl RangeTable {
         self.is_full = self.bytes > TABLE_BYTES_MAX;
         if self.is_full {
             // It is worth nothing any more, and others need the memory.
-            self.series = SeriesMap::default();
+            self.series = Held::default();
         }
     }
 
@@ -248,7 +248,7 @@ impl RangeTable {
             + size_of_val(cells.as_slice());
         let mut cells = Some(cells);
         let new = || cells.take().unwrap_or(Cells::Many(Vec::new()));
-        self.series.find_or_insert(key, new);
+        self.series.own().find_or_insert(key, new);
         match cells {
             None => {
                 self.bytes += bytes;
@@ -327,20 +327,24 @@ impl RangeTable {
     /// The series with their cells, in any order, and what stages could not do.
     ///
     /// Nothing may wait for the end of a row group.
-    pub(super) fn into_parts(self) -> (SeriesMap, BTreeMap<StageError, u64>) {
+    pub(super) fn into_parts(self) -> (Held, BTreeMap<StageError, u64>) {
         debug_assert!(self.coded.is_none(), "a row group has not ended");
         (self.series, self.errors)
     }
 
-    /// The number of a window of some cells.
-    pub(super) fn value_of(leaf: &Leaf, cells: &[(u32, Cell)], step: u64) -> Option<f64> {
-        let (from, to) = leaf.windows.pieces(step);
-        let first = cells.partition_point(|(piece, _)| *piece < from);
-        let in_window = cells[first..].iter().take_while(|(piece, _)| *piece < to);
-        let window = leaf.windows.bounds(step);
-        let parameter = leaf.spec().aggregation.parameter;
-        leaf.cells
-            .value(in_window.map(|(_, cell)| cell), window, parameter)
+    /// Takes the series of another table, which takes so much memory, for its own, if there are none.
+    pub(super) fn share(&mut self, series: &Arc<SeriesMap>, bytes: usize) -> bool {
+        let is_empty = self.series.len() == 0 && !self.is_full;
+        if is_empty {
+            self.series = Held::Shared(Arc::clone(series));
+            self.bytes = bytes;
+        }
+        is_empty
+    }
+
+    /// About the memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -475,7 +475,16 @@ fn split_by_column(
     match column {
         Column::Absent => without.extend_from_slice(rows),
         Column::Strings(strings) => {
+            if rows.len() == strings.codes.len() && strings.is_uniform() {
+                // Every row of the block, all with the one value that there is.
+                let value = string_value(kind, strings.values.get(0));
+                if matcher.matches_value(Some(&value)) {
+                    wanted.extend_from_slice(rows);
+                }
+                return (wanted, without);
+            }
             let known = decisions.of(&strings.values);
+            wanted.reserve(rows.len());
             for &row in rows {
                 let code = strings.codes[row as usize];
                 if code == NULL {

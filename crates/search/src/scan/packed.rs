@@ -1,8 +1,10 @@
 //! Whole numbers in the narrowest form that holds them: columns that are kept take a fraction of their
 //! decoded size.
 
-/// Units that times are mostly whole multiples of, in nanoseconds: seconds, milliseconds, microseconds.
-const TIME_UNITS: [i64; 3] = [1_000_000_000, 1_000_000, 1_000];
+/// Units that times are mostly whole multiples of, in nanoseconds.
+const SECOND: i64 = 1_000_000_000;
+const MILLISECOND: i64 = 1_000_000;
+const MICROSECOND: i64 = 1_000;
 
 /// Numbers as multiples of a unit above a base.
 #[derive(Debug)]
@@ -27,22 +29,29 @@ enum Above {
 impl Packed {
     /// Packs numbers.
     pub(super) fn new(numbers: &[i64]) -> Packed {
-        Packed::of_unit(numbers, 1)
+        Packed::of_unit::<1>(numbers)
     }
 
     /// Packs times in nanoseconds.
     pub(super) fn of_times(times: &[i64]) -> Packed {
         let base = times.iter().copied().min().unwrap_or(0);
-        let is_whole = |unit: &i64| times.iter().all(|t| t.wrapping_sub(base) % unit == 0);
-        let unit = TIME_UNITS.iter().find(|unit| is_whole(unit));
-        Packed::of_unit(times, unit.copied().unwrap_or(1))
+        if are_multiples::<SECOND>(times, base) {
+            Packed::of_unit::<SECOND>(times)
+        } else if are_multiples::<MILLISECOND>(times, base) {
+            Packed::of_unit::<MILLISECOND>(times)
+        } else if are_multiples::<MICROSECOND>(times, base) {
+            Packed::of_unit::<MICROSECOND>(times)
+        } else {
+            Packed::of_unit::<1>(times)
+        }
     }
 
-    fn of_unit(numbers: &[i64], unit: i64) -> Packed {
+    /// The unit is known to the compiler: there are millions of numbers, and divisions are slow.
+    fn of_unit<const UNIT: i64>(numbers: &[i64]) -> Packed {
         let base = numbers.iter().copied().min().unwrap_or(0);
         let largest = numbers.iter().copied().max().unwrap_or(0);
         // None is smaller than the base.
-        let above = |number: i64| number.wrapping_sub(base) as u64 / unit as u64;
+        let above = |number: i64| number.wrapping_sub(base) as u64 / UNIT as u64;
         let all = || numbers.iter().map(|number| above(*number));
         let above = match above(largest) {
             0 => Above::Nothing,
@@ -53,7 +62,7 @@ impl Packed {
         };
         Packed {
             base,
-            unit,
+            unit: UNIT,
             count: numbers.len(),
             above,
         }
@@ -81,6 +90,10 @@ impl Packed {
             Above::Whole(numbers) => numbers.len() * 8,
         }
     }
+}
+
+fn are_multiples<const UNIT: i64>(times: &[i64], base: i64) -> bool {
+    times.iter().all(|time| time.wrapping_sub(base) % UNIT == 0)
 }
 
 #[cfg(test)]

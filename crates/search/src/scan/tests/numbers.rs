@@ -133,6 +133,56 @@ fn counts_of_one_label_are_those_of_records() {
     }
 }
 
+/// What records add to a table of some times is what they add to one of other times with the same question,
+/// whatever else is in it.
+#[test]
+fn what_was_kept_is_right_at_other_times() {
+    const S: i64 = 1_000_000_000;
+    let mut records = samples(600);
+    records.sort_by_key(|record| record.time);
+    let (mut asked, mut shifted) = (0, 0);
+    for (query, shift) in QUERIES
+        .iter()
+        .flat_map(|q| [0, 130, 260, 31].map(|s| (q, s)))
+    {
+        let Query::Metric(metric) = parse(query).unwrap() else {
+            panic!("{query} asks for lines");
+        };
+        let plan_at = |start: i64| {
+            let times = Times {
+                start_ns: START_NS + start * S,
+                step_ns: 130 * S,
+                count: 60,
+            };
+            Plan::range(metric.clone(), times, 0).unwrap()
+        };
+        let (earlier, later) = (plan_at(-2600), plan_at(shift - 2600));
+        let answer = |table: RangeTable| later.evaluate(vec![table]).unwrap();
+        let (earlier, later) = (&earlier.leaves()[0], &later.leaves()[0]);
+        for (from, to) in [(0, 600), (100, 130), (599, 600), (37, 420)] {
+            let (first, last) = (records[from].time, records[to - 1].time);
+            let empty = RangeTable::new(Arc::clone(later));
+            let question = RangeTable::new(Arc::clone(earlier)).question(first, last);
+            if question.is_none() || question != empty.question(first, last) {
+                continue;
+            }
+            asked += 1;
+            shifted += u64::from(shift > 0);
+            let kept = by_record(earlier, &records[from..to]).keep(first).unwrap();
+            let others = [&records[..from], &records[to..]].concat();
+            let mut behind = by_record(later, &others);
+            behind.add_kept(&kept);
+            let mut before = empty;
+            before.add_kept(&kept);
+            before.merge(by_record(later, &others));
+            let expected = answer(by_record(later, &records));
+            assert_eq!(expected, answer(behind), "{query} {shift} {from}..{to}");
+            assert_eq!(expected, answer(before), "{query} {shift} {from}..{to}");
+        }
+    }
+    assert!(asked > 200 && shifted > 100, "{asked} {shifted}");
+}
+
 /// All stages for each line, with nothing left to the filter but the selector.
 fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
     let log = &leaf.spec().aggregation.log;
