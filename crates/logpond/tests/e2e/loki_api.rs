@@ -168,10 +168,7 @@ fn check_volumes(pond: &Pond) {
     assert_eq!(of_matchers["result"].as_array().unwrap().len(), 2);
     let labels = volume("aggregateBy=labels&limit=1");
     assert_eq!(labels["result"][0]["metric"], json!({ "service_name": "" }));
-    let parts = json_of(pond, "index/volume_range", "targetLabels=app&step=5000");
-    assert_eq!(parts["data"]["resultType"], "matrix");
-    let first = &parts["data"]["result"][0]["values"][0][0];
-    assert_eq!(first, &json!(1_700_004_999));
+    check_steps(pond);
 
     let detected = json_of(pond, "detected_labels", "");
     let detected = detected["detectedLabels"].as_array().unwrap();
@@ -179,6 +176,38 @@ fn check_volumes(pond: &Pond) {
     assert_eq!(detected.len(), 5);
     assert!(detected.contains(&row("service_name", 3)), "{detected:?}");
     assert!(detected.contains(&row("app", 2)), "{detected:?}");
+}
+
+/// What volumes over time say: steps begin at multiples of their length, and bytes stand before the end of
+/// theirs.
+fn check_steps(pond: &Pond) {
+    let of_steps = |parameters: &str| {
+        let parameters = format!("targetLabels=app&{parameters}");
+        json_of(pond, "index/volume_range", &parameters)["data"].clone()
+    };
+    let times = |series: &Value| -> Vec<Value> {
+        let values = series["values"].as_array().unwrap().iter();
+        values.map(|value| value[0].clone()).collect()
+    };
+    let parts = of_steps("step=2");
+    assert_eq!(parts["resultType"], "matrix");
+    let shop = &parts["result"][0];
+    assert_eq!(shop["metric"], json!({ "app": "shop" }));
+    assert_eq!(times(shop), [1_700_000_001.999, 1_700_000_003.999]);
+    let cart = &parts["result"][1];
+    assert_eq!(cart["metric"], json!({ "app": "cart" }));
+    assert_eq!(times(cart), [1_700_000_001.999]);
+    // As in Loki, a point a series is a vector, and so is no series at all.
+    let whole = of_steps("step=5000");
+    assert_eq!(whole["resultType"], "vector");
+    assert_eq!(whole["result"][0]["value"][0], 1_700_004_999.999);
+    let rest = of_steps("step=20000");
+    assert_eq!(rest["result"][0]["value"][0], 1_700_010_000);
+    let none = of_steps(&format!("step=2&query={}", encode("{app=\"nobody\"}")));
+    assert_eq!(
+        (&none["resultType"], &none["result"]),
+        (&json!("vector"), &json!([]))
+    );
 }
 
 #[test]
