@@ -523,6 +523,17 @@ fn fields_of_lines_are_detected() {
     let took =
         json!({ "label": "took", "type": "duration", "cardinality": 2, "parsers": ["logfmt"] });
     assert_eq!(row("took"), took);
+    let level = json!({
+        "label": "detected_level", "type": "string", "cardinality": 5, "parsers": null,
+    });
+    assert_eq!(row("detected_level"), level);
+    let values = json_of(
+        &pond,
+        "detected_field/detected_level/values",
+        "query=%7B%7D",
+    );
+    let levels = json!(["debug", "error", "info", "unknown", "warn"]);
+    assert_eq!(values["values"], levels);
     let values = json_of(&pond, "detected_field/status/values", "query=%7B%7D");
     assert_eq!(values, json!({ "values": ["200", "500"], "limit": 1000 }));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_search::label;
-use logpond_search::logql::{self, LogQuery, Query, bytes_of, duration_ns};
+use logpond_search::logql::{self, LogQuery, Query, bytes_of, duration_ns, number_of};
 use logpond_search::pipeline::{Labels, Origin, Pipeline, Work};
 use serde_json::{Value, json};
 
@@ -29,6 +29,9 @@ const LIMIT_DEFAULT: u64 = 1000;
 
 /// The most values of a field that are told apart.
 const VALUES_MAX: usize = LINES_MAX as usize;
+
+/// What the name of a label that a stream has too ends with where a parser finds it.
+const DUPLICATE_SUFFIX: &str = "_extracted";
 
 /// How deep members of objects are named.
 const DEPTH_MAX: usize = 32;
@@ -60,23 +63,19 @@ enum Kind {
     String,
 }
 
+/// How Go writes truth values, which Loki reads; `1` and `0` are numbers before.
+const TRUTH: [&str; 10] = [
+    "t", "T", "true", "True", "TRUE", "f", "F", "false", "False", "FALSE",
+];
+
 impl Kind {
     fn of(text: &str) -> Kind {
         match text {
             text if text.parse::<i64>().is_ok() => Kind::Int,
-            text if text.parse::<f64>().is_ok() => Kind::Float,
-            "true" | "false" => Kind::Boolean,
+            text if number_of(text).is_some() => Kind::Float,
+            text if TRUTH.contains(&text) => Kind::Boolean,
             text if duration_ns(text).is_some() => Kind::Duration,
             text if bytes_of(text).is_some() => Kind::Bytes,
-            _ => Kind::String,
-        }
-    }
-
-    /// What values of both kinds are.
-    fn with(self, other: Kind) -> Kind {
-        match (self, other) {
-            (a, b) if a == b => a,
-            (Kind::Int, Kind::Float) | (Kind::Float, Kind::Int) => Kind::Float,
             _ => Kind::String,
         }
     }
@@ -93,9 +92,43 @@ impl Kind {
     }
 }
 
+/// How many values are of which kind.
+#[derive(Default)]
+struct Kinds([u64; 6]);
+
+impl Kinds {
+    /// Counts a value; one without text is of no kind.
+    fn count(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.0[Kind::of(text) as usize] += 1;
+        }
+    }
+
+    /// What most values are, so that an odd one changes nothing: Loki says what a single one is that it
+    /// comes across. Numbers are counted together; of as many, they are texts.
+    fn most(&self) -> Kind {
+        let count = |kind: Kind| self.0[kind as usize];
+        let number = match count(Kind::Float) {
+            0 => Kind::Int,
+            _ => Kind::Float,
+        };
+        let groups = [
+            (number, count(Kind::Int) + count(Kind::Float)),
+            (Kind::Boolean, count(Kind::Boolean)),
+            (Kind::Duration, count(Kind::Duration)),
+            (Kind::Bytes, count(Kind::Bytes)),
+            (Kind::String, count(Kind::String)),
+        ];
+        let most = groups.into_iter().max_by_key(|(_, count)| *count);
+        most.filter(|(_, count)| *count > 0)
+            .map_or(Kind::String, |(kind, _)| kind)
+    }
+}
+
 /// A field of lines.
+#[derive(Default)]
 struct Field {
-    kind: Kind,
+    kinds: Kinds,
     found_by: BTreeSet<FoundBy>,
     values: BTreeSet<Box<str>>,
     /// The names that lead to it in a line of JSON.
@@ -116,7 +149,7 @@ pub(super) async fn answer(app: &Arc<App>, asked: Asked) -> Result<Response<Body
             let parsers: Vec<_> = field.found_by.iter().map(|p| p.as_str()).collect();
             let mut row = json!({
                 "label": name,
-                "type": field.kind.as_str(),
+                "type": field.kinds.most().as_str(),
                 "cardinality": field.values.len(),
                 "parsers": match parsers.is_empty() {
                     true => Value::Null,
@@ -207,20 +240,21 @@ fn stages(text: &str) -> Result<Pipeline, ApiError> {
     Pipeline::new(&log.stages, 0).map_err(ApiError::bad_request)
 }
 
-/// The fields of lines.
+/// The fields of lines: what stands beside them and is no label of their streams, and what parsers find
+/// in them.
 fn fields(lines: Vec<Line>) -> Result<Fields, ApiError> {
     let (json, logfmt) = (stages("{} | json")?, stages("{} | logfmt")?);
     let mut fields = Fields::new();
     let mut work = Work::new();
     for line in lines {
-        let is_stream = |name: &str| {
-            let mut labels = line.labels.iter();
-            labels.any(|(label, _, origin)| **label == *name && *origin == Origin::Stream)
-        };
+        work.labels.clear();
         for (name, value, origin) in &line.labels {
-            let is_own = &**name == label::DETECTED_LEVEL || name.starts_with("__");
-            if *origin != Origin::Stream && !is_own {
-                add(&mut fields, name, value, None);
+            match *origin {
+                // What a parser finds under its name has another one.
+                Origin::Stream => work.labels.add_base(Origin::Stream, name, value),
+                // Of errors, and of what is no one's but Loki's.
+                _ if name.starts_with("__") => {}
+                _ => _ = add(&mut fields, name, value, None),
             }
         }
         let members = members(&line.line);
@@ -228,23 +262,25 @@ fn fields(lines: Vec<Line>) -> Result<Fields, ApiError> {
             true => (FoundBy::Json, &json),
             false => (FoundBy::Logfmt, &logfmt),
         };
-        work.labels.clear();
-        work.line = line.line.clone().into();
+        work.line = line.line.into();
         pipeline.run(&mut work);
         let is_usable = work.labels.error().is_none() || found_by == FoundBy::Json;
         for (name, value) in parsed(&work.labels).filter(|_| is_usable) {
-            if is_stream(name) || value.is_empty() {
-                continue;
-            }
             let field = add(&mut fields, name, value, Some(found_by));
             if field.path.is_empty()
-                && let Some(path) = members.as_ref().and_then(|members| members.get(name))
+                && let Some(path) = members.as_ref().and_then(|members| path_of(name, members))
             {
                 field.path.clone_from(path);
             }
         }
     }
     Ok(fields)
+}
+
+/// The names that lead to what a label has from a line of JSON.
+fn path_of<'m>(name: &str, members: &'m BTreeMap<String, Vec<String>>) -> Option<&'m Vec<String>> {
+    let plain = || name.strip_suffix(DUPLICATE_SUFFIX);
+    members.get(name).or_else(|| members.get(plain()?))
 }
 
 fn parsed(labels: &Labels) -> impl Iterator<Item = (&str, &str)> {
@@ -259,14 +295,8 @@ fn add<'f>(
     value: &str,
     found_by: Option<FoundBy>,
 ) -> &'f mut Field {
-    let kind = Kind::of(value);
-    let field = fields.entry(name.into()).or_insert_with(|| Field {
-        kind,
-        found_by: BTreeSet::new(),
-        values: BTreeSet::new(),
-        path: Vec::new(),
-    });
-    field.kind = field.kind.with(kind);
+    let field: &mut Field = fields.entry(name.into()).or_default();
+    field.kinds.count(value);
     field.found_by.extend(found_by);
     if field.values.len() < VALUES_MAX {
         field.values.insert(value.into());
@@ -309,20 +339,26 @@ mod tests {
     use crate::query::Key;
 
     #[test]
-    fn kinds_are_of_all_values() {
-        let table = [
-            (&["1", "-20"][..], Kind::Int),
-            (&["1", "2.5"], Kind::Float),
-            (&["true", "false"], Kind::Boolean),
+    fn kinds_are_those_of_most_values() {
+        let table: [(&[&str], Kind); 13] = [
+            (&["1", "-20"], Kind::Int),
+            (&["1", "2.5", "3"], Kind::Float),
+            (&["1", "2.5", "x", "y"], Kind::String),
+            (&["true", "F", "TRUE"], Kind::Boolean),
             (&["5ms", "1h30m"], Kind::Duration),
             (&["5KB", "42MiB"], Kind::Bytes),
             (&["1", "x"], Kind::String),
-            (&["5ms", "7"], Kind::String),
+            (&["5ms", "7", "9ms"], Kind::Duration),
+            (&["7", "8", "-", "9"], Kind::Int),
+            (&["0x1p4", "Inf"], Kind::Float),
+            (&["", "", "7"], Kind::Int),
             (&["x"], Kind::String),
+            (&[""], Kind::String),
         ];
         for (values, expected) in table {
-            let kinds = values.iter().map(|value| Kind::of(value));
-            assert_eq!(kinds.reduce(Kind::with), Some(expected), "{values:?}");
+            let mut kinds = Kinds::default();
+            values.iter().for_each(|value| kinds.count(value));
+            assert_eq!(kinds.most(), expected, "{values:?}");
         }
     }
 
@@ -340,8 +376,8 @@ mod tests {
             ],
         };
         let lines = [
-            "{\"app\":\"b\",\"http\":{\"code\":200}}",
-            "took=5ms n=1",
+            "{\"app\":\"b\",\"http\":{\"code\":200,\"note\":\"\"}}",
+            "took=5ms n=1 empty=",
             "plain words",
             "took=7ms",
         ];
@@ -350,12 +386,15 @@ mod tests {
             .iter()
             .map(|(name, field)| {
                 let found_by: Vec<_> = field.found_by.iter().map(|f| f.as_str()).collect();
-                let (kind, count) = (field.kind.as_str(), field.values.len());
+                let (kind, count) = (field.kinds.most().as_str(), field.values.len());
                 format!("{name} {kind} {count} {found_by:?} {:?}", field.path)
             })
             .collect();
         let expected = [
+            r#"app_extracted string 1 ["json"] ["app"]"#,
+            r#"detected_level string 1 [] []"#,
             r#"http_code int 1 ["json"] ["http", "code"]"#,
+            r#"http_note string 1 ["json"] ["http", "note"]"#,
             r#"n int 1 ["logfmt"] []"#,
             r#"took duration 2 ["logfmt"] []"#,
         ];
