@@ -392,6 +392,9 @@ fn check_lines(pond: &Pond) {
         lines_of(&range_of(pond, r#"{app="shop"}"#, &parameters))[0].0
     };
     assert_eq!((one("BACKWARD"), one("forward")), (2, 0));
+    // A label that a stage made is shown, without text too.
+    let labelled = range_of(pond, r#"{host="web-1"} | label_format note="""#, "");
+    assert_eq!(labelled["data"]["result"][0]["stream"]["note"], "");
     let none = range_of(pond, r#"{app="nobody"}"#, "");
     assert_eq!(none["data"]["result"], json!([]));
 }

@@ -136,11 +136,11 @@ fn others(line: &Line) -> String {
     format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }
 
-/// Labels as JSON; those without text are none.
+/// Labels as JSON; those without text too, which are a stage's: streams and senders have none.
 fn object<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> String {
     let mut out = Vec::new();
     // Writing to a vector cannot fail.
-    let _ = write_labels(labels.filter(|(_, value)| !value.is_empty()), &mut out);
+    let _ = write_labels(labels, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -182,11 +182,11 @@ mod tests {
         let table = [
             (
                 false,
-                r#"[{"stream":{"app":"a","detected_level":"info","x":"1"},"values":[["2","r"]]},{"stream":{"app":"a","detected_level":"info"},"values":[["1","p\"q"]]}]"#,
+                r#"[{"stream":{"app":"a","detected_level":"info","x":"1"},"values":[["2","r"]]},{"stream":{"app":"a","detected_level":"info","y":""},"values":[["1","p\"q"]]}]"#,
             ),
             (
                 true,
-                r#""encodingFlags":["categorize-labels"],[{"stream":{"app":"a"},"values":[["1","p\"q",{"structuredMetadata":{"detected_level":"info"}}],["2","r",{"structuredMetadata":{"detected_level":"info"},"parsed":{"x":"1"}}]]}]"#,
+                r#""encodingFlags":["categorize-labels"],[{"stream":{"app":"a"},"values":[["1","p\"q",{"structuredMetadata":{"detected_level":"info"},"parsed":{"y":""}}],["2","r",{"structuredMetadata":{"detected_level":"info"},"parsed":{"x":"1"}}]]}]"#,
             ),
         ];
         for (is_categorized, expected) in table {
