@@ -1,12 +1,10 @@
 //! Loki's interface as its clients use it.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::process::Command;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::{Message, WebSocket, protocol};
 
 use crate::http::encode;
 use crate::nodes::{hand_over, node};
@@ -14,13 +12,13 @@ use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::{program, say};
 
 /// When the first record of a test was, in seconds.
-const START: i64 = 1_700_000_000;
+pub(crate) const START: i64 = 1_700_000_000;
 
 /// All of it.
 const RANGE: &str = "start=1699999999&end=1700010000";
 
 /// Takes streams in as shippers for Loki send them: of each its labels and lines, a second apart.
-fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
+pub(crate) fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
     let streams: Vec<Value> = streams
         .iter()
         .map(|(labels, lines)| {
@@ -30,7 +28,12 @@ fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
             json!({ "stream": labels, "values": values })
         })
         .collect();
-    let body = json!({ "streams": streams }).to_string();
+    ship_all(pond, &json!({ "streams": streams }));
+}
+
+/// Takes in what a shipper sends.
+pub(crate) fn ship_all(pond: &Pond, body: &Value) {
+    let body = body.to_string();
     let headers = [("content-type", "application/json")];
     let mut answer = (0, String::new());
     // A node of a cluster takes nothing before others know of it.
@@ -43,7 +46,7 @@ fn ship(pond: &Pond, streams: &[(Value, &[&str])]) {
     assert_eq!(answer.0, 204, "{}", answer.1);
 }
 
-fn ask(
+pub(crate) fn ask(
     pond: &Pond,
     method: &str,
     target: &str,
@@ -61,7 +64,7 @@ fn json_of(pond: &Pond, path: &str, parameters: &str) -> Value {
     serde_json::from_str(&text.unwrap()).unwrap()
 }
 
-fn shop(pond: &Pond) {
+pub(crate) fn shop(pond: &Pond) {
     ship(
         pond,
         &[
@@ -357,7 +360,7 @@ fn range_of(pond: &Pond, query: &str, parameters: &str) -> Value {
 }
 
 /// The lines of an answer with their times in seconds since the first, stream by stream.
-fn lines_of(answer: &Value) -> Vec<(i64, String)> {
+pub(crate) fn lines_of(answer: &Value) -> Vec<(i64, String)> {
     let streams = answer["data"]["result"].as_array().unwrap().iter();
     let values = streams.flat_map(|stream| stream["values"].as_array().unwrap());
     let line = |value: &Value| {
@@ -539,128 +542,6 @@ fn fields_of_lines_are_detected() {
     assert_eq!(values["values"], levels);
     let values = json_of(&pond, "detected_field/status/values", "query=%7B%7D");
     assert_eq!(values, json!({ "values": ["200", "500"], "limit": 1000 }));
-}
-
-/// A client that follows.
-struct Tail(WebSocket<TcpStream>);
-
-impl Tail {
-    fn open(pond: &Pond, parameters: &str) -> Tail {
-        let address = pond.address("http");
-        let mut stream = TcpStream::connect(&address).unwrap();
-        write!(
-            stream,
-            "GET /loki/api/v1/tail?{parameters} HTTP/1.1\r\nhost: {address}\r\n\
-             upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n\
-             sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        )
-        .unwrap();
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).unwrap().to_lowercase();
-        assert!(head.starts_with("http/1.1 101 "), "{head}");
-        assert!(
-            head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="),
-            "{head}"
-        );
-        Tail(WebSocket::from_raw_socket(
-            stream,
-            protocol::Role::Client,
-            None,
-        ))
-    }
-
-    /// Lines until there are so many.
-    fn lines(&mut self, count: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        while lines.len() < count {
-            if let Message::Text(text) = self.0.read().unwrap() {
-                let message: Value = serde_json::from_str(&text).unwrap();
-                let answer = json!({ "data": { "result": message["streams"] } });
-                lines.extend(lines_of(&answer).into_iter().map(|(_, line)| line));
-            }
-        }
-        lines
-    }
-}
-
-#[test]
-fn lines_are_followed_over_a_websocket() {
-    let scratch = Scratch::new("loki-tail").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    shop(&pond);
-    let sell = |text: &str| ship(&pond, &[(json!({ "app": "shop" }), &[text])]);
-    let query = encode(r#"{app="shop"} |~ "l[ao]t?" | json | line_format "{{.msg}}""#);
-    let start = START - 10;
-    let mut tail = Tail::open(&pond, &format!("query={query}&start={start}"));
-    // Lines of one message are in order within their streams only, and here each is one of its own.
-    let sorted = |mut lines: Vec<String>| {
-        lines.sort();
-        lines
-    };
-    assert_eq!(sorted(tail.lines(2)), ["late", "lost"]);
-    sell(r#"{"msg":"lately"}"#);
-    sell(r#"{"msg":"other"}"#);
-    sell(r#"{"msg":"last"}"#);
-    assert_eq!(sorted(tail.lines(2)), ["last", "lately"]);
-    // Of what is there the newest are shown, and then everything.
-    let all = format!("query={}&start={start}&limit=2", encode("{app=\"cart\"}"));
-    let mut newest = Tail::open(&pond, &all);
-    let shown = sorted(newest.lines(2));
-    assert_eq!(shown, ["level=debug took=7ms", "level=info took=5ms"]);
-    ship(&pond, &[(json!({ "app": "cart" }), &["level=info new"])]);
-    assert_eq!(newest.lines(1), ["level=info new"]);
-    newest.0.close(None).unwrap();
-    // The server says why it ends.
-    let ended = std::thread::spawn(move || {
-        loop {
-            match tail.0.read() {
-                Ok(Message::Close(frame)) => return frame,
-                Ok(_) => {}
-                Err(error) => panic!("{error}"),
-            }
-        }
-    });
-    pond.terminate().unwrap();
-    let frame = ended.join().unwrap().expect("a reason");
-    assert_eq!(
-        (u16::from(frame.code), frame.reason.as_str()),
-        (1001, "the server stops")
-    );
-}
-
-#[test]
-fn what_cannot_be_followed_is_said_before() {
-    let scratch = Scratch::new("loki-tail-errors").unwrap();
-    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
-    let upgrade = [
-        ("upgrade", "websocket"),
-        ("connection", "Upgrade"),
-        ("sec-websocket-version", "13"),
-        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
-    ];
-    let wrong = [
-        (encode("rate({app=\"a\"}[1m])"), "only queries for logs"),
-        (
-            format!("{}&delay_for=9", encode("{app=\"a\"}")),
-            "delay_for",
-        ),
-        (encode("{app"), "parse error at line 1"),
-    ];
-    for (query, part) in wrong {
-        let target = format!("/loki/api/v1/tail?query={query}");
-        let (status, text) = ask(&pond, "GET", &target, &upgrade, b"");
-        assert_eq!(status, 400, "{text}");
-        assert!(text.contains(part), "{text}");
-    }
-    let target = format!("/loki/api/v1/tail?query={}", encode("{}"));
-    let (status, text) = ask(&pond, "GET", &target, &[], b"");
-    assert_eq!(status, 400);
-    assert!(text.contains("WebSocket"), "{text}");
 }
 
 /// A real client of Loki, if there is one.
