@@ -36,6 +36,7 @@ mod histogram;
 mod patterns;
 mod fields;
 mod segments;
+mod coding;
 mod compact;
 mod cluster;
 mod metrics;

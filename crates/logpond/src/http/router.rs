@@ -583,7 +583,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         | Endpoint::Sql => Err(ApiError::new(Kind::Internal, "a request got lost")),
         Endpoint::Batches => batches::answer(&app, &params),
         Endpoint::Query => query::answer(&app, params).await,
-        Endpoint::Flat => flat::answer(&app, params).await,
+        Endpoint::Flat => flat::answer(&app, &parts.headers, params).await,
         Endpoint::Top => top::answer(&app, params).await,
         Endpoint::Histogram => histogram::answer(&app, params).await,
         Endpoint::Patterns => patterns::answer(&app, params).await,

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use crate::http::encode;
@@ -557,5 +559,58 @@ fn flat_objects_come_page_by_page_and_in_all_forms() {
             error.contains("status 400") && error.contains(part),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn answers_are_compressed_for_those_that_take_it() {
+    let Some(blog) = Blog::start("grafana-gzip") else {
+        return;
+    };
+    let targets = json!([
+        { "target": "outbound-bytes", "refId": "A", "type": "timeserie" },
+        { "target": "{}", "refId": "B", "type": "table" },
+    ]);
+    let question = blog.question(&targets).to_string();
+    let flat = |form: &str| blog.flat("{}", &format!("&limit=0&format={form}"));
+    let asked = [
+        ("POST", "/grafana/json/query".to_owned(), question.clone()),
+        ("POST", "/query".to_owned(), question),
+        ("POST", "/search".to_owned(), "{}".to_owned()),
+        ("GET", flat("json"), String::new()),
+        ("GET", flat("csv"), String::new()),
+    ];
+    for (method, target, body) in asked {
+        let answer = |accepted: &str| {
+            let headers = [
+                ("content-type", "application/json"),
+                ("accept-encoding", accepted),
+            ];
+            let mut client = blog.pond.client().unwrap();
+            let response = client
+                .send(method, &target, &headers, body.as_bytes())
+                .unwrap();
+            assert_eq!(response.status, 200, "{target}");
+            let varies = ("vary".to_owned(), "accept-encoding".to_owned());
+            assert!(response.headers.contains(&varies), "{target}");
+            let coding = response
+                .headers
+                .iter()
+                .find(|(name, _)| name == "content-encoding");
+            let coding = coding.map(|(_, value)| value.clone());
+            (coding, response.bytes().unwrap())
+        };
+        let (coding, plain) = answer("gzip;q=0");
+        assert_eq!(coding, None, "{target}");
+        let (coding, packed) = answer("br, gzip");
+        assert_eq!(coding.as_deref(), Some("gzip"), "{target}");
+        let mut unpacked = Vec::new();
+        GzDecoder::new(&packed[..])
+            .read_to_end(&mut unpacked)
+            .unwrap();
+        assert_eq!(unpacked, plain, "{target}");
+        // The names of queries are too short to gain anything.
+        let is_short = plain.len() < 500;
+        assert!(is_short || packed.len() < plain.len() / 2, "{target}");
     }
 }

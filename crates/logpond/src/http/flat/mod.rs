@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use hyper::Response;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logql::duration_ns;
 
 use super::App;
 use super::body::Body;
+use super::coding::Coding;
 use super::error::{ApiError, Kind};
 use super::logql::found::Found;
 use super::logql::resolve::Resolver;
@@ -54,7 +55,12 @@ const WARNING_HEADER: &str = "logpond-warning";
 const WARNING_BYTES_MAX: usize = 1 << 10;
 
 /// Answers a query.
-pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
+pub(super) async fn answer(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    params: Params,
+) -> Result<Response<Body>, ApiError> {
+    let coding = Coding::of(headers);
     check_names(&params)?;
     let form = form(&params)?;
     // What of the head of the answer is known once all was gathered.
@@ -65,8 +71,10 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         *said_there.lock().unwrap_or_else(PoisonError::into_inner) = Said::of(&page);
         Ok(page)
     };
-    let send = move |page: Page, out: &mut Output| write::page(&page, form, out);
+    let send =
+        move |page: Page, out: &mut Output| coding.send(out, |to| write::page(&page, form, to));
     let mut response = app.threads.gathered(work, send).await?;
+    coding.dress(&mut response);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
     let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));

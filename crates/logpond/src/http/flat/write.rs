@@ -4,9 +4,10 @@ use std::io;
 
 use logpond_record::write_json_string;
 
+use crate::http::coding::{Sending, gone};
 use crate::http::logql::found::Found;
 use crate::http::logql::table::{Cell, Column, columns, each_row};
-use crate::query::{Cancelled, Output};
+use crate::query::Cancelled;
 
 /// In which form a page is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +54,21 @@ pub(super) struct Page {
 }
 
 /// Writes a page.
-pub(super) fn page(page: &Page, form: Form, out: &mut Output) -> io::Result<()> {
+pub(super) fn page(page: &Page, form: Form, out: &mut Sending<'_>) -> io::Result<()> {
     let columns = columns(&page.found, true);
     let written = match form {
         Form::Csv => csv(page, &columns, out),
         form => json(page, &columns, form, out),
     };
-    written.map_err(|Cancelled| io::Error::from(io::ErrorKind::BrokenPipe))
+    written.map_err(gone)
 }
 
-fn json(page: &Page, columns: &[Column], form: Form, out: &mut Output) -> Result<(), Cancelled> {
+fn json(
+    page: &Page,
+    columns: &[Column],
+    form: Form,
+    out: &mut Sending<'_>,
+) -> Result<(), Cancelled> {
     let names: Vec<Vec<u8>> = columns
         .iter()
         .map(|column| {
@@ -122,7 +128,7 @@ fn write_cell(cell: &Cell<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn csv(page: &Page, columns: &[Column], out: &mut Output) -> Result<(), Cancelled> {
+fn csv(page: &Page, columns: &[Column], out: &mut Sending<'_>) -> Result<(), Cancelled> {
     out.append(|chunk| {
         for (at, column) in columns.iter().enumerate() {
             if at > 0 {

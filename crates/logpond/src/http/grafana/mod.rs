@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use super::App;
 use super::body::{self, Body};
+use super::coding::{Coding, Sending, gone};
 use super::error::ApiError;
 use crate::clock;
 use crate::query::Output;
@@ -69,6 +70,7 @@ pub(super) async fn answer(
         let text = "text/plain; charset=utf-8";
         return Ok(Body::whole(StatusCode::OK, text, "ok\n"));
     }
+    let coding = Coding::of(request.headers());
     let body = body::receive(request.into_body(), BODY_BYTES_MAX, &app.bodies).await?;
     let app_there = app.clone();
     let work = move |out: &mut Output| {
@@ -80,9 +82,11 @@ pub(super) async fn answer(
         metrics.query_ns.observe_duration(started.elapsed());
         answer
     };
-    let mut response = app.threads.gathered(work, write).await?;
+    let send = move |answer, out: &mut Output| coding.send(out, |to| write(&answer, to));
+    let mut response = app.threads.gathered(work, send).await?;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
+    coding.dress(&mut response);
     Ok(response)
 }
 
@@ -100,8 +104,8 @@ fn ask(app: &App, question: Question, asked: &Asked, out: &mut Output) -> Result
     }))
 }
 
-fn write(answer: Answer, out: &mut Output) -> io::Result<()> {
-    let written = match &answer {
+fn write(answer: &Answer, out: &mut Sending<'_>) -> io::Result<()> {
+    let written = match answer {
         // As bytes: while names were looked up, lines went elsewhere.
         Answer::Value(value) => out.append(|chunk| {
             chunk.extend_from_slice(value.to_string().as_bytes());
@@ -109,5 +113,5 @@ fn write(answer: Answer, out: &mut Output) -> io::Result<()> {
         }),
         Answer::Results(results) => query::write(results, out),
     };
-    written.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    written.map_err(gone)
 }

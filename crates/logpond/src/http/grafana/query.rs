@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::asked::Asked;
 use super::target::Target;
 use crate::http::App;
+use crate::http::coding::Sending;
 use crate::http::error::{ApiError, Kind};
 use crate::http::logql::found::{Found, Numbers, each_point, name_of};
 use crate::http::logql::run::{self, Wanted};
@@ -98,11 +99,11 @@ fn one(
 }
 
 /// Writes the answers of all targets as one list.
-pub(super) fn write(answers: &[Answered], out: &mut Output) -> Result<(), Cancelled> {
+pub(super) fn write(answers: &[Answered], out: &mut Sending<'_>) -> Result<(), Cancelled> {
     let mut is_first = true;
     out.append(|chunk| chunk.push(b'['))?;
     for answered in answers {
-        let mut begin = |out: &mut Output| {
+        let mut begin = |out: &mut Sending<'_>| {
             let comma = !std::mem::replace(&mut is_first, false);
             out.append(|chunk| {
                 if comma {
@@ -169,7 +170,7 @@ fn write_head(answered: &Answered, out: &mut Vec<u8>) {
     }
 }
 
-fn write_table(found: &Found, out: &mut Output) -> Result<(), Cancelled> {
+fn write_table(found: &Found, out: &mut Sending<'_>) -> Result<(), Cancelled> {
     let columns = columns(found, false);
     let described: Vec<Json> = columns.iter().map(described).collect();
     let described = Json::from(described);

@@ -4,17 +4,14 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use hyper::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
-};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use logpond_record::{Timestamp, write_json_string};
 use serde_json::Value;
 
 use crate::http::App;
 use crate::http::body::Body;
+use crate::http::coding::Coding;
 use crate::http::error::ApiError;
 pub(super) use crate::http::logql::run::{failed, missing as warnings};
 use crate::query::{Output, Trailer};
@@ -51,7 +48,7 @@ pub(super) async fn gathered<T: 'static>(
     gather: impl FnOnce(&App, &mut Output) -> Result<(T, Trailer), ApiError> + Send + 'static,
     write: impl FnOnce(T, &[String], Writer<'_>) -> io::Result<()> + Send + 'static,
 ) -> Result<Response<Body>, ApiError> {
-    let is_compressed = takes_gzip(headers);
+    let coding = Coding::of(headers);
     let app_there = app.clone();
     let work = move |out: &mut Output| {
         let started = Instant::now();
@@ -63,55 +60,13 @@ pub(super) async fn gathered<T: 'static>(
         Ok((gathered, warnings(&trailer)))
     };
     let send = move |(gathered, warnings): (T, Vec<String>), out: &mut Output| {
-        let mut to = Sink(out);
-        if !is_compressed {
-            return write(gathered, &warnings, &mut to);
-        }
-        let mut compressed = GzEncoder::new(to, Compression::fast());
-        write(gathered, &warnings, &mut compressed)?;
-        compressed.finish().map(|_| ())
+        coding.send(out, |to| write(gathered, &warnings, to))
     };
     let mut response = app.threads.gathered(work, send).await?;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if is_compressed {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+    let json = HeaderValue::from_static(JSON);
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    coding.dress(&mut response);
     Ok(response)
-}
-
-/// Writes to an answer on its way out.
-struct Sink<'o>(&'o mut Output);
-
-impl Write for Sink<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        self.0
-            .append(|chunk| chunk.extend_from_slice(bytes))
-            .map_err(gone)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        self.0.flush().map_err(gone)
-    }
-}
-
-/// Whether a client takes compressed answers: it names gzip, and not with the weight 0.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let named = headers.get_all(ACCEPT_ENCODING).iter();
-    let named = named.filter_map(|value| value.to_str().ok());
-    named.flat_map(|value| value.split(',')).any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let refused = |part: &str| {
-            let weight = part.strip_prefix("q=").map(str::parse::<f32>);
-            matches!(weight, Some(Ok(weight)) if weight <= 0.0)
-        };
-        name.eq_ignore_ascii_case("gzip") && !parts.any(refused)
-    })
 }
 
 /// Writes the warnings of an answer as a further member of an object, if there are any.
@@ -171,23 +126,6 @@ pub(super) fn seconds(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn gzip_is_for_those_that_take_it() {
-        let table = [
-            ("", false),
-            ("gzip", true),
-            ("deflate, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.0, br", false),
-            ("x-gzip", false),
-        ];
-        for (value, expected) in table {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
-            assert_eq!(takes_gzip(&headers), expected, "{value}");
-        }
-    }
 
     #[test]
     fn texts_and_labels_are_json() {
