@@ -33,6 +33,7 @@ mod follow;
 mod load;
 mod local;
 mod loki_api;
+mod loki_cluster;
 mod loki_tail;
 mod forwarded;
 mod import;
