@@ -6,6 +6,7 @@
 
 mod ask;
 mod boots;
+mod environment;
 mod files;
 mod print;
 mod source;

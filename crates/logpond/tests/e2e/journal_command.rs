@@ -75,7 +75,7 @@ const CHOICES: [&str; 34] = [
     "--since=2023-12-15 --until=2023-12-16",
 ];
 
-fn program_of(name: &str) -> Command {
+pub(crate) fn program_of(name: &str) -> Command {
     let mut command = Command::new(name);
     command
         .env("TZ", "UTC")

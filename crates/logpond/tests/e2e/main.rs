@@ -39,6 +39,7 @@ mod forwarded;
 mod import;
 mod journal_command;
 mod journal_gatewayd;
+mod journal_terminal;
 mod journal_upload;
 mod kmsg;
 mod late;

@@ -8,6 +8,7 @@ use logpond_search::journal::{self, Cursor};
 use logpond_search::order::{Direction, Key};
 
 use super::ask::{Lines, Question};
+use super::environment;
 use super::source::{Source, Wanted};
 use crate::cli::{Journal as Args, When};
 use crate::client::{Client, Item, Trailer};
@@ -22,11 +23,6 @@ use crate::terminal::{self, note};
 /// Columns where no terminal says how many.
 const COLUMNS_DEFAULT: usize = 80;
 
-/// Options of less: leave at once if it fits a screen, keep colours, do not clear, wrap long lines, and
-/// name what it shows; with `+G` it begins at the end.
-const LESS: &str = "FRXMK";
-const LESS_AT_END: &str = "FRXMK+G";
-
 pub(super) fn run(args: &Args, question: &Question, source: &mut Source) -> Result<Exit, Failure> {
     let last = LastCursor::default();
     let style = style(args, question, matches!(source, Source::Files(_)));
@@ -35,8 +31,8 @@ pub(super) fn run(args: &Args, question: &Question, source: &mut Source) -> Resu
         true => When::Never,
         false => When::Auto,
     };
-    let less = if args.pager_end { LESS_AT_END } else { LESS };
-    let mut sink = Sink::of(renderer, paging, less);
+    let pagers = environment::pagers(args.pager_end, &variable);
+    let mut sink = Sink::of(renderer, paging, pagers);
     let printed = match (&*source, args.follow) {
         (Source::Server(client), true) => followed(question, source, client, &mut sink),
         (Source::Files(_), true) => Err(
@@ -78,7 +74,7 @@ fn style(args: &Args, question: &Question, are_files: bool) -> Style {
         },
         no_hostname: args.looks.no_hostname,
         only,
-        colour: terminal::colours(args.looks.color, is_terminal, &variable),
+        colour: environment::colours(args.looks.color, is_terminal, &variable),
         marks_boots: !args.looks.quiet && !args.output.is_data(),
         has_own_cursors: !are_files,
         spans,

@@ -3,6 +3,7 @@
 //! A pager is started with the first bytes, so that progress can be shown until then and an empty
 //! answer opens none.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
@@ -15,6 +16,25 @@ use crate::terminal;
 /// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
 const LESS: &str = "FRX";
 
+/// How a pager is chosen and begun.
+pub(in crate::commands) struct Pagers {
+    /// Variables that name one, the first that is set counts; less otherwise.
+    pub(in crate::commands) named_by: &'static [&'static str],
+    /// Variables for the pager.
+    pub(in crate::commands) given: Vec<(&'static str, OsString)>,
+}
+
+impl Pagers {
+    /// Those of commands that are only ours.
+    fn plain() -> Pagers {
+        let less = variable("LESS").is_none().then(|| ("LESS", LESS.into()));
+        Pagers {
+            named_by: &["LOGPOND_PAGER", "PAGER"],
+            given: less.into_iter().collect(),
+        }
+    }
+}
+
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -26,7 +46,7 @@ pub(in crate::commands) struct Sink {
     only_fields: Vec<String>,
     buffer: Vec<u8>,
     pager: Pager,
-    less: &'static str,
+    pagers: Pagers,
     /// What is shown while there is nothing to print.
     pub(in crate::commands) progress: Progress,
 }
@@ -49,16 +69,16 @@ impl Sink {
         Sink {
             is_verbatim: format == Format::Json && only_fields.is_empty(),
             only_fields: only_fields.to_vec(),
-            ..Sink::of(renderer(format, style, only_fields), paging, LESS)
+            ..Sink::of(
+                renderer(format, style, only_fields),
+                paging,
+                Pagers::plain(),
+            )
         }
     }
 
-    /// Prints by this renderer; `less` are the options of less where nobody has chosen any.
-    pub(in crate::commands) fn of(
-        renderer: Box<dyn Render>,
-        paging: When,
-        less: &'static str,
-    ) -> Sink {
+    /// Prints by this renderer.
+    pub(in crate::commands) fn of(renderer: Box<dyn Render>, paging: When, pagers: Pagers) -> Sink {
         let wanted = match paging {
             When::Auto => terminal::is_output() && variable("TERM").is_none_or(|t| t != "dumb"),
             When::Always => true,
@@ -69,11 +89,11 @@ impl Sink {
             is_verbatim: false,
             only_fields: Vec::new(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
-            pager: match (wanted, pager_command()) {
+            pager: match (wanted, pager_command(pagers.named_by, &variable)) {
                 (true, Some(command)) => Pager::Wanted(command),
                 _ => Pager::Off,
             },
-            less,
+            pagers,
             progress: Progress::new(),
         }
     }
@@ -120,7 +140,7 @@ impl Sink {
         }
         self.progress.clear();
         if let Pager::Wanted(command) = &self.pager {
-            self.pager = match start(command, self.less) {
+            self.pager = match start(command, &self.pagers.given) {
                 Ok(child) => {
                     self.progress.disable();
                     Pager::Running(child)
@@ -164,8 +184,9 @@ impl Sink {
     }
 }
 
-fn pager_command() -> Option<String> {
-    let given = ["LOGPOND_PAGER", "PAGER"]
+/// The command that the first of these variables has; none if that is empty or `cat`.
+fn pager_command(names: &[&str], variable: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
+    let given = names
         .iter()
         .find_map(|name| variable(name))
         .map_or("less".to_string(), |value| {
@@ -174,11 +195,45 @@ fn pager_command() -> Option<String> {
     (!given.trim().is_empty() && given.trim() != "cat").then_some(given)
 }
 
-fn start(command: &str, less: &str) -> io::Result<Child> {
+fn start(command: &str, given: &[(&'static str, OsString)]) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
-    if variable("LESS").is_none() {
-        shell.env("LESS", less);
-    }
+    shell.envs(given.iter().map(|(name, value)| (name, value)));
     shell.spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Variables with their values.
+    type Set<'s> = &'s [(&'s str, &'s str)];
+
+    #[test]
+    fn the_first_variable_names_the_pager() {
+        let names = ["LOGPOND_PAGER", "SYSTEMD_PAGER", "PAGER"];
+        let table: [(Set<'_>, Option<&str>); 6] = [
+            (&[], Some("less")),
+            (&[("PAGER", "more -s")], Some("more -s")),
+            (
+                &[("PAGER", "more"), ("SYSTEMD_PAGER", "most")],
+                Some("most"),
+            ),
+            (&[("PAGER", "more"), ("SYSTEMD_PAGER", "")], None),
+            (&[("SYSTEMD_PAGER", "most"), ("LOGPOND_PAGER", "cat")], None),
+            (&[("LESS", "x")], Some("less")),
+        ];
+        for (set, expected) in table {
+            let variable = |name: &str| {
+                let mut set = set.iter();
+                set.find(|(known, _)| *known == name)
+                    .map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(
+                pager_command(&names, &variable).as_deref(),
+                expected,
+                "{set:?}"
+            );
+        }
+    }
 }
