@@ -57,10 +57,12 @@ impl SeriesLabels {
         SeriesLabels::written(self.iter().filter(|(name, _)| is_named(name) == is_wanted))
     }
 
-    /// The same with a label of this value; without it if the value is empty.
+    /// The same with a label of this value; without it if the value is empty, and without others whose
+    /// values are.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> SeriesLabels {
-        let rest = self.iter().filter(|(known, _)| *known != name);
+        let is_kept = |(known, value): &(&str, &str)| *known != name && !value.is_empty();
+        let rest = self.iter().filter(is_kept);
         let new = Some((name, value)).filter(|_| !value.is_empty());
         SeriesLabels::new(rest.chain(new))
     }
@@ -203,6 +205,8 @@ mod tests {
         assert_eq!(labels.without(&names), without);
         assert_eq!(labels.with("b", ""), without);
         assert_eq!(without.with("b", "2"), labels);
+        let empty = SeriesLabels::new([("a", "1"), ("c", "3"), ("d", "")]);
+        assert_eq!(empty.with("b", "2"), labels);
         assert_eq!(labels.with("b", "4").get("b"), Some("4"));
     }
 
