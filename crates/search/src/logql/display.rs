@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use super::ast::{
     BinaryOperation, Conversion, Extraction, Grouping, LabelChoice, LabelFilter, LabelFormat,
     LabelMatcher, LabelReplace, LabelSource, LineChoice, LineFilter, LogQuery, Logfmt, Many,
-    MatchOperator, Matching, Metric, Quantity, Query, RangeAggregation, Stage, StageKind, Unwrap,
-    VectorAggregation,
+    MatchOperator, Matching, Metric, Operator, Quantity, Query, RangeAggregation, Stage, StageKind,
+    Unwrap, VectorAggregation,
 };
 use super::units::write_duration;
 
@@ -139,8 +139,11 @@ impl fmt::Display for Extraction {
 impl fmt::Display for LabelFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LabelFilter::And(left, right) => write!(f, "({left} and {right})"),
-            LabelFilter::Or(left, right) => write!(f, "({left} or {right})"),
+            LabelFilter::And(..) | LabelFilter::Or(..) => {
+                f.write_char('(')?;
+                self.write_chain(f)?;
+                f.write_char(')')
+            }
             LabelFilter::Text(matcher) => matcher.fmt(f),
             LabelFilter::Ip {
                 name,
@@ -163,6 +166,22 @@ impl fmt::Display for LabelFilter {
                 }
             }
         }
+    }
+}
+
+impl LabelFilter {
+    /// Writes a chain of one operator without parentheses, which queries may not nest deep.
+    fn write_chain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (left, operator, right) = match self {
+            LabelFilter::And(left, right) => (left, "and", right),
+            LabelFilter::Or(left, right) => (left, "or", right),
+            other => return write!(f, "{other}"),
+        };
+        match std::mem::discriminant(self) == std::mem::discriminant(&**left) {
+            true => left.write_chain(f)?,
+            false => write!(f, "{left}")?,
+        }
+        write!(f, " {operator} {right}")
     }
 }
 
@@ -242,7 +261,15 @@ impl fmt::Display for VectorAggregation {
 
 impl fmt::Display for BinaryOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_side(&self.left, f)?;
+        match &self.left {
+            // A chain of one operator is read from the left, and may not nest deep.
+            Metric::Binary(left)
+                if left.operator == self.operator && self.operator != Operator::Pow =>
+            {
+                write!(f, "{left}")?;
+            }
+            left => write_side(left, f)?,
+        }
         write!(f, " {}", self.operator.as_str())?;
         if self.is_bool {
             f.write_str(" bool")?;

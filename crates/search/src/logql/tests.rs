@@ -138,7 +138,9 @@ const ACCEPTED: &[(&str, &str)] = &[
     ),
     (r#"label_replace(vector(1), "a", "$1", "b", "(.*)")"#, ""),
     ("1 + 2 * 3 ^ 2 ^ 2", "1 + (2 * (3 ^ (2 ^ 2)))"),
-    ("10 - 3 - 2", "(10 - 3) - 2"),
+    ("10 - 3 - 2", "10 - 3 - 2"),
+    ("10 - (3 - 2)", "10 - (3 - 2)"),
+    ("(10 + 3) - 2", "(10 + 3) - 2"),
     ("1 > bool 2 or vector(0)", "(1 > bool 2) or vector(0)"),
     (
         "vector(1) and vector(2) unless vector(3)",
@@ -304,6 +306,19 @@ fn size_is_bounded() {
             .message
             .contains("more than 1000 matchers")
     );
+}
+
+/// They nest no deeper than they are written: parts of queries go to other nodes as text.
+#[test]
+fn long_chains_parse_back() {
+    let chain = |part: &str, operator: &str| vec![part; 300].join(operator);
+    let conditions = [" and ", " or "].map(|operator| chain("a=\"x\"", operator));
+    let numbers = [" + ", " == bool ", " % "].map(|operator| chain("1", operator));
+    let queries = conditions.map(|chain| format!("count_over_time({{a=\"b\"}} | {chain} [5m])"));
+    for query in queries.iter().chain(&numbers) {
+        let parsed = parse(query).unwrap();
+        assert_eq!(parse(&parsed.to_string()), Ok(parsed), "{query}");
+    }
 }
 
 #[test]

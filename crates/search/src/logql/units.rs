@@ -130,7 +130,11 @@ fn hexadecimal_float(text: &str) -> Option<f64> {
     }
     let exponent: i32 = exponent.parse().ok()?;
     let places = i32::try_from(fraction.len()).ok()?;
-    Some(value * 2f64.powi(exponent.saturating_sub(places.saturating_mul(4))))
+    if value == 0.0 {
+        return Some(value);
+    }
+    let number = value * 2f64.powi(exponent.saturating_sub(places.saturating_mul(4)));
+    number.is_finite().then_some(number)
 }
 
 /// A duration as it is written: `1h30m`, `-5m`, `0s`.
@@ -231,6 +235,8 @@ mod tests {
             ("0x1p3", Some(8.0)),
             ("0x1.8p1", Some(3.0)),
             ("0x1A", None),
+            ("0x1p5000", None),
+            ("0x0p5000", Some(0.0)),
             ("0o17", None),
             ("+-5", None),
             ("Inf", Some(f64::INFINITY)),
