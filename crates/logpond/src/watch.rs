@@ -3,13 +3,12 @@
 //! Invariants: only this thread reads them while the server runs; what it looks at keeps its last
 //! good state when a file turns bad; each bad state of a file is reported once.
 
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+pub use logpond_tls::Stamp;
 
 /// How often files are looked at: a revoked token works no longer than this, and a look costs one
 /// `stat` a file.
@@ -22,29 +21,6 @@ const WISHES_MAX: usize = 1;
 pub trait Watched: Send {
     /// Takes in what changed in the files; with `is_asked` also what seems not to have changed.
     fn look(&mut self, is_asked: bool);
-}
-
-/// What tells one state of a file from another, as far as the system tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp(Result<[i64; 7], ErrorKind>);
-
-impl Stamp {
-    /// The state of the file now; that it cannot be looked at is one, too. Take it before the file
-    /// is read, so that a change in between is seen by the next look.
-    pub fn of(path: &Path) -> Stamp {
-        let found = fs::metadata(path).map_err(|error| error.kind());
-        Stamp(found.map(|m| {
-            [
-                m.dev().cast_signed(),
-                m.ino().cast_signed(),
-                m.size().cast_signed(),
-                m.mtime(),
-                m.mtime_nsec(),
-                m.ctime(),
-                m.ctime_nsec(),
-            ]
-        }))
-    }
 }
 
 enum Wish {
@@ -136,24 +112,5 @@ mod tests {
         assert!(seen.iter().any(|is_asked| is_asked));
         thread.stop();
         assert!(seen.iter().count() < 10, "it has ended");
-    }
-
-    #[test]
-    fn every_change_of_a_file_changes_its_stamp() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a");
-        let other = directory.path().join("b");
-        let mut stamps = vec![Stamp::of(&path)];
-        fs::write(&path, "x").unwrap();
-        stamps.push(Stamp::of(&path));
-        fs::write(&other, "y").unwrap();
-        fs::rename(&other, &path).unwrap();
-        stamps.push(Stamp::of(&path));
-        fs::write(&path, "longer").unwrap();
-        stamps.push(Stamp::of(&path));
-        for (index, stamp) in stamps.iter().enumerate() {
-            assert!(!stamps[..index].contains(stamp), "{index}");
-        }
-        assert_eq!(Stamp::of(&path), Stamp::of(&path));
     }
 }

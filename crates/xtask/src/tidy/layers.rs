@@ -7,16 +7,19 @@ use std::fs;
 use super::sources::root;
 
 /// What a crate may use of the workspace. `sim` and `xtask` are tools and may use everything.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 8] = [
     ("record", &[]),
     ("protocol", &["record"]),
     ("segment", &["record"]),
     ("search", &["record", "segment"]),
     ("cluster", &["record", "segment"]),
     ("sql", &["record", "segment", "search"]),
+    ("tls", &[]),
     (
         "logpond",
-        &["record", "protocol", "segment", "search", "cluster", "sql"],
+        &[
+            "record", "protocol", "segment", "search", "cluster", "sql", "tls",
+        ],
     ),
 ];
 

@@ -13,8 +13,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::client_name::name_of;
 use super::clients::Peer;
-use super::identity::Identity;
 use crate::telemetry::{Metrics, TlsListener};
+use logpond_tls::Identity;
 
 /// How long a handshake may take, from the accepted connection on. It has two round trips; who
 /// needs longer is on no network that logs are sent over, or holds connections on purpose.

@@ -29,7 +29,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-use super::identity::{Identity, now};
 use super::role::node_name;
 use super::watch::{Seen, WatchedTls};
 use super::{
@@ -37,6 +36,7 @@ use super::{
 };
 use crate::telemetry::{Metrics, Reloaded, TlsListener, warn};
 use crate::watch::Watched;
+use logpond_tls::{Identity, now};
 
 /// Name of the file with the cluster's authorities: one, or two while one replaces the other.
 pub const AUTHORITIES_NAME: &str = "ca.pem";
@@ -255,8 +255,9 @@ impl Files {
         let identity = Identity::load(&self.own)?;
         self.check_issuer(&identity, &roots)?;
         let own = &identity.key.cert[0];
-        let node = node_name(own).ok_or_else(|| TlsError::NotANode {
+        let node = node_name(own).ok_or_else(|| TlsError::NotForThis {
             path: self.own.certificate.clone(),
+            reason: "is not one of a node; make one by 'logpond cluster certificate'".to_owned(),
         })?;
         let server = server_config(&identity, roots)?;
         let agent = agent(&authorities, &identity).map_err(|_| TlsError::NotPem {
@@ -282,10 +283,14 @@ impl Files {
             let algorithms = provider().signature_verification_algorithms.all;
             verify_server_cert_signed_by_trust_anchor(&own, roots, &chain[1..], now(), algorithms)
         });
-        judged.map_err(|source| TlsError::NotOfAuthority {
+        judged.map_err(|source| TlsError::NotForThis {
             path: self.own.certificate.clone(),
-            authorities: self.authorities.clone(),
-            reason: explain(&source),
+            reason: format!(
+                "is not signed by an authority of {}: {}; make one with this authority by \
+                 'logpond cluster certificate'",
+                self.authorities.display(),
+                explain(&source)
+            ),
         })
     }
 }

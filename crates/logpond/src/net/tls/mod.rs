@@ -12,21 +12,16 @@ mod authority;
 mod client_name;
 mod clients;
 mod cluster;
-mod error;
 mod explain;
-mod identity;
-mod pem;
 mod role;
 mod syslog;
 mod watch;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::CryptoProvider;
 use rustls::sign::SingleCertAndKey;
 
 pub use acceptor::{Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, Incoming};
@@ -36,35 +31,17 @@ pub use cluster::{
     AUTHORITIES_NAME, AUTHORITY_KEY_NAME, CERTIFICATE_NAME, ClusterTls, FromNode, KEY_NAME,
     NodeRefused, cluster,
 };
-pub use error::TlsError;
-pub use explain::{explain, tls_error, tls_error_of_request};
-pub use identity::valid_until;
-pub use pem::read_certificates;
+pub use explain::{explain, tls_error_of_request};
+pub use logpond_tls::{
+    CertificateFiles, TlsError, provider, read_certificates, tls_error, valid_until,
+};
 pub use role::is_node_name;
 pub use syslog::{ClientRules, syslog};
 
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::Watched;
-use identity::Identity;
+use logpond_tls::Identity;
 use watch::{Seen, WatchedTls};
-
-/// The one implementation of all cryptography: AWS-LC.
-static PROVIDER: LazyLock<Arc<CryptoProvider>> =
-    LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
-
-/// The implementation of cryptography that servers and clients use.
-pub fn provider() -> Arc<CryptoProvider> {
-    PROVIDER.clone()
-}
-
-/// The files of a listener's certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateFiles {
-    /// PEM: the certificate, then those between it and an authority that clients trust.
-    pub certificate: PathBuf,
-    /// PEM: its private key.
-    pub key: PathBuf,
-}
 
 /// The acceptor of the HTTP listener, which asks clients for no certificate, and what keeps it up to
 /// date once `lp-watch` looks at it.

@@ -8,11 +8,11 @@ use rustls::sign::SingleCertAndKey;
 
 use super::acceptor::Acceptor;
 use super::clients::{Clients, Peer};
-use super::identity::Identity;
 use super::watch::{Seen, WatchedTls};
 use super::{CertificateFiles, TlsError, provider, read_certificates};
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
 use crate::watch::Watched;
+use logpond_tls::Identity;
 
 /// Which clients may connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::sync::oneshot;
 
 use super::acceptor::HANDSHAKE_RECORD;
-use super::identity::FAR_FUTURE;
 use super::*;
 use crate::clock;
+use logpond_tls::FAR_FUTURE;
 
 /// Longer than anything may take; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

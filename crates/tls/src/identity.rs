@@ -11,23 +11,26 @@ use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
 
 use super::pem::{read_certificates, read_key};
 use super::{CertificateFiles, TlsError, provider};
-use crate::clock;
 
 /// Later than the last moment that a certificate can name, the end of the year 9999.
-pub(super) const FAR_FUTURE: Duration = Duration::from_secs(253_402_300_800);
+pub const FAR_FUTURE: Duration = Duration::from_secs(253_402_300_800);
 
 /// What a listener shows. Invariant: the key is the first certificate's, which holds now.
-pub(super) struct Identity {
-    pub(super) key: CertifiedKey,
+pub struct Identity {
+    /// Both.
+    pub key: CertifiedKey,
     /// The text of the key's file. A secret.
-    pub(super) key_text: Vec<u8>,
+    pub key_text: Vec<u8>,
     /// The certificate's last moment, since 1970.
-    pub(super) not_after: Duration,
+    pub not_after: Duration,
 }
 
 impl Identity {
     /// Reads and checks both files.
-    pub(super) fn load(files: &CertificateFiles) -> Result<Identity, TlsError> {
+    ///
+    /// # Errors
+    /// When they cannot be used; see [`TlsError`].
+    pub fn load(files: &CertificateFiles) -> Result<Identity, TlsError> {
         let chain = read_certificates(&files.certificate)?;
         let (key, key_text) = read_key(&files.key)?;
         let own = chain[0].clone();
@@ -72,9 +75,8 @@ fn check_dates(certificate: &CertificateDer<'_>, path: &Path) -> Result<Duration
 }
 
 /// The wall clock as the library takes it.
-pub(super) fn now() -> UnixTime {
-    let (seconds, _) = clock::now().seconds();
-    UnixTime::since_unix_epoch(Duration::from_secs(seconds.try_into().unwrap_or(0)))
+pub fn now() -> UnixTime {
+    UnixTime::now()
 }
 
 fn unusable(path: &Path, source: Error) -> TlsError {

@@ -51,18 +51,11 @@ pub enum TlsError {
         /// Its first moment, since 1970.
         not_before: Duration,
     },
-    /// A certificate that does not say that its owner is a node.
-    NotANode {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A certificate that no authority of the cluster signed for a server.
-    NotOfAuthority {
+    /// A good certificate that is not one for what it is to be used for.
+    NotForThis {
         /// The certificate's file.
         path: PathBuf,
-        /// The authorities' file.
-        authorities: PathBuf,
-        /// What is wrong.
+        /// What is wrong, said of the certificate, and what to do.
         reason: String,
     },
     /// The library refuses the settings: a defect of this program.
@@ -108,23 +101,9 @@ impl fmt::Display for TlsError {
                 path.display(),
                 time_text(*not_before)
             ),
-            TlsError::NotANode { path } => write!(
-                f,
-                "the certificate in {} is not one of a node; make one by 'logpond cluster \
-                 certificate'",
-                path.display()
-            ),
-            TlsError::NotOfAuthority {
-                path,
-                authorities,
-                reason,
-            } => write!(
-                f,
-                "the certificate in {} is not signed by an authority of {}: {reason}; make one \
-                 with this authority by 'logpond cluster certificate'",
-                path.display(),
-                authorities.display()
-            ),
+            TlsError::NotForThis { path, reason } => {
+                write!(f, "the certificate in {} {reason}", path.display())
+            }
             TlsError::Library(_) => f.write_str("the TLS library refuses the settings"),
         }
     }

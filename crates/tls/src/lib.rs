@@ -1,0 +1,40 @@
+//! What all that speaks TLS here has in common: the cryptography, files of certificates and keys and
+//! what is wrong with them, whether such files have changed, and what a failed handshake means.
+//!
+//! Invariants: files are read only where a function's name or documentation says it; nothing here
+//! opens a socket, waits, or knows what is sent.
+
+mod error;
+mod explain;
+mod identity;
+mod pem;
+mod stamp;
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use rustls::crypto::CryptoProvider;
+
+pub use error::TlsError;
+pub use explain::{explain, tls_error};
+pub use identity::{FAR_FUTURE, Identity, now, valid_until};
+pub use pem::read_certificates;
+pub use stamp::Stamp;
+
+/// The one implementation of all cryptography: AWS-LC.
+static PROVIDER: LazyLock<Arc<CryptoProvider>> =
+    LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+
+/// The implementation of cryptography that servers and clients use.
+pub fn provider() -> Arc<CryptoProvider> {
+    PROVIDER.clone()
+}
+
+/// The files of a listener's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// PEM: the certificate, then those between it and an authority that clients trust.
+    pub certificate: PathBuf,
+    /// PEM: its private key.
+    pub key: PathBuf,
+}
