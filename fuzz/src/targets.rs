@@ -1,6 +1,6 @@
 //! The targets: one line each, calling an entry point that stands beside the decoder.
 
-use logpond_protocol::intake;
+use logpond_protocol::{intake, proxy};
 use logpond_search::{alert, logql, query};
 use logpond_segment::journal;
 
@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 31] = [
+pub(crate) const TARGETS: [Target; 32] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -47,6 +47,7 @@ pub(crate) const TARGETS: [Target; 31] = [
     target("audit_netlink", intake::audit::netlink::fuzz_netlink, false),
     target("journal_file", intake::fuzz::fuzz_journal_file, false),
     target("fluent", intake::fuzz::fuzz_fluent, false),
+    target("proxy", proxy::fuzz_proxy, false),
     target("journal", journal::fuzz_frames, false),
     target("uploads", journal::fuzz_uploads, false),
     target("query", query::fuzz_query, true),

@@ -4,3 +4,4 @@
 //! out. Everything here may be fed by a stranger, so every loop and buffer has a named bound.
 
 pub mod intake;
+pub mod proxy;
