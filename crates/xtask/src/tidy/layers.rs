@@ -7,7 +7,7 @@ use std::fs;
 use super::sources::root;
 
 /// What a crate may use of the workspace. `sim` and `xtask` are tools and may use everything.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("record", &[]),
     ("protocol", &["record"]),
     ("segment", &["record"]),
@@ -15,10 +15,11 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     ("cluster", &["record", "segment"]),
     ("sql", &["record", "segment", "search"]),
     ("tls", &[]),
+    ("proxy", &["protocol", "tls"]),
     (
         "logpond",
         &[
-            "record", "protocol", "segment", "search", "cluster", "sql", "tls",
+            "record", "protocol", "segment", "search", "cluster", "sql", "tls", "proxy",
         ],
     ),
 ];

@@ -1,0 +1,206 @@
+//! TLS of one connection, as bytes in and bytes out.
+
+use std::sync::Arc;
+
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+    UnbufferedStatus, WriteTraffic,
+};
+use rustls::{Error, HandshakeKind, ServerConfig};
+
+use crate::buffer::Buffer;
+use crate::certificates::asked_name;
+
+/// The most that encrypting adds to 64 KiB: five bytes before and 17 or 24 after each record, of
+/// which there are at most five, and a change of keys.
+const OVERHEAD_BYTES: usize = 512;
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agreed {
+    pub(crate) alpn: Option<Vec<u8>>,
+    pub(crate) version: Option<&'static str>,
+    pub(crate) cipher: Option<&'static str>,
+    pub(crate) is_resumed: bool,
+}
+
+/// The TLS of one connection.
+pub(crate) struct Session {
+    tls: UnbufferedServerConnection,
+    /// The name that the client asked for, once its hello was read.
+    name: Option<String>,
+    has_client_closed: bool,
+}
+
+impl Session {
+    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Session, Error> {
+        Ok(Session {
+            tls: UnbufferedServerConnection::new(config)?,
+            name: None,
+            has_client_closed: false,
+        })
+    }
+
+    /// Whether nothing of the application can go either way yet.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.is_handshaking()
+    }
+
+    /// Whether the client has said that nothing more comes.
+    pub(crate) fn has_client_closed(&self) -> bool {
+        self.has_client_closed
+    }
+
+    /// The name that the client asked for.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    pub(crate) fn agreed(&self) -> Agreed {
+        let version = self.tls.protocol_version();
+        let suite = self.tls.negotiated_cipher_suite();
+        Agreed {
+            alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
+            version: version.and_then(|version| match version {
+                rustls::ProtocolVersion::TLSv1_2 => Some("TLSv1.2"),
+                rustls::ProtocolVersion::TLSv1_3 => Some("TLSv1.3"),
+                _ => None,
+            }),
+            cipher: suite.and_then(|suite| suite.suite().as_str()),
+            is_resumed: self.tls.handshake_kind() == Some(HandshakeKind::Resumed),
+        }
+    }
+
+    /// Takes what the client sent: appends what it means to `plain`, and what is to be answered to
+    /// `sealed`. Gives how many of the bytes were taken; the others are to be given again, with more
+    /// behind them.
+    ///
+    /// # Errors
+    /// When the client breaks the protocol; [`Session::alert`] gives what to tell it.
+    pub(crate) fn open(
+        &mut self,
+        bytes: &mut [u8],
+        plain: &mut Buffer,
+        sealed: &mut Buffer,
+    ) -> Result<usize, Error> {
+        let mut taken = 0;
+        let is_greeting = self.is_handshaking();
+        // Each round takes bytes or a part of the answer, or is the last.
+        let outcome = loop {
+            let UnbufferedStatus { discard, state, .. } =
+                self.tls.process_tls_records(&mut bytes[taken..]);
+            let mut is_last = false;
+            match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(record) = traffic.next_record() {
+                        match record {
+                            Ok(record) => {
+                                plain.extend(record.payload);
+                                taken += record.discard;
+                            }
+                            Err(_) => is_last = true,
+                        }
+                    }
+                }
+                Ok(ConnectionState::EncodeTlsData(data)) => is_last = !encode(data, sealed),
+                // What is in `sealed` reaches the client before anything that comes after it.
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => self.has_client_closed = true,
+                Ok(_) => is_last = true,
+                Err(error) => break Err(error),
+            }
+            taken += discard;
+            if is_last {
+                break Ok(taken);
+            }
+        };
+        if is_greeting && let Some(name) = asked_name() {
+            self.name = Some(name);
+        }
+        outcome
+    }
+
+    /// Encrypts what the upstream sent.
+    ///
+    /// # Errors
+    /// When so much was encrypted that the keys must not be used any more.
+    pub(crate) fn seal(&mut self, plain: &[u8], sealed: &mut Buffer) -> Result<(), Error> {
+        let room = plain.len() + OVERHEAD_BYTES;
+        self.write(sealed, room, |traffic, into| traffic.encrypt(plain, into))
+    }
+
+    /// Says that nothing more comes.
+    ///
+    /// # Errors
+    /// As of [`Session::seal`].
+    pub(crate) fn close(&mut self, sealed: &mut Buffer) -> Result<(), Error> {
+        self.write(sealed, OVERHEAD_BYTES, |traffic, into| {
+            traffic.queue_close_notify(into)
+        })
+    }
+
+    /// What there is to say to a client that broke the protocol.
+    pub(crate) fn alert(&mut self, sealed: &mut Buffer) {
+        // Each round takes one part; the queue of what is to be sent ends.
+        while let Ok(state) = self.tls.process_tls_records(&mut []).state {
+            match state {
+                ConnectionState::EncodeTlsData(data) => {
+                    encode(data, sealed);
+                }
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                _ => return,
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        sealed: &mut Buffer,
+        mut room: usize,
+        mut write: impl FnMut(&mut WriteTraffic<'_, Data>, &mut [u8]) -> Result<usize, EncryptError>,
+    ) -> Result<(), Error> {
+        loop {
+            match self.tls.process_tls_records(&mut []).state? {
+                ConnectionState::WriteTraffic(mut traffic) => {
+                    match write(&mut traffic, sealed.room(room)) {
+                        Ok(written) => {
+                            sealed.advance(written);
+                            return Ok(());
+                        }
+                        Err(EncryptError::InsufficientSize(InsufficientSizeError {
+                            required_size,
+                        })) if required_size > room => room = required_size,
+                        Err(_) => return Err(Error::EncryptError),
+                    }
+                }
+                ConnectionState::EncodeTlsData(data) => {
+                    encode(data, sealed);
+                }
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                ConnectionState::PeerClosed => self.has_client_closed = true,
+                _ => return Err(Error::EncryptError),
+            }
+        }
+    }
+}
+
+/// What the library keeps of a server's connection.
+type Data = rustls::server::ServerConnectionData;
+
+/// Appends a part of the handshake; false if the library has none, which it had announced.
+fn encode(mut data: EncodeTlsData<'_, Data>, sealed: &mut Buffer) -> bool {
+    let mut room = 0;
+    loop {
+        match data.encode(sealed.room(room)) {
+            Ok(written) => {
+                sealed.advance(written);
+                return true;
+            }
+            Err(EncodeError::InsufficientSize(error)) if error.required_size > room => {
+                room = error.required_size;
+            }
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The proxy with real sockets, between real clients and upstreams.
+
+mod bytes;
+mod ends;
+mod headers;
+mod peers;
+mod refusals;
+mod setting;
+mod replacing;

@@ -1,0 +1,219 @@
+//! What all tests need: certificates, upstreams, a proxy, a client.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use logpond_proxy::{Certificates, Limits, Running, Settings, SniRule, Trust, start};
+use logpond_tls::{CertificateFiles, provider};
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long anything is waited for that must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory with certificates.
+pub(crate) struct Scratch(TempDir);
+
+/// A kind of key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    P256,
+    Ed25519,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        Scratch(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A certificate for these names that is its own authority, in files of this name.
+    pub(crate) fn certificate(&self, name: &str, of: &[&str], key: Key) -> CertificateFiles {
+        let key = KeyPair::generate_for(match key {
+            Key::P256 => &PKCS_ECDSA_P256_SHA256,
+            Key::Ed25519 => &PKCS_ED25519,
+        });
+        let key = key.unwrap();
+        let names: Vec<String> = of.iter().map(|name| (*name).to_owned()).collect();
+        let own = CertificateParams::new(names)
+            .unwrap()
+            .self_signed(&key)
+            .unwrap();
+        let files = CertificateFiles {
+            certificate: self.path(&format!("{name}.pem")),
+            key: self.path(&format!("{name}.key")),
+        };
+        fs::write(&files.certificate, own.pem()).unwrap();
+        fs::write(&files.key, key.serialize_pem()).unwrap();
+        files
+    }
+
+    /// One for `localhost`.
+    pub(crate) fn localhost(&self) -> CertificateFiles {
+        self.certificate("localhost", &["localhost"], Key::P256)
+    }
+}
+
+pub(crate) fn load(files: &[CertificateFiles]) -> Certificates {
+    Certificates::load(files, &[], SniRule::ShowFirst).unwrap()
+}
+
+/// A running proxy and the records of its connections.
+pub(crate) struct Proxy {
+    running: Running,
+    records: Receiver<Vec<u8>>,
+}
+
+/// Passes what is written on to a test.
+struct Output(Sender<Vec<u8>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A test that has seen enough looks no more.
+        let _ = self.0.send(bytes.to_vec());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Settings of one worker before this upstream.
+pub(crate) fn settings(upstreams: &[String]) -> Settings {
+    Settings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        upstreams: upstreams.iter().map(|text| text.parse().unwrap()).collect(),
+        limits: Limits::default(),
+        proxy_header: None,
+        trust: Trust::default(),
+        workers: 2,
+    }
+}
+
+impl Proxy {
+    pub(crate) fn start(settings: Settings, certificates: &Certificates) -> Proxy {
+        let (sender, records) = channel();
+        let running = start(settings, certificates, Output(sender)).unwrap();
+        Proxy { running, records }
+    }
+
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    /// Ends it, without waiting for connections; gives all records and how many were cut.
+    pub(crate) fn end(self) -> (Vec<Value>, usize) {
+        self.running.stopper().drain(Duration::ZERO);
+        self.wait()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(self) -> (Vec<Value>, usize) {
+        let (cut, lost) = self.running.join();
+        assert_eq!(lost, 0);
+        let written: Vec<u8> = self.records.iter().flatten().collect();
+        let lines = written
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        let records = lines.map(|line| serde_json::from_slice(line).unwrap());
+        (records.collect(), cut)
+    }
+
+    /// The next record, which must be the only one that is there.
+    pub(crate) fn record(&self) -> Value {
+        let line = self.records.recv_timeout(PATIENCE).expect("a record");
+        serde_json::from_slice(&line).expect("one record")
+    }
+}
+
+/// An upstream over TCP whose connections each have a thread.
+pub(crate) fn upstream(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    format!("tcp:{address}")
+}
+
+/// Sends back what comes, until nothing more comes.
+pub(crate) fn echo(mut stream: TcpStream) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        if stream.write_all(&buffer[..read]).is_err() {
+            return;
+        }
+    }
+}
+
+/// A TLS client.
+pub(crate) type Client = StreamOwned<ClientConnection, TcpStream>;
+
+/// Settings of a client that trusts these certificates.
+pub(crate) fn trusting(files: &[&CertificateFiles]) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    for files in files {
+        let own = CertificateDer::from_pem_file(&files.certificate).unwrap();
+        roots.add(own).unwrap();
+    }
+    ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// Connects; the handshake comes with the first byte.
+pub(crate) fn connect(address: SocketAddr, config: &Arc<ClientConfig>, name: &str) -> Client {
+    over(TcpStream::connect(address).unwrap(), config, name)
+}
+
+/// The same over a connection.
+pub(crate) fn over(stream: TcpStream, config: &Arc<ClientConfig>, name: &str) -> Client {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    StreamOwned::new(ClientConnection::new(config.clone(), name).unwrap(), stream)
+}
+
+/// Says that nothing more comes, in TLS and below it.
+pub(crate) fn close(client: &mut Client) {
+    client.conn.send_close_notify();
+    client.flush().unwrap();
+    client.sock.shutdown(std::net::Shutdown::Write).unwrap();
+}
+
+/// Sends these and reads as many bytes.
+pub(crate) fn exchange(client: &mut Client, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    client.write_all(bytes)?;
+    client.flush()?;
+    let mut answer = vec![0; bytes.len()];
+    client.read_exact(&mut answer)?;
+    Ok(answer)
+}
+
+/// Bytes in which a shift or a swap would be noticed.
+pub(crate) fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + at / 251) as u8).collect()
+}
