@@ -7,6 +7,7 @@ mod import;
 mod journal;
 mod load;
 mod node;
+mod proxy;
 mod saved;
 mod sql;
 
@@ -25,6 +26,7 @@ pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
 pub use node::{Intakes, Node, Serve};
+pub use proxy::{Proxy, ProxyVersion};
 pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
 
@@ -68,6 +70,8 @@ pub enum Command {
     Import(Import),
     /// Send lines at a steady rate, and say how soon they are acknowledged.
     Load(Load),
+    /// End TLS for an application: decrypt, and pass connections on.
+    Proxy(Box<Proxy>),
     /// Print the records that match.
     Query(Box<Query>),
     /// Print records as journalctl does, by its options.

@@ -21,6 +21,7 @@ mod import;
 mod journal;
 mod keep;
 mod load;
+mod proxy;
 mod serve;
 mod verify;
 mod token;
@@ -74,6 +75,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Forward(args) => forward::run(args),
         Command::Import(args) => import::run(args),
         Command::Load(args) => load::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Query(args) => query::run(*args),
         Command::Journal(args) => journal::run(*args),
         Command::Sql(args) => sql::run(args),

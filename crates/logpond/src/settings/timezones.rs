@@ -33,7 +33,7 @@ impl fmt::Debug for Network {
 
 impl Network {
     /// Reads `ADDRESS` or `ADDRESS/BITS`.
-    fn parse(text: &str) -> Option<Network> {
+    pub fn parse(text: &str) -> Option<Network> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),

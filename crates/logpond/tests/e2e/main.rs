@@ -61,5 +61,6 @@ mod spool;
 mod syslog_ng;
 mod systemd;
 mod timezones;
+mod tls_proxy;
 mod tracing;
 mod unpacked;

@@ -1,0 +1,346 @@
+//! `logpond proxy` as a process: what it refuses to start with, what it says of connections, new
+//! certificates, and its end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::Value;
+
+use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::surroundings::program;
+
+/// A certificate for `localhost` and its key, as PEM.
+fn certificate() -> (String, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
+/// Files of a certificate, in a directory.
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    fn new(directory: &Path) -> Files {
+        let files = Files {
+            certificate: directory.join("server.pem"),
+            key: directory.join("server.key"),
+        };
+        files.put(&certificate());
+        files
+    }
+
+    fn put(&self, (certificate, key): &(String, String)) {
+        fs::write(&self.certificate, certificate).unwrap();
+        fs::write(&self.key, key).unwrap();
+    }
+
+    fn arguments(&self) -> [&str; 4] {
+        let [certificate, key] = [&self.certificate, &self.key].map(|path| path.to_str().unwrap());
+        ["--cert", certificate, "--key", key]
+    }
+}
+
+/// A running proxy.
+struct Proxy {
+    child: Child,
+    said: BufReader<ChildStderr>,
+    records: Option<JoinHandle<String>>,
+    address: SocketAddr,
+}
+
+impl Proxy {
+    fn start(files: &Files, upstream: &str, more: &[&str]) -> Proxy {
+        let mut child = Command::new(program())
+            .args(["proxy", "--listen", "127.0.0.1:0", "--to", upstream])
+            .args(files.arguments())
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let records = std::thread::spawn(move || {
+            let mut all = String::new();
+            output.read_to_string(&mut all).unwrap();
+            all
+        });
+        let said = BufReader::new(child.stderr.take().unwrap());
+        let mut proxy = Proxy {
+            child,
+            said,
+            records: Some(records),
+            address: "127.0.0.1:0".parse().unwrap(),
+        };
+        let line = proxy.next_line();
+        let address = line.strip_prefix("logpond: the proxy listens on ").unwrap();
+        proxy.address = address.parse().unwrap();
+        proxy
+    }
+
+    /// The next line that it says on standard error.
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; gives its exit status and its records.
+    fn wait(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        (code, self.records.take().unwrap().join().unwrap())
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Client = StreamOwned<ClientConnection, TcpStream>;
+
+/// Connects, trusting this certificate alone, and shakes hands.
+fn connect(address: SocketAddr, certificate: &str) -> std::io::Result<Client> {
+    let mut roots = RootCertStore::empty();
+    let own = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    roots.add(own).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut client = StreamOwned::new(connection, TcpStream::connect(address)?);
+    client.conn.complete_io(&mut client.sock)?;
+    Ok(client)
+}
+
+/// Asks whether the pond behind the proxy is well.
+fn ask(client: &mut Client) -> String {
+    client
+        .write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
+    client.flush().unwrap();
+    let mut answer = vec![0; 15];
+    client.read_exact(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// Ends in order, and waits for the other end.
+fn end(mut client: Client) {
+    client.conn.send_close_notify();
+    client.flush().unwrap();
+    client.sock.shutdown(Shutdown::Write).unwrap();
+    client.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn what_cannot_work_is_said_at_the_start() {
+    let scratch = Scratch::new("proxy-start").unwrap();
+    let files = Files::new(scratch.path());
+    let of_other = scratch.path().join("other.key");
+    fs::write(&of_other, certificate().1).unwrap();
+    let nothing = scratch.path().join("nothing.pem");
+    fs::write(&nothing, "nothing").unwrap();
+    let [cert, key] = [&files.certificate, &files.key].map(|path| path.to_str().unwrap());
+    let (of_other, nothing) = (of_other.to_str().unwrap(), nothing.to_str().unwrap());
+    let upstream = ["--to", "tcp:127.0.0.1:1"];
+    let table: [(&[&str], &str); 8] = [
+        (
+            &["--cert", cert, "--key", of_other],
+            "is not that of the certificate",
+        ),
+        (
+            &["--cert", nothing, "--key", key],
+            "holds no certificate in PEM",
+        ),
+        (
+            &["--cert", cert, "--key", "/nowhere"],
+            "/nowhere cannot be read",
+        ),
+        (
+            &["--cert", cert, "--cert", cert, "--key", key],
+            "each certificate needs its key",
+        ),
+        (
+            &["--cert", cert, "--key", key, "--to", "app:80"],
+            "'app:80' is no upstream",
+        ),
+        (
+            &["--cert", cert, "--key", key, "--idle-timeout", "soon"],
+            "--idle-timeout: ",
+        ),
+        (
+            &[
+                "--cert",
+                cert,
+                "--key",
+                key,
+                "--accept-proxy",
+                "10.0.0.0/33",
+            ],
+            "--accept-proxy: ",
+        ),
+        (
+            &[
+                "--cert",
+                cert,
+                "--key",
+                key,
+                "--connections-max",
+                "4000000000",
+            ],
+            "raise the limit",
+        ),
+    ];
+    for (arguments, expected) in table {
+        let output = Command::new(program())
+            .args(["proxy", "--listen", "127.0.0.1:0"])
+            .args(upstream)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn its_records_are_good_input() {
+    let scratch = Scratch::new("proxy-records").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let upstream = format!("tcp:{}", pond.address("http"));
+    let proxy = Proxy::start(&files, &upstream, &["--workers", "2"]);
+    for _ in 0..3 {
+        let mut client = connect(proxy.address, &own).unwrap();
+        assert_eq!(ask(&mut client), "HTTP/1.1 200 OK");
+        end(client);
+    }
+    drop(TcpStream::connect(proxy.address).unwrap());
+    proxy.signal(Signal::TERM);
+    let (code, records) = proxy.wait();
+    assert_eq!(code, Some(0));
+    let lines: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 4, "{records}");
+    for name in [
+        "time",
+        "client",
+        "client_port",
+        "sni",
+        "version",
+        "cipher",
+        "resumed",
+        "upstream",
+        "close_reason",
+        "bytes_from_client",
+        "bytes_to_client",
+        "handshake_s",
+        "duration_s",
+    ] {
+        let count = lines.iter().filter(|line| line.get(name).is_some()).count();
+        assert!(count >= 3, "{name}: {records}");
+    }
+    let pushed = pond
+        .push("application/x-ndjson", records.as_bytes())
+        .unwrap();
+    assert_eq!(pushed.accepted(), 4, "{}", pushed.body);
+    let question = format!("close_reason=client bytes_to_client>0 upstream=\"{upstream}\"");
+    let (rows, _) = pond.query(&question).unwrap();
+    assert_eq!(rows.len(), 3, "{ALL_TIME}: {rows:?}");
+}
+
+#[test]
+fn new_certificates_are_shown_and_bad_ones_are_not() {
+    let scratch = Scratch::new("proxy-reload").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let first = fs::read_to_string(&files.certificate).unwrap();
+    let mut proxy = Proxy::start(&files, &format!("tcp:{}", pond.address("http")), &[]);
+    let mut old = connect(proxy.address, &first).unwrap();
+    assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
+    // Files that changed are seen without being told.
+    let second = certificate();
+    files.put(&second);
+    assert_eq!(
+        proxy.next_line(),
+        "logpond: the proxy has read its certificates again"
+    );
+    assert!(connect(proxy.address, &first).is_err());
+    let mut new = connect(proxy.address, &second.0).unwrap();
+    assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
+    // Bad ones are complained of and change nothing.
+    fs::write(&files.key, "nothing").unwrap();
+    let said = proxy.next_line();
+    assert!(
+        said.starts_with("logpond: warning: ") && said.contains("in use stay"),
+        "{said}"
+    );
+    proxy.signal(Signal::HUP);
+    assert_eq!(proxy.next_line(), said);
+    connect(proxy.address, &second.0).unwrap();
+    end(old);
+    end(new);
+}
+
+#[test]
+fn its_end_waits_for_connections_but_not_for_ever() {
+    let scratch = Scratch::new("proxy-end").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let upstream = format!("tcp:{}", pond.address("http"));
+    let proxy = Proxy::start(&files, &upstream, &["--drain-timeout", "1h"]);
+    let mut client = connect(proxy.address, &own).unwrap();
+    let mut other = connect(proxy.address, &own).unwrap();
+    assert_eq!(ask(&mut client), "HTTP/1.1 200 OK");
+    assert_eq!(ask(&mut other), "HTTP/1.1 200 OK");
+    proxy.signal(Signal::TERM);
+    while TcpStream::connect(proxy.address).is_ok() {
+        std::thread::yield_now();
+    }
+    // The connection is as it was, until it ends by itself.
+    client
+        .write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("HTTP/1.1 200 OK"), "{answer}");
+    end(client);
+    // The other one is cut by the second signal.
+    proxy.signal(Signal::TERM);
+    let (code, records) = proxy.wait();
+    assert_eq!(code, Some(0));
+    let count = |reason: &str| {
+        records
+            .matches(&format!("\"close_reason\":\"{reason}\""))
+            .count()
+    };
+    assert_eq!((count("upstream"), count("drained")), (1, 1), "{records}");
+}
