@@ -151,13 +151,8 @@ impl Pump {
         sealed.clear();
         scratch.incoming[..kept].copy_from_slice(&self.partial);
         let bytes = &mut scratch.incoming[..kept + received];
-        let taken = match self.session.open(bytes, plain, sealed) {
-            Ok(taken) => taken,
-            Err(error) => {
-                self.session.alert(sealed);
-                return Err(PumpError::Tls(error));
-            }
-        };
+        let taken = self.session.open(bytes, plain, sealed);
+        let taken = taken.map_err(PumpError::Tls)?;
         self.bytes_from_client += plain.filled().len() as u64;
         if self.is_upstream_deaf {
             plain.clear();
@@ -203,7 +198,8 @@ impl Pump {
     pub(crate) fn send(&mut self, plain: &[u8], sealed: &mut Buffer) -> Result<(), PumpError> {
         sealed.clear();
         self.bytes_to_client += plain.len() as u64;
-        self.session.seal(plain, sealed).map_err(PumpError::Tls)
+        let sealing = self.session.seal(plain, &mut self.partial, sealed);
+        sealing.map_err(PumpError::Tls)
     }
 
     /// The upstream's socket ended: the client is told.
@@ -214,7 +210,8 @@ impl Pump {
         sealed.clear();
         self.has_upstream_ended = true;
         self.first_end.get_or_insert(Side::Upstream);
-        self.session.close(sealed).map_err(PumpError::Tls)
+        let closing = self.session.close(&mut self.partial, sealed);
+        closing.map_err(PumpError::Tls)
     }
 
     /// The upstream takes nothing more. It may still have said something, which the client is to get;

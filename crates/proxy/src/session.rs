@@ -77,7 +77,7 @@ impl Session {
     /// behind them.
     ///
     /// # Errors
-    /// When the client breaks the protocol; [`Session::alert`] gives what to tell it.
+    /// When the client breaks the protocol; what to tell it is in `sealed`.
     pub(crate) fn open(
         &mut self,
         bytes: &mut [u8],
@@ -108,7 +108,10 @@ impl Session {
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => self.has_client_closed = true,
                 Ok(_) => is_last = true,
-                Err(error) => break Err(error),
+                Err(error) => {
+                    self.alert(&mut bytes[taken + discard..], sealed);
+                    break Err(error);
+                }
             }
             taken += discard;
             if is_last {
@@ -121,51 +124,67 @@ impl Session {
         outcome
     }
 
-    /// Encrypts what the upstream sent.
+    /// Encrypts what the upstream sent. `partial` is what [`Session::open`] has not taken: the library
+    /// may remember places in it.
     ///
     /// # Errors
     /// When so much was encrypted that the keys must not be used any more.
-    pub(crate) fn seal(&mut self, plain: &[u8], sealed: &mut Buffer) -> Result<(), Error> {
+    pub(crate) fn seal(
+        &mut self,
+        plain: &[u8],
+        partial: &mut Vec<u8>,
+        sealed: &mut Buffer,
+    ) -> Result<(), Error> {
         let room = plain.len() + OVERHEAD_BYTES;
-        self.write(sealed, room, |traffic, into| traffic.encrypt(plain, into))
+        self.write(partial, sealed, room, |traffic, into| {
+            traffic.encrypt(plain, into)
+        })
     }
 
     /// Says that nothing more comes.
     ///
     /// # Errors
     /// As of [`Session::seal`].
-    pub(crate) fn close(&mut self, sealed: &mut Buffer) -> Result<(), Error> {
-        self.write(sealed, OVERHEAD_BYTES, |traffic, into| {
+    pub(crate) fn close(
+        &mut self,
+        partial: &mut Vec<u8>,
+        sealed: &mut Buffer,
+    ) -> Result<(), Error> {
+        self.write(partial, sealed, OVERHEAD_BYTES, |traffic, into| {
             traffic.queue_close_notify(into)
         })
     }
 
-    /// What there is to say to a client that broke the protocol.
-    pub(crate) fn alert(&mut self, sealed: &mut Buffer) {
+    /// What there is to say to a client that broke the protocol with what is left of its bytes. The last
+    /// part is the alert; once that has been said, the library must not be given these bytes again.
+    fn alert(&mut self, rest: &mut [u8], sealed: &mut Buffer) {
         // Each round takes one part; the queue of what is to be sent ends.
-        while let Ok(state) = self.tls.process_tls_records(&mut []).state {
-            match state {
-                ConnectionState::EncodeTlsData(data) => {
-                    encode(data, sealed);
-                }
-                ConnectionState::TransmitTlsData(data) => data.done(),
-                _ => return,
+        while let Ok(ConnectionState::EncodeTlsData(data)) =
+            self.tls.process_tls_records(rest).state
+        {
+            let start = sealed.filled().len();
+            encode(data, sealed);
+            if may_be_alert(&sealed.filled()[start..]) {
+                return;
             }
         }
     }
 
     fn write(
         &mut self,
+        partial: &mut Vec<u8>,
         sealed: &mut Buffer,
         mut room: usize,
         mut write: impl FnMut(&mut WriteTraffic<'_, Data>, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
         loop {
-            match self.tls.process_tls_records(&mut []).state? {
+            let UnbufferedStatus { discard, state, .. } = self.tls.process_tls_records(partial);
+            match state? {
                 ConnectionState::WriteTraffic(mut traffic) => {
                     match write(&mut traffic, sealed.room(room)) {
                         Ok(written) => {
                             sealed.advance(written);
+                            partial.drain(..discard);
                             return Ok(());
                         }
                         Err(EncryptError::InsufficientSize(InsufficientSizeError {
@@ -181,12 +200,21 @@ impl Session {
                 ConnectionState::PeerClosed => self.has_client_closed = true,
                 _ => return Err(Error::EncryptError),
             }
+            partial.drain(..discard);
         }
     }
 }
 
 /// What the library keeps of a server's connection.
 type Data = rustls::server::ServerConnectionData;
+
+/// Whether a record is an alert, or encrypted as those of TLS 1.3 are (RFC 8446, 5.1): before an alert
+/// nothing else is, as what fails does so before a certificate is sent.
+fn may_be_alert(record: &[u8]) -> bool {
+    const ALERT: u8 = 21;
+    const ENCRYPTED: u8 = 23;
+    matches!(record.first(), None | Some(&(ALERT | ENCRYPTED)))
+}
 
 /// Appends a part of the handshake; false if the library has none, which it had announced.
 fn encode(mut data: EncodeTlsData<'_, Data>, sealed: &mut Buffer) -> bool {

@@ -149,3 +149,49 @@ fn a_deaf_upstream_holds_nobody_up() {
     carry(&mut client, &mut pump, &[1 << 14], &mut got);
     assert_eq!(got, b"");
 }
+
+/// Bytes that are records of TLS as far as their headers go, and some that are not.
+fn records() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![20u8..24, Just(22), Just(22), any::<u8>()];
+    let payload = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..40),
+        // The beginning of a message of a handshake.
+        (1u8..24, 0u8..60).prop_map(|(kind, length)| vec![kind, 0, 0, length, 3, 3]),
+    ];
+    let record = (kind, payload).prop_map(|(kind, payload)| {
+        let mut record = vec![kind, 3, 3, 0, payload.len() as u8];
+        record.extend(payload);
+        record
+    });
+    proptest::collection::vec(record, 1..6).prop_map(|records| records.concat())
+}
+
+proptest! {
+    #[test]
+    fn nonsense_is_refused_and_never_a_mistake_of_ours(
+        bytes in records(),
+        sizes in proptest::collection::vec(1usize..60, 1..5),
+        is_behind_a_handshake in any::<bool>(),
+    ) {
+        let (mut client, config) = pair();
+        let mut pump = Pump::new(config).unwrap();
+        if is_behind_a_handshake {
+            carry(&mut client, &mut pump, &[4000], &mut Vec::new());
+        }
+        let (mut scratch, mut rest) = (Scratch::default(), &bytes[..]);
+        let mut sizes = sizes.into_iter().cycle();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(sizes.next().unwrap().min(rest.len()));
+            rest = after;
+            let kept = pump.partial_length();
+            scratch.incoming[kept..kept + piece.len()].copy_from_slice(piece);
+            if pump.receive(&mut scratch, piece.len()).is_err() {
+                return Ok(());
+            }
+            if !pump.session().is_handshaking() {
+                pump.send(b"answer", &mut scratch.sealed).unwrap();
+            }
+        }
+        prop_assert!(pump.partial_length() <= PARTIAL_BYTES_MAX);
+    }
+}

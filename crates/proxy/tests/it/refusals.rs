@@ -38,6 +38,19 @@ fn garbage_is_answered_by_an_alert() {
     assert_eq!(proxy.record()["close_reason"], "handshake_aborted");
 }
 
+/// What was begun and is not whole is remembered while the alert is made.
+#[test]
+fn garbage_behind_a_part_of_a_hello_is_answered_by_an_alert() {
+    let scratch = Scratch::new();
+    let proxy = Proxy::start(settings(&[upstream(echo)]), &load(&[scratch.localhost()]));
+    let mut bytes = vec![22, 3, 1, 0, 4, 1, 0, 2, 0];
+    bytes.extend([0xff; 100]);
+    let answer = tell(&proxy, &bytes);
+    assert_eq!(answer.first(), Some(&21), "an alert of TLS: {answer:?}");
+    let record = proxy.record();
+    assert_eq!(record["close_reason"], "handshake_failed", "{record}");
+}
+
 #[test]
 fn an_endless_hello_is_cut() {
     let scratch = Scratch::new();
