@@ -4,6 +4,7 @@
 //! good state when a file turns bad; each bad state of a file is reported once.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -21,6 +22,56 @@ const WISHES_MAX: usize = 1;
 pub trait Watched: Send {
     /// Takes in what changed in the files; with `is_asked` also what seems not to have changed.
     fn look(&mut self, is_asked: bool);
+}
+
+/// Looks in a row at which files must be bad before it is said: they are replaced one after the
+/// other, and in between a key need not be the certificate's.
+const BAD_LOOKS_MAX: u32 = 2;
+
+/// Files that are used together, and their state when they were last read.
+pub struct Seen {
+    paths: Vec<PathBuf>,
+    stamps: Vec<Stamp>,
+    /// Looks since the files changed at which they were bad.
+    bad_looks: u32,
+}
+
+impl Seen {
+    /// The state of the files now. Take it before they are read.
+    pub fn of(paths: Vec<PathBuf>) -> Seen {
+        let stamps = paths.iter().map(|path| Stamp::of(path)).collect();
+        Seen {
+            paths,
+            stamps,
+            bad_looks: 0,
+        }
+    }
+
+    /// Whether the files are to be read at this look: they have changed, were bad at the last one, or
+    /// somebody asks. Notes their state now.
+    pub fn is_due(&mut self, is_asked: bool) -> bool {
+        let now: Vec<Stamp> = self.paths.iter().map(|path| Stamp::of(path)).collect();
+        let has_changed = std::mem::replace(&mut self.stamps, now) != self.stamps;
+        if has_changed {
+            self.bad_looks = 0;
+        }
+        has_changed || is_asked || (1..BAD_LOOKS_MAX).contains(&self.bad_looks)
+    }
+
+    /// They were read and are good.
+    pub fn are_good(&mut self) {
+        self.bad_looks = 0;
+    }
+
+    /// They were read and are bad; gives whether it is time to say so.
+    pub fn are_bad(&mut self, is_asked: bool) -> bool {
+        self.bad_looks += 1;
+        let is_time = self.bad_looks == BAD_LOOKS_MAX || is_asked;
+        if is_time {
+            self.bad_looks = BAD_LOOKS_MAX;
+        }
+        is_time
+    }
 }
 
 enum Wish {

@@ -1,14 +1,13 @@
 //! `logpond proxy`: flags to settings, signals and changed files; the work is in `logpond_proxy`.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use logpond_proxy::{
     Certificates, Limits, ProxyHeader, Replacer, Settings, SniRule, Stopper, Target, Trust, start,
 };
-use logpond_tls::{CertificateFiles, Stamp};
+use logpond_tls::CertificateFiles;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,7 +17,7 @@ use crate::service_manager;
 use crate::settings::{Network, parse_age};
 use crate::telemetry::{say, warn};
 use crate::terminal::with_causes;
-use crate::watch::{self, Watched, Watcher};
+use crate::watch::{self, Seen, Watched, Watcher};
 
 /// Open files that are no connections: the program's own, listeners, event loops.
 const FILES_RESERVED: u64 = 128;
@@ -142,11 +141,7 @@ struct Shown {
     alpn: Vec<String>,
     rule: SniRule,
     /// Of the files, before they were read.
-    stamps: Vec<Stamp>,
-    /// Whether the files were bad when they were looked at last.
-    is_bad: bool,
-    /// Whether that was said.
-    is_said: bool,
+    seen: Seen,
     /// Set before files are watched.
     replacer: Option<Replacer>,
 }
@@ -175,35 +170,22 @@ impl Shown {
             true => SniRule::Refuse,
             false => SniRule::ShowFirst,
         };
-        let stamps = stamps(&files);
+        let paths = files.iter().flat_map(|one| [&one.certificate, &one.key]);
+        let seen = Seen::of(paths.cloned().collect());
         Ok(Shown {
             certificates: Certificates::load(&files, &args.alpn, rule)?,
             alpn: args.alpn.clone(),
             files,
             rule,
-            stamps,
-            is_bad: false,
-            is_said: false,
+            seen,
             replacer: None,
         })
     }
 }
 
-fn stamps(files: &[CertificateFiles]) -> Vec<Stamp> {
-    let paths = files.iter().flat_map(|one| [&one.certificate, &one.key]);
-    paths.map(|path: &PathBuf| Stamp::of(path)).collect()
-}
-
 impl Watched for Shown {
     fn look(&mut self, is_asked: bool) {
-        let stamps = stamps(&self.files);
-        let has_changed = stamps != self.stamps;
-        self.stamps = stamps;
-        if has_changed {
-            (self.is_bad, self.is_said) = (false, false);
-        }
-        let is_pending = self.is_bad && !self.is_said;
-        if !has_changed && !is_asked && !is_pending {
+        if !self.seen.is_due(is_asked) {
             return;
         }
         let read = self
@@ -215,16 +197,14 @@ impl Watched for Shown {
                     replacer.replace(&certificates);
                 }
                 self.certificates = certificates;
-                (self.is_bad, self.is_said) = (false, false);
+                self.seen.are_good();
                 say("the proxy has read its certificates again");
             }
-            // Files are replaced one after the other: in between, a key need not be the certificate's.
-            Err(_) if has_changed && !is_asked => self.is_bad = true,
-            Err(error) => {
-                (self.is_bad, self.is_said) = (true, true);
+            Err(error) if self.seen.are_bad(is_asked) => {
                 let error = with_causes(&error);
                 warn(&format!("{error}; the certificates in use stay"));
             }
+            Err(_) => {}
         }
     }
 }

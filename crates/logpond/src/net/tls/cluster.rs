@@ -30,12 +30,12 @@ use tokio_rustls::server::TlsStream;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 use super::role::node_name;
-use super::watch::{Seen, WatchedTls};
+use super::watch::WatchedTls;
 use super::{
     Acceptor, CertificateFiles, Incoming, TlsError, explain, provider, read_certificates, tls_error,
 };
 use crate::telemetry::{Metrics, Reloaded, TlsListener, warn};
-use crate::watch::Watched;
+use crate::watch::{Seen, Watched};
 use logpond_tls::{Identity, now};
 
 /// Name of the file with the cluster's authorities: one, or two while one replaces the other.

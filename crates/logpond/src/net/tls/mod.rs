@@ -39,9 +39,9 @@ pub use role::is_node_name;
 pub use syslog::{ClientRules, syslog};
 
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
-use crate::watch::Watched;
+use crate::watch::{Seen, Watched};
 use logpond_tls::Identity;
-use watch::{Seen, WatchedTls};
+use watch::WatchedTls;
 
 /// The acceptor of the HTTP listener, which asks clients for no certificate, and what keeps it up to
 /// date once `lp-watch` looks at it.

@@ -8,10 +8,10 @@ use rustls::sign::SingleCertAndKey;
 
 use super::acceptor::Acceptor;
 use super::clients::{Clients, Peer};
-use super::watch::{Seen, WatchedTls};
+use super::watch::WatchedTls;
 use super::{CertificateFiles, TlsError, provider, read_certificates};
 use crate::telemetry::{Metrics, Reloaded, TlsListener};
-use crate::watch::Watched;
+use crate::watch::{Seen, Watched};
 use logpond_tls::Identity;
 
 /// Which clients may connect.
