@@ -48,7 +48,7 @@ impl<T: Table> SegmentTables<'_, T> {
     ) -> Result<T, QueryError> {
         let mut chosen = self.pass.choose(trailer);
         let asked = self.together(&chosen);
-        let known = asked.as_ref().and_then(|asked| self.kept.get(asked));
+        let known = asked.as_ref().and_then(|(asked, _)| self.kept.get(asked));
         if let Some(known) = &known {
             let Chosen { opened, groups } = &mut chosen;
             groups.retain(|group| !opened.is_whole(group, self.pass.scope.range));
@@ -77,7 +77,7 @@ impl<T: Table> SegmentTables<'_, T> {
             }
             (None, Some(asked)) if trailer.missing.len() == missing => {
                 let rows = seen.whole_rows.into_inner();
-                self.keep(asked, self.merged(whole), rows, &chosen)
+                self.keep(asked, self.merged(whole), rows)
             }
             _ => self.merged(whole),
         };
@@ -92,8 +92,9 @@ impl<T: Table> SegmentTables<'_, T> {
         all
     }
 
-    /// What is asked of all row groups that count as a whole, if it can be kept.
-    fn together(&self, Chosen { opened, groups }: &Chosen<'_>) -> Option<Asked> {
+    /// What is asked of all row groups that count as a whole, with the time of their first row, if it can be
+    /// kept.
+    fn together(&self, Chosen { opened, groups }: &Chosen<'_>) -> Option<(Asked, Timestamp)> {
         let is_whole = |group: &&Group| opened.is_whole(group, self.pass.scope.range);
         let whole: Vec<&Group> = groups.iter().filter(is_whole).collect();
         let from = whole.iter().map(|group| group.min).min()?;
@@ -103,7 +104,7 @@ impl<T: Table> SegmentTables<'_, T> {
             question: self.question(from, to)?,
             groups: whole.iter().map(place).collect(),
         };
-        (whole.len() > 1).then_some(asked)
+        (whole.len() > 1).then_some((asked, from))
     }
 
     /// The filter, and what the table is of.
@@ -114,11 +115,8 @@ impl<T: Table> SegmentTables<'_, T> {
     }
 
     /// Keeps what all row groups that count as a whole add to the table.
-    fn keep(&self, asked: Asked, table: T, rows: u64, chosen: &Chosen<'_>) -> T {
-        let Chosen { opened, groups } = chosen;
-        let is_whole = |group: &&Group| opened.is_whole(group, self.pass.scope.range);
-        let from = groups.iter().filter(is_whole).map(|group| group.min).min();
-        match table.into_part(from.unwrap_or(Timestamp(i64::MIN))) {
+    fn keep(&self, (asked, from): (Asked, Timestamp), table: T, rows: u64) -> T {
+        match table.into_part(from) {
             Ok((part, bytes)) => {
                 let mut table = self.empty.clone();
                 table.add_part(&*part);
