@@ -504,6 +504,13 @@ pub struct Grouping {
     pub labels: Vec<Box<str>>,
 }
 
+impl Grouping {
+    /// Whether it puts all series together.
+    pub fn is_of_all(&self) -> bool {
+        self.labels.is_empty() && !self.is_without
+    }
+}
+
 /// A number of several series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorAggregation {

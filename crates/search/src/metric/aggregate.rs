@@ -57,7 +57,7 @@ fn groups(of: Vec<Sample>, grouping: &Grouping) -> Vec<(SeriesLabels, Vec<Sample
     if of.is_empty() {
         return Vec::new();
     }
-    if grouping.labels.is_empty() && !grouping.is_without {
+    if grouping.is_of_all() {
         return vec![(SeriesLabels::default(), of)];
     }
     let mut groups: BTreeMap<SeriesLabels, Vec<Sample>> = BTreeMap::new();

@@ -175,12 +175,7 @@ impl Plan {
         let Metric::Vector(vector) = &self.query else {
             return Order::ByLabels;
         };
-        let is_plain = match &vector.of {
-            Metric::Range(_) => true,
-            Metric::Vector(inner) => is_done(inner),
-            _ => false,
-        };
-        match self.is_instant && is_plain && ignores_order(vector) {
+        match self.is_instant && of_one_table(vector).is_some() && ignores_order(vector) {
             true => Order::Any,
             false => Order::ByLabels,
         }
@@ -242,6 +237,19 @@ fn is_done(vector: &VectorAggregation) -> bool {
     match &vector.of {
         Metric::Range(aggregation) => reducible(aggregation, Some(vector)).is_some(),
         _ => false,
+    }
+}
+
+/// The range aggregation whose table has what a vector aggregation looks at as it is, with the vector
+/// aggregation right around it.
+fn of_one_table(vector: &VectorAggregation) -> Option<(&RangeAggregation, &VectorAggregation)> {
+    match &vector.of {
+        Metric::Range(aggregation) => Some((aggregation, vector)),
+        Metric::Vector(inner) if is_done(inner) => match &inner.of {
+            Metric::Range(aggregation) => Some((aggregation, inner)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -415,17 +423,10 @@ impl Evaluation<'_> {
     /// together: without making labels of series that nobody sees.
     fn of_table(&self, vector: &VectorAggregation, step: u64) -> Option<Vec<Sample>> {
         use VectorFunction as V;
-        if vector.grouping.as_ref().is_some_and(is_by_labels) {
+        let (aggregation, around) = of_one_table(vector)?;
+        if !vector.grouping.as_ref().is_none_or(Grouping::is_of_all) {
             return None;
         }
-        let (aggregation, around) = match &vector.of {
-            Metric::Range(aggregation) => (aggregation, vector),
-            Metric::Vector(inner) if is_done(inner) => match &inner.of {
-                Metric::Range(aggregation) => (aggregation, &**inner),
-                _ => return None,
-            },
-            _ => return None,
-        };
         if aggregation.function == RangeFunction::AbsentOverTime {
             return None;
         }
@@ -455,11 +456,6 @@ impl Evaluation<'_> {
         };
         Some(first.into_iter().map(sample).collect())
     }
-}
-
-/// Whether groups are told apart at all.
-fn is_by_labels(grouping: &Grouping) -> bool {
-    grouping.is_without || !grouping.labels.is_empty()
 }
 
 /// The labels that lines would have that are not there: those that are asked for by one value.

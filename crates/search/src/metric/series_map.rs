@@ -152,8 +152,7 @@ impl SeriesMap {
     /// Hands over all with their keys, in the order in which they came.
     pub(super) fn into_each(self, mut visit: impl FnMut(&[u8], Cells)) {
         for series in self.series {
-            let key = &self.keys[series.key.0 as usize..series.key.1 as usize];
-            visit(key, series.cells);
+            visit(key_of(&self.keys, &series), series.cells);
         }
     }
 }
