@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,12 +12,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use crate::ProxyHeader;
 use crate::buffer::Scratch;
+use crate::frontend::Rules;
 use crate::limits::{Admitted, Limits};
 use crate::pump::{Pump, PumpError, Side};
 use crate::record::{CloseReason, Record};
-use crate::upstream::Stream;
+use crate::settings::ProxyHeader;
+
+use crate::upstream::{Connected, Held, Stream};
 use crate::worker::Worker;
 
 /// Rounds of reading and writing before another connection's turn: with 64 KiB each way in each,
@@ -52,14 +53,15 @@ impl Ended {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(worker: Rc<Worker>, client: TcpStream, peer: SocketAddr) {
-    let mut record = Record::new(peer, worker.records.clone());
-    let admitted = worker.admission.admit(&worker.settings.limits);
-    let Some(mut admitted) = admitted else {
+pub(crate) async fn serve(worker: &Worker, frontend: usize, client: TcpStream, peer: SocketAddr) {
+    let frontend = &worker.shared.frontends[frontend];
+    let rules = frontend.rules();
+    let mut record = Record::new(peer, rules.name.clone(), worker.records.clone());
+    let Some(mut admitted) = frontend.admission.admit(&rules.limits) else {
         record.close_reason = CloseReason::Limit;
         return;
     };
-    let ended = match carry(&worker, client, peer, &mut record, &mut admitted).await {
+    let ended = match carry(worker, &rules, client, peer, &mut record, &mut admitted).await {
         Ok(ended) | Err(ended) => ended,
     };
     record.close_reason = ended.reason;
@@ -69,12 +71,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, client: TcpStream, peer: SocketAdd
 /// All steps of a connection.
 async fn carry(
     worker: &Worker,
+    rules: &Rules,
     mut client: TcpStream,
     peer: SocketAddr,
     record: &mut Record,
     admitted: &mut Admitted,
 ) -> Result<Ended, Ended> {
-    let limits = &worker.settings.limits;
+    let limits = &rules.limits;
     let deadline = record.accepted() + limits.handshake_time;
     // Without it small answers wait for acknowledgements of the ones before.
     let _ = client.set_nodelay(true);
@@ -83,7 +86,7 @@ async fn carry(
         destination: client.local_addr().unwrap_or(peer),
     };
     let mut first = Vec::new();
-    if worker.settings.trust.is_trusted(peer.ip()) {
+    if rules.trust.is_trusted(peer.ip()) {
         let read = timeout_at(deadline, read_header(&mut client)).await;
         let late = || Ended::because(CloseReason::ProxyHeader, "it did not come in time");
         let (header, rest) = read.map_err(|_| late())??;
@@ -101,10 +104,10 @@ async fn carry(
     if !admitted.admit_address(from, limits) {
         return Err(Ended::because(CloseReason::Limit, "of one address"));
     }
-    let mut link = Link::new(worker, client)?;
+    let mut link = Link::new(rules, client)?;
     link.shake_hands(worker, &first, deadline, record).await?;
     drop(first);
-    link.connect(worker, addresses, record).await?;
+    link.connect(rules, addresses, record).await?;
     Ok(link.relay(worker, limits, record).await)
 }
 
@@ -132,18 +135,21 @@ struct Link {
     pump: Pump,
     client: TcpStream,
     upstream: Option<Stream>,
+    /// Counts the connection for the upstream.
+    held: Option<Held>,
     /// When a byte last went anywhere.
     moved: Instant,
 }
 
 impl Link {
-    fn new(worker: &Worker, client: TcpStream) -> Result<Link, Ended> {
-        let pump = Pump::new(worker.config());
+    fn new(rules: &Rules, client: TcpStream) -> Result<Link, Ended> {
+        let pump = Pump::new(rules.tls.clone());
         let failed = |error| Ended::because(CloseReason::HandshakeFailed, error);
         Ok(Link {
             pump: pump.map_err(failed)?,
             client,
             upstream: None,
+            held: None,
             moved: Instant::now(),
         })
     }
@@ -198,16 +204,21 @@ impl Link {
     /// Connects to an upstream and prepares what it is sent first.
     async fn connect(
         &mut self,
-        worker: &Worker,
+        rules: &Rules,
         addresses: Addresses,
         record: &mut Record,
     ) -> Result<(), Ended> {
-        let limits = &worker.settings.limits;
-        let connected = worker.upstreams.connect(&worker.turn, limits.connect_time);
-        match connected.await {
-            Ok((stream, name)) => {
+        let agreed = self.pump.session().agreed();
+        let name = self.pump.session().name();
+        let Some(pool) = rules.pool(name, agreed.alpn.as_deref()) else {
+            let _ = self.client.set_zero_linger();
+            return Err(Ended::new(CloseReason::NoRoute));
+        };
+        match pool.connect(rules.limits.connect_time).await {
+            Ok(Connected { stream, held }) => {
+                record.upstream = Some(held.name());
                 self.upstream = Some(stream);
-                record.upstream = Some(name);
+                self.held = Some(held);
             }
             Err((error, name)) => {
                 record.upstream = Some(name);
@@ -216,7 +227,7 @@ impl Link {
                 return Err(Ended::because(CloseReason::UpstreamUnreachable, error));
             }
         }
-        if let Some(header) = worker.settings.proxy_header {
+        if let Some(header) = rules.proxy_header {
             let mut bytes = Vec::new();
             match header {
                 ProxyHeader::V1 => proxy::encode_text(&addresses, &mut bytes),

@@ -2,9 +2,10 @@
 //! an upstream, and encrypts what comes back, without a look at either.
 //!
 //! Invariants:
-//! - A worker is a thread with an event loop and a listener of its own; workers share the
-//!   certificates, the counters of [`Limits`], what is known of upstreams, and nothing on the way of
-//!   bytes. A listener is closed only when the proxy ends.
+//! - A worker is a thread with an event loop and listeners of its own; workers share what settings
+//!   say, the counters of [`Limits`], what is known of upstreams, and nothing on the way of bytes. A
+//!   listener is closed only when the proxy ends.
+//! - A connection is treated by the settings that held when it came, until it ends.
 //! - `session` and `pump` know of no socket and no clock; `connection` moves their bytes.
 //! - A connection owns memory for a part of a record and for what one side would not take, and for
 //!   nothing else; while one side would not take something, the other is not read.
@@ -12,28 +13,25 @@
 //!   to it. Orderly ends are passed on as orderly ends, and resets as resets.
 //! - Each connection that was accepted gives one record when it ends, for whatever reason.
 
+mod balance;
 mod buffer;
 mod certificates;
 mod connection;
+mod frontend;
 mod limits;
 mod pump;
 mod record;
 mod server;
 mod session;
+mod settings;
 mod sink;
 mod upstream;
 mod worker;
 
 pub use certificates::{Certificates, SniRule};
 pub use limits::Limits;
-pub use server::{Replacer, Running, Settings, StartError, Stopper, Trust, start};
-pub use upstream::{Target, TargetError};
-
-/// The header that upstreams are sent before a connection's first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyHeader {
-    /// The line of version 1: addresses.
-    V1,
-    /// Version 2: addresses, and what TLS agreed on.
-    V2,
-}
+pub use server::{Control, ReplaceError, Running, StartError, Stopper, start};
+pub use settings::{
+    Frontend, NameError, NamePattern, ProxyHeader, Route, Settings, Trust, Upstream,
+};
+pub use upstream::{Target, TargetError, UpstreamStatus};

@@ -34,6 +34,8 @@ pub(crate) enum CloseReason {
     HandshakeTimeout,
     /// The client left before the end of its handshake.
     HandshakeAborted,
+    /// Nothing is said of where connections with its name and protocol go.
+    NoRoute,
     UpstreamUnreachable,
     /// The proxy ended.
     Drained,
@@ -44,6 +46,8 @@ pub(crate) enum CloseReason {
 pub(crate) struct Record {
     #[serde(rename = "time", serialize_with = "now_text")]
     ended: (),
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "name")]
+    frontend: Option<Arc<str>>,
     pub(crate) client: String,
     pub(crate) client_port: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,9 +79,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(client: SocketAddr, sender: Sender) -> Record {
+    pub(crate) fn new(client: SocketAddr, frontend: Option<Arc<str>>, sender: Sender) -> Record {
         Record {
             ended: (),
+            frontend,
             client: client.ip().to_canonical().to_string(),
             client_port: client.port(),
             sni: None,

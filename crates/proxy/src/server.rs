@@ -1,65 +1,27 @@
 //! Starts the workers, and ends them.
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::rc::Rc;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{error, fmt, io};
+use std::{error, fmt, io, mem};
 
-use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
-use tokio::task::LocalSet;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::limits::Admission;
-use crate::upstream::Upstreams;
-use crate::worker::{self, Worker};
-use crate::{Certificates, Limits, ProxyHeader, Target, sink};
+use crate::balance::Balance;
+use crate::frontend::{Frontend, Rules};
+use crate::settings;
+use crate::upstream::{UpstreamStatus, Upstreams, check};
+use crate::worker::{self, Shared, Sources, Worker};
+use crate::{Settings, sink};
 
 /// Connections that wait to be accepted, for each worker.
 const BACKLOG: i32 = 1024;
-
-/// Which peers are proxies that say whom they speak for.
-#[derive(Clone, Default)]
-pub struct Trust(Option<Arc<dyn Fn(IpAddr) -> bool + Send + Sync>>);
-
-impl Trust {
-    /// Those that this says; they must begin with a header of the PROXY protocol.
-    pub fn new(is_trusted: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Trust {
-        Trust(Some(Arc::new(is_trusted)))
-    }
-
-    pub(crate) fn is_trusted(&self, address: IpAddr) -> bool {
-        let is_trusted = self.0.as_ref();
-        is_trusted.is_some_and(|is_trusted| is_trusted(address.to_canonical()))
-    }
-}
-
-impl fmt::Debug for Trust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Trust").finish_non_exhaustive()
-    }
-}
-
-/// What a proxy does.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where it listens; port 0 is any free one.
-    pub listen: SocketAddr,
-    /// Where connections go, in turn; at least one.
-    pub upstreams: Vec<Target>,
-    /// Bounds.
-    pub limits: Limits,
-    /// What upstreams are told first.
-    pub proxy_header: Option<ProxyHeader>,
-    /// Who tells whom it speaks for.
-    pub trust: Trust,
-    /// Threads that serve connections; at least one.
-    pub workers: usize,
-}
 
 /// Why a proxy does not start.
 #[derive(Debug)]
@@ -90,10 +52,10 @@ impl error::Error for StartError {
 /// A running proxy. Where nothing is left of it and of its [`Stopper`]s, connections are cut.
 #[derive(Debug)]
 pub struct Running {
-    address: SocketAddr,
-    config: Arc<RwLock<Arc<ServerConfig>>>,
+    control: Control,
     stop: watch::Sender<Option<Instant>>,
     workers: Vec<JoinHandle<usize>>,
+    checks: JoinHandle<()>,
     records: sink::Thread,
 }
 
@@ -102,68 +64,87 @@ pub struct Running {
 /// # Errors
 /// When it cannot listen, or the system gives no thread.
 pub fn start(
-    settings: Settings,
-    certificates: &Certificates,
+    settings: &Settings,
     output: impl Write + Send + 'static,
 ) -> Result<Running, StartError> {
-    let failed = |error| StartError::Listen(settings.listen, error);
-    let listeners = listen(settings.listen, settings.workers.max(1)).map_err(failed)?;
-    let address = listeners[0].local_addr().map_err(failed)?;
-    let (sender, records) = sink::start(output).map_err(StartError::Thread)?;
-    let config = Arc::new(RwLock::new(certificates.config()));
-    let upstreams = Arc::new(Upstreams::new(settings.upstreams.clone()));
-    let (settings, admission) = (Arc::new(settings), Arc::new(Admission::default()));
-    let (stop, asked) = watch::channel(None);
-    let mut workers = Vec::with_capacity(listeners.len());
-    for (number, listener) in listeners.into_iter().enumerate() {
-        let shared = (settings.clone(), config.clone(), upstreams.clone());
-        let (admission, sender, asked) = (admission.clone(), sender.clone(), asked.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(StartError::Thread)?;
-        let run = move || {
-            let (settings, config, upstreams) = shared;
-            let worker = Rc::new(Worker {
-                settings,
-                config,
-                upstreams,
-                admission,
-                records: sender,
-                scratch: Default::default(),
-                turn: number.into(),
-            });
-            let serve = async {
-                // It fails only outside of an event loop.
-                match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => worker::run(worker, listener, asked).await,
-                    Err(_) => 0,
-                }
-            };
-            LocalSet::new().block_on(&runtime, serve)
-        };
-        let thread = thread::Builder::new().name(format!("lp-proxy-{number}"));
-        workers.push(thread.spawn(run).map_err(StartError::Thread)?);
+    let count = settings.workers.max(1);
+    let mut listeners: Vec<Vec<(usize, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
+    let upstreams = Upstreams::new();
+    let mut frontends = Vec::with_capacity(settings.frontends.len());
+    for (number, frontend) in settings.frontends.iter().enumerate() {
+        let mut addresses = Vec::with_capacity(frontend.listen.len());
+        for address in &frontend.listen {
+            let failed = |error| StartError::Listen(*address, error);
+            let (bound, sockets) = listen(*address, count).map_err(failed)?;
+            addresses.push(bound);
+            for (of_worker, socket) in listeners.iter_mut().zip(sockets) {
+                of_worker.push((number, socket));
+            }
+        }
+        let rules = Rules::new(frontend, &upstreams).into();
+        frontends.push(Frontend::new(frontend.listen.clone(), addresses, rules));
     }
+    let (sender, records) = sink::start(output).map_err(StartError::Thread)?;
+    let (balance, handed) = Balance::new(count);
+    let shared = Arc::new(Shared { frontends, balance });
+    let (stop, asked) = watch::channel(None);
+    let mut workers = Vec::with_capacity(count);
+    for (number, (listeners, handed)) in listeners.into_iter().zip(handed).enumerate() {
+        let runtime = event_loop()?;
+        let worker = Worker::new(number, shared.clone(), sender.clone());
+        let (sources, asked) = (Sources { listeners, handed }, asked.clone());
+        let run = move || worker::run(&runtime, worker, sources, asked);
+        workers.push(thread(&format!("lp-proxy-{number}"), run)?);
+    }
+    let runtime = event_loop()?;
+    let control = Control(Arc::new(Controlled {
+        handle: runtime.handle().clone(),
+        checks: Mutex::default(),
+        upstreams,
+        shared,
+    }));
+    control.check_upstreams();
+    let checks = thread("lp-checks", move || run_checks(&runtime, asked))?;
     Ok(Running {
-        address,
-        config,
+        control,
         stop,
         workers,
+        checks,
         records,
     })
 }
 
+fn event_loop() -> Result<Runtime, StartError> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build().map_err(StartError::Thread)
+}
+
+fn thread<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, StartError> {
+    let thread = thread::Builder::new().name(name.to_owned());
+    thread.spawn(run).map_err(StartError::Thread)
+}
+
+/// Runs what is spawned there until the end is asked for, or nobody is left to ask.
+fn run_checks(runtime: &Runtime, mut stop: watch::Receiver<Option<Instant>>) {
+    // An error says that the proxy is gone.
+    let _ = runtime.block_on(stop.wait_for(Option::is_some));
+}
+
 impl Running {
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Where it listens, for each frontend.
+    pub fn addresses(&self) -> Vec<Vec<SocketAddr>> {
+        let frontends = self.control.0.shared.frontends.iter();
+        frontends
+            .map(|frontend| frontend.addresses.clone())
+            .collect()
     }
 
-    /// What replaces its certificates: for the next connections, no other notices.
-    pub fn replacer(&self) -> Replacer {
-        Replacer(self.config.clone())
+    /// What changes it, and says how it is.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// What ends it.
@@ -174,28 +155,88 @@ impl Running {
     /// Waits until all connections have ended or were cut, after [`Stopper::drain`]. Gives how many
     /// were cut, and how many records were not written.
     pub fn join(self) -> (usize, u64) {
-        let cut = self
+        let ended = self
             .workers
             .into_iter()
-            .map(|worker| worker.join().unwrap_or(0))
-            .sum();
+            .map(|worker| worker.join().unwrap_or(0));
+        let cut = ended.sum();
+        let _ = self.checks.join();
         (cut, self.records.join().unwrap_or(0))
     }
 }
 
-/// Replaces the certificates of a running proxy. Cheap to clone.
+/// Changes a running proxy, and says how it is. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Replacer(Arc<RwLock<Arc<ServerConfig>>>);
+pub struct Control(Arc<Controlled>);
 
-impl Replacer {
-    /// Shows these from the next connection on.
-    pub fn replace(&self, certificates: &Certificates) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certificates.config();
+#[derive(Debug)]
+struct Controlled {
+    shared: Arc<Shared>,
+    upstreams: Upstreams,
+    /// Where upstreams are checked.
+    handle: Handle,
+    checks: Mutex<JoinSet<()>>,
+}
+
+/// Settings that a running proxy cannot take on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplaceError {
+    /// It would listen elsewhere than now.
+    Listen,
+}
+
+impl fmt::Display for ReplaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("where the proxy listens can be changed by starting it anew only")
+    }
+}
+
+impl error::Error for ReplaceError {}
+
+impl Control {
+    /// Has other settings hold for the next connections; no other notices. The number of workers stays.
+    ///
+    /// # Errors
+    /// When they have it listen elsewhere; then nothing has changed.
+    pub fn replace(&self, settings: &[settings::Frontend]) -> Result<(), ReplaceError> {
+        let Controlled {
+            shared, upstreams, ..
+        } = &*self.0;
+        let asked = settings.iter().map(|frontend| &frontend.listen);
+        if !asked.eq(shared.frontends.iter().map(|frontend| &frontend.listen)) {
+            return Err(ReplaceError::Listen);
+        }
+        for (settings, frontend) in settings.iter().zip(&shared.frontends) {
+            frontend.replace(Rules::new(settings, upstreams).into());
+        }
+        self.check_upstreams();
+        upstreams.forget_unused();
+        Ok(())
+    }
+
+    /// How the upstreams are, by name.
+    pub fn upstreams(&self) -> Vec<UpstreamStatus> {
+        self.0.upstreams.status()
+    }
+
+    /// Ends the checks of before, and begins those that the settings ask for now.
+    fn check_upstreams(&self) {
+        let mut checks = JoinSet::new();
+        for frontend in &self.0.shared.frontends {
+            let rules = frontend.rules();
+            for (pool, every) in rules.checked() {
+                let check = check(pool, every, rules.limits.connect_time);
+                checks.spawn_on(check, &self.0.handle);
+            }
+        }
+        let now = &mut *self.0.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Dropped, the others end.
+        drop(mem::replace(now, checks));
     }
 }
 
 /// Sockets that listen on one address, among which the system divides connections.
-fn listen(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
+fn listen(address: SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
     // Sockets that share an address are given it even where another program has some of the kind:
     // that this one is not is found out by asking for it alone.
     let alone = socket(address)?;
@@ -205,15 +246,14 @@ fn listen(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
         None => address,
     };
     drop(alone);
-    (0..count)
-        .map(|_| {
-            let socket = socket(address)?;
-            socket.set_reuse_port(true)?;
-            socket.bind(&address.into())?;
-            socket.listen(BACKLOG)?;
-            Ok(socket.into())
-        })
-        .collect()
+    let sockets = (0..count).map(|_| {
+        let socket = socket(address)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket.into())
+    });
+    Ok((address, sockets.collect::<io::Result<_>>()?))
 }
 
 fn socket(address: SocketAddr) -> io::Result<Socket> {

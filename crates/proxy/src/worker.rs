@@ -1,87 +1,221 @@
 //! A thread with an event loop: it accepts connections and serves them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{io, net};
 
-use rustls::ServerConfig;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::balance::{Accepted, Balance};
 use crate::buffer::Scratch;
 use crate::connection::serve;
-use crate::limits::Admission;
-use crate::server::Settings;
+use crate::frontend::Frontend;
 use crate::sink::Sender;
-use crate::upstream::Upstreams;
 
 /// How long no connection is accepted after the system had no descriptor for one.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// What workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) frontends: Vec<Frontend>,
+    pub(crate) balance: Balance,
+}
+
 /// What the connections of a worker share.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) config: Arc<RwLock<Arc<ServerConfig>>>,
-    pub(crate) upstreams: Arc<Upstreams>,
-    pub(crate) admission: Arc<Admission>,
+    number: usize,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) records: Sender,
     /// Borrowed only between two waits.
     pub(crate) scratch: RefCell<Scratch>,
-    /// Which upstream is next.
-    pub(crate) turn: Cell<usize>,
 }
 
 impl Worker {
-    /// What connections that come now are shown.
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
-        config.clone()
+    pub(crate) fn new(number: usize, shared: Arc<Shared>, records: Sender) -> Worker {
+        Worker {
+            number,
+            shared,
+            records,
+            scratch: RefCell::default(),
+        }
+    }
+}
+
+/// Where a worker's connections come from.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// Each with the number of its frontend.
+    pub(crate) listeners: Vec<(usize, net::TcpListener)>,
+    /// From other workers.
+    pub(crate) handed: Receiver<Accepted>,
+}
+
+/// Listeners within an event loop.
+struct Listeners {
+    all: Vec<(usize, TcpListener)>,
+    /// Which is asked first.
+    turn: usize,
+}
+
+impl Listeners {
+    /// Outside of an event loop it fails.
+    fn new(listeners: Vec<(usize, net::TcpListener)>) -> io::Result<Listeners> {
+        let within = |(frontend, listener)| Ok((frontend, TcpListener::from_std(listener)?));
+        Ok(Listeners {
+            all: listeners
+                .into_iter()
+                .map(within)
+                .collect::<io::Result<_>>()?,
+            turn: 0,
+        })
+    }
+
+    fn poll_accept(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<(usize, TcpStream, SocketAddr)>> {
+        let count = self.all.len();
+        for at in 0..count {
+            let turn = (self.turn + at) % count;
+            let (frontend, listener) = &self.all[turn];
+            if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                self.turn = turn + 1;
+                return Poll::Ready(accepted.map(|(stream, peer)| (*frontend, stream, peer)));
+            }
+        }
+        Poll::Pending
     }
 }
 
 /// Serves until the end is asked for, then until the connections have ended or the moment is there
 /// that was given. Gives how many connections were cut.
-pub(crate) async fn run(
-    worker: Rc<Worker>,
-    listener: TcpListener,
-    mut stop: watch::Receiver<Option<Instant>>,
+pub(crate) fn run(
+    runtime: &Runtime,
+    worker: Worker,
+    sources: Sources,
+    stop: watch::Receiver<Option<Instant>>,
 ) -> usize {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    connections.spawn_local(serve(worker.clone(), stream, peer));
-                }
-                // Of a connection that is gone already, or of a lack that passes.
-                Err(_) => sleep(ACCEPT_PAUSE).await,
-            },
-            Some(_) = connections.join_next() => {}
-            _ = stop.wait_for(Option::is_some) => break,
+    let run = async {
+        match Listeners::new(sources.listeners) {
+            Ok(listeners) => {
+                let connections = Connections::new(worker);
+                connections.serve(listeners, sources.handed, stop).await
+            }
+            Err(_) => 0,
+        }
+    };
+    LocalSet::new().block_on(runtime, run)
+}
+
+/// The connections of a worker.
+struct Connections {
+    worker: Rc<Worker>,
+    all: JoinSet<()>,
+}
+
+impl Connections {
+    fn new(worker: Worker) -> Connections {
+        Connections {
+            worker: Rc::new(worker),
+            all: JoinSet::new(),
         }
     }
-    // Who waits in the listener's queue was told by the system that the connection stands.
-    while let Poll::Ready(Ok((stream, peer))) =
-        poll_fn(|cx| Poll::Ready(listener.poll_accept(cx))).await
-    {
-        connections.spawn_local(serve(worker.clone(), stream, peer));
+
+    fn begin(&mut self, frontend: usize, stream: TcpStream, peer: SocketAddr) {
+        let worker = self.worker.clone();
+        worker.shared.balance.begin(worker.number);
+        self.all.spawn_local(async move {
+            let counted = Counted(&worker);
+            serve(&worker, frontend, stream, peer).await;
+            drop(counted);
+        });
     }
-    drop(listener);
-    while !connections.is_empty() {
-        let end = stop.borrow_and_update().unwrap_or_else(Instant::now);
-        tokio::select! {
-            _ = connections.join_next() => {}
-            () = sleep_until(end) => break,
-            changed = stop.changed() => if changed.is_err() { break },
+
+    /// Begins it here, or where there are fewer.
+    fn begin_somewhere(&mut self, frontend: usize, stream: TcpStream, peer: SocketAddr) {
+        let balance = &self.worker.shared.balance;
+        if let Some(stream) = balance.hand_on(self.worker.number, stream, peer, frontend) {
+            self.begin(frontend, stream, peer);
         }
     }
-    let cut = connections.len();
-    connections.shutdown().await;
-    cut
+
+    fn begin_handed(&mut self, accepted: Accepted) {
+        // It fails only outside of an event loop.
+        if let Ok(stream) = TcpStream::from_std(accepted.stream) {
+            self.begin(accepted.frontend, stream, accepted.peer);
+        }
+    }
+
+    async fn serve(
+        mut self,
+        mut listeners: Listeners,
+        mut handed: Receiver<Accepted>,
+        mut stop: watch::Receiver<Option<Instant>>,
+    ) -> usize {
+        loop {
+            tokio::select! {
+                accepted = poll_fn(|cx| listeners.poll_accept(cx)) => match accepted {
+                    Ok((frontend, stream, peer)) => self.begin_somewhere(frontend, stream, peer),
+                    // Of a connection that is gone already, or of a lack that passes.
+                    Err(_) => sleep(ACCEPT_PAUSE).await,
+                },
+                Some(accepted) = handed.recv() => self.begin_handed(accepted),
+                Some(_) = self.all.join_next() => {}
+                _ = stop.wait_for(Option::is_some) => break,
+            }
+        }
+        // Who waits in a listener's queue was told by the system that the connection stands.
+        while let Poll::Ready(Ok((frontend, stream, peer))) =
+            poll_fn(|cx| Poll::Ready(listeners.poll_accept(cx))).await
+        {
+            self.begin(frontend, stream, peer);
+        }
+        drop(listeners);
+        handed.close();
+        self.end(handed, stop).await
+    }
+
+    async fn end(
+        mut self,
+        mut handed: Receiver<Accepted>,
+        mut stop: watch::Receiver<Option<Instant>>,
+    ) -> usize {
+        let mut is_handed = true;
+        while is_handed || !self.all.is_empty() {
+            let end = stop.borrow_and_update().unwrap_or_else(Instant::now);
+            tokio::select! {
+                accepted = handed.recv(), if is_handed => match accepted {
+                    Some(accepted) => self.begin_handed(accepted),
+                    None => is_handed = false,
+                },
+                Some(_) = self.all.join_next() => {}
+                () = sleep_until(end) => break,
+                changed = stop.changed() => if changed.is_err() { break },
+            }
+        }
+        let cut = self.all.len();
+        self.all.shutdown().await;
+        cut
+    }
+}
+
+/// A connection that is counted for its worker until this is dropped.
+struct Counted<'a>(&'a Worker);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.shared.balance.end(self.0.number);
+    }
 }

@@ -5,5 +5,6 @@ mod ends;
 mod headers;
 mod peers;
 mod refusals;
+mod routes;
 mod setting;
 mod replacing;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use logpond_proxy::{Certificates, SniRule};
+use logpond_proxy::{Certificates, Settings, SniRule};
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
 
@@ -105,7 +105,8 @@ fn nobody_notices_new_certificates() {
     let scratch = Scratch::new();
     let files = scratch.localhost();
     let certificates = load(std::slice::from_ref(&files));
-    let proxy = Proxy::start(settings(&[upstream(echo)]), &certificates);
+    let upstream = upstream(echo);
+    let proxy = Proxy::start(settings(std::slice::from_ref(&upstream)), &certificates);
     let address = proxy.address();
     let mut old = connect(address, &Arc::new(trusting(&[&files])), "localhost");
     exchange(&mut old, b"hello").unwrap();
@@ -126,12 +127,13 @@ fn nobody_notices_new_certificates() {
                 }
             });
         }
-        let replacer = proxy.running().replacer();
+        let control = proxy.running().control();
         for round in 0..50 {
             let shown = [&other, &files][round % 2];
             let again =
                 certificates.load_again(std::slice::from_ref(shown), &[], SniRule::ShowFirst);
-            replacer.replace(&again.unwrap());
+            let asked = settings(std::slice::from_ref(&upstream)).with(&again.unwrap());
+            control.replace(&[asked]).unwrap();
             let seen = requests.load(Ordering::Relaxed);
             while requests.load(Ordering::Relaxed) < seen + 10 {
                 thread::yield_now();
@@ -206,7 +208,12 @@ fn an_address_in_use_is_said_to_be_so() {
     let first = Proxy::start(settings(&[upstream(echo)]), &certificates);
     let mut second = settings(&[upstream(echo)]);
     second.listen = first.address();
-    let error = logpond_proxy::start(second, &certificates, std::io::sink()).unwrap_err();
+    let frontends = vec![second.with(&certificates)];
+    let second = Settings {
+        frontends,
+        workers: 2,
+    };
+    let error = logpond_proxy::start(&second, std::io::sink()).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("cannot listen on {}", first.address())

@@ -9,7 +9,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use logpond_proxy::{Certificates, Limits, Running, Settings, SniRule, Trust, start};
+use logpond_proxy::{
+    Certificates, Frontend, Limits, ProxyHeader, Route, Running, Settings, SniRule, Target, Trust,
+    start,
+};
 use logpond_tls::{CertificateFiles, provider};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
 use rustls::pki_types::pem::PemObject;
@@ -92,22 +95,54 @@ impl Write for Output {
     }
 }
 
-/// Settings of one worker before this upstream.
-pub(crate) fn settings(upstreams: &[String]) -> Settings {
-    Settings {
+/// What is asked of a frontend, without certificates.
+pub(crate) struct Asked {
+    pub(crate) listen: SocketAddr,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) limits: Limits,
+    pub(crate) proxy_header: Option<ProxyHeader>,
+    pub(crate) trust: Trust,
+}
+
+/// A frontend before these upstreams.
+pub(crate) fn settings(upstreams: &[String]) -> Asked {
+    Asked {
         listen: "127.0.0.1:0".parse().unwrap(),
-        upstreams: upstreams.iter().map(|text| text.parse().unwrap()).collect(),
+        routes: vec![Route::to(targets(upstreams))],
         limits: Limits::default(),
         proxy_header: None,
         trust: Trust::default(),
-        workers: 2,
+    }
+}
+
+pub(crate) fn targets(upstreams: &[String]) -> Vec<Target> {
+    upstreams.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+impl Asked {
+    pub(crate) fn with(self, certificates: &Certificates) -> Frontend {
+        Frontend {
+            name: None,
+            listen: vec![self.listen],
+            certificates: certificates.clone(),
+            routes: self.routes,
+            limits: self.limits,
+            proxy_header: self.proxy_header,
+            trust: self.trust,
+        }
     }
 }
 
 impl Proxy {
-    pub(crate) fn start(settings: Settings, certificates: &Certificates) -> Proxy {
+    pub(crate) fn start(asked: Asked, certificates: &Certificates) -> Proxy {
+        Proxy::start_all(vec![asked.with(certificates)])
+    }
+
+    /// One with two workers.
+    pub(crate) fn start_all(frontends: Vec<Frontend>) -> Proxy {
         let (sender, records) = channel();
-        let running = start(settings, certificates, Output(sender)).unwrap();
+        let workers = 2;
+        let running = start(&Settings { frontends, workers }, Output(sender)).unwrap();
         Proxy { running, records }
     }
 
@@ -116,7 +151,7 @@ impl Proxy {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.running.address()
+        self.running.addresses()[0][0]
     }
 
     /// Ends it, without waiting for connections; gives all records and how many were cut.
