@@ -10,6 +10,7 @@ mod access_logs;
 mod error;
 mod file;
 mod names;
+mod proxy;
 mod quantity;
 mod shippers;
 mod table;
@@ -27,6 +28,10 @@ pub(crate) use file::position;
 pub use file::read_file;
 pub(crate) use names::nearest;
 pub use names::{UnknownVariable, unknown_variables};
+pub use proxy::{
+    Age, Name, Networks, ProxySection, ProxyVersion, RouteSection, WeighedTarget, Written,
+    read_proxies,
+};
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};

@@ -47,6 +47,17 @@ impl Seen {
         }
     }
 
+    /// From now on these files are used. Take them in before they are read; of those that were used
+    /// before it counts when they were last looked at.
+    pub fn follow(&mut self, paths: Vec<PathBuf>) {
+        let stamp = |path: &PathBuf| {
+            let known = self.paths.iter().position(|known| known == path);
+            known.map_or_else(|| Stamp::of(path), |at| self.stamps[at].clone())
+        };
+        self.stamps = paths.iter().map(stamp).collect();
+        self.paths = paths;
+    }
+
     /// Whether the files are to be read at this look: they have changed, were bad at the last one, or
     /// somebody asks. Notes their state now.
     pub fn is_due(&mut self, is_asked: bool) -> bool {

@@ -3,78 +3,87 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
+
+use crate::settings::ProxyVersion;
 
 /// Flags of `logpond proxy`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Prints a line of JSON on standard output for each connection that has ended.\n\
-                        Certificates are read again when their files change, and at SIGHUP; bad ones \
-                        leave what was there.\n\
+                        Settings and certificates are read again when their files change, and at \
+                        SIGHUP; bad ones leave what was there.\n\
                         SIGTERM ends it: connections get --drain-timeout to end by themselves, \
                         a second signal cuts them.\n\
                         Exit status: 0 it was ended, 2 it could not start."
 )]
 pub struct Proxy {
-    /// Where TLS is taken in: IP:PORT; port 0 is any free one.
-    #[arg(long, value_name = "ADDR")]
-    pub listen: SocketAddr,
-    /// A certificate in PEM with those between it and its authority; may be given several times. Clients
-    /// are shown the one with the name that they ask for, and the first if none has it.
-    #[arg(long, value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
-    pub cert: Vec<PathBuf>,
-    /// The private key of each certificate, in the same order.
-    #[arg(long, value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
-    pub key: Vec<PathBuf>,
-    /// Where connections go: unix:PATH or tcp:HOST:PORT. Several take turns; another one is tried where
-    /// one takes no connection.
-    #[arg(long, value_name = "UPSTREAM", required = true)]
-    pub to: Vec<String>,
-    /// A protocol that the application speaks, such as h2 or http/1.1, the preferred first; may be given
-    /// several times [default: clients get no answer about it].
-    #[arg(long, value_name = "PROTOCOL")]
-    pub alpn: Vec<String>,
-    /// Refuse clients that ask for a name that no certificate has, or for none.
-    #[arg(long)]
-    pub strict_sni: bool,
-    /// Tell upstreams whom they talk to, by a header of the PROXY protocol.
-    #[arg(long, value_name = "VERSION", value_enum)]
-    pub proxy_protocol: Option<ProxyVersion>,
-    /// Connections from this network begin with a header of the PROXY protocol, v1 or v2, which is
-    /// believed: ADDRESS or ADDRESS/BITS; may be given several times.
-    #[arg(long, value_name = "NETWORK")]
-    pub accept_proxy: Vec<String>,
+    /// The frontend, where it is told by flags.
+    #[command(flatten)]
+    pub frontend: ProxyFrontend,
+    /// Settings file whose [[proxy]] sections are the frontends; their keys are the flags above
+    /// [default: /etc/logpond/logpond.toml, then ~/.config/logpond/logpond.toml].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "listen")]
+    pub config: Option<PathBuf>,
     /// Threads that serve connections [default: one for each core].
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
-    /// How long a handshake may take.
-    #[arg(long, value_name = "DURATION", default_value = "10s")]
-    pub handshake_timeout: String,
-    /// How long connecting to an upstream may take.
-    #[arg(long, value_name = "DURATION", default_value = "5s")]
-    pub connect_timeout: String,
-    /// How long a connection may be silent.
-    #[arg(long, value_name = "DURATION", default_value = "1h")]
-    pub idle_timeout: String,
-    /// How long it may be silent once one side has ended.
-    #[arg(long, value_name = "DURATION", default_value = "1m")]
-    pub half_close_timeout: String,
     /// How long connections may go on after SIGTERM.
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     pub drain_timeout: String,
-    /// Connections at a time [default: 10000, or what the limit of open files allows].
-    #[arg(long, value_name = "N")]
-    pub connections_max: Option<usize>,
-    /// Of these from one address, or from one /64 of IPv6.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub connections_per_address_max: usize,
 }
 
-/// A version of the PROXY protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProxyVersion {
-    /// A line with the addresses.
-    V1,
-    /// Addresses, the name that was asked for, and what TLS agreed on.
-    V2,
+/// Flags of one frontend.
+#[derive(Debug, Args)]
+pub struct ProxyFrontend {
+    /// Where TLS is taken in: IP:PORT; port 0 is any free one; may be given several times.
+    #[arg(long, value_name = "ADDR", requires_all = ["cert", "key", "to"])]
+    pub listen: Vec<SocketAddr>,
+    /// A certificate in PEM with those between it and its authority; may be given several times. Clients
+    /// are shown the one with the name that they ask for, and the first if none has it.
+    #[arg(long, value_name = "FILE", requires = "listen", value_hint = ValueHint::FilePath)]
+    pub cert: Vec<PathBuf>,
+    /// The private key of each certificate, in the same order.
+    #[arg(long, value_name = "FILE", requires = "listen", value_hint = ValueHint::FilePath)]
+    pub key: Vec<PathBuf>,
+    /// Where connections go: unix:PATH or tcp:HOST:PORT. Several take turns; another one is tried where
+    /// one takes no connection.
+    #[arg(long, value_name = "UPSTREAM", requires = "listen")]
+    pub to: Vec<String>,
+    /// Connect to upstreams this often without a client, and pass over those that take no connection
+    /// [default: only clients' connections tell].
+    #[arg(long, value_name = "DURATION", requires = "listen")]
+    pub check_interval: Option<String>,
+    /// A protocol that the application speaks, such as h2 or http/1.1, the preferred first; may be given
+    /// several times [default: clients get no answer about it].
+    #[arg(long, value_name = "PROTOCOL", requires = "listen")]
+    pub alpn: Vec<String>,
+    /// Refuse clients that ask for a name that no certificate has, or for none.
+    #[arg(long, requires = "listen")]
+    pub strict_sni: bool,
+    /// Tell upstreams whom they talk to, by a header of the PROXY protocol.
+    #[arg(long, value_name = "VERSION", value_enum, requires = "listen")]
+    pub proxy_protocol: Option<ProxyVersion>,
+    /// Connections from this network begin with a header of the PROXY protocol, v1 or v2, which is
+    /// believed: ADDRESS or ADDRESS/BITS; may be given several times.
+    #[arg(long, value_name = "NETWORK", requires = "listen")]
+    pub accept_proxy: Vec<String>,
+    /// How long a handshake may take [default: 10s].
+    #[arg(long, value_name = "DURATION", requires = "listen")]
+    pub handshake_timeout: Option<String>,
+    /// How long connecting to an upstream may take [default: 5s].
+    #[arg(long, value_name = "DURATION", requires = "listen")]
+    pub connect_timeout: Option<String>,
+    /// How long a connection may be silent [default: 1h].
+    #[arg(long, value_name = "DURATION", requires = "listen")]
+    pub idle_timeout: Option<String>,
+    /// How long it may be silent once one side has ended [default: 1m].
+    #[arg(long, value_name = "DURATION", requires = "listen")]
+    pub half_close_timeout: Option<String>,
+    /// Connections at a time [default: 10000, or what the limit of open files allows].
+    #[arg(long, value_name = "N", requires = "listen")]
+    pub connections_max: Option<usize>,
+    /// Of these from one address, or from one /64 of IPv6 [default: 1000].
+    #[arg(long, value_name = "N", requires = "listen")]
+    pub connections_per_address_max: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! `logpond.toml`: one flat table of settings.
+//! `logpond.toml`: one flat table of settings. Sections of proxies may stand beside it.
 
 use std::path::Path;
 
@@ -13,8 +13,16 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Settings that may be lists.
 const LISTS: [&str; 4] = ["access-log", "timezone", "alertmanager", "alert-webhook"];
 
+/// The sections that are `logpond proxy`'s.
+const PROXIES: &str = "proxy";
+
 /// Reads a settings file that must exist.
 pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
+    parse(&read_text(path)?, path).map(Some)
+}
+
+/// The text of a settings file.
+pub(super) fn read_text(path: &Path) -> Result<String, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable {
         path: path.to_path_buf(),
         source,
@@ -24,8 +32,7 @@ pub fn read_file(path: &Path) -> Result<Option<Vec<Given>>, SettingsError> {
         let reason = format!("it has {bytes} bytes, a settings file at most {FILE_BYTES_MAX}");
         return Err(unreadable(std::io::Error::other(reason)));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    parse(&text, path).map(Some)
+    std::fs::read_to_string(path).map_err(unreadable)
 }
 
 /// Reads a settings file; `None` where there is none.
@@ -59,6 +66,9 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError
     let mut given: Vec<Given> = Vec::with_capacity(TABLE.len());
     for (key, value) in entries {
         let name = key.get_ref().to_string();
+        if name == PROXIES {
+            continue;
+        }
         let Some(row) = row(&name) else {
             return Err(SettingsError::Unknown {
                 origin: origin(key.span().start),

@@ -18,6 +18,9 @@ use serde_json::Value;
 use crate::pond::{ALL_TIME, Pond, Scratch};
 use crate::surroundings::program;
 
+/// What it says when files that changed are good.
+const READ_AGAIN: &str = "logpond: the proxy has read its settings and certificates again";
+
 /// A certificate for `localhost` and its key, as PEM.
 fn certificate() -> (String, String) {
     let key = rcgen::KeyPair::generate().unwrap();
@@ -62,10 +65,19 @@ struct Proxy {
 
 impl Proxy {
     fn start(files: &Files, upstream: &str, more: &[&str]) -> Proxy {
+        let mut arguments = vec!["--listen", "127.0.0.1:0", "--to", upstream];
+        arguments.extend(files.arguments());
+        arguments.extend(more);
+        let (mut proxy, line) = Proxy::start_with(&arguments);
+        proxy.address = line.parse().unwrap();
+        proxy
+    }
+
+    /// Gives where it listens, too, as it says it.
+    fn start_with(arguments: &[&str]) -> (Proxy, String) {
         let mut child = Command::new(program())
-            .args(["proxy", "--listen", "127.0.0.1:0", "--to", upstream])
-            .args(files.arguments())
-            .args(more)
+            .arg("proxy")
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -85,9 +97,8 @@ impl Proxy {
             address: "127.0.0.1:0".parse().unwrap(),
         };
         let line = proxy.next_line();
-        let address = line.strip_prefix("logpond: the proxy listens on ").unwrap();
-        proxy.address = address.parse().unwrap();
-        proxy
+        let addresses = line.strip_prefix("logpond: the proxy listens on ");
+        (proxy, addresses.unwrap().to_owned())
     }
 
     /// The next line that it says on standard error.
@@ -288,10 +299,7 @@ fn new_certificates_are_shown_and_bad_ones_are_not() {
     // Files that changed are seen without being told.
     let second = certificate();
     files.put(&second);
-    assert_eq!(
-        proxy.next_line(),
-        "logpond: the proxy has read its certificates again"
-    );
+    assert_eq!(proxy.next_line(), READ_AGAIN);
     assert!(connect(proxy.address, &first).is_err());
     let mut new = connect(proxy.address, &second.0).unwrap();
     assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
@@ -307,6 +315,76 @@ fn new_certificates_are_shown_and_bad_ones_are_not() {
     connect(proxy.address, &second.0).unwrap();
     end(old);
     end(new);
+}
+
+#[test]
+fn a_file_has_several_frontends_and_may_change() {
+    let scratch = Scratch::new("proxy-file").unwrap();
+    let path = scratch.path().join("logpond.toml");
+    let path_text = path.to_str().unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let (good, nobody) = (format!("tcp:{}", pond.address("http")), "tcp:127.0.0.1:1");
+    let section = |name: &str, more: &str| {
+        let [certificate, key] = [&files.certificate, &files.key].map(|path| path.display());
+        format!(
+            "[[proxy]]\nname = '{name}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\n\
+             key = '{key}'\n{more}\n"
+        )
+    };
+    let first = section("first", &format!("to = '{good}'"));
+    let second = |route: &str| {
+        let routes = format!("[[proxy.route]]\nsni = 'localhost'\nto = '{route}'");
+        section("second", &format!("to = '{nobody}'\n{routes}"))
+    };
+    fs::write(&path, format!("{first}{}", second(nobody))).unwrap();
+    let (mut proxy, listens) = Proxy::start_with(&["--config", path_text]);
+    let addresses: Vec<SocketAddr> = listens
+        .split(", ")
+        .map(|one| one.parse().unwrap())
+        .collect();
+    let mut client = connect(addresses[0], &own).unwrap();
+    assert_eq!(ask(&mut client), "HTTP/1.1 200 OK");
+    let mut client = connect(addresses[1], &own).unwrap();
+    assert!(client.read(&mut [0]).is_err());
+    // A route that leads elsewhere is followed without being told.
+    fs::write(&path, format!("{first}{}", second(&good))).unwrap();
+    assert_eq!(proxy.next_line(), READ_AGAIN);
+    let mut client = connect(addresses[1], &own).unwrap();
+    assert_eq!(ask(&mut client), "HTTP/1.1 200 OK");
+    // What is wrong is said with its place, and so is what cannot change; both change nothing.
+    for (text, expected) in [
+        (
+            format!("{first}{}", second("app")),
+            "logpond.toml:15:6: 'app' is no upstream",
+        ),
+        (
+            first.clone(),
+            "where the proxy listens can be changed by starting it anew only",
+        ),
+    ] {
+        fs::write(&path, text).unwrap();
+        let said = proxy.next_line();
+        assert!(
+            said.contains(expected) && said.ends_with("in use stay"),
+            "{said}"
+        );
+        assert_eq!(
+            ask(&mut connect(addresses[1], &own).unwrap()),
+            "HTTP/1.1 200 OK"
+        );
+    }
+    proxy.signal(Signal::TERM);
+    let (code, records) = proxy.wait();
+    assert_eq!(code, Some(0));
+    let frontends = ["first", "second"].map(|name| records.matches(name).count());
+    assert_eq!(frontends, [1, 4], "{records}");
+    // A server has no use for these sections, and does not mind them.
+    fs::write(&path, format!("fast = 'off'\n{first}")).unwrap();
+    let other = scratch.path().join("other");
+    Pond::start(program(), &other, &["--config", path_text]).unwrap();
 }
 
 #[test]

@@ -1,0 +1,225 @@
+//! Frontends as they are written become frontends that a proxy can be given.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use logpond_proxy::{Certificates, Frontend, Limits, ProxyHeader, Route, SniRule, Trust, Upstream};
+use logpond_tls::CertificateFiles;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::source::Placed;
+use crate::commands::Failure;
+use crate::settings::{Age, ProxySection, ProxyVersion, RouteSection, WeighedTarget};
+use crate::terminal::with_causes;
+
+/// Open files that are no connections: the program's own, listeners, event loops.
+const FILES_RESERVED: u64 = 128;
+
+/// Open files of a connection: to the client, and to the upstream.
+const FILES_PER_CONNECTION: u64 = 2;
+
+/// The shortest time between two checks of an upstream.
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// The files that frontends are made of.
+pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
+    let of_section = |(_, section): &Placed| [section.cert.clone(), section.key.clone()];
+    let files = sections.iter().flat_map(of_section).flatten();
+    files.collect()
+}
+
+/// Reads the certificates and makes frontends. Those of `before` hand their keys for tickets on.
+///
+/// # Errors
+/// When certificates cannot be used, or what is written does not go together.
+pub(super) fn load(sections: &[Placed], before: &[Frontend]) -> Result<Vec<Frontend>, Failure> {
+    let connections = connections(sections)?;
+    let is_one = sections.len() == 1;
+    let mut frontends: Vec<Frontend> = Vec::with_capacity(sections.len());
+    for (at, (origin, section)) in sections.iter().enumerate() {
+        let before = before.get(at).map(|frontend| &frontend.certificates);
+        let loaded = frontend(section, before, connections[at], is_one);
+        let frontend = loaded.map_err(|error| match origin {
+            Some(origin) => format!("{origin}: {}", with_causes(&*error)).into(),
+            None => error,
+        })?;
+        let is_same = |other: &&Frontend| other.name == frontend.name;
+        if let Some(Frontend {
+            name: Some(name), ..
+        }) = frontends.iter().find(is_same)
+        {
+            return Err(format!("two frontends have the name '{name}'").into());
+        }
+        frontends.push(frontend);
+    }
+    Ok(frontends)
+}
+
+fn frontend(
+    section: &ProxySection,
+    before: Option<&Certificates>,
+    connections_max: usize,
+    is_one: bool,
+) -> Result<Frontend, Failure> {
+    let Some(first) = section.listen.first() else {
+        return Err("it listens nowhere; listen needs an address".into());
+    };
+    let name = match &section.name {
+        Some(name) => Some(Arc::from(name.as_str())),
+        None if is_one => None,
+        None => Some(first.to_string().into()),
+    };
+    Ok(Frontend {
+        name,
+        listen: section.listen.clone(),
+        certificates: certificates(section, before)?,
+        routes: routes(section)?,
+        limits: limits(section, connections_max),
+        proxy_header: section.proxy_protocol.map(|version| match version {
+            ProxyVersion::V1 => ProxyHeader::V1,
+            ProxyVersion::V2 => ProxyHeader::V2,
+        }),
+        trust: trust(section),
+    })
+}
+
+fn certificates(
+    section: &ProxySection,
+    before: Option<&Certificates>,
+) -> Result<Certificates, Failure> {
+    if section.cert.len() != section.key.len() || section.cert.is_empty() {
+        return Err(format!(
+            "there are {} certificates and {} keys; each certificate needs its key, in the same order",
+            section.cert.len(),
+            section.key.len()
+        )
+        .into());
+    }
+    let is_no_name = |name: &&String| !(1..=255).contains(&name.len());
+    if let Some(name) = section.alpn.iter().find(is_no_name) {
+        return Err(format!("alpn: '{name}' is no name of 1 to 255 bytes").into());
+    }
+    let pairs = section.cert.iter().zip(&section.key);
+    let files: Vec<CertificateFiles> = pairs
+        .map(|(certificate, key)| CertificateFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        })
+        .collect();
+    let rule = match section.strict_sni {
+        true => SniRule::Refuse,
+        false => SniRule::ShowFirst,
+    };
+    Ok(match before {
+        Some(before) => before.load_again(&files, &section.alpn, rule)?,
+        None => Certificates::load(&files, &section.alpn, rule)?,
+    })
+}
+
+/// The routes, and behind them where all others go.
+fn routes(section: &ProxySection) -> Result<Vec<Route>, Failure> {
+    let mut routes = Vec::with_capacity(section.route.len() + 1);
+    for route in &section.route {
+        let is_unknown = |name: &&String| !section.alpn.contains(name);
+        if let Some(name) = route.alpn.iter().find(is_unknown) {
+            return Err(format!(
+                "a route is for the protocol '{name}', which clients are not offered; add it to \
+                 alpn of the [[proxy]] section"
+            )
+            .into());
+        }
+        routes.push(self::route(route)?);
+    }
+    if !section.to.is_empty() {
+        routes.push(Route {
+            upstreams: upstreams(&section.to),
+            check: check(section.check_interval)?,
+            ..Route::default()
+        });
+    }
+    match routes.is_empty() {
+        true => Err("connections go nowhere; to needs an upstream, such as \
+                     unix:/run/app.sock"
+            .into()),
+        false => Ok(routes),
+    }
+}
+
+fn route(section: &RouteSection) -> Result<Route, Failure> {
+    if section.to.is_empty() {
+        return Err("a route leads nowhere; its to needs an upstream".into());
+    }
+    Ok(Route {
+        names: section.sni.iter().map(|name| name.0.clone()).collect(),
+        alpn: section.alpn.clone(),
+        upstreams: upstreams(&section.to),
+        check: check(section.check_interval)?,
+    })
+}
+
+fn upstreams(written: &[WeighedTarget]) -> Vec<Upstream> {
+    let upstream = |one: &WeighedTarget| Upstream {
+        target: one.target.clone(),
+        weight: one.weight,
+    };
+    written.iter().map(upstream).collect()
+}
+
+fn check(written: Option<Age>) -> Result<Option<Duration>, Failure> {
+    match written {
+        Some(every) if every.0 < CHECK_INTERVAL_MIN => {
+            Err("check-interval: upstreams are checked every 100ms at most".into())
+        }
+        written => Ok(written.map(|every| every.0)),
+    }
+}
+
+fn limits(section: &ProxySection, connections_max: usize) -> Limits {
+    let default = Limits::default();
+    let time = |written: Option<Age>, default| written.map_or(default, |age| age.0);
+    Limits {
+        handshake_time: time(section.handshake_timeout, default.handshake_time),
+        connect_time: time(section.connect_timeout, default.connect_time),
+        idle_time: time(section.idle_timeout, default.idle_time),
+        half_close_time: time(section.half_close_timeout, default.half_close_time),
+        connections_max,
+        connections_per_address_max: section
+            .connections_per_address_max
+            .unwrap_or(default.connections_per_address_max),
+    }
+}
+
+/// How many connections each frontend may have, for which the limit of open files is raised.
+fn connections(sections: &[Placed]) -> Result<Vec<usize>, Failure> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let current = maximum;
+    // Where that fails, the limit stays as it was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let possible = files.saturating_sub(FILES_RESERVED) / FILES_PER_CONNECTION;
+    let possible = usize::try_from(possible).unwrap_or(usize::MAX);
+    let asked = sections.iter().map(|(_, section)| section.connections_max);
+    let sum = asked.clone().flatten().fold(0, usize::saturating_add);
+    if sum > possible {
+        return Err(format!(
+            "connections-max: {sum} connections need more than the {files} open files that are \
+             allowed; raise the limit (ulimit -n, or LimitNOFILE= of the service)"
+        )
+        .into());
+    }
+    let others = asked.clone().filter(Option::is_none).count().max(1);
+    let share = Limits::default()
+        .connections_max
+        .min((possible - sum) / others);
+    Ok(asked.map(|asked| asked.unwrap_or(share)).collect())
+}
+
+fn trust(section: &ProxySection) -> Trust {
+    if section.accept_proxy.is_empty() {
+        return Trust::default();
+    }
+    let networks = section.accept_proxy.clone();
+    Trust::new(move |address: IpAddr| networks.iter().any(|network| network.0.contains(address)))
+}
