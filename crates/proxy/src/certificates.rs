@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use logpond_tls::{CertificateFiles, Identity, TlsError, provider};
 use rustls::ServerConfig;
@@ -36,6 +37,16 @@ pub enum SniRule {
 #[derive(Clone)]
 pub struct Certificates {
     config: Arc<ServerConfig>,
+    status: Vec<CertificateStatus>,
+}
+
+/// A certificate that clients are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateStatus {
+    /// The names that it holds for.
+    pub names: Vec<String>,
+    /// Its last moment, since 1970.
+    pub not_after: Duration,
 }
 
 impl fmt::Debug for Certificates {
@@ -82,8 +93,12 @@ impl Certificates {
             rule,
             ..Shown::default()
         };
+        let mut status = Vec::with_capacity(files.len());
         for files in files {
-            shown.add(Arc::new(Identity::load(files)?.key));
+            let Identity { key, not_after, .. } = Identity::load(files)?;
+            let names = names_of(&key);
+            status.push(CertificateStatus { names, not_after });
+            shown.add(Arc::new(key));
         }
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -95,7 +110,12 @@ impl Certificates {
         config.ticketer = tickets;
         Ok(Certificates {
             config: Arc::new(config),
+            status,
         })
+    }
+
+    pub(crate) fn status(&self) -> Vec<CertificateStatus> {
+        self.status.clone()
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {

@@ -13,8 +13,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::buffer::Scratch;
+use crate::client_table::Visit;
 use crate::frontend::Rules;
-use crate::limits::{Admitted, Limits};
+use crate::limits::{Admitted, Limits, Share, counted_as};
 use crate::pump::{Pump, PumpError, Side};
 use crate::record::{CloseReason, Record};
 use crate::settings::ProxyHeader;
@@ -56,7 +57,8 @@ impl Ended {
 pub(crate) async fn serve(worker: &Worker, frontend: usize, client: TcpStream, peer: SocketAddr) {
     let frontend = &worker.shared.frontends[frontend];
     let rules = frontend.rules();
-    let mut record = Record::new(peer, rules.name.clone(), worker.records.clone());
+    let counters = worker.counters(frontend);
+    let mut record = Record::new(peer, rules.name.clone(), &worker.records, counters);
     let Some(mut admitted) = frontend.admission.admit(&rules.limits) else {
         record.close_reason = CloseReason::Limit;
         return;
@@ -74,7 +76,7 @@ async fn carry(
     rules: &Rules,
     mut client: TcpStream,
     peer: SocketAddr,
-    record: &mut Record,
+    record: &mut Record<'_>,
     admitted: &mut Admitted,
 ) -> Result<Ended, Ended> {
     let limits = &rules.limits;
@@ -104,11 +106,16 @@ async fn carry(
     if !admitted.admit_address(from, limits) {
         return Err(Ended::because(CloseReason::Limit, "of one address"));
     }
+    let visit = worker.shared.clients.visit(counted_as(from));
+    if !visit.may_shake_hands(limits.handshakes_per_address_per_second_max) {
+        let why = "handshakes of one address come too fast";
+        return Err(Ended::because(CloseReason::Limit, why));
+    }
     let mut link = Link::new(rules, client)?;
     link.shake_hands(worker, &first, deadline, record).await?;
     drop(first);
     link.connect(rules, addresses, record).await?;
-    Ok(link.relay(worker, limits, record).await)
+    Ok(link.relay(worker, limits, &visit, record).await)
 }
 
 /// Reads the header of another proxy, and what came with it.
@@ -160,7 +167,7 @@ impl Link {
         worker: &Worker,
         first: &[u8],
         deadline: Instant,
-        record: &mut Record,
+        record: &mut Record<'_>,
     ) -> Result<(), Ended> {
         let mut outcome = Ok(());
         if !first.is_empty() {
@@ -206,7 +213,7 @@ impl Link {
         &mut self,
         rules: &Rules,
         addresses: Addresses,
-        record: &mut Record,
+        record: &mut Record<'_>,
     ) -> Result<(), Ended> {
         let agreed = self.pump.session().agreed();
         let name = self.pump.session().name();
@@ -261,13 +268,27 @@ impl Link {
     }
 
     /// Moves bytes until the connection ends.
-    async fn relay(mut self, worker: &Worker, limits: &Limits, record: &mut Record) -> Ended {
+    async fn relay(
+        mut self,
+        worker: &Worker,
+        limits: &Limits,
+        visit: &Visit,
+        record: &mut Record<'_>,
+    ) -> Ended {
         let mut watchdog = pin!(sleep_until(self.deadline(limits)));
+        let mut share = Share::new(&worker.shared.waiting);
         let ended = poll_fn(|cx| {
             let moved = self.poll_relay(cx, &mut worker.scratch.borrow_mut());
-            (record.bytes_from_client, record.bytes_to_client) = self.pump.bytes();
+            let (from, to) = record.moved(self.pump.bytes());
+            if from + to > 0 {
+                visit.moved(from, to);
+            }
             if let Poll::Ready(ended) = moved {
                 return Poll::Ready(ended);
+            }
+            if !share.set(self.pump.waiting_bytes()) {
+                let why = "too much waits for sides that do not take it";
+                return Poll::Ready(Ended::because(CloseReason::Limit, why));
             }
             // A deadline moves with each byte; the timer follows only when it is due, or late.
             let deadline = self.deadline(limits);

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 
+use crate::certificates::CertificateStatus;
+use crate::counters::{Counters, TrafficStatus};
 use crate::limits::{Admission, Limits};
 use crate::settings::{self, NamePattern, ProxyHeader, Route, Trust};
 use crate::upstream::{Pool, Upstreams};
@@ -18,6 +20,8 @@ pub(crate) struct Frontend {
     /// As the system gave them.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) admission: Arc<Admission>,
+    /// Of each worker.
+    pub(crate) counters: Vec<Counters>,
     rules: RwLock<Arc<Rules>>,
 }
 
@@ -26,6 +30,7 @@ pub(crate) struct Frontend {
 pub(crate) struct Rules {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) tls: Arc<ServerConfig>,
+    certificates: Vec<CertificateStatus>,
     routes: Vec<Chosen>,
     pub(crate) limits: Limits,
     pub(crate) proxy_header: Option<ProxyHeader>,
@@ -45,12 +50,14 @@ impl Frontend {
     pub(crate) fn new(
         listen: Vec<SocketAddr>,
         addresses: Vec<SocketAddr>,
+        workers: usize,
         rules: Arc<Rules>,
     ) -> Frontend {
         Frontend {
             listen,
             addresses,
             admission: Arc::default(),
+            counters: (0..workers).map(|_| Counters::default()).collect(),
             rules: RwLock::new(rules),
         }
     }
@@ -66,6 +73,35 @@ impl Frontend {
     }
 }
 
+/// A frontend as it is, and what was counted of it.
+#[derive(Clone, Debug)]
+pub struct FrontendStatus {
+    /// Its own, or its number.
+    pub name: Arc<str>,
+    /// What was counted.
+    pub traffic: TrafficStatus,
+    /// What clients are shown.
+    pub certificates: Vec<CertificateStatus>,
+}
+
+impl Frontend {
+    pub(crate) fn status(&self, number: usize) -> FrontendStatus {
+        let mut traffic = TrafficStatus::default();
+        self.counters
+            .iter()
+            .for_each(|one| one.add_to(&mut traffic));
+        let rules = self.rules();
+        FrontendStatus {
+            name: rules
+                .name
+                .clone()
+                .unwrap_or_else(|| number.to_string().into()),
+            traffic,
+            certificates: rules.certificates.clone(),
+        }
+    }
+}
+
 impl Rules {
     pub(crate) fn new(settings: &settings::Frontend, known: &Upstreams) -> Rules {
         let chosen = |route: &Route| Chosen {
@@ -77,6 +113,7 @@ impl Rules {
         Rules {
             name: settings.name.clone(),
             tls: settings.certificates.config(),
+            certificates: settings.certificates.status(),
             routes: settings.routes.iter().map(chosen).collect(),
             limits: settings.limits.clone(),
             proxy_header: settings.proxy_header,

@@ -16,7 +16,9 @@
 mod balance;
 mod buffer;
 mod certificates;
+mod client_table;
 mod connection;
+mod counters;
 mod frontend;
 mod limits;
 mod pump;
@@ -28,9 +30,12 @@ mod sink;
 mod upstream;
 mod worker;
 
-pub use certificates::{Certificates, SniRule};
+pub use certificates::{CertificateStatus, Certificates, SniRule};
+pub use client_table::{ClientOrder, ClientStatus, ClientsStatus};
+pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
+pub use frontend::FrontendStatus;
 pub use limits::Limits;
-pub use server::{Control, ReplaceError, Running, StartError, Stopper, start};
+pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, start};
 pub use settings::{
     Frontend, NameError, NamePattern, ProxyHeader, Route, Settings, Trust, Upstream,
 };

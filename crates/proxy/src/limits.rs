@@ -21,6 +21,8 @@ pub struct Limits {
     pub connections_max: usize,
     /// Of these from one address; of IPv6 from one network of 64 bits.
     pub connections_per_address_max: usize,
+    /// Handshakes of one address a second, after twice as many at once.
+    pub handshakes_per_address_per_second_max: u32,
 }
 
 impl Default for Limits {
@@ -32,7 +34,63 @@ impl Default for Limits {
             half_close_time: Duration::from_secs(60),
             connections_max: 10_000,
             connections_per_address_max: 1_000,
+            handshakes_per_address_per_second_max: 500,
         }
+    }
+}
+
+/// How much waits in all connections for sides that do not take it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    bytes: AtomicUsize,
+    bytes_max: usize,
+}
+
+impl Waiting {
+    pub(crate) fn new(bytes_max: usize) -> Waiting {
+        Waiting {
+            bytes: AtomicUsize::new(0),
+            bytes_max,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// The part of one connection. It counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share<'a> {
+    waiting: &'a Waiting,
+    bytes: usize,
+}
+
+impl<'a> Share<'a> {
+    pub(crate) fn new(waiting: &'a Waiting) -> Share<'a> {
+        Share { waiting, bytes: 0 }
+    }
+
+    /// So many bytes wait now; false if that is more than before, and too much in all.
+    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        if bytes <= before {
+            if bytes < before {
+                self.waiting
+                    .bytes
+                    .fetch_sub(before - bytes, Ordering::Relaxed);
+            }
+            return true;
+        }
+        let more = bytes - before;
+        let all = self.waiting.bytes.fetch_add(more, Ordering::Relaxed) + more;
+        all <= self.waiting.bytes_max
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }
 
@@ -98,8 +156,8 @@ impl Drop for Admitted {
     }
 }
 
-/// Who has an IPv6 address has a network of 64 bits.
-fn counted_as(address: IpAddr) -> IpAddr {
+/// Whom limits and counters see: who has an IPv6 address has a network of 64 bits.
+pub(crate) fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);
@@ -135,6 +193,20 @@ mod tests {
         drop((second, again));
         assert_eq!(admission.all.load(Ordering::Relaxed), 0);
         assert!(admission.by_address.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_counted_over_all_connections() {
+        let waiting = Waiting::new(100);
+        let mut first = Share::new(&waiting);
+        let mut second = Share::new(&waiting);
+        assert!(first.set(60) && second.set(40));
+        assert!(!second.set(41), "more, and too much");
+        assert!(second.set(41), "no more than before");
+        assert!(first.set(10) && second.set(90));
+        assert_eq!(waiting.bytes(), 100);
+        drop((first, second));
+        assert_eq!(waiting.bytes(), 0);
     }
 
     #[test]

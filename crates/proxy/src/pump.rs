@@ -101,6 +101,11 @@ impl Pump {
         (self.bytes_from_client, self.bytes_to_client)
     }
 
+    /// Decrypted or encrypted bytes that were not taken yet.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.to_client.waiting().len() + self.to_upstream.waiting().len()
+    }
+
     pub(crate) fn first_end(&self) -> Option<Side> {
         self.first_end
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
+use crate::counters::Counters;
 use crate::session::Agreed;
 use crate::sink::Sender;
 
 /// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseReason {
     /// In order, the client first.
     Client,
@@ -26,7 +26,8 @@ pub(crate) enum CloseReason {
     ClientError,
     Idle,
     HalfCloseTimeout,
-    /// There are as many connections as there may be, or as many of this address.
+    /// There are as many connections as there may be, or as many of this address; or more handshakes or
+    /// waiting bytes.
     Limit,
     /// The header of another proxy is missing or broken.
     ProxyHeader,
@@ -41,9 +42,59 @@ pub(crate) enum CloseReason {
     Drained,
 }
 
-/// The record of a connection. It is written when this is dropped.
+impl CloseReason {
+    /// All, in their order.
+    pub(crate) const ALL: [CloseReason; 16] = [
+        CloseReason::Client,
+        CloseReason::Upstream,
+        CloseReason::ClientTruncated,
+        CloseReason::ClientReset,
+        CloseReason::UpstreamReset,
+        CloseReason::ClientError,
+        CloseReason::Idle,
+        CloseReason::HalfCloseTimeout,
+        CloseReason::Limit,
+        CloseReason::ProxyHeader,
+        CloseReason::HandshakeFailed,
+        CloseReason::HandshakeTimeout,
+        CloseReason::HandshakeAborted,
+        CloseReason::NoRoute,
+        CloseReason::UpstreamUnreachable,
+        CloseReason::Drained,
+    ];
+
+    /// As records and metrics have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CloseReason::Client => "client",
+            CloseReason::Upstream => "upstream",
+            CloseReason::ClientTruncated => "client_truncated",
+            CloseReason::ClientReset => "client_reset",
+            CloseReason::UpstreamReset => "upstream_reset",
+            CloseReason::ClientError => "client_error",
+            CloseReason::Idle => "idle",
+            CloseReason::HalfCloseTimeout => "half_close_timeout",
+            CloseReason::Limit => "limit",
+            CloseReason::ProxyHeader => "proxy_header",
+            CloseReason::HandshakeFailed => "handshake_failed",
+            CloseReason::HandshakeTimeout => "handshake_timeout",
+            CloseReason::HandshakeAborted => "handshake_aborted",
+            CloseReason::NoRoute => "no_route",
+            CloseReason::UpstreamUnreachable => "upstream_unreachable",
+            CloseReason::Drained => "drained",
+        }
+    }
+}
+
+impl Serialize for CloseReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The record of a connection. It is written, and the connection's end counted, when this is dropped.
 #[derive(Debug, Serialize)]
-pub(crate) struct Record {
+pub(crate) struct Record<'a> {
     #[serde(rename = "time", serialize_with = "now_text")]
     ended: (),
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "name")]
@@ -66,8 +117,8 @@ pub(crate) struct Record {
     pub(crate) close_reason: CloseReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    pub(crate) bytes_from_client: u64,
-    pub(crate) bytes_to_client: u64,
+    bytes_from_client: u64,
+    bytes_to_client: u64,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "seconds")]
     handshake_s: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "seconds")]
@@ -75,11 +126,19 @@ pub(crate) struct Record {
     #[serde(skip)]
     accepted: Instant,
     #[serde(skip)]
-    sender: Sender,
+    sender: &'a Sender,
+    #[serde(skip)]
+    counters: &'a Counters,
 }
 
-impl Record {
-    pub(crate) fn new(client: SocketAddr, frontend: Option<Arc<str>>, sender: Sender) -> Record {
+impl<'a> Record<'a> {
+    pub(crate) fn new(
+        client: SocketAddr,
+        frontend: Option<Arc<str>>,
+        sender: &'a Sender,
+        counters: &'a Counters,
+    ) -> Record<'a> {
+        counters.accepted();
         Record {
             ended: (),
             frontend,
@@ -99,6 +158,7 @@ impl Record {
             duration_s: None,
             accepted: Instant::now(),
             sender,
+            counters,
         }
     }
 
@@ -114,12 +174,26 @@ impl Record {
         self.version = agreed.version;
         self.cipher = agreed.cipher;
         self.resumed = Some(agreed.is_resumed);
-        self.handshake_s = Some(self.accepted.elapsed());
+        let time = self.accepted.elapsed();
+        self.handshake_s = Some(time);
+        self.counters.agreed(agreed, time);
+    }
+
+    /// So many bytes were moved in all.
+    pub(crate) fn moved(&mut self, (from_client, to_client): (u64, u64)) -> (u64, u64) {
+        let more = (
+            from_client - self.bytes_from_client,
+            to_client - self.bytes_to_client,
+        );
+        (self.bytes_from_client, self.bytes_to_client) = (from_client, to_client);
+        self.counters.moved(more.0, more.1);
+        more
     }
 }
 
-impl Drop for Record {
+impl Drop for Record<'_> {
     fn drop(&mut self) {
+        self.counters.closed(self.close_reason);
         self.duration_s = Some(self.accepted.elapsed());
         // Maps with texts for keys always become JSON.
         if let Ok(mut line) = serde_json::to_vec(&*self) {

@@ -11,10 +11,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::balance::Balance;
-use crate::frontend::{Frontend, Rules};
+use crate::client_table::{ClientOrder, ClientTable, ClientsStatus, INTERVAL};
+use crate::counters::{Lateness, TimesStatus};
+use crate::frontend::{Frontend, FrontendStatus, Rules};
+use crate::limits::Waiting;
 use crate::settings;
 use crate::upstream::{UpstreamStatus, Upstreams, check};
 use crate::worker::{self, Shared, Sources, Worker};
@@ -82,11 +85,22 @@ pub fn start(
             }
         }
         let rules = Rules::new(frontend, &upstreams).into();
-        frontends.push(Frontend::new(frontend.listen.clone(), addresses, rules));
+        frontends.push(Frontend::new(
+            frontend.listen.clone(),
+            addresses,
+            count,
+            rules,
+        ));
     }
     let (sender, records) = sink::start(output).map_err(StartError::Thread)?;
     let (balance, handed) = Balance::new(count);
-    let shared = Arc::new(Shared { frontends, balance });
+    let shared = Arc::new(Shared {
+        frontends,
+        balance,
+        clients: ClientTable::new(),
+        waiting: Waiting::new(settings.waiting_bytes_max),
+        lateness: (0..count).map(|_| Lateness::default()).collect(),
+    });
     let (stop, asked) = watch::channel(None);
     let mut workers = Vec::with_capacity(count);
     for (number, (listeners, handed)) in listeners.into_iter().zip(handed).enumerate() {
@@ -104,7 +118,10 @@ pub fn start(
         shared,
     }));
     control.check_upstreams();
-    let checks = thread("lp-checks", move || run_checks(&runtime, asked))?;
+    let controlled = control.clone();
+    let checks = thread("lp-proxy-control", move || {
+        run_control(&runtime, &controlled, asked)
+    })?;
     Ok(Running {
         control,
         stop,
@@ -127,10 +144,24 @@ fn thread<T: Send + 'static>(
     thread.spawn(run).map_err(StartError::Thread)
 }
 
-/// Runs what is spawned there until the end is asked for, or nobody is left to ask.
-fn run_checks(runtime: &Runtime, mut stop: watch::Receiver<Option<Instant>>) {
-    // An error says that the proxy is gone.
-    let _ = runtime.block_on(stop.wait_for(Option::is_some));
+/// Checks upstreams and measures throughput until the end is asked for, or nobody is left to ask.
+fn run_control(runtime: &Runtime, control: &Control, mut stop: watch::Receiver<Option<Instant>>) {
+    let measure = async {
+        loop {
+            sleep(INTERVAL).await;
+            control.0.shared.clients.measure(std::time::Instant::now());
+        }
+    };
+    let stopped = async {
+        // An error says that the proxy is gone.
+        let _ = stop.wait_for(Option::is_some).await;
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            () = measure => {}
+            () = stopped => {}
+        }
+    });
 }
 
 impl Running {
@@ -178,6 +209,20 @@ struct Controlled {
     checks: Mutex<JoinSet<()>>,
 }
 
+/// How a proxy is, and what it counted since it began.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// In the order of the settings.
+    pub frontends: Vec<FrontendStatus>,
+    /// By name.
+    pub upstreams: Vec<UpstreamStatus>,
+    /// How late each worker's event loop was for timers; what keeps it busy delays connections by
+    /// as much.
+    pub lateness: Vec<TimesStatus>,
+    /// What waits in all connections for sides that do not take it.
+    pub waiting_bytes: usize,
+}
+
 /// Settings that a running proxy cannot take on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaceError {
@@ -217,6 +262,25 @@ impl Control {
     /// How the upstreams are, by name.
     pub fn upstreams(&self) -> Vec<UpstreamStatus> {
         self.0.upstreams.status()
+    }
+
+    /// So many of the clients, those with the most first.
+    pub fn clients(&self, count: usize, order: ClientOrder) -> ClientsStatus {
+        self.0.shared.clients.top(count, order)
+    }
+
+    /// How it is, without clients.
+    pub fn status(&self) -> Status {
+        let shared = &self.0.shared;
+        let frontends = shared.frontends.iter().enumerate();
+        Status {
+            frontends: frontends
+                .map(|(at, frontend)| frontend.status(at))
+                .collect(),
+            upstreams: self.upstreams(),
+            lateness: shared.lateness.iter().map(Lateness::status).collect(),
+            waiting_bytes: shared.waiting.bytes(),
+        }
     }
 
     /// Ends the checks of before, and begins those that the settings ask for now.

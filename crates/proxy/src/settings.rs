@@ -14,6 +14,9 @@ pub struct Settings {
     pub frontends: Vec<Frontend>,
     /// Threads that serve connections; at least one.
     pub workers: usize,
+    /// What may wait in all connections for sides that do not take it. Beyond it connections end for
+    /// which more would wait.
+    pub waiting_bytes_max: usize,
 }
 
 /// Addresses whose connections are treated alike.

@@ -18,18 +18,28 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::balance::{Accepted, Balance};
 use crate::buffer::Scratch;
+use crate::client_table::ClientTable;
 use crate::connection::serve;
+use crate::counters::{Counters, Lateness};
 use crate::frontend::Frontend;
+use crate::limits::Waiting;
 use crate::sink::Sender;
 
 /// How long no connection is accepted after the system had no descriptor for one.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is looked how late timers are.
+const LATENESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) frontends: Vec<Frontend>,
     pub(crate) balance: Balance,
+    pub(crate) clients: ClientTable,
+    pub(crate) waiting: Waiting,
+    /// Of each worker's event loop.
+    pub(crate) lateness: Vec<Lateness>,
 }
 
 /// What the connections of a worker share.
@@ -49,6 +59,21 @@ impl Worker {
             shared,
             records,
             scratch: RefCell::default(),
+        }
+    }
+
+    /// What it counts of a frontend.
+    pub(crate) fn counters<'a>(&self, frontend: &'a Frontend) -> &'a Counters {
+        &frontend.counters[self.number]
+    }
+
+    /// Finds out for ever how late timers are.
+    async fn watch_lateness(&self) {
+        loop {
+            let due = Instant::now() + LATENESS_INTERVAL;
+            sleep_until(due).await;
+            let lateness = &self.shared.lateness[self.number];
+            lateness.add(Instant::now().saturating_duration_since(due));
         }
     }
 }
@@ -107,14 +132,17 @@ pub(crate) fn run(
     sources: Sources,
     stop: watch::Receiver<Option<Instant>>,
 ) -> usize {
+    let worker = Rc::new(worker);
     let run = async {
-        match Listeners::new(sources.listeners) {
-            Ok(listeners) => {
-                let connections = Connections::new(worker);
-                connections.serve(listeners, sources.handed, stop).await
-            }
-            Err(_) => 0,
-        }
+        let Ok(listeners) = Listeners::new(sources.listeners) else {
+            return 0;
+        };
+        let watching = worker.clone();
+        let watch = tokio::task::spawn_local(async move { watching.watch_lateness().await });
+        let connections = Connections::new(worker);
+        let cut = connections.serve(listeners, sources.handed, stop).await;
+        watch.abort();
+        cut
     };
     LocalSet::new().block_on(runtime, run)
 }
@@ -126,9 +154,9 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(worker: Worker) -> Connections {
+    fn new(worker: Rc<Worker>) -> Connections {
         Connections {
-            worker: Rc::new(worker),
+            worker,
             all: JoinSet::new(),
         }
     }

@@ -7,4 +7,5 @@ mod peers;
 mod refusals;
 mod routes;
 mod setting;
+mod status;
 mod replacing;

@@ -138,3 +138,49 @@ fn there_are_only_so_many_connections() {
         exchange(&mut clients[0], b"hello").unwrap();
     }
 }
+
+#[test]
+fn handshakes_of_an_address_come_only_so_fast() {
+    let scratch = Scratch::new();
+    let files = scratch.localhost();
+    let config = Arc::new(trusting(&[&files]));
+    let mut settings = settings(&[upstream(echo)]);
+    settings.limits.handshakes_per_address_per_second_max = 1;
+    let proxy = Proxy::start(settings, &load(std::slice::from_ref(&files)));
+    let is_served = |_| {
+        let mut client = connect(proxy.address(), &config, "localhost");
+        exchange(&mut client, b"hello").is_ok()
+    };
+    let served = (0..50).filter(|at| is_served(*at)).count();
+    assert!((3..50).contains(&served), "{served}");
+    let (records, _) = proxy.end();
+    let mut limited = records.iter().filter(|one| one["close_reason"] == "limit");
+    let error = &limited.next().unwrap()["error"];
+    assert_eq!(error, "handshakes of one address come too fast");
+    assert_eq!(limited.count() + 1, 50 - served);
+}
+
+#[test]
+fn only_so_much_waits_for_sides_that_take_nothing() {
+    let scratch = Scratch::new();
+    let files = scratch.localhost();
+    let config = Arc::new(trusting(&[&files]));
+    let (keep, kept) = std::sync::mpsc::channel();
+    let keep = std::sync::Mutex::new(keep);
+    let deaf = upstream(move |stream| {
+        let _ = keep.lock().unwrap().send(stream);
+    });
+    let frontend = settings(&[deaf]).with(&load(std::slice::from_ref(&files)));
+    let proxy = Proxy::start_with(vec![frontend], 1000);
+    let mut client = connect(proxy.address(), &config, "localhost");
+    let bytes = pattern(1 << 20);
+    while client.write_all(&bytes).is_ok() {}
+    let record = proxy.record();
+    assert_eq!(record["close_reason"], "limit");
+    assert_eq!(
+        record["error"],
+        "too much waits for sides that do not take it"
+    );
+    assert_eq!(proxy.running().control().status().waiting_bytes, 0);
+    drop(kept);
+}

@@ -212,6 +212,7 @@ fn an_address_in_use_is_said_to_be_so() {
     let second = Settings {
         frontends,
         workers: 2,
+        waiting_bytes_max: 0,
     };
     let error = logpond_proxy::start(&second, std::io::sink()).unwrap_err();
     assert_eq!(

@@ -140,9 +140,18 @@ impl Proxy {
 
     /// One with two workers.
     pub(crate) fn start_all(frontends: Vec<Frontend>) -> Proxy {
+        Proxy::start_with(frontends, 64 << 20)
+    }
+
+    /// One in which so much may wait.
+    pub(crate) fn start_with(frontends: Vec<Frontend>, waiting_bytes_max: usize) -> Proxy {
         let (sender, records) = channel();
-        let workers = 2;
-        let running = start(&Settings { frontends, workers }, Output(sender)).unwrap();
+        let settings = Settings {
+            frontends,
+            workers: 2,
+            waiting_bytes_max,
+        };
+        let running = start(&settings, Output(sender)).unwrap();
         Proxy { running, records }
     }
 
