@@ -35,6 +35,7 @@ mod watched;
 mod tail;
 
 use std::fmt;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -261,20 +262,46 @@ impl Totals {
     }
 }
 
+/// An input that another part of the process writes.
+pub struct Stream {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// What is read to its end.
+    pub reader: Box<dyn Read + Send>,
+}
+
 /// Forwards until the input ends, or with `tail` until `stop` is set.
 pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, ForwardError> {
+    run_with(settings, None, stop)
+}
+
+/// Forwards this instead of the inputs that settings name, until it ends. With `stop` it gives up once
+/// no server answers.
+pub fn run_stream(
+    settings: &Settings,
+    stream: Stream,
+    stop: &Arc<AtomicBool>,
+) -> Result<Totals, ForwardError> {
+    run_with(settings, Some(stream), stop)
+}
+
+fn run_with(
+    settings: &Settings,
+    stream: Option<Stream>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Totals, ForwardError> {
     let started = Instant::now();
     let producer = Producer::new().map_err(ForwardError::Random)?;
     let mut totals = Totals::default();
     let (address, outcome) = match (&settings.bulk, &settings.spool) {
         (Some(addresses), _) => {
             let mut bulk = Bulk::new(addresses, settings, Pause(Arc::clone(stop)), producer);
-            let outcome = hand_over(&mut bulk, settings, &mut totals);
+            let outcome = hand_over(&mut bulk, settings, stream, &mut totals);
             (bulk.name().to_owned(), outcome)
         }
         (None, None) => {
             let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
-            let mut outcome = read_into(&mut sender, settings, &mut totals);
+            let mut outcome = read_into(&mut sender, settings, stream, &mut totals);
             if outcome.is_ok() && settings.waits_for_replication {
                 outcome = sender.wait_for_replication().map_err(ForwardError::Send);
             }
@@ -287,7 +314,7 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
             let outlet = Spool::open(spool, settings, sender, producer)?;
             (
                 address,
-                read_and_drain(outlet, spool, settings, &mut totals),
+                read_and_drain(outlet, spool, settings, stream, &mut totals),
             )
         }
     };
@@ -306,11 +333,13 @@ pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, Forwar
 fn read_into(
     outlet: &mut dyn Outlet,
     settings: &Settings,
+    stream: Option<Stream>,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
-    match &settings.tail {
-        Some(state) => tail::run(settings, state, outlet, totals),
-        None => stream::run(settings, outlet, totals),
+    match (stream, &settings.tail) {
+        (Some(stream), _) => stream::run_one(stream, settings, outlet, totals),
+        (None, Some(state)) => tail::run(settings, state, outlet, totals),
+        (None, None) => stream::run(settings, outlet, totals),
     }
 }
 
@@ -318,9 +347,10 @@ fn read_into(
 fn hand_over(
     bulk: &mut Bulk,
     settings: &Settings,
+    stream: Option<Stream>,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
-    let read = read_into(bulk, settings, totals);
+    let read = read_into(bulk, settings, stream, totals);
     // What was read before an input failed is handed over all the same.
     let finished = match &read {
         Err(ForwardError::Send(_)) => Ok(()),
@@ -339,9 +369,10 @@ fn read_and_drain(
     mut spool: Spool,
     of: &SpoolSettings,
     settings: &Settings,
+    stream: Option<Stream>,
     totals: &mut Totals,
 ) -> Result<(), ForwardError> {
-    let read = read_into(&mut spool, settings, totals);
+    let read = read_into(&mut spool, settings, stream, totals);
     let drained = spool.finish()?;
     // Lines that the reading side refused stand as they are.
     totals.accepted = drained.sent.accepted;

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::Access;
 use crate::settings::ProxyVersion;
 
 /// Flags of `logpond proxy`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prints a line of JSON on standard output for each connection that has ended.\n\
+    after_help = "Gives a line of JSON for each connection that has ended.\n\
                         Settings and certificates are read again when their files change, and at \
                         SIGHUP; bad ones leave what was there.\n\
                         SIGTERM ends it: connections get --drain-timeout to end by themselves, \
@@ -28,6 +29,26 @@ pub struct Proxy {
     /// Threads that serve connections [default: one for each core].
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
+    /// What may wait in all connections for sides that do not take it; beyond it connections end
+    /// [default: a 16th of memory].
+    #[arg(long, value_name = "SIZE")]
+    pub waiting_bytes_max: Option<String>,
+    /// Where operators reach it by HTTP, on this machine: /metrics, /-/reload, /-/healthy,
+    /// /api/v1/proxy/clients, /api/v1/proxy/upstreams [default: nowhere].
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<SocketAddr>,
+    /// Let other machines reach --admin, where nothing is encrypted or authenticated.
+    #[arg(long, requires = "admin")]
+    pub insecure: bool,
+    /// Send records of connections to these servers, acknowledged, instead of printing them.
+    #[arg(long, value_name = "URL[,URL...]", value_delimiter = ',')]
+    pub records: Vec<String>,
+    /// Keep records in this directory until a server has them, up to 1 GiB; then new ones are dropped.
+    #[arg(long, value_name = "DIR", requires = "records", value_hint = ValueHint::DirPath)]
+    pub records_spool: Option<PathBuf>,
+    /// What is shown to servers that records are sent to.
+    #[command(flatten)]
+    pub access: Access,
     /// How long connections may go on after SIGTERM.
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     pub drain_timeout: String,
@@ -86,4 +107,8 @@ pub struct ProxyFrontend {
     /// Of these from one address, or from one /64 of IPv6 [default: 1000].
     #[arg(long, value_name = "N", requires = "listen")]
     pub connections_per_address_max: Option<usize>,
+    /// Handshakes of one address, or one /64 of IPv6, in a second; twice as many may come at once
+    /// [default: 500].
+    #[arg(long, value_name = "N", requires = "listen", value_parser = clap::value_parser!(u32).range(1..))]
+    pub handshakes_per_address_per_second_max: Option<u32>,
 }

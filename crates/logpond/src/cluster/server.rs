@@ -242,7 +242,7 @@ pub async fn serve_connection(
 ) {
     let answer = service_fn(move |request| answer(service.clone(), request));
     let Some(tls) = tls else {
-        return http::serve_connection(stream, context, answer).await;
+        return http::serve_connection(stream, context.shutdown, answer).await;
     };
     let mut shutdown = context.shutdown.clone();
     let accepted = tokio::select! {
@@ -251,7 +251,7 @@ pub async fn serve_connection(
     };
     // One that is refused was told, and it is counted.
     if let Ok(node) = accepted {
-        http::serve_connection(*node.stream, context, answer).await;
+        http::serve_connection(*node.stream, context.shutdown, answer).await;
     }
 }
 

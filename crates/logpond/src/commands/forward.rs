@@ -20,10 +20,10 @@ use crate::forward::{self, Backoff, FileZones, ForwardError, Reading, Settings, 
 use crate::settings::{BULK_PORT, Surroundings, access_logs};
 
 /// The first wait after no server took a batch.
-const WAIT_FIRST: Duration = Duration::from_millis(100);
+pub(super) const WAIT_FIRST: Duration = Duration::from_millis(100);
 
 /// The longest wait: after an outage records flow again within this time.
-const WAIT_LONGEST: Duration = Duration::from_secs(10);
+pub(super) const WAIT_LONGEST: Duration = Duration::from_secs(10);
 
 /// The smallest spool: a few batches, so that one can be written while another is sent.
 const SPOOL_BYTES_MIN: u64 = 4 << 20;
@@ -176,7 +176,11 @@ fn listeners(addresses: &[String]) -> Result<Vec<HostPort>, ClientError> {
     each.collect()
 }
 
-fn spool(path: PathBuf, size: &str, drops_when_full: bool) -> Result<SpoolSettings, Failure> {
+pub(super) fn spool(
+    path: PathBuf,
+    size: &str,
+    drops_when_full: bool,
+) -> Result<SpoolSettings, Failure> {
     let bytes_max = match parse_size(size) {
         Ok(Size::Bytes(bytes)) if bytes >= SPOOL_BYTES_MIN => bytes,
         Ok(Size::Bytes(_)) => {

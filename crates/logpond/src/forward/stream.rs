@@ -10,7 +10,7 @@ use super::form::{Form, Reading};
 use super::labels;
 use super::records::Records;
 use super::sender::{Origin, Outlet};
-use super::{ForwardError, Settings, Totals};
+use super::{ForwardError, Settings, Stream, Totals};
 use crate::input;
 
 /// Bytes read at once.
@@ -66,6 +66,22 @@ pub(super) fn run(
         forward(reader, input, sender, totals)?;
     }
     Ok(())
+}
+
+/// Forwards an input that another part of the process writes.
+pub(super) fn run_one(
+    stream: Stream,
+    settings: &Settings,
+    sender: &mut dyn Outlet,
+    totals: &mut Totals,
+) -> Result<(), ForwardError> {
+    let input = Input {
+        name: stream.name,
+        file: None,
+        labels: &[],
+        reading: &settings.reading,
+    };
+    forward(stream.reader, input, sender, totals)
 }
 
 /// An input that ends.

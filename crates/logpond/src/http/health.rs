@@ -2,8 +2,8 @@
 
 use hyper::{Response, StatusCode};
 
-use super::App;
 use super::body::Body;
+use crate::shutdown::Shutdown;
 
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 
@@ -13,8 +13,8 @@ pub(super) fn healthy() -> Response<Body> {
 }
 
 /// Listeners open only once everything else is ready, so only the stop makes it unready.
-pub(super) fn ready(app: &App) -> Response<Body> {
-    if app.shutdown.is_stopping() {
+pub(super) fn ready(shutdown: &Shutdown) -> Response<Body> {
+    if shutdown.is_stopping() {
         return Body::whole(StatusCode::SERVICE_UNAVAILABLE, CONTENT_TYPE, "stopping\n");
     }
     Body::whole(StatusCode::OK, CONTENT_TYPE, "ready\n")

@@ -9,7 +9,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 
 /// The Prometheus text format, version 0.0.4.
-const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The exposition, made on a blocking thread: it reads `/proc`.
 pub(super) async fn answer(app: &Arc<App>) -> Result<Response<Body>, ApiError> {

@@ -47,6 +47,7 @@ mod saved;
 mod logql;
 mod flat;
 mod grafana;
+pub(crate) mod proxy;
 #[cfg(test)]
 mod tests;
 
@@ -226,7 +227,7 @@ pub async fn serve_accepted(
         Ok(Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
         Ok(Incoming::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));
-            serve_connection(stream, context, service).await;
+            serve_connection(stream, context.shutdown, service).await;
         }
         // The peer was told, and it is counted.
         Err(_) => {}
@@ -248,11 +249,11 @@ where
             response
         }
     });
-    serve_connection(stream, context, service).await;
+    serve_connection(stream, context.shutdown, service).await;
 }
 
 /// Serves one connection to its end; after a stop was asked for, to the end of its request.
-pub(crate) async fn serve_connection<I, S>(stream: I, context: net::Context, service: S)
+pub(crate) async fn serve_connection<I, S>(stream: I, mut shutdown: Shutdown, service: S)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service<Request<hyper::body::Incoming>, Response = Response<body::Body>, Error = Infallible>,
@@ -266,7 +267,6 @@ where
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
-    let mut shutdown = context.shutdown;
     tokio::select! {
         // An error here is the peer's: it went away or does not speak HTTP and was told so.
         _ = connection.as_mut() => return,

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -69,6 +70,8 @@ pub struct ProxySection {
     pub connections_max: Option<usize>,
     /// Of these from one address.
     pub connections_per_address_max: Option<usize>,
+    /// Handshakes of one address in a second.
+    pub handshakes_per_address_per_second_max: Option<NonZeroU32>,
 }
 
 /// One route as it is written.

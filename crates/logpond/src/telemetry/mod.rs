@@ -19,6 +19,7 @@ pub use access::{AccessMetrics, Reloaded, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
 pub use log::{say, warn};
+pub(crate) use process::expose as expose_process;
 pub use process::kernel_drops;
 
 /// Where records come in.

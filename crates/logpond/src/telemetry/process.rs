@@ -8,7 +8,7 @@ use super::exposition::Exposition;
 /// `USER_HZ` of every Linux that Rust's standard library runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-pub(super) fn expose(out: &mut Exposition) {
+pub(crate) fn expose(out: &mut Exposition) {
     if let Some(bytes) = resident_bytes() {
         let name = "process_resident_memory_bytes";
         out.family(name, "gauge", "Resident memory.");

@@ -1,5 +1,7 @@
 //! What a running proxy was told, read again when the files change that say it.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use logpond_proxy::{Control, Frontend};
 
 use super::frontends;
@@ -36,11 +38,12 @@ impl Configured {
     }
 
     /// Has a running proxy follow the files.
-    pub(super) fn under(self, control: Control) -> impl Watched {
-        Followed {
-            configured: self,
+    pub(super) fn under(self, control: Control) -> Followed {
+        let configured = self;
+        Followed(Arc::new(Mutex::new(Following {
+            configured,
             control,
-        }
+        })))
     }
 
     fn load(&mut self) -> Result<(), Failure> {
@@ -53,12 +56,52 @@ impl Configured {
     }
 }
 
-struct Followed {
+/// Settings that a running proxy follows. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Followed(Arc<Mutex<Following>>);
+
+struct Following {
     configured: Configured,
     control: Control,
 }
 
 impl Followed {
+    /// Reads the files now, whether they have changed or not.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words; nothing has changed then.
+    pub(super) fn reload(&self) -> Result<(), String> {
+        self.take_in(true).unwrap_or(Ok(()))
+    }
+
+    /// Reads the files if that is due; then gives what came of it, and says so where it is time.
+    fn take_in(&self, is_asked: bool) -> Option<Result<(), String>> {
+        let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !following.configured.seen.is_due(is_asked) {
+            return None;
+        }
+        let taken = following.take_in();
+        let seen = &mut following.configured.seen;
+        Some(match taken {
+            Ok(()) => {
+                seen.are_good();
+                say("the proxy has read its settings and certificates again");
+                Ok(())
+            }
+            Err(error) => {
+                let error = with_causes(&*error);
+                if seen.are_bad(is_asked) {
+                    warn(&format!(
+                        "{error}; the settings and certificates in use stay"
+                    ));
+                }
+                Err(error)
+            }
+        })
+    }
+}
+
+impl Following {
     fn take_in(&mut self) -> Result<(), Failure> {
         let before = self.configured.frontends.clone();
         self.configured.load()?;
@@ -69,21 +112,7 @@ impl Followed {
 
 impl Watched for Followed {
     fn look(&mut self, is_asked: bool) {
-        if !self.configured.seen.is_due(is_asked) {
-            return;
-        }
-        match self.take_in() {
-            Ok(()) => {
-                self.configured.seen.are_good();
-                say("the proxy has read its settings and certificates again");
-            }
-            Err(error) if self.configured.seen.are_bad(is_asked) => {
-                let error = with_causes(&*error);
-                warn(&format!(
-                    "{error}; the settings and certificates in use stay"
-                ));
-            }
-            Err(_) => {}
-        }
+        // What came of it was said.
+        let _ = self.take_in(is_asked);
     }
 }

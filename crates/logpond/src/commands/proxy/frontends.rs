@@ -188,6 +188,9 @@ fn limits(section: &ProxySection, connections_max: usize) -> Limits {
         connections_per_address_max: section
             .connections_per_address_max
             .unwrap_or(default.connections_per_address_max),
+        handshakes_per_address_per_second_max: section
+            .handshakes_per_address_per_second_max
+            .map_or(default.handshakes_per_address_per_second_max, u32::from),
     }
 }
 

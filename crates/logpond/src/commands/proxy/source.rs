@@ -1,6 +1,7 @@
 //! Where the frontends of a proxy are written: on the command line, or in a settings file.
 
 use std::fmt::Display;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,6 +103,9 @@ fn section(args: &ProxyFrontend) -> Result<ProxySection, Failure> {
         half_close_timeout: time("--half-close-timeout", &args.half_close_timeout)?,
         connections_max: args.connections_max,
         connections_per_address_max: args.connections_per_address_max,
+        handshakes_per_address_per_second_max: args
+            .handshakes_per_address_per_second_max
+            .and_then(NonZeroU32::new),
     })
 }
 

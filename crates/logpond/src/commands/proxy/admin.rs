@@ -1,0 +1,54 @@
+//! Where operators reach a proxy.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use logpond_proxy::Control;
+use tokio::net::TcpListener;
+
+use super::configured::Followed;
+use crate::cli::Proxy;
+use crate::commands::Failure;
+use crate::http::proxy::{Operated, serve};
+use crate::net::bind_tcp;
+use crate::shutdown::Shutdown;
+
+/// A listener that serves nobody yet.
+pub(super) struct Admin {
+    listener: TcpListener,
+    /// As the system gave it.
+    pub(super) address: SocketAddr,
+}
+
+impl Admin {
+    /// Listens if that is asked for. Within an event loop.
+    ///
+    /// # Errors
+    /// When others could reach what has no protection, or the system refuses the address.
+    pub(super) fn listen(args: &Proxy) -> Result<Option<Admin>, Failure> {
+        let Some(address) = args.admin else {
+            return Ok(None);
+        };
+        if !address.ip().is_loopback() && !args.insecure {
+            return Err(format!(
+                "other machines could reach --admin at {address}, and nothing there is encrypted or \
+                 authenticated. Either stay on this machine: --admin 127.0.0.1:{}; or, in a network \
+                 you trust: --insecure",
+                address.port()
+            )
+            .into());
+        }
+        let (listener, address) = bind_tcp("admin", address)?;
+        let listener = TcpListener::from_std(listener)?;
+        Ok(Some(Admin { listener, address }))
+    }
+
+    /// Serves until the stop.
+    pub(super) async fn serve(self, control: Control, followed: Followed, shutdown: Shutdown) {
+        let operated = Operated {
+            control,
+            reload: Box::new(move || followed.reload()),
+        };
+        serve(self.listener, Arc::new(operated), shutdown).await;
+    }
+}
