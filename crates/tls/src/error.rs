@@ -58,6 +58,13 @@ pub enum TlsError {
         /// What is wrong, said of the certificate, and what to do.
         reason: String,
     },
+    /// A revocation list that cannot be used, or is over.
+    BadRevocations {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, said of the list, and what to do.
+        reason: String,
+    },
     /// The library refuses the settings: a defect of this program.
     Library(rustls::Error),
 }
@@ -103,6 +110,9 @@ impl fmt::Display for TlsError {
             ),
             TlsError::NotForThis { path, reason } => {
                 write!(f, "the certificate in {} {reason}", path.display())
+            }
+            TlsError::BadRevocations { path, reason } => {
+                write!(f, "the revocation list in {} {reason}", path.display())
             }
             TlsError::Library(_) => f.write_str("the TLS library refuses the settings"),
         }

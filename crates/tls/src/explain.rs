@@ -38,6 +38,14 @@ fn explain_certificate(error: &CertificateError) -> String {
             "its certificate is valid only from {}; are both clocks right?",
             moment(not_before)
         ),
+        CertificateError::Revoked => "its certificate was revoked by its authority".to_owned(),
+        CertificateError::UnknownRevocationStatus => {
+            "there is no revocation list of its certificate's authority".to_owned()
+        }
+        CertificateError::ExpiredRevocationListContext { next_update, .. } => format!(
+            "the revocation list of its certificate's authority expired at {}",
+            moment(next_update)
+        ),
         CertificateError::ApplicationVerificationFailure => {
             "its certificate is none of those that are let in".to_owned()
         }
@@ -55,6 +63,7 @@ fn explain_alert(alert: AlertDescription) -> String {
         AlertDescription::UnknownCA => {
             "it does not trust the authority of the certificate that it was shown"
         }
+        AlertDescription::CertificateRevoked => "the certificate that it was shown was revoked",
         AlertDescription::CertificateExpired => "the certificate that it was shown has expired",
         AlertDescription::AccessDenied => {
             "the certificate that it was shown is none of those that it lets in"

@@ -79,7 +79,7 @@ pub fn now() -> UnixTime {
     UnixTime::now()
 }
 
-fn unusable(path: &Path, source: Error) -> TlsError {
+pub(super) fn unusable(path: &Path, source: Error) -> TlsError {
     TlsError::Unusable {
         path: path.to_owned(),
         source,
@@ -90,7 +90,7 @@ fn unusable(path: &Path, source: Error) -> TlsError {
 ///
 /// The verifier looks at the dates before anything else and says which one is missed: asked at both
 /// ends of time it tells both, so that no second parser of certificates is needed.
-fn validity(certificate: &CertificateDer<'_>) -> Result<(Duration, Duration), Error> {
+pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<(Duration, Duration), Error> {
     let certificate = ParsedCertificate::try_from(certificate)?;
     let judge = |since_1970| {
         let time = UnixTime::since_unix_epoch(since_1970);

@@ -1,25 +1,34 @@
 //! What all that speaks TLS here has in common: the cryptography, files of certificates and keys and
-//! what is wrong with them, whether such files have changed, and what a failed handshake means.
+//! what is wrong with them, whether such files have changed, whose certificates are good and what they
+//! say, and what a failed handshake means.
 //!
 //! Invariants: files are read only where a function's name or documentation says it; nothing here
 //! opens a socket, waits, or knows what is sent.
 
+mod algorithm;
+mod clients;
+mod der;
 mod error;
 mod explain;
 mod identity;
 mod pem;
+mod revocation;
 mod stamp;
+mod subject;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::CryptoProvider;
 
+pub use algorithm::{key_algorithm, signature_algorithm};
+pub use clients::{ClientFiles, ClientTrust, fingerprint};
 pub use error::TlsError;
 pub use explain::{explain, tls_error};
 pub use identity::{FAR_FUTURE, Identity, now, valid_until};
 pub use pem::read_certificates;
 pub use stamp::Stamp;
+pub use subject::{common_name, organizational_units};
 
 /// The one implementation of all cryptography: AWS-LC.
 static PROVIDER: LazyLock<Arc<CryptoProvider>> =

@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// When the file cannot be read, holds none, or a broken one.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = read(path)?;
+    let text = read(path, FILE_BYTES_MAX)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
@@ -31,7 +31,7 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
 /// # Errors
 /// When the file cannot be read, holds none, or a broken one.
 pub(super) fn read_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<u8>), TlsError> {
-    let text = read(path)?;
+    let text = read(path, FILE_BYTES_MAX)?;
     match PrivateKeyDer::from_pem_slice(&text) {
         Ok(key) => Ok((key, text)),
         Err(error) => {
@@ -47,23 +47,24 @@ pub(super) fn read_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<u8>),
 
 const CERTIFICATE: &str = "certificate";
 
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+/// What is in a file of at most so many bytes.
+pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, TlsError> {
     let unreadable = |source| TlsError::Unreadable {
         path: path.to_owned(),
         source,
     };
     let mut text = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
+        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut text))
         .map_err(unreadable)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        let reason = format!("it is longer than {FILE_BYTES_MAX} bytes");
+    if text.len() as u64 > bytes_max {
+        let reason = format!("it is longer than {bytes_max} bytes");
         return Err(unreadable(io::Error::new(ErrorKind::FileTooLarge, reason)));
     }
     Ok(text)
 }
 
-fn not_pem(path: &Path, expected: &'static str, error: &pem::Error) -> TlsError {
+pub(super) fn not_pem(path: &Path, expected: &'static str, error: &pem::Error) -> TlsError {
     // The library's own words print bytes as numbers, and could show parts of a key.
     let reason = match error {
         pem::Error::NoItemsFound => "there is none in it",

@@ -128,6 +128,86 @@ fn a_header_of_another_program_is_read() {
     assert_eq!(header.extensions.tls, Some(expected));
 }
 
+/// Written by haproxy 2.6.12 with `send-proxy-v2-ssl-cn` and `cert-key,cert-sig,ssl-cipher`, for a client
+/// with a certificate, and for the same one when it resumed its session.
+#[test]
+fn what_haproxy_says_of_clients_is_read() {
+    let addresses = [127, 0, 0, 1, 127, 0, 0, 1, 0, 1, 0, 2];
+    let rest = b"\x21\0\x07TLSv1.2\
+                 \x22\0\x07billing\
+                 \x25\0\x05EC256\
+                 \x24\0\x11ecdsa-with-SHA256\
+                 \x23\0\x1dECDHE-ECDSA-AES256-GCM-SHA384";
+    for (client, has_certificate) in [(7, true), (5, false)] {
+        let tls = [&[0x20, 0, 0x55, client, 0, 0, 0, 0], &rest[..]].concat();
+        let whole = binary_header(0x21, 0x11, &[&addresses[..], &tls].concat());
+        let (header, _) = decode(&whole).unwrap().unwrap();
+        let expected = Tls {
+            has_certificate,
+            had_certificate: true,
+            is_verified: true,
+            version: Some("TLSv1.2".to_owned()),
+            common_name: Some("billing".to_owned()),
+            cipher: Some("ECDHE-ECDSA-AES256-GCM-SHA384".to_owned()),
+            signature_algorithm: Some("ecdsa-with-SHA256".to_owned()),
+            key_algorithm: Some("EC256".to_owned()),
+        };
+        assert_eq!(header.extensions.tls, Some(expected));
+    }
+}
+
+/// What is said of clients (PROXY protocol, section 2.2.6), byte by byte.
+#[test]
+fn certificates_of_clients_have_their_bytes() {
+    let shown = Tls {
+        has_certificate: true,
+        had_certificate: true,
+        is_verified: true,
+        version: Some("TLSv1.3".to_owned()),
+        common_name: Some("zoë".to_owned()),
+        cipher: Some("C".to_owned()),
+        signature_algorithm: Some("ecdsa-with-SHA256".to_owned()),
+        key_algorithm: Some("EC256".to_owned()),
+    };
+    let resumed = Tls {
+        has_certificate: false,
+        version: None,
+        cipher: None,
+        signature_algorithm: None,
+        key_algorithm: None,
+        ..shown.clone()
+    };
+    let table: [(Tls, &[u8]); 3] = [
+        (
+            shown,
+            b"\x20\0\x36\x07\0\0\0\0\
+              \x21\0\x07TLSv1.3\
+              \x22\0\x04zo\xc3\xab\
+              \x23\0\x01C\
+              \x24\0\x11ecdsa-with-SHA256\
+              \x25\0\x05EC256",
+        ),
+        // The certificate was shown when the session began.
+        (resumed, b"\x20\0\x0c\x05\0\0\0\0\x22\0\x04zo\xc3\xab"),
+        (Tls::default(), b"\x20\0\x05\x01\0\0\0\x01"),
+    ];
+    let addresses = [192, 0, 2, 1, 192, 0, 2, 2, 0x9c, 0x40, 1, 0xbb];
+    for (tls, expected) in table {
+        let header = Header {
+            addresses: internet("192.0.2.1:40000", "192.0.2.2:443"),
+            extensions: Extensions {
+                tls: Some(tls),
+                ..Extensions::default()
+            },
+        };
+        let whole = binary_header(0x21, 0x11, &[&addresses, expected].concat());
+        let mut bytes = Vec::new();
+        encode_binary(&header, false, &mut bytes);
+        assert_eq!(bytes, whole);
+        assert_eq!(decode(&whole), Ok(Some((header, whole.len()))));
+    }
+}
+
 #[test]
 fn a_wrong_checksum_is_noticed() {
     let header = Header {
@@ -182,16 +262,21 @@ fn any_header() -> impl Strategy<Value = Header> {
         option::of("[ -~]{0,20}"),
         option::of("\\PC{0,20}"),
         option::of("[ -~]{0,20}"),
+        option::of("[ -~]{0,20}"),
+        option::of("[ -~]{0,20}"),
     );
-    let tls = tls.prop_map(|(flags, version, common_name, cipher)| Tls {
-        has_certificate: flags[0],
-        had_certificate: flags[1],
-        is_verified: flags[2],
-        version,
-        common_name,
-        cipher,
-        ..Tls::default()
-    });
+    let tls = tls.prop_map(
+        |(flags, version, common_name, cipher, signature, key)| Tls {
+            has_certificate: flags[0],
+            had_certificate: flags[1],
+            is_verified: flags[2],
+            version,
+            common_name,
+            cipher,
+            signature_algorithm: signature,
+            key_algorithm: key,
+        },
+    );
     let extensions = (
         option::of(vec(any::<u8>(), 0..20)),
         option::of("[a-z.]{0,40}"),

@@ -1,22 +1,10 @@
 //! What clients are called by their certificates (RFC 5425, sections 4.2.2 and 5.2).
 
 use aws_lc_rs::digest::{self, SHA256};
+use logpond_tls::common_name;
 use rustls::pki_types::CertificateDer;
 
 use super::clients::Peer;
-
-/// The longest common name that is read (RFC 5280, appendix A.1: `ub-common-name`).
-const COMMON_NAME_BYTES_MAX: usize = 64;
-
-/// Tags of ASN.1 (X.690, section 8) that names are made of.
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_IDENTIFIER: u8 = 0x06;
-const UTF8_STRING: u8 = 0x0c;
-const PRINTABLE_STRING: u8 = 0x13;
-
-/// `id-at-commonName`, 2.5.4.3.
-const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// The name under which a client with this certificate was let in.
 pub(super) fn name_of(certificate: &CertificateDer<'_>, peers: &[Peer]) -> String {
@@ -53,42 +41,6 @@ fn fingerprint(digest: &[u8]) -> String {
     };
     let pairs: Vec<String> = digest.iter().map(|byte| format!("{byte:02X}")).collect();
     format!("{kind}:{}", pairs.join(":"))
-}
-
-/// The common name in a subject, whose outer tag and length are gone.
-fn common_name(subject: &[u8]) -> Option<String> {
-    let mut parts = subject;
-    let mut found = None;
-    // Each round takes an element, so there is an end. The last one is the most specific.
-    while let Some((SET, mut set, after)) = element(parts) {
-        parts = after;
-        while let Some((SEQUENCE, pair, after)) = element(set) {
-            set = after;
-            if let Some((OBJECT_IDENTIFIER, kind, value)) = element(pair)
-                && kind == COMMON_NAME
-                && let Some((UTF8_STRING | PRINTABLE_STRING, text, _)) = element(value)
-            {
-                found = Some(text);
-            }
-        }
-    }
-    let text = std::str::from_utf8(found?).ok()?;
-    let is_name =
-        (1..=COMMON_NAME_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
-    is_name.then(|| text.to_owned())
-}
-
-/// The first element of DER: its tag, what is in it, and what follows. Elements are short here: a
-/// length takes three bytes at most.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (length, rest) = match der {
-        [_, 0x81, length, rest @ ..] => (usize::from(*length), rest),
-        [_, 0x82, high, low, rest @ ..] => (usize::from(u16::from_be_bytes([*high, *low])), rest),
-        [_, length, rest @ ..] if *length < 0x80 => (usize::from(*length), rest),
-        _ => return None,
-    };
-    let (inside, after) = rest.split_at_checked(length)?;
-    Some((der[0], inside, after))
 }
 
 #[cfg(test)]
@@ -136,32 +88,9 @@ mod tests {
             names_of(&certificate("sender", &["a.example"])),
             ["a.example"]
         );
-        let long = "x".repeat(COMMON_NAME_BYTES_MAX + 1);
-        for none in ["", "a\nb", &long] {
+        for none in ["", "a\nb"] {
             assert!(names_of(&certificate(none, &[])).is_empty(), "{none}");
         }
         assert!(names_of(&CertificateDer::from(b"no certificate".to_vec())).is_empty());
-    }
-
-    #[test]
-    fn broken_names_are_none() {
-        let whole = [
-            &[SET, 12, SEQUENCE, 10, OBJECT_IDENTIFIER, 3][..],
-            &COMMON_NAME,
-            b"\x0c\x03abc",
-        ];
-        let whole = whole.concat();
-        assert_eq!(common_name(&whole).as_deref(), Some("abc"));
-        for end in 0..whole.len() {
-            assert_eq!(common_name(&whole[..end]), None);
-        }
-        for at in 0..whole.len() {
-            for wrong in [0, 0x7f, 0x80, 0x81, 0x82, 0xff] {
-                let mut broken = whole.clone();
-                broken[at] = wrong;
-                // Nothing panics.
-                let _ = common_name(&broken);
-            }
-        }
     }
 }
