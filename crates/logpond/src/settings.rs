@@ -29,8 +29,8 @@ pub use file::read_file;
 pub(crate) use names::nearest;
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
-    Age, Name, Networks, ProxySection, ProxyVersion, RouteSection, WeighedTarget, Written,
-    read_proxies,
+    Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
+    WeighedTarget, Written, read_proxies,
 };
 pub use quantity::{QuantityError, parse_address, parse_age, parse_bytes, parse_room};
 pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};

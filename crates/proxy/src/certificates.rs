@@ -12,15 +12,26 @@ use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use crate::ClientAuth;
+use crate::clients::Clients;
+
 thread_local! {
-    /// What the hello that this thread looked at last asks for. The library calls the resolver while
-    /// it is given the hello's bytes, and tells the name nowhere else.
-    static ASKED_NAME: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The hello that this thread looked at last. The library calls the resolver while it is given the
+    /// hello's bytes, and tells nowhere else what came of it.
+    static HELLO: RefCell<Option<Hello>> = const { RefCell::new(None) };
 }
 
-/// The name that the hello asked for which the library was just given by this thread, once.
-pub(crate) fn asked_name() -> Option<String> {
-    ASKED_NAME.take()
+/// What a hello asks for, and what it is answered with.
+pub(crate) struct Hello {
+    /// The name, in lower case.
+    pub(crate) name: Option<String>,
+    /// The certificate that is shown.
+    pub(crate) shown: Option<Arc<CertifiedKey>>,
+}
+
+/// The hello that the library was just given by this thread, once.
+pub(crate) fn heard_hello() -> Option<Hello> {
+    HELLO.take()
 }
 
 /// What becomes of clients that ask for a name that no certificate has, or for none.
@@ -38,6 +49,8 @@ pub enum SniRule {
 pub struct Certificates {
     config: Arc<ServerConfig>,
     status: Vec<CertificateStatus>,
+    /// Which clients are let in, if they are asked for certificates.
+    clients: Option<Arc<Clients>>,
 }
 
 /// A certificate that clients are shown.
@@ -66,27 +79,48 @@ impl Certificates {
         alpn: &[String],
         rule: SniRule,
     ) -> Result<Certificates, TlsError> {
-        let tickets = Ticketer::new().map_err(TlsError::Library)?;
-        Certificates::load_with(files, alpn, rule, tickets)
+        Certificates::load_with(files, alpn, rule, None, new_tickets()?)
     }
 
-    /// The same from the files as they are now; sessions of before can be resumed.
+    /// The same where clients are asked for certificates.
     ///
     /// # Errors
-    /// As of [`Certificates::load`].
+    /// As of [`Certificates::load`], also for the files of `clients`.
+    pub fn load_with_clients(
+        files: &[CertificateFiles],
+        alpn: &[String],
+        rule: SniRule,
+        clients: ClientAuth,
+    ) -> Result<Certificates, TlsError> {
+        let clients = Some(Clients::load(clients)?);
+        Certificates::load_with(files, alpn, rule, clients, new_tickets()?)
+    }
+
+    /// The same from the files as they are now. Sessions of before can be resumed, unless other clients
+    /// are let in now: then all begin anew, so that those who are not are told why.
+    ///
+    /// # Errors
+    /// As of [`Certificates::load`], also for the files of `clients`.
     pub fn load_again(
         &self,
         files: &[CertificateFiles],
         alpn: &[String],
         rule: SniRule,
+        clients: Option<ClientAuth>,
     ) -> Result<Certificates, TlsError> {
-        Certificates::load_with(files, alpn, rule, self.config.ticketer.clone())
+        let clients = clients.map(Clients::load).transpose()?;
+        let tickets = match clients == self.clients {
+            true => self.config.ticketer.clone(),
+            false => new_tickets()?,
+        };
+        Certificates::load_with(files, alpn, rule, clients, tickets)
     }
 
     fn load_with(
         files: &[CertificateFiles],
         alpn: &[String],
         rule: SniRule,
+        clients: Option<Arc<Clients>>,
         tickets: Arc<dyn ProducesTickets>,
     ) -> Result<Certificates, TlsError> {
         let mut shown = Shown {
@@ -100,17 +134,21 @@ impl Certificates {
             status.push(CertificateStatus { names, not_after });
             shown.add(Arc::new(key));
         }
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .map_err(TlsError::Library)?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(shown));
+            .map_err(TlsError::Library)?;
+        let builder = match &clients {
+            Some(clients) => builder.with_client_cert_verifier(clients.clone()),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(shown));
         config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
         // Keys of its own that change every six hours, in memory only.
         config.ticketer = tickets;
         Ok(Certificates {
             config: Arc::new(config),
             status,
+            clients,
         })
     }
 
@@ -121,6 +159,14 @@ impl Certificates {
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         self.config.clone()
     }
+
+    pub(crate) fn clients(&self) -> Option<Arc<Clients>> {
+        self.clients.clone()
+    }
+}
+
+fn new_tickets() -> Result<Arc<dyn ProducesTickets>, TlsError> {
+    Ticketer::new().map_err(TlsError::Library)
 }
 
 /// The certificates of one name: one for each kind of key.
@@ -173,14 +219,19 @@ impl Shown {
 impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
-        ASKED_NAME.set(name.clone());
-        let kinds = self.kinds(name.as_deref())?;
         let can_sign = |key: &&Arc<CertifiedKey>| {
             let scheme = key.key.choose_scheme(hello.signature_schemes());
             scheme.is_some()
         };
-        // Where none fits, the library says so better than silence would.
-        kinds.iter().find(can_sign).or(kinds.first()).cloned()
+        let shown = self.kinds(name.as_deref()).and_then(|kinds| {
+            // Where none fits, the library says so better than silence would.
+            kinds.iter().find(can_sign).or(kinds.first()).cloned()
+        });
+        HELLO.set(Some(Hello {
+            name,
+            shown: shown.clone(),
+        }));
+        shown
     }
 }
 
@@ -196,3 +247,6 @@ fn names_of(key: &CertifiedKey) -> Vec<String> {
     names.dedup();
     names
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,18 +8,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use logpond_protocol::proxy::{self, Addresses, Extensions, HEADER_BYTES_MAX, Header, Tls};
+use logpond_tls::{key_algorithm, signature_algorithm};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::buffer::Scratch;
+use crate::client_rules::common_name_of;
 use crate::client_table::Visit;
-use crate::frontend::Rules;
+use crate::frontend::{Frontend, Rules};
 use crate::limits::{Admitted, Limits, Share, counted_as};
 use crate::pump::{Pump, PumpError, Side};
 use crate::record::{CloseReason, Record};
 use crate::settings::ProxyHeader;
-
 use crate::upstream::{Connected, Held, Stream};
 use crate::worker::Worker;
 
@@ -63,7 +64,16 @@ pub(crate) async fn serve(worker: &Worker, frontend: usize, client: TcpStream, p
         record.close_reason = CloseReason::Limit;
         return;
     };
-    let ended = match carry(worker, &rules, client, peer, &mut record, &mut admitted).await {
+    let ended = match carry(
+        worker,
+        (frontend, &rules),
+        client,
+        peer,
+        &mut record,
+        &mut admitted,
+    )
+    .await
+    {
         Ok(ended) | Err(ended) => ended,
     };
     record.close_reason = ended.reason;
@@ -73,7 +83,7 @@ pub(crate) async fn serve(worker: &Worker, frontend: usize, client: TcpStream, p
 /// All steps of a connection.
 async fn carry(
     worker: &Worker,
-    rules: &Rules,
+    (frontend, rules): (&Frontend, &Rules),
     mut client: TcpStream,
     peer: SocketAddr,
     record: &mut Record<'_>,
@@ -113,6 +123,7 @@ async fn carry(
     }
     let mut link = Link::new(rules, client)?;
     link.shake_hands(worker, &first, deadline, record).await?;
+    link.judge_client(worker, frontend).await?;
     drop(first);
     link.connect(rules, addresses, record).await?;
     Ok(link.relay(worker, limits, &visit, record).await)
@@ -150,7 +161,7 @@ struct Link {
 
 impl Link {
     fn new(rules: &Rules, client: TcpStream) -> Result<Link, Ended> {
-        let pump = Pump::new(rules.tls.clone());
+        let pump = Pump::new(&rules.certificates);
         let failed = |error| Ended::because(CloseReason::HandshakeFailed, error);
         Ok(Link {
             pump: pump.map_err(failed)?,
@@ -181,12 +192,42 @@ impl Link {
             let shaken = timeout_at(deadline, step).await;
             outcome = shaken.unwrap_or_else(|_| Err(late()));
         }
-        record.sni = self.pump.session().name().map(str::to_owned);
-        match outcome {
-            Ok(()) => record.agreed(&self.pump.session().agreed()),
-            Err(ended) => return Err(self.refuse(ended).await),
+        let session = self.pump.session();
+        record.sni = session.name().map(str::to_owned);
+        if let Some(client) = session.client() {
+            record.shown_by_client(client);
         }
-        Ok(())
+        match outcome {
+            Ok(()) => {
+                record.agreed(&session.agreed());
+                Ok(())
+            }
+            Err(ended) => Err(self.refuse(ended).await),
+        }
+    }
+
+    /// Finds out whether the client is let in by what holds now, which need not be what held when its
+    /// handshake began.
+    async fn judge_client(&mut self, worker: &Worker, frontend: &Frontend) -> Result<(), Ended> {
+        let now = &frontend.rules().certificates;
+        match self.pump.judge_client(now, logpond_tls::now()) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.dismiss(worker, &error).await),
+        }
+    }
+
+    /// Ends the connection with a client whose handshake is over, but which is not let in. There is no
+    /// alert that could say why: the library sends those only that it thinks of itself.
+    async fn dismiss(&mut self, worker: &Worker, error: &rustls::Error) -> Ended {
+        {
+            let mut scratch = worker.scratch.borrow_mut();
+            // Without an end of TLS the client hears of an end of its socket.
+            let _ = self.pump.upstream_ended(&mut scratch.sealed);
+            self.pump.for_client().push(scratch.sealed.filled());
+        }
+        let why = logpond_tls::explain(error);
+        self.refuse(Ended::because(CloseReason::ClientCertificate, why))
+            .await
     }
 
     /// Lets a client know what it did wrong, if that is what ended the connection.
@@ -250,11 +291,17 @@ impl Link {
 
     fn header(&self, addresses: Addresses) -> Header {
         let agreed = self.pump.session().agreed();
-        // Clients are asked for no certificate, and what is not there is not verified either.
+        let (client, shown) = (self.pump.session().client(), self.pump.session().shown());
         let tls = Tls {
+            has_certificate: client.is_some() && !agreed.is_resumed,
+            had_certificate: client.is_some(),
+            // Who showed a bad one is not here any more; what is not there is not verified either.
+            is_verified: client.is_some(),
             version: agreed.version.map(str::to_owned),
+            common_name: client.and_then(common_name_of),
             cipher: agreed.cipher.map(str::to_owned),
-            ..Tls::default()
+            signature_algorithm: shown.and_then(signature_algorithm).map(str::to_owned),
+            key_algorithm: shown.and_then(key_algorithm),
         };
         Header {
             addresses,
@@ -458,13 +505,12 @@ impl Link {
             self.pump.for_upstream().push(scratch.plain.filled());
         }
         outcome.map_err(|error| {
-            Ended::because(
-                match is_handshaking {
-                    true => CloseReason::HandshakeFailed,
-                    false => CloseReason::ClientError,
-                },
-                error,
-            )
+            let reason = match &error {
+                _ if !is_handshaking => CloseReason::ClientError,
+                error if error.is_of_certificate() => CloseReason::ClientCertificate,
+                _ => CloseReason::HandshakeFailed,
+            };
+            Ended::because(reason, error)
         })
     }
 

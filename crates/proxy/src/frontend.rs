@@ -4,9 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use rustls::ServerConfig;
-
-use crate::certificates::CertificateStatus;
+use crate::certificates::{CertificateStatus, Certificates};
 use crate::counters::{Counters, TrafficStatus};
 use crate::limits::{Admission, Limits};
 use crate::settings::{self, NamePattern, ProxyHeader, Route, Trust};
@@ -29,8 +27,7 @@ pub(crate) struct Frontend {
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) name: Option<Arc<str>>,
-    pub(crate) tls: Arc<ServerConfig>,
-    certificates: Vec<CertificateStatus>,
+    pub(crate) certificates: Certificates,
     routes: Vec<Chosen>,
     pub(crate) limits: Limits,
     pub(crate) proxy_header: Option<ProxyHeader>,
@@ -97,7 +94,7 @@ impl Frontend {
                 .clone()
                 .unwrap_or_else(|| number.to_string().into()),
             traffic,
-            certificates: rules.certificates.clone(),
+            certificates: rules.certificates.status(),
         }
     }
 }
@@ -112,8 +109,7 @@ impl Rules {
         };
         Rules {
             name: settings.name.clone(),
-            tls: settings.certificates.config(),
-            certificates: settings.certificates.status(),
+            certificates: settings.certificates.clone(),
             routes: settings.routes.iter().map(chosen).collect(),
             limits: settings.limits.clone(),
             proxy_header: settings.proxy_header,

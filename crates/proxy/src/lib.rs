@@ -9,14 +9,17 @@
 //! - `session` and `pump` know of no socket and no clock; `connection` moves their bytes.
 //! - A connection owns memory for a part of a record and for what one side would not take, and for
 //!   nothing else; while one side would not take something, the other is not read.
-//! - An upstream is connected to after the handshake, and another is tried only before a byte went
-//!   to it. Orderly ends are passed on as orderly ends, and resets as resets.
+//! - An upstream is connected to after the handshake, for a client whose certificate was judged if it needs
+//!   one, and another is tried only before a byte went to it. Orderly ends are passed on as orderly ends,
+//!   and resets as resets.
 //! - Each connection that was accepted gives one record when it ends, for whatever reason.
 
 mod balance;
 mod buffer;
 mod certificates;
+mod client_rules;
 mod client_table;
+mod clients;
 mod connection;
 mod counters;
 mod frontend;
@@ -31,7 +34,9 @@ mod upstream;
 mod worker;
 
 pub use certificates::{CertificateStatus, Certificates, SniRule};
+pub use client_rules::{ClientRule, ClientRuleError};
 pub use client_table::{ClientOrder, ClientStatus, ClientsStatus};
+pub use clients::ClientAuth;
 pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
 pub use frontend::FrontendStatus;
 pub use limits::Limits;

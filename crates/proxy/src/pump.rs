@@ -4,10 +4,10 @@
 //! be written at once is kept here.
 
 use std::fmt;
-use std::sync::Arc;
 
-use rustls::ServerConfig;
+use rustls::pki_types::UnixTime;
 
+use crate::Certificates;
 use crate::buffer::{Buffer, Pending, Scratch};
 use crate::session::Session;
 
@@ -25,6 +25,17 @@ pub(crate) enum PumpError {
     Tls(rustls::Error),
     /// A message of it is too long.
     TooLong,
+}
+
+impl PumpError {
+    /// Whether it is about the client's certificate, or that there is none.
+    pub(crate) fn is_of_certificate(&self) -> bool {
+        use rustls::Error::{InvalidCertificate, NoCertificatesPresented};
+        let PumpError::Tls(error) = self else {
+            return false;
+        };
+        matches!(error, InvalidCertificate(_) | NoCertificatesPresented)
+    }
 }
 
 impl fmt::Display for PumpError {
@@ -74,9 +85,9 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Pump, rustls::Error> {
+    pub(crate) fn new(certificates: &Certificates) -> Result<Pump, rustls::Error> {
         Ok(Pump {
-            session: Session::new(config)?,
+            session: Session::new(certificates)?,
             partial: Vec::new(),
             to_client: Pending::default(),
             to_upstream: Pending::default(),
@@ -94,6 +105,18 @@ impl Pump {
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Judges the client when the handshake is over.
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub(crate) fn judge_client(
+        &mut self,
+        current: &Certificates,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        self.session.judge_client(current, now)
     }
 
     /// Decrypted from the client, and encrypted for it.

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
+use crate::client_rules::common_name_of;
 use crate::counters::Counters;
 use crate::session::Agreed;
 use crate::sink::Sender;
@@ -32,6 +34,8 @@ pub(crate) enum CloseReason {
     /// The header of another proxy is missing or broken.
     ProxyHeader,
     HandshakeFailed,
+    /// The client's certificate, or that it has none, keeps it out.
+    ClientCertificate,
     HandshakeTimeout,
     /// The client left before the end of its handshake.
     HandshakeAborted,
@@ -44,7 +48,7 @@ pub(crate) enum CloseReason {
 
 impl CloseReason {
     /// All, in their order.
-    pub(crate) const ALL: [CloseReason; 16] = [
+    pub(crate) const ALL: [CloseReason; 17] = [
         CloseReason::Client,
         CloseReason::Upstream,
         CloseReason::ClientTruncated,
@@ -56,6 +60,7 @@ impl CloseReason {
         CloseReason::Limit,
         CloseReason::ProxyHeader,
         CloseReason::HandshakeFailed,
+        CloseReason::ClientCertificate,
         CloseReason::HandshakeTimeout,
         CloseReason::HandshakeAborted,
         CloseReason::NoRoute,
@@ -77,6 +82,7 @@ impl CloseReason {
             CloseReason::Limit => "limit",
             CloseReason::ProxyHeader => "proxy_header",
             CloseReason::HandshakeFailed => "handshake_failed",
+            CloseReason::ClientCertificate => "client_certificate",
             CloseReason::HandshakeTimeout => "handshake_timeout",
             CloseReason::HandshakeAborted => "handshake_aborted",
             CloseReason::NoRoute => "no_route",
@@ -111,6 +117,10 @@ pub(crate) struct Record<'a> {
     cipher: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resumed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_cn: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_fingerprint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "name")]
     pub(crate) upstream: Option<Arc<str>>,
     /// As if the proxy ended now, until it is known better.
@@ -149,6 +159,8 @@ impl<'a> Record<'a> {
             version: None,
             cipher: None,
             resumed: None,
+            client_cn: None,
+            client_fingerprint: None,
             upstream: None,
             close_reason: CloseReason::Drained,
             error: None,
@@ -165,6 +177,14 @@ impl<'a> Record<'a> {
     /// When the connection was accepted.
     pub(crate) fn accepted(&self) -> Instant {
         self.accepted
+    }
+
+    /// The client showed this certificate, good or not.
+    pub(crate) fn shown_by_client(&mut self, certificate: &CertificateDer<'_>) {
+        self.client_cn = common_name_of(certificate);
+        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+        let digest = logpond_tls::fingerprint(certificate);
+        self.client_fingerprint = Some(digest.iter().fold(String::with_capacity(64), hex));
     }
 
     /// The handshake is over.

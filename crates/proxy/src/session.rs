@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::UnbufferedServerConnection;
+use rustls::sign::CertifiedKey;
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
     UnbufferedStatus, WriteTraffic,
 };
-use rustls::{Error, HandshakeKind, ServerConfig};
+use rustls::{Error, HandshakeKind};
 
+use crate::Certificates;
 use crate::buffer::Buffer;
-use crate::certificates::asked_name;
+use crate::certificates::heard_hello;
+use crate::clients::{Clients, refused_certificate};
 
 /// The most that encrypting adds to 64 KiB: five bytes before and 17 or 24 after each record, of
 /// which there are at most five, and a change of keys.
@@ -30,14 +34,23 @@ pub(crate) struct Session {
     tls: UnbufferedServerConnection,
     /// The name that the client asked for, once its hello was read.
     name: Option<String>,
+    /// The certificate that it is shown.
+    shown: Option<Arc<CertifiedKey>>,
+    /// What judges the client in its handshake, until that is over.
+    clients: Option<Arc<Clients>>,
+    /// The certificate that the client was refused for in its handshake.
+    refused: Option<CertificateDer<'static>>,
     has_client_closed: bool,
 }
 
 impl Session {
-    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Session, Error> {
+    pub(crate) fn new(certificates: &Certificates) -> Result<Session, Error> {
         Ok(Session {
-            tls: UnbufferedServerConnection::new(config)?,
+            tls: UnbufferedServerConnection::new(certificates.config())?,
             name: None,
+            shown: None,
+            clients: certificates.clients(),
+            refused: None,
             has_client_closed: false,
         })
     }
@@ -55,6 +68,43 @@ impl Session {
     /// The name that the client asked for.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// The certificate that the client was shown.
+    pub(crate) fn shown(&self) -> Option<&CertificateDer<'static>> {
+        self.shown.as_ref()?.cert.first()
+    }
+
+    /// The client's certificate: of this handshake, of that of the session which it resumes, or the one
+    /// that was refused, of which nobody knows whether it is the client's own.
+    pub(crate) fn client(&self) -> Option<&CertificateDer<'static>> {
+        let good = self.tls.peer_certificates().and_then(<[_]>::first);
+        good.or(self.refused.as_ref())
+    }
+
+    /// Judges the client when the handshake is over, by what is valid then: the library asks the verifier
+    /// in full handshakes only, and takes who was let in once for good as long as there are tickets.
+    ///
+    /// # Errors
+    /// Why the client is not let in.
+    pub(crate) fn judge_client(
+        &mut self,
+        current: &Certificates,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        debug_assert!(!self.is_handshaking());
+        let Some(clients) = current.clients() else {
+            return Ok(());
+        };
+        // It is needed no more: long connections must not keep the revocation lists of former days.
+        let asked = self.clients.take();
+        let was_asked = asked.is_some_and(|asked| Arc::ptr_eq(&asked, &clients));
+        match self.tls.handshake_kind() {
+            Some(HandshakeKind::Full | HandshakeKind::FullWithHelloRetryRequest) if was_asked => {
+                Ok(())
+            }
+            _ => clients.judge(self.tls.peer_certificates(), now),
+        }
     }
 
     pub(crate) fn agreed(&self) -> Agreed {
@@ -118,8 +168,13 @@ impl Session {
                 break Ok(taken);
             }
         };
-        if is_greeting && let Some(name) = asked_name() {
-            self.name = Some(name);
+        if is_greeting {
+            if let Some(hello) = heard_hello() {
+                (self.name, self.shown) = (hello.name, hello.shown);
+            }
+            if let Some(refused) = refused_certificate() {
+                self.refused = Some(refused);
+            }
         }
         outcome
     }
@@ -209,7 +264,7 @@ impl Session {
 type Data = rustls::server::ServerConnectionData;
 
 /// Whether a record is an alert, or encrypted as those of TLS 1.3 are (RFC 8446, 5.1): before an alert
-/// nothing else is, as what fails does so before a certificate is sent.
+/// nothing else is, as what fails does so before a certificate is sent, or when that is out already.
 fn may_be_alert(record: &[u8]) -> bool {
     const ALERT: u8 = 21;
     const ENCRYPTED: u8 = 23;

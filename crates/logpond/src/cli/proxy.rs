@@ -1,5 +1,7 @@
 //! `logpond proxy` as it is typed.
 
+mod clients;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args, ValueHint};
 
 use super::Access;
 use crate::settings::ProxyVersion;
+
+pub use clients::ProxyClients;
 
 /// Flags of `logpond proxy`.
 #[derive(Debug, Args)]
@@ -82,6 +86,9 @@ pub struct ProxyFrontend {
     /// Refuse clients that ask for a name that no certificate has, or for none.
     #[arg(long, requires = "listen")]
     pub strict_sni: bool,
+    /// Which clients are let in by certificates.
+    #[command(flatten)]
+    pub clients: ProxyClients,
     /// Tell upstreams whom they talk to, by a header of the PROXY protocol.
     #[arg(long, value_name = "VERSION", value_enum, requires = "listen")]
     pub proxy_protocol: Option<ProxyVersion>,

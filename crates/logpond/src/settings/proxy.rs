@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use logpond_proxy::{NamePattern, Target};
+use logpond_proxy::{ClientRule, NamePattern, Target};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -44,6 +44,17 @@ pub struct ProxySection {
     /// Whether clients are refused that ask for a name that no certificate has.
     #[serde(default)]
     pub strict_sni: bool,
+    /// Authorities whose clients are let in; none asks for no certificate.
+    #[serde(default, deserialize_with = "list")]
+    pub client_ca: Vec<PathBuf>,
+    /// Whether clients without a certificate are refused.
+    pub client_auth: Option<ClientAuthMode>,
+    /// Lists of certificates that are revoked.
+    #[serde(default, deserialize_with = "list")]
+    pub client_crl: Vec<PathBuf>,
+    /// Which clients are let in; none lets all of the authorities in.
+    #[serde(default, deserialize_with = "list")]
+    pub client_allow: Vec<AllowedClient>,
     /// Where connections go that no route is for.
     #[serde(default, deserialize_with = "list")]
     pub to: Vec<WeighedTarget>,
@@ -101,6 +112,16 @@ pub enum ProxyVersion {
     V2,
 }
 
+/// Which clients need a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientAuthMode {
+    /// Those that show none are let in, too.
+    Optional,
+    /// All.
+    Required,
+}
+
 /// An upstream, alone or as `{ to = "UPSTREAM", weight = N }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeighedTarget {
@@ -127,6 +148,8 @@ pub type Age = Written<Duration>;
 pub type Networks = Written<Network>;
 /// A name, or a wildcard.
 pub type Name = Written<NamePattern>;
+/// What a client's certificate must have.
+pub type AllowedClient = Written<ClientRule>;
 
 /// Reads the meaning of a text, or says what is wrong with it.
 trait Meaning: Sized {
@@ -148,6 +171,12 @@ impl Meaning for Network {
 impl Meaning for NamePattern {
     fn of(text: &str) -> Result<NamePattern, String> {
         NamePattern::from_str(text).map_err(|error| error.to_string())
+    }
+}
+
+impl Meaning for ClientRule {
+    fn of(text: &str) -> Result<ClientRule, String> {
+        ClientRule::from_str(text).map_err(|error| error.to_string())
     }
 }
 
@@ -296,6 +325,9 @@ mod tests {
             connections-max = 5000
             to = ["tcp:a:1", { to = "tcp:b:2", weight = 3 }]
             check-interval = "5s"
+            client-ca = "ca.pem"
+            client-auth = "optional"
+            client-allow = ["cn=a", "dns=*.b.test"]
 
             [[proxy.route]]
             sni = "*.example.org"
@@ -317,6 +349,8 @@ mod tests {
         assert_eq!(second.proxy_protocol, Some(ProxyVersion::V2));
         let weights = second.to.iter().map(|one| one.weight);
         assert_eq!(weights.collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(second.client_auth, Some(ClientAuthMode::Optional));
+        assert_eq!(second.client_allow.len(), 2);
         let route = &second.route[0];
         assert_eq!((route.to[0].weight, &route.alpn[0][..]), (0, "h2"));
         assert_eq!(read("fast = \"127.0.0.1:7651\"").unwrap().len(), 0);
@@ -344,6 +378,10 @@ mod tests {
             ),
             ("[[proxy.route]]\nsni = 'a'", "missing field `to`"),
             ("listen = 'x'", "duplicate key"),
+            (
+                "client-allow = 'nobody'",
+                "logpond.toml:5:16: 'nobody' is no rule for clients",
+            ),
             ("proxy-protocol = 'v3'", "unknown variant `v3`"),
             ("connections-max = -1", "logpond.toml:5:19: "),
         ] {

@@ -1,6 +1,7 @@
 //! A client of the library in memory, before pumps that get their bytes in pieces of all sizes.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use logpond_tls::{CertificateFiles, provider, read_certificates};
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use super::*;
 use crate::{Certificates, SniRule};
 
 /// A client and the settings that it gets on with.
-fn pair() -> (ClientConnection, Arc<ServerConfig>) {
+fn pair() -> (ClientConnection, Certificates) {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let own = params.self_signed(&key).unwrap();
@@ -33,7 +34,7 @@ fn pair() -> (ClientConnection, Arc<ServerConfig>) {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let certificates = Certificates::load(&[files], &[], SniRule::ShowFirst).unwrap();
-    (client, certificates.config())
+    (client, certificates)
 }
 
 /// Gives the pump what the client has to say, in pieces of these sizes, and the client the answers.
@@ -75,8 +76,8 @@ proptest! {
         sizes in proptest::collection::vec(1_usize..20_000, 1..8),
         length in 0_usize..60_000,
     ) {
-        let (mut client, config) = pair();
-        let mut pump = Pump::new(config).unwrap();
+        let (mut client, certificates) = pair();
+        let mut pump = Pump::new(&certificates).unwrap();
         let mut got = Vec::new();
         prop_assert!(!pump.wants_from_upstream() && pump.wants_from_client());
         carry(&mut client, &mut pump, &sizes, &mut got);
@@ -119,8 +120,8 @@ proptest! {
 
 #[test]
 fn one_side_waits_for_the_other() {
-    let (mut client, config) = pair();
-    let mut pump = Pump::new(config).unwrap();
+    let (mut client, certificates) = pair();
+    let mut pump = Pump::new(&certificates).unwrap();
     carry(&mut client, &mut pump, &[1 << 14], &mut Vec::new());
     pump.for_upstream().push(b"not taken");
     assert!(!pump.wants_from_client() && pump.wants_from_upstream());
@@ -138,8 +139,8 @@ fn one_side_waits_for_the_other() {
 
 #[test]
 fn a_deaf_upstream_holds_nobody_up() {
-    let (mut client, config) = pair();
-    let mut pump = Pump::new(config).unwrap();
+    let (mut client, certificates) = pair();
+    let mut pump = Pump::new(&certificates).unwrap();
     carry(&mut client, &mut pump, &[1 << 14], &mut Vec::new());
     pump.for_upstream().push(b"not taken");
     pump.upstream_is_deaf();
@@ -173,8 +174,8 @@ proptest! {
         sizes in proptest::collection::vec(1usize..60, 1..5),
         is_behind_a_handshake in any::<bool>(),
     ) {
-        let (mut client, config) = pair();
-        let mut pump = Pump::new(config).unwrap();
+        let (mut client, certificates) = pair();
+        let mut pump = Pump::new(&certificates).unwrap();
         if is_behind_a_handshake {
             carry(&mut client, &mut pump, &[4000], &mut Vec::new());
         }

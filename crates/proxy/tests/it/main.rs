@@ -1,6 +1,7 @@
 //! The proxy with real sockets, between real clients and upstreams.
 
 mod bytes;
+mod client_certificates;
 mod ends;
 mod headers;
 mod peers;

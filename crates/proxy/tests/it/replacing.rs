@@ -105,8 +105,7 @@ fn nobody_notices_new_certificates() {
     let scratch = Scratch::new();
     let files = scratch.localhost();
     let certificates = load(std::slice::from_ref(&files));
-    let upstream = upstream(echo);
-    let proxy = Proxy::start(settings(std::slice::from_ref(&upstream)), &certificates);
+    let proxy = Proxy::start(settings(&[upstream(echo)]), &certificates);
     let address = proxy.address();
     let mut old = connect(address, &Arc::new(trusting(&[&files])), "localhost");
     exchange(&mut old, b"hello").unwrap();
@@ -127,13 +126,11 @@ fn nobody_notices_new_certificates() {
                 }
             });
         }
-        let control = proxy.running().control();
         for round in 0..50 {
             let shown = [&other, &files][round % 2];
-            let again =
-                certificates.load_again(std::slice::from_ref(shown), &[], SniRule::ShowFirst);
-            let asked = settings(std::slice::from_ref(&upstream)).with(&again.unwrap());
-            control.replace(&[asked]).unwrap();
+            let shown_files = std::slice::from_ref(shown);
+            let again = certificates.load_again(shown_files, &[], SniRule::ShowFirst, None);
+            proxy.show(&again.unwrap());
             let seen = requests.load(Ordering::Relaxed);
             while requests.load(Ordering::Relaxed) < seen + 10 {
                 thread::yield_now();
@@ -147,7 +144,8 @@ fn nobody_notices_new_certificates() {
     exchange(&mut old, b"hello").unwrap();
     // Files that are bad are said to be so, and change nothing.
     std::fs::write(&files.key, "nothing").unwrap();
-    let error = certificates.load_again(std::slice::from_ref(&files), &[], SniRule::ShowFirst);
+    let files = std::slice::from_ref(&files);
+    let error = certificates.load_again(files, &[], SniRule::ShowFirst, None);
     assert!(
         error
             .unwrap_err()

@@ -77,6 +77,7 @@ pub(crate) fn load(files: &[CertificateFiles]) -> Certificates {
 /// A running proxy and the records of its connections.
 pub(crate) struct Proxy {
     running: Running,
+    frontends: Vec<Frontend>,
     records: Receiver<Vec<u8>>,
 }
 
@@ -147,12 +148,23 @@ impl Proxy {
     pub(crate) fn start_with(frontends: Vec<Frontend>, waiting_bytes_max: usize) -> Proxy {
         let (sender, records) = channel();
         let settings = Settings {
-            frontends,
+            frontends: frontends.clone(),
             workers: 2,
             waiting_bytes_max,
         };
         let running = start(&settings, Output(sender)).unwrap();
-        Proxy { running, records }
+        Proxy {
+            running,
+            frontends,
+            records,
+        }
+    }
+
+    /// Shows these from the next connection on.
+    pub(crate) fn show(&self, certificates: &Certificates) {
+        let mut frontends = self.frontends.clone();
+        frontends[0].certificates = certificates.clone();
+        self.running.control().replace(&frontends).unwrap();
     }
 
     pub(crate) fn running(&self) -> &Running {

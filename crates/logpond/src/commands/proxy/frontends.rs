@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::{Certificates, Frontend, Limits, ProxyHeader, Route, SniRule, Trust, Upstream};
-use logpond_tls::CertificateFiles;
+use logpond_tls::{CertificateFiles, ClientFiles};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::source::Placed;
 use crate::commands::Failure;
-use crate::settings::{Age, ProxySection, ProxyVersion, RouteSection, WeighedTarget};
+use crate::settings::{
+    Age, ClientAuthMode, ProxySection, ProxyVersion, RouteSection, WeighedTarget,
+};
 use crate::terminal::with_causes;
 
 /// Open files that are no connections: the program's own, listeners, event loops.
@@ -25,7 +27,14 @@ const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// The files that frontends are made of.
 pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
-    let of_section = |(_, section): &Placed| [section.cert.clone(), section.key.clone()];
+    let of_section = |(_, section): &Placed| {
+        [
+            section.cert.clone(),
+            section.key.clone(),
+            section.client_ca.clone(),
+            section.client_crl.clone(),
+        ]
+    };
     let files = sections.iter().flat_map(of_section).flatten();
     files.collect()
 }
@@ -112,10 +121,41 @@ fn certificates(
         true => SniRule::Refuse,
         false => SniRule::ShowFirst,
     };
-    Ok(match before {
-        Some(before) => before.load_again(&files, &section.alpn, rule)?,
-        None => Certificates::load(&files, &section.alpn, rule)?,
+    let alpn = &section.alpn;
+    Ok(match (before, client_auth(section)?) {
+        (Some(before), clients) => before.load_again(&files, alpn, rule, clients)?,
+        (None, Some(clients)) => Certificates::load_with_clients(&files, alpn, rule, clients)?,
+        (None, None) => Certificates::load(&files, alpn, rule)?,
     })
+}
+
+/// `None` if clients are asked for no certificate.
+fn client_auth(section: &ProxySection) -> Result<Option<ClientAuth>, Failure> {
+    if section.client_ca.is_empty() {
+        let is_silent = section.client_auth.is_none()
+            && section.client_crl.is_empty()
+            && section.client_allow.is_empty();
+        return match is_silent {
+            true => Ok(None),
+            false => Err(
+                "clients are asked for certificates only where client-ca says by whom \
+                          they are to be issued"
+                    .into(),
+            ),
+        };
+    }
+    Ok(Some(ClientAuth {
+        is_optional: section.client_auth == Some(ClientAuthMode::Optional),
+        files: ClientFiles {
+            authorities: section.client_ca.clone(),
+            revocations: section.client_crl.clone(),
+        },
+        rules: section
+            .client_allow
+            .iter()
+            .map(|rule| rule.0.clone())
+            .collect(),
+    }))
 }
 
 /// The routes, and behind them where all others go.

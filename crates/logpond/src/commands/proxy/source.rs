@@ -90,6 +90,10 @@ fn section(args: &ProxyFrontend) -> Result<ProxySection, Failure> {
         key: args.key.clone(),
         alpn: args.alpn.clone(),
         strict_sni: args.strict_sni,
+        client_ca: args.clients.client_ca.clone(),
+        client_auth: args.clients.client_auth,
+        client_crl: args.clients.client_crl.clone(),
+        client_allow: all("--client-allow", &args.clients.client_allow, str::parse)?,
         to: all("--to", &args.to, |text| {
             text.parse().map(WeighedTarget::new)
         })?,
