@@ -422,3 +422,127 @@ fn its_end_waits_for_connections_but_not_for_ever() {
     };
     assert_eq!((count("upstream"), count("drained")), (1, 1), "{records}");
 }
+
+/// Asks the operators' address for something; gives the status and the body.
+fn operate(address: &str, method: &str, path: &str) -> (u16, String) {
+    let mut client = crate::http::Client::connect(address).unwrap();
+    let response = client.send(method, path, &[], b"").unwrap();
+    let status = response.status;
+    (status, response.text().unwrap())
+}
+
+#[test]
+fn operators_see_what_it_does_and_have_it_read_files() {
+    let scratch = Scratch::new("proxy-admin").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let upstream = format!("tcp:{}", pond.address("http"));
+    let mut proxy = Proxy::start(&files, &upstream, &["--admin", "127.0.0.1:0"]);
+    let line = proxy.next_line();
+    let admin = line.rsplit_once("http://").unwrap().1.to_owned();
+    let mut client = connect(proxy.address, &own).unwrap();
+    assert_eq!(ask(&mut client), "HTTP/1.1 200 OK");
+    let (status, body) = operate(&admin, "GET", "/metrics");
+    assert_eq!(status, 200);
+    for sample in [
+        "logpond_proxy_connections{frontend=\"0\"} 1\n".to_owned(),
+        "logpond_proxy_handshakes_total{frontend=\"0\",version=\"TLSv1.3\",resumed=\"false\"} 1\n"
+            .to_owned(),
+        format!("logpond_proxy_upstream_up{{upstream=\"{upstream}\"}} 1\n"),
+        format!("logpond_proxy_upstream_connections{{upstream=\"{upstream}\"}} 1\n"),
+        "logpond_proxy_handshake_seconds_count{frontend=\"0\"} 1\n".to_owned(),
+        "logpond_proxy_waiting_bytes 0\n".to_owned(),
+        "process_open_fds ".to_owned(),
+        "names=\"localhost\"".to_owned(),
+    ] {
+        assert!(body.contains(&sample), "{sample}: {body}");
+    }
+    let (_, body) = operate(&admin, "GET", "/api/v1/proxy/clients?order=active&limit=5");
+    let clients: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(clients["clients"][0]["client"], "127.0.0.1", "{body}");
+    assert_eq!(clients["clients"][0]["active"], 1, "{body}");
+    let (_, body) = operate(&admin, "GET", "/api/v1/proxy/upstreams");
+    assert!(body.contains("\"is_up\":true"), "{body}");
+    // Files are read when operators ask, and it is said what is wrong with them.
+    let (status, _) = operate(&admin, "POST", "/-/reload");
+    assert_eq!((status, proxy.next_line().as_str()), (200, READ_AGAIN));
+    let key = fs::read(&files.key).unwrap();
+    fs::write(&files.key, "nothing").unwrap();
+    let (status, body) = operate(&admin, "POST", "/-/reload");
+    assert_eq!(status, 409);
+    assert!(body.contains("holds no private key"), "{body}");
+    assert!(proxy.next_line().contains("in use stay"));
+    fs::write(&files.key, key).unwrap();
+    for (method, path, expected) in [
+        ("GET", "/-/healthy", 200),
+        ("GET", "/-/ready", 200),
+        ("GET", "/-/reload", 405),
+        ("GET", "/", 404),
+        ("GET", "/api/v1/proxy/clients?order=name", 400),
+        ("GET", "/api/v1/proxy/clients?n=1", 400),
+    ] {
+        assert_eq!(operate(&admin, method, path).0, expected, "{method} {path}");
+    }
+    end(client);
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.wait().0, Some(0));
+    // Others do not get there by mistake.
+    let output = Command::new(program())
+        .args(["proxy", "--listen", "127.0.0.1:0", "--to", &upstream])
+        .args(files.arguments())
+        .args(["--admin", "0.0.0.0:0"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("--insecure"), "{said}");
+}
+
+#[test]
+fn records_are_sent_and_none_is_lost_while_no_server_answers() {
+    let scratch = Scratch::new("proxy-sent").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let address = pond.address("http").to_string();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    // An upstream of its own: connections go on while the pond is down.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = format!("tcp:{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0]);
+        }
+    });
+    let spool = scratch.path().join("spool");
+    let url = format!("http://{address}");
+    let sent = [
+        "--records",
+        &url,
+        "--records-spool",
+        spool.to_str().unwrap(),
+    ];
+    let proxy = Proxy::start(&files, &upstream, &sent);
+    let visit = || {
+        let mut client = connect(proxy.address, &own).unwrap();
+        client.write_all(b"x").unwrap();
+        client.flush().unwrap();
+        let _ = client.read_to_end(&mut Vec::new());
+    };
+    visit();
+    let count = |pond: &Pond| pond.query("close_reason=upstream").unwrap().0.len();
+    while count(&pond) < 1 {
+        std::thread::yield_now();
+    }
+    pond.kill();
+    (0..20).for_each(|_| visit());
+    let pond = Pond::start(program(), &data, &["--http", &address]).unwrap();
+    (0..20).for_each(|_| visit());
+    proxy.signal(Signal::TERM);
+    let (code, records) = proxy.wait();
+    assert_eq!((code, records.as_str()), (Some(0), ""));
+    assert_eq!(count(&pond), 41);
+    let (rows, _) = pond.query("close_reason=upstream | limit 1").unwrap();
+    assert!(rows[0].get("hostname").is_some(), "{rows:?}");
+}

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_proxy::{Certificates, Frontend, Limits, ProxyHeader, Route, SniRule, Trust, Upstream};
+use logpond_proxy::{
+    Certificates, ClientAuth, Frontend, Limits, ProxyHeader, Route, SniRule, Trust, Upstream,
+};
 use logpond_tls::{CertificateFiles, ClientFiles};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
