@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_tls::{CertificateFiles, Identity, TlsError, provider};
+use logpond_tls::{CertificateFiles, Identity, SharedTickets, TlsError, provider};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
@@ -44,6 +45,23 @@ pub enum SniRule {
     Refuse,
 }
 
+/// What is said about TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Certificates with their keys, at least one pair.
+    pub files: Vec<CertificateFiles>,
+    /// The application's protocols, the preferred first; with none clients are not answered about
+    /// them.
+    pub alpn: Vec<String>,
+    /// What becomes of clients that ask for other names.
+    pub sni: SniRule,
+    /// Which clients are let in by certificates, if they are asked for some.
+    pub clients: Option<ClientAuth>,
+    /// The file of a secret that other processes have, too, so that they take each other's tickets.
+    /// Without one tickets are for this process, and their keys nowhere but in its memory.
+    pub ticket_secret: Option<PathBuf>,
+}
+
 /// What is read from files, and made of it: it can be replaced under a running proxy.
 #[derive(Clone)]
 pub struct Certificates {
@@ -51,6 +69,8 @@ pub struct Certificates {
     status: Vec<CertificateStatus>,
     /// Which clients are let in, if they are asked for certificates.
     clients: Option<Arc<Clients>>,
+    /// Whether other processes take its tickets.
+    shares_tickets: bool,
 }
 
 /// A certificate that clients are shown.
@@ -69,66 +89,49 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Reads and checks all files; there is at least one pair. `alpn` are the application's protocols,
-    /// the preferred first; with none of them clients are not answered about protocols.
+    /// Reads and checks all files.
     ///
     /// # Errors
-    /// When a pair cannot be used; see [`TlsError`].
-    pub fn load(
-        files: &[CertificateFiles],
-        alpn: &[String],
-        rule: SniRule,
-    ) -> Result<Certificates, TlsError> {
-        Certificates::load_with(files, alpn, rule, None, new_tickets()?)
+    /// When one cannot be used; see [`TlsError`].
+    pub fn load(settings: &TlsSettings) -> Result<Certificates, TlsError> {
+        Certificates::load_after(settings, None)
     }
 
-    /// The same where clients are asked for certificates.
+    /// Those of other settings, or of the same with the files as they are now. Sessions of before can be
+    /// resumed, unless other clients are let in now: then all begin anew, so that those who are not are
+    /// told why.
     ///
     /// # Errors
-    /// As of [`Certificates::load`], also for the files of `clients`.
-    pub fn load_with_clients(
-        files: &[CertificateFiles],
-        alpn: &[String],
-        rule: SniRule,
-        clients: ClientAuth,
-    ) -> Result<Certificates, TlsError> {
-        let clients = Some(Clients::load(clients)?);
-        Certificates::load_with(files, alpn, rule, clients, new_tickets()?)
+    /// As of [`Certificates::load`].
+    pub fn load_again(&self, settings: &TlsSettings) -> Result<Certificates, TlsError> {
+        Certificates::load_after(settings, Some(self))
     }
 
-    /// The same from the files as they are now. Sessions of before can be resumed, unless other clients
-    /// are let in now: then all begin anew, so that those who are not are told why.
-    ///
-    /// # Errors
-    /// As of [`Certificates::load`], also for the files of `clients`.
-    pub fn load_again(
-        &self,
-        files: &[CertificateFiles],
-        alpn: &[String],
-        rule: SniRule,
-        clients: Option<ClientAuth>,
+    fn load_after(
+        settings: &TlsSettings,
+        before: Option<&Certificates>,
     ) -> Result<Certificates, TlsError> {
-        let clients = clients.map(Clients::load).transpose()?;
-        let tickets = match clients == self.clients {
-            true => self.config.ticketer.clone(),
-            false => new_tickets()?,
+        let clients = settings.clients.clone().map(Clients::load).transpose()?;
+        let before = before.filter(|before| before.clients == clients && !before.shares_tickets);
+        let tickets: Arc<dyn ProducesTickets> = match (&settings.ticket_secret, before) {
+            (Some(path), _) => SharedTickets::load(path)?,
+            (None, Some(before)) => before.config.ticketer.clone(),
+            (None, None) => new_tickets()?,
         };
-        Certificates::load_with(files, alpn, rule, clients, tickets)
+        Certificates::load_with(settings, clients, tickets)
     }
 
     fn load_with(
-        files: &[CertificateFiles],
-        alpn: &[String],
-        rule: SniRule,
+        settings: &TlsSettings,
         clients: Option<Arc<Clients>>,
         tickets: Arc<dyn ProducesTickets>,
     ) -> Result<Certificates, TlsError> {
         let mut shown = Shown {
-            rule,
+            rule: settings.sni,
             ..Shown::default()
         };
-        let mut status = Vec::with_capacity(files.len());
-        for files in files {
+        let mut status = Vec::with_capacity(settings.files.len());
+        for files in &settings.files {
             let Identity { key, not_after, .. } = Identity::load(files)?;
             let names = names_of(&key);
             status.push(CertificateStatus { names, not_after });
@@ -142,13 +145,14 @@ impl Certificates {
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(shown));
-        config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
-        // Keys of its own that change every six hours, in memory only.
+        let alpn = settings.alpn.iter().map(|name| name.clone().into_bytes());
+        config.alpn_protocols = alpn.collect();
         config.ticketer = tickets;
         Ok(Certificates {
             config: Arc::new(config),
             status,
             clients,
+            shares_tickets: settings.ticket_secret.is_some(),
         })
     }
 
@@ -165,6 +169,7 @@ impl Certificates {
     }
 }
 
+/// Keys that change every six hours.
 fn new_tickets() -> Result<Arc<dyn ProducesTickets>, TlsError> {
     Ticketer::new().map_err(TlsError::Library)
 }

@@ -33,7 +33,7 @@ mod sink;
 mod upstream;
 mod worker;
 
-pub use certificates::{CertificateStatus, Certificates, SniRule};
+pub use certificates::{CertificateStatus, Certificates, SniRule, TlsSettings};
 pub use client_rules::{ClientRule, ClientRuleError};
 pub use client_table::{ClientOrder, ClientStatus, ClientsStatus};
 pub use clients::ClientAuth;

@@ -15,6 +15,7 @@ mod pem;
 mod revocation;
 mod stamp;
 mod subject;
+mod tickets;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -29,6 +30,7 @@ pub use identity::{FAR_FUTURE, Identity, now, valid_until};
 pub use pem::read_certificates;
 pub use stamp::Stamp;
 pub use subject::{common_name, organizational_units};
+pub use tickets::SharedTickets;
 
 /// The one implementation of all cryptography: AWS-LC.
 static PROVIDER: LazyLock<Arc<CryptoProvider>> =

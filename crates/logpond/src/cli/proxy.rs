@@ -86,6 +86,10 @@ pub struct ProxyFrontend {
     /// Refuse clients that ask for a name that no certificate has, or for none.
     #[arg(long, requires = "listen")]
     pub strict_sni: bool,
+    /// A secret of 32 to 4096 bytes: processes that have the same resume each other's sessions
+    /// [default: each its own].
+    #[arg(long, value_name = "FILE", requires = "listen", value_hint = ValueHint::FilePath)]
+    pub ticket_secret: Option<PathBuf>,
     /// Which clients are let in by certificates.
     #[command(flatten)]
     pub clients: ProxyClients,

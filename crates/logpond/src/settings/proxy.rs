@@ -44,6 +44,8 @@ pub struct ProxySection {
     /// Whether clients are refused that ask for a name that no certificate has.
     #[serde(default)]
     pub strict_sni: bool,
+    /// The file of a secret that other processes have, too, so that they take each other's tickets.
+    pub ticket_secret: Option<PathBuf>,
     /// Authorities whose clients are let in; none asks for no certificate.
     #[serde(default, deserialize_with = "list")]
     pub client_ca: Vec<PathBuf>,

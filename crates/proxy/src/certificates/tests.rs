@@ -95,9 +95,11 @@ impl Files {
     /// Certificates by the keys of these tickets.
     fn load(&self, auth: Option<ClientAuth>, tickets: &Arc<dyn ProducesTickets>) -> Certificates {
         let clients = auth.map(|auth| Clients::load(auth).unwrap());
-        let server = std::slice::from_ref(&self.server);
-        let rule = SniRule::ShowFirst;
-        Certificates::load_with(server, &[], rule, clients, tickets.clone()).unwrap()
+        let settings = TlsSettings {
+            files: vec![self.server.clone()],
+            ..TlsSettings::default()
+        };
+        Certificates::load_with(&settings, clients, tickets.clone()).unwrap()
     }
 
     fn config(&self, version: &'static rustls::SupportedProtocolVersion) -> Arc<ClientConfig> {

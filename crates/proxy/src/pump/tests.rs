@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::*;
-use crate::{Certificates, SniRule};
+use crate::{Certificates, TlsSettings};
 
 /// A client and the settings that it gets on with.
 fn pair() -> (ClientConnection, Certificates) {
@@ -33,7 +33,11 @@ fn pair() -> (ClientConnection, Certificates) {
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let certificates = Certificates::load(&[files], &[], SniRule::ShowFirst).unwrap();
+    let certificates = Certificates::load(&TlsSettings {
+        files: vec![files],
+        ..TlsSettings::default()
+    })
+    .unwrap();
     (client, certificates)
 }
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use logpond_proxy::{Certificates, TlsSettings};
+use rustls::ClientConfig;
 use rustls::version::{TLS12, TLS13};
 
 use crate::setting::*;
@@ -176,6 +178,45 @@ fn half_closed_connections_go_on() {
     close(&mut client);
     assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "still here");
     assert_eq!(proxy.record()["close_reason"], "upstream");
+}
+
+/// Whether the client's session is resumed by this proxy.
+fn is_resumed(proxy: &Proxy, config: &Arc<ClientConfig>) -> bool {
+    let mut client = connect(proxy.address(), config, "localhost");
+    exchange(&mut client, b"hello").unwrap();
+    close(&mut client);
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    proxy.record()["resumed"] == true
+}
+
+#[test]
+fn who_shares_a_secret_resumes_sessions_of_the_other() {
+    let scratch = Scratch::new();
+    let files = scratch.localhost();
+    let secret = |name: &str, byte| {
+        let path = scratch.path(name);
+        std::fs::write(&path, [byte; 48]).unwrap();
+        Some(path)
+    };
+    let proxy = |ticket_secret| {
+        let certificates = Certificates::load(&TlsSettings {
+            ticket_secret,
+            ..tls(std::slice::from_ref(&files))
+        });
+        Proxy::start(settings(&[upstream(echo)]), &certificates.unwrap())
+    };
+    let first = proxy(secret("shared", 1));
+    let second = proxy(secret("shared", 1));
+    let others = [proxy(secret("other", 2)), proxy(None)];
+    let config = Arc::new(trusting(&[&files]));
+    assert!(!is_resumed(&first, &config));
+    assert!(is_resumed(&second, &config));
+    assert!(is_resumed(&first, &config));
+    for other in &others {
+        let config = Arc::new(trusting(&[&files]));
+        assert!(!is_resumed(&first, &config));
+        assert!(!is_resumed(other, &config));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use logpond_protocol::proxy::{Tls, decode};
-use logpond_proxy::{Certificates, ClientAuth, ProxyHeader, SniRule};
+use logpond_proxy::{Certificates, ClientAuth, ProxyHeader, TlsSettings};
 use logpond_tls::{CertificateFiles, ClientFiles, TlsError, fingerprint, provider};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType,
@@ -106,8 +106,14 @@ fn auth(authority: &Authority, lists: &[&PathBuf], rules: &[&str]) -> ClientAuth
 }
 
 fn load_with(files: &CertificateFiles, auth: &ClientAuth) -> Certificates {
-    let rule = SniRule::ShowFirst;
-    Certificates::load_with_clients(std::slice::from_ref(files), &[], rule, auth.clone()).unwrap()
+    Certificates::load(&asking(files, auth)).unwrap()
+}
+
+fn asking(files: &CertificateFiles, auth: &ClientAuth) -> TlsSettings {
+    TlsSettings {
+        clients: Some(auth.clone()),
+        ..tls(std::slice::from_ref(files))
+    }
 }
 
 /// Settings of a client that shows this, over one version of TLS.
@@ -298,10 +304,7 @@ fn nobody_comes_back_by_a_ticket_who_was_revoked_since() {
             showing(&files, Some(&good), version),
             showing(&files, Some(&bad), version),
         );
-        let again = || {
-            let files = std::slice::from_ref(&files);
-            certificates.load_again(files, &[], SniRule::ShowFirst, Some(auth.clone()))
-        };
+        let again = || certificates.load_again(&asking(&files, &auth));
         for is_resumed in [false, true] {
             assert_eq!(talk(&proxy, &good).unwrap()["resumed"], is_resumed);
             assert_eq!(talk(&proxy, &bad).unwrap()["resumed"], is_resumed);
@@ -355,9 +358,7 @@ fn a_new_authority_ends_the_sessions_of_the_old_one() {
             showing(&files, Some(&of_new), version),
         );
         let take_in = || {
-            let files = std::slice::from_ref(&files);
-            let auth = Some(auth.clone());
-            let again = certificates.load_again(files, &[], SniRule::ShowFirst, auth);
+            let again = certificates.load_again(&asking(&files, &auth));
             proxy.show(&again.unwrap());
         };
         take_in();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use logpond_protocol::proxy::{Addresses, decode, encode_binary, encode_text};
-use logpond_proxy::{Certificates, ProxyHeader, SniRule, Trust};
+use logpond_proxy::{Certificates, ProxyHeader, TlsSettings, Trust};
 
 use crate::setting::*;
 
@@ -24,8 +24,11 @@ fn upstreams_are_told_who_comes() {
         let mut settings = settings(&[upstream(reflect)]);
         settings.proxy_header = Some(version);
         let alpn = ["h2".to_owned(), "http/1.1".to_owned()];
-        let rule = SniRule::ShowFirst;
-        let certificates = Certificates::load(std::slice::from_ref(&files), &alpn, rule).unwrap();
+        let settings_of_tls = TlsSettings {
+            alpn: alpn.into(),
+            ..tls(std::slice::from_ref(&files))
+        };
+        let certificates = Certificates::load(&settings_of_tls).unwrap();
         let proxy = Proxy::start(settings, &certificates);
         let mut config = trusting(&[&files]);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use logpond_proxy::{Certificates, SniRule};
+use logpond_proxy::{Certificates, TlsSettings};
 use serde_json::Value;
 
 use crate::setting::*;
@@ -63,7 +63,10 @@ fn for_openssl() -> Option<(Scratch, Proxy)> {
     let scratch = Scratch::new();
     let files = scratch.localhost();
     let alpn = ["h2".to_owned(), "http/1.1".to_owned()];
-    let certificates = Certificates::load(&[files], &alpn, SniRule::ShowFirst);
+    let certificates = Certificates::load(&TlsSettings {
+        alpn: alpn.into(),
+        ..tls(&[files])
+    });
     let proxy = Proxy::start(settings(&[upstream(echo)]), &certificates.unwrap());
     Some((scratch, proxy))
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use logpond_proxy::{Certificates, Settings, SniRule};
+use logpond_proxy::{Certificates, Settings, SniRule, TlsSettings};
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
 
@@ -28,7 +28,11 @@ fn names_choose_certificates() {
         ("b.example", 2),
     ];
     for rule in [SniRule::ShowFirst, SniRule::Refuse] {
-        let certificates = Certificates::load(&files, &[], rule).unwrap();
+        let settings_of_tls = TlsSettings {
+            sni: rule,
+            ..tls(&files)
+        };
+        let certificates = Certificates::load(&settings_of_tls).unwrap();
         let proxy = Proxy::start(settings(&[upstream(echo)]), &certificates);
         for (name, expected) in table {
             let config = Arc::new(trusting(&[&files[expected]]));
@@ -128,8 +132,7 @@ fn nobody_notices_new_certificates() {
         }
         for round in 0..50 {
             let shown = [&other, &files][round % 2];
-            let shown_files = std::slice::from_ref(shown);
-            let again = certificates.load_again(shown_files, &[], SniRule::ShowFirst, None);
+            let again = certificates.load_again(&tls(std::slice::from_ref(shown)));
             proxy.show(&again.unwrap());
             let seen = requests.load(Ordering::Relaxed);
             while requests.load(Ordering::Relaxed) < seen + 10 {
@@ -144,8 +147,7 @@ fn nobody_notices_new_certificates() {
     exchange(&mut old, b"hello").unwrap();
     // Files that are bad are said to be so, and change nothing.
     std::fs::write(&files.key, "nothing").unwrap();
-    let files = std::slice::from_ref(&files);
-    let error = certificates.load_again(files, &[], SniRule::ShowFirst, None);
+    let error = certificates.load_again(&tls(std::slice::from_ref(&files)));
     assert!(
         error
             .unwrap_err()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use logpond_proxy::{Certificates, Frontend, ReplaceError, Route, SniRule, Upstream};
+use logpond_proxy::{Certificates, Frontend, ReplaceError, Route, TlsSettings, Upstream};
 use rustls::ClientConfig;
 use socket2::{Domain, Socket, Type};
 
@@ -45,7 +45,10 @@ fn names_and_protocols_choose_upstreams() {
     let names = ["a.test", "b.test", "*.c.test", "d.test"];
     let files = scratch.certificate("all", &names, Key::P256);
     let alpn = ["h2".to_owned(), "http/1.1".to_owned()];
-    let certificates = Certificates::load(std::slice::from_ref(&files), &alpn, SniRule::ShowFirst);
+    let certificates = Certificates::load(&TlsSettings {
+        alpn: alpn.into(),
+        ..tls(std::slice::from_ref(&files))
+    });
     let route = |names: &[&str], alpn: &[&str], letter| Route {
         names: names.iter().map(|name| name.parse().unwrap()).collect(),
         alpn: alpn.iter().map(|&name| name.to_owned()).collect(),

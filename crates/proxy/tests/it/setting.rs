@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, Frontend, Limits, ProxyHeader, Route, Running, Settings, SniRule, Target, Trust,
-    start,
+    Certificates, Frontend, Limits, ProxyHeader, Route, Running, Settings, Target, TlsSettings,
+    Trust, start,
 };
 use logpond_tls::{CertificateFiles, provider};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
@@ -70,8 +70,16 @@ impl Scratch {
     }
 }
 
+/// Settings of TLS with these alone.
+pub(crate) fn tls(files: &[CertificateFiles]) -> TlsSettings {
+    TlsSettings {
+        files: files.to_vec(),
+        ..TlsSettings::default()
+    }
+}
+
 pub(crate) fn load(files: &[CertificateFiles]) -> Certificates {
-    Certificates::load(files, &[], SniRule::ShowFirst).unwrap()
+    Certificates::load(&tls(files)).unwrap()
 }
 
 /// A running proxy and the records of its connections.

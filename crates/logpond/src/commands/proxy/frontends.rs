@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, ClientAuth, Frontend, Limits, ProxyHeader, Route, SniRule, Trust, Upstream,
+    Certificates, ClientAuth, Frontend, Limits, ProxyHeader, Route, SniRule, TlsSettings, Trust,
+    Upstream,
 };
 use logpond_tls::{CertificateFiles, ClientFiles};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -35,6 +36,7 @@ pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
             section.key.clone(),
             section.client_ca.clone(),
             section.client_crl.clone(),
+            section.ticket_secret.iter().cloned().collect(),
         ]
     };
     let files = sections.iter().flat_map(of_section).flatten();
@@ -119,15 +121,19 @@ fn certificates(
             key: key.clone(),
         })
         .collect();
-    let rule = match section.strict_sni {
-        true => SniRule::Refuse,
-        false => SniRule::ShowFirst,
+    let settings = TlsSettings {
+        files,
+        alpn: section.alpn.clone(),
+        sni: match section.strict_sni {
+            true => SniRule::Refuse,
+            false => SniRule::ShowFirst,
+        },
+        clients: client_auth(section)?,
+        ticket_secret: section.ticket_secret.clone(),
     };
-    let alpn = &section.alpn;
-    Ok(match (before, client_auth(section)?) {
-        (Some(before), clients) => before.load_again(&files, alpn, rule, clients)?,
-        (None, Some(clients)) => Certificates::load_with_clients(&files, alpn, rule, clients)?,
-        (None, None) => Certificates::load(&files, alpn, rule)?,
+    Ok(match before {
+        Some(before) => before.load_again(&settings)?,
+        None => Certificates::load(&settings)?,
     })
 }
 

@@ -90,6 +90,7 @@ fn section(args: &ProxyFrontend) -> Result<ProxySection, Failure> {
         key: args.key.clone(),
         alpn: args.alpn.clone(),
         strict_sni: args.strict_sni,
+        ticket_secret: args.ticket_secret.clone(),
         client_ca: args.clients.client_ca.clone(),
         client_auth: args.clients.client_auth,
         client_crl: args.clients.client_crl.clone(),
