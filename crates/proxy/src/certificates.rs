@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_tls::{CertificateFiles, Identity, SharedTickets, TlsError, provider};
+use logpond_tls::{CertificateFiles, Identity, SharedTickets, Staple, TlsError, provider};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::Ticketer;
+use rustls::pki_types::UnixTime;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -67,6 +68,7 @@ pub struct TlsSettings {
 pub struct Certificates {
     config: Arc<ServerConfig>,
     status: Vec<CertificateStatus>,
+    warnings: Vec<String>,
     /// Which clients are let in, if they are asked for certificates.
     clients: Option<Arc<Clients>>,
     /// Whether other processes take its tickets.
@@ -80,6 +82,8 @@ pub struct CertificateStatus {
     pub names: Vec<String>,
     /// Its last moment, since 1970.
     pub not_after: Duration,
+    /// Until when a response of its authority is shown with it, since 1970, if one is; it may be for ever.
+    pub staple_until: Option<Option<Duration>>,
 }
 
 impl fmt::Debug for Certificates {
@@ -131,11 +135,23 @@ impl Certificates {
             ..Shown::default()
         };
         let mut status = Vec::with_capacity(settings.files.len());
+        let mut warnings = Vec::new();
         for files in &settings.files {
             let Identity { key, not_after, .. } = Identity::load(files)?;
-            let names = names_of(&key);
-            status.push(CertificateStatus { names, not_after });
-            shown.add(Arc::new(key));
+            let staple = match key.cert.first() {
+                Some(own) => Staple::beside(&files.certificate, own),
+                None => Ok(None),
+            };
+            let staple = staple.unwrap_or_else(|warning| {
+                warnings.push(warning);
+                None
+            });
+            status.push(CertificateStatus {
+                names: names_of(&key),
+                not_after,
+                staple_until: staple.as_ref().map(|staple| staple.good_until),
+            });
+            shown.add(Arc::new(Stapled::new(key, staple)));
         }
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -151,9 +167,15 @@ impl Certificates {
         Ok(Certificates {
             config: Arc::new(config),
             status,
+            warnings,
             clients,
             shares_tickets: settings.ticket_secret.is_some(),
         })
+    }
+
+    /// What is wrong with files that it does without: responses of authorities.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     pub(crate) fn status(&self) -> Vec<CertificateStatus> {
@@ -174,8 +196,45 @@ fn new_tickets() -> Result<Arc<dyn ProducesTickets>, TlsError> {
     Ticketer::new().map_err(TlsError::Library)
 }
 
+/// A certificate with its key, and with what its authority says of it while that holds.
+#[derive(Debug)]
+struct Stapled {
+    alone: Arc<CertifiedKey>,
+    /// With the response.
+    stapled: Option<Arc<CertifiedKey>>,
+    /// The response's last moment.
+    until: Option<Duration>,
+}
+
+impl Stapled {
+    fn new(key: CertifiedKey, staple: Option<Staple>) -> Stapled {
+        let (response, until) = match staple {
+            Some(staple) => (Some(staple.response), staple.good_until),
+            None => (None, None),
+        };
+        let with = |response| CertifiedKey {
+            ocsp: Some(response),
+            ..key.clone()
+        };
+        Stapled {
+            stapled: response.map(with).map(Arc::new),
+            until,
+            alone: Arc::new(key),
+        }
+    }
+
+    /// What is shown now. Clients refuse what is over.
+    fn at(&self, now: UnixTime) -> Arc<CertifiedKey> {
+        let is_over = self
+            .until
+            .is_some_and(|until| until.as_secs() < now.as_secs());
+        let stapled = self.stapled.as_ref().filter(|_| !is_over);
+        stapled.unwrap_or(&self.alone).clone()
+    }
+}
+
 /// The certificates of one name: one for each kind of key.
-type Kinds = Vec<Arc<CertifiedKey>>;
+type Kinds = Vec<Arc<Stapled>>;
 
 /// Certificates by what they hold for.
 #[derive(Debug, Default)]
@@ -189,11 +248,11 @@ struct Shown {
 }
 
 impl Shown {
-    fn add(&mut self, key: Arc<CertifiedKey>) {
-        let names = names_of(&key);
+    fn add(&mut self, key: Arc<Stapled>) {
+        let names = names_of(&key.alone);
         let is_of_first = match self.first.first() {
             None => true,
-            Some(first) => names_of(first) == names,
+            Some(first) => names_of(&first.alone) == names,
         };
         if is_of_first {
             self.first.push(key.clone());
@@ -224,13 +283,14 @@ impl Shown {
 impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
-        let can_sign = |key: &&Arc<CertifiedKey>| {
-            let scheme = key.key.choose_scheme(hello.signature_schemes());
+        let can_sign = |key: &&Arc<Stapled>| {
+            let scheme = key.alone.key.choose_scheme(hello.signature_schemes());
             scheme.is_some()
         };
         let shown = self.kinds(name.as_deref()).and_then(|kinds| {
             // Where none fits, the library says so better than silence would.
-            kinds.iter().find(can_sign).or(kinds.first()).cloned()
+            let fitting = kinds.iter().find(can_sign).or(kinds.first())?;
+            Some(fitting.at(logpond_tls::now()))
         });
         HELLO.set(Some(Hello {
             name,

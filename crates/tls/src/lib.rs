@@ -14,6 +14,7 @@ mod identity;
 mod pem;
 mod revocation;
 mod stamp;
+mod stapling;
 mod subject;
 mod tickets;
 
@@ -29,6 +30,7 @@ pub use explain::{explain, tls_error};
 pub use identity::{FAR_FUTURE, Identity, now, valid_until};
 pub use pem::read_certificates;
 pub use stamp::Stamp;
+pub use stapling::{Staple, staple_path};
 pub use subject::{common_name, organizational_units};
 pub use tickets::SharedTickets;
 

@@ -8,5 +8,6 @@ mod peers;
 mod refusals;
 mod routes;
 mod setting;
+mod stapling;
 mod status;
 mod replacing;

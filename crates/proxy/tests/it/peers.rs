@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::setting::*;
 
 /// Whether a program is here; says so if it is not.
-fn has(program: &str, argument: &str) -> bool {
+pub(crate) fn has(program: &str, argument: &str) -> bool {
     let mut command = Command::new(program);
     command
         .arg(argument)

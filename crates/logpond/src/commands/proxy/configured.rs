@@ -52,6 +52,13 @@ impl Configured {
         paths.extend(self.source.path().map(Into::into));
         self.seen.follow(paths);
         self.frontends = frontends::load(&sections, &self.frontends)?;
+        for frontend in &self.frontends {
+            frontend
+                .certificates
+                .warnings()
+                .iter()
+                .for_each(|text| warn(text));
+        }
         Ok(())
     }
 }

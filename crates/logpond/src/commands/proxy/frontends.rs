@@ -9,7 +9,7 @@ use logpond_proxy::{
     Certificates, ClientAuth, Frontend, Limits, ProxyHeader, Route, SniRule, TlsSettings, Trust,
     Upstream,
 };
-use logpond_tls::{CertificateFiles, ClientFiles};
+use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::source::Placed;
@@ -31,9 +31,11 @@ const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The files that frontends are made of.
 pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
     let of_section = |(_, section): &Placed| {
+        let staples = section.cert.iter().map(|path| staple_path(path));
         [
             section.cert.clone(),
             section.key.clone(),
+            staples.collect(),
             section.client_ca.clone(),
             section.client_crl.clone(),
             section.ticket_secret.iter().cloned().collect(),

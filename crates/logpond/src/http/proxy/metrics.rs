@@ -126,6 +126,18 @@ fn certificates(out: &mut Exposition, frontends: &[FrontendStatus]) {
             out.sample(name, &labels, certificate.not_after.as_secs());
         }
     }
+    let name = "logpond_proxy_staple_until_seconds";
+    let help = "Until when the OCSP response holds that is shown with a certificate, in seconds since 1970.";
+    out.family(name, "gauge", help);
+    for frontend in frontends {
+        for (number, certificate) in frontend.certificates.iter().enumerate() {
+            if let Some(Some(until)) = certificate.staple_until {
+                let number = number.to_string();
+                let labels = [("frontend", &*frontend.name), ("certificate", &*number)];
+                out.sample(name, &labels, until.as_secs());
+            }
+        }
+    }
 }
 
 fn upstreams(out: &mut Exposition, upstreams: &[UpstreamStatus]) {
