@@ -12,16 +12,13 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::push::otlp;
 use logpond_record::Labels;
@@ -30,7 +27,7 @@ use tokio::net::TcpStream;
 
 use super::body::{self, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
-use super::{App, authorization, intake};
+use super::{App, authorization, http2, intake};
 use crate::net;
 use crate::net::tls::{self, Acceptor};
 use crate::telemetry::Intake;
@@ -38,16 +35,6 @@ use crate::tokens::Role;
 
 /// What is served.
 const EXPORT: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-
-/// Calls at a time of one connection. Exporters have a handful; a collector in front of many, dozens.
-const STREAMS_MAX: u32 = 64;
-
-/// Bytes of all headers of a call: tokens and tracing are some hundreds.
-const HEADERS_BYTES_MAX: u32 = 16 << 10;
-
-/// After how long without a sign of life a client is asked for one, and how long it may take.
-const PING_INTERVAL: Duration = Duration::from_secs(60);
-const PING_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Bytes before a message: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
@@ -182,22 +169,7 @@ where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| answer(app.clone(), request));
-    let connection = http2::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEADERS_BYTES_MAX)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIME_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let mut shutdown = context.shutdown;
-    tokio::select! {
-        // An error here is the peer's: it went away or does not speak HTTP/2.
-        _ = connection.as_mut() => return,
-        () = shutdown.stopping() => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
+    http2::serve_connection(stream, context.shutdown, service).await;
 }
 
 async fn answer(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Answer>, Infallible> {

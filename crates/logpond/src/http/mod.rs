@@ -26,6 +26,7 @@ mod otlp;
 mod gatewayd;
 mod gelf;
 mod grpc;
+mod http2;
 mod splunk;
 mod journal_upload;
 mod batches;
@@ -224,6 +225,11 @@ pub async fn serve_accepted(
         () = shutdown.stopping() => return,
     };
     match incoming {
+        Ok(Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+            let service =
+                service_fn(move |request| router::answer(app.clone(), http2::with_host(request)));
+            http2::serve_connection(*stream, context.shutdown, service).await;
+        }
         Ok(Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
         Ok(Incoming::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));

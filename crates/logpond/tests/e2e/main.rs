@@ -36,6 +36,7 @@ mod loki_api;
 mod loki_cluster;
 mod loki_tail;
 mod forwarded;
+mod http2;
 mod import;
 mod journal_command;
 mod journal_gatewayd;

@@ -75,6 +75,6 @@ fn https_config(files: &CertificateFiles) -> Result<(ServerConfig, Identity), Tl
         .map_err(TlsError::Library)?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key.clone())));
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok((config, identity))
 }

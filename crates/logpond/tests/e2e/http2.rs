@@ -1,0 +1,106 @@
+//! HTTP/2 on the encrypted listener, by curl.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::access::certificate;
+use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::surroundings::{has_program, program, skip};
+
+/// The version and the status of an answer, and its body.
+fn ask(ca: &Path, version: &str, arguments: &[&str]) -> (String, String) {
+    let output = Command::new("curl")
+        .args([
+            "--silent",
+            "--show-error",
+            "--max-time",
+            "60",
+            version,
+            "--cacert",
+        ])
+        .arg(ca)
+        .args(["--write-out", "\n%{http_version} %{http_code}"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let (body, how) = text.rsplit_once('\n').unwrap();
+    (how.to_owned(), body.to_owned())
+}
+
+#[test]
+fn clients_that_offer_it_are_answered_over_http2() {
+    if !has_program("curl") {
+        return skip("HTTP/2", "there is no curl");
+    }
+    let scratch = Scratch::new("http2").unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    certificate(&path("ca"), &path("node"));
+    let [pem, key] = ["node.pem", "node.key"].map(|name| path("node").join(name));
+    let flags = [
+        "--tls-certificate",
+        pem.to_str().unwrap(),
+        "--tls-key",
+        key.to_str().unwrap(),
+    ];
+    let pond = Pond::start(program(), &path("data"), &flags).unwrap();
+    let (url, ca) = (
+        format!("https://{}", pond.address("http")),
+        path("ca/ca.pem"),
+    );
+    // More than the windows of a stream and of a connection.
+    let lines: String = (0..50_000)
+        .map(|at| format!("line {at} {:>60}\n", "x"))
+        .collect();
+    let file = path("lines");
+    fs::write(&file, &lines).unwrap();
+    let push = format!("{url}/api/v1/push");
+    let body = format!("@{}", file.display());
+    let query = format!("{url}/api/v1/query?{ALL_TIME}&limit=0&q=line");
+    let plain = "content-type: text/plain";
+    for (version, expected) in [("--http2", "2"), ("--http1.1", "1.1")] {
+        let pushed = ["--data-binary", &body, "--header", plain, &push];
+        let (how, said) = ask(&ca, version, &pushed);
+        assert_eq!(how, format!("{expected} 200"), "{said}");
+        assert!(said.contains("\"accepted\":50000"), "{said}");
+        let (how, rows) = ask(&ca, version, &[&query]);
+        assert_eq!(how, format!("{expected} 200"));
+        let found = rows.lines().filter(|row| row.contains("\"line ")).count();
+        assert!(found >= 50_000, "{found}");
+        // The page of the server itself may ask, others may not: with both, the host is known.
+        for (origin, status) in [(&*url, "200"), ("https://elsewhere.example", "403")] {
+            let origin = format!("origin: {origin}");
+            let (how, said) = ask(&ca, version, &["--header", &origin, &query]);
+            assert_eq!(how, format!("{expected} {status}"), "{said}");
+        }
+        let (how, said) = ask(&ca, version, &[&format!("{url}/nothing")]);
+        assert_eq!(how, format!("{expected} 404"), "{said}");
+    }
+    // Many at a time over one connection.
+    let mut command = Command::new("curl");
+    command.args([
+        "--silent",
+        "--show-error",
+        "--max-time",
+        "60",
+        "--parallel",
+        "--http2",
+    ]);
+    command.args(["--parallel-max", "60", "--cacert"]).arg(&ca);
+    let ready = format!("{url}/-/ready");
+    for _ in 0..200 {
+        command.args([
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{http_version} %{http_code}\n",
+            &ready,
+        ]);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.matches("2 200\n").count(), 200, "{output:?}");
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
