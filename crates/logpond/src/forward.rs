@@ -36,7 +36,7 @@ mod tail;
 
 use std::fmt;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -272,61 +272,81 @@ pub struct Stream {
 
 /// Forwards until the input ends, or with `tail` until `stop` is set.
 pub fn run(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Totals, ForwardError> {
-    run_with(settings, None, stop)
+    Outflow::open(settings, stop)?.run(settings, None)
 }
 
-/// Forwards this instead of the inputs that settings name, until it ends. With `stop` it gives up once
-/// no server answers.
-pub fn run_stream(
-    settings: &Settings,
-    stream: Stream,
-    stop: &Arc<AtomicBool>,
-) -> Result<Totals, ForwardError> {
-    run_with(settings, Some(stream), stop)
+/// A way to servers. What is read goes there.
+pub struct Outflow {
+    way: Way,
+    started: Instant,
 }
 
-fn run_with(
-    settings: &Settings,
-    stream: Option<Stream>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Totals, ForwardError> {
-    let started = Instant::now();
-    let producer = Producer::new().map_err(ForwardError::Random)?;
-    let mut totals = Totals::default();
-    let (address, outcome) = match (&settings.bulk, &settings.spool) {
-        (Some(addresses), _) => {
-            let mut bulk = Bulk::new(addresses, settings, Pause(Arc::clone(stop)), producer);
-            let outcome = hand_over(&mut bulk, settings, stream, &mut totals);
-            (bulk.name().to_owned(), outcome)
-        }
-        (None, None) => {
-            let mut sender = Sender::new(settings, Pause(Arc::clone(stop)), producer);
-            let mut outcome = read_into(&mut sender, settings, stream, &mut totals);
-            if outcome.is_ok() && settings.waits_for_replication {
-                outcome = sender.wait_for_replication().map_err(ForwardError::Send);
+enum Way {
+    Bulk(Box<Bulk>),
+    Direct(Box<Sender>),
+    Spooled(Box<Spool>, Address),
+}
+
+impl Outflow {
+    /// Opens what settings name; connects to nobody yet. With `stop` it gives up once no server
+    /// answers.
+    ///
+    /// # Errors
+    /// When the spool cannot be used, or there are no random bytes.
+    pub fn open(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Outflow, ForwardError> {
+        let producer = || Producer::new().map_err(ForwardError::Random);
+        let pause = Pause(Arc::clone(stop));
+        let way = match (&settings.bulk, &settings.spool) {
+            (Some(addresses), _) => {
+                let bulk = Bulk::new(addresses, settings, pause, producer()?);
+                Way::Bulk(Box::new(bulk))
             }
-            (sender.address().to_string(), outcome)
-        }
-        (None, Some(spool)) => {
-            let own = Producer::new().map_err(ForwardError::Random)?;
-            let sender = Sender::new(settings, Pause(Arc::clone(stop)), own);
-            let address = sender.address().to_string();
-            let outlet = Spool::open(spool, settings, sender, producer)?;
-            (
-                address,
-                read_and_drain(outlet, spool, settings, stream, &mut totals),
-            )
-        }
-    };
-    // Nothing is durable anywhere if it failed before its first batch.
-    if !settings.quiet && (outcome.is_ok() || totals != Totals::default()) {
-        let what = match settings.bulk {
-            Some(_) => "replicated by",
-            None => "durable at",
+            (None, None) => Way::Direct(Box::new(Sender::new(settings, pause, producer()?))),
+            (None, Some(spool)) => {
+                let sender = Sender::new(settings, pause, producer()?);
+                let address = sender.address().clone();
+                let spool = Spool::open(spool, settings, sender, producer()?)?;
+                Way::Spooled(Box::new(spool), address)
+            }
         };
-        note(&totals.text(&format!("{what} {address}"), started.elapsed()));
+        let started = Instant::now();
+        Ok(Outflow { way, started })
     }
-    outcome.map(|()| totals)
+
+    /// Forwards the inputs that settings name, or this one instead, to their ends.
+    ///
+    /// # Errors
+    /// When not everything was dealt with.
+    pub fn run(self, settings: &Settings, stream: Option<Stream>) -> Result<Totals, ForwardError> {
+        let mut totals = Totals::default();
+        let (address, outcome) = match self.way {
+            Way::Bulk(mut bulk) => {
+                let outcome = hand_over(&mut bulk, settings, stream, &mut totals);
+                (bulk.name().to_owned(), outcome)
+            }
+            Way::Direct(mut sender) => {
+                let mut outcome = read_into(&mut *sender, settings, stream, &mut totals);
+                if outcome.is_ok() && settings.waits_for_replication {
+                    outcome = sender.wait_for_replication().map_err(ForwardError::Send);
+                }
+                (sender.address().to_string(), outcome)
+            }
+            Way::Spooled(spool, address) => {
+                let outcome = read_and_drain(*spool, settings, stream, &mut totals);
+                (address.to_string(), outcome)
+            }
+        };
+        // Nothing is durable anywhere if it failed before its first batch.
+        if !settings.quiet && (outcome.is_ok() || totals != Totals::default()) {
+            let what = match settings.bulk {
+                Some(_) => "replicated by",
+                None => "durable at",
+            };
+            let text = totals.text(&format!("{what} {address}"), self.started.elapsed());
+            note(&text);
+        }
+        outcome.map(|()| totals)
+    }
 }
 
 /// Reads all inputs into an outlet.
@@ -367,7 +387,6 @@ fn hand_over(
 /// Reads all inputs into a spool, and waits until it is empty or cannot be emptied.
 fn read_and_drain(
     mut spool: Spool,
-    of: &SpoolSettings,
     settings: &Settings,
     stream: Option<Stream>,
     totals: &mut Totals,
@@ -384,7 +403,8 @@ fn read_and_drain(
         (Ok(()), Err(SendError::Stopped)) if settings.tail.is_some() => Ok(()),
         // The reading side only sees that the sending side has ended.
         (Ok(()) | Err(ForwardError::Send(SendError::Stopped)), Err(error)) => {
-            let rest = spool::rest_text(&of.path, drained.rest);
+            let path = settings.spool.as_ref().map_or(Path::new(""), |of| &of.path);
+            let rest = spool::rest_text(path, drained.rest);
             Err(ForwardError::Spooled { rest, error })
         }
         (read, _) => read,

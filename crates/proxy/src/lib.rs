@@ -24,6 +24,7 @@ mod connection;
 mod counters;
 mod frontend;
 mod limits;
+mod listen;
 mod pump;
 mod record;
 mod server;
@@ -40,7 +41,8 @@ pub use clients::ClientAuth;
 pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
 pub use frontend::FrontendStatus;
 pub use limits::Limits;
-pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, start};
+pub use listen::Listening;
+pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, bind, start};
 pub use settings::{
     Frontend, NameError, NamePattern, ProxyHeader, Route, Settings, Trust, Upstream,
 };

@@ -34,7 +34,7 @@ impl Default for Limits {
             half_close_time: Duration::from_secs(60),
             connections_max: 10_000,
             connections_per_address_max: 1_000,
-            handshakes_per_address_per_second_max: 500,
+            handshakes_per_address_per_second_max: 2_000,
         }
     }
 }

@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{error, fmt, io, mem};
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,13 +17,11 @@ use crate::client_table::{ClientOrder, ClientTable, ClientsStatus, INTERVAL};
 use crate::counters::{Lateness, TimesStatus};
 use crate::frontend::{Frontend, FrontendStatus, Rules};
 use crate::limits::Waiting;
+use crate::listen::{Listening, keep, listen};
 use crate::settings;
 use crate::upstream::{UpstreamStatus, Upstreams, check};
 use crate::worker::{self, Shared, Sources, Worker};
 use crate::{Settings, sink};
-
-/// Connections that wait to be accepted, for each worker.
-const BACKLOG: i32 = 1024;
 
 /// Why a proxy does not start.
 #[derive(Debug)]
@@ -52,36 +49,74 @@ impl error::Error for StartError {
     }
 }
 
+/// Those of a running proxy, until it is to end.
+type Sockets = Arc<Mutex<Vec<Listening>>>;
+
 /// A running proxy. Where nothing is left of it and of its [`Stopper`]s, connections are cut.
 #[derive(Debug)]
 pub struct Running {
     control: Control,
-    stop: watch::Sender<Option<Instant>>,
+    stopper: Stopper,
     workers: Vec<JoinHandle<usize>>,
     checks: JoinHandle<()>,
     records: sink::Thread,
 }
 
+/// Listens where a proxy is to listen, or goes on with what listens there already. It may need rights
+/// that [`start`] does not.
+///
+/// # Errors
+/// When it cannot listen.
+pub fn bind(
+    settings: &Settings,
+    mut inherited: Vec<Listening>,
+) -> Result<Vec<Listening>, StartError> {
+    let asked = settings
+        .frontends
+        .iter()
+        .flat_map(|frontend| &frontend.listen);
+    let bound = asked.map(|address| {
+        let before = inherited.iter().position(|one| one.asked == *address);
+        let before = before.map(|at| inherited.remove(at).sockets);
+        let sockets = listen(
+            *address,
+            before.unwrap_or_default(),
+            settings.workers.max(1),
+        );
+        let sockets = sockets.map_err(|error| StartError::Listen(*address, error))?;
+        Ok(Listening {
+            asked: *address,
+            sockets,
+        })
+    });
+    bound.collect()
+}
+
 /// Starts a proxy; it listens when this returns. Its records go to `output`, a line of JSON each.
+/// Addresses that one of `inherited` listens on are taken over with all that waits there.
 ///
 /// # Errors
 /// When it cannot listen, or the system gives no thread.
 pub fn start(
     settings: &Settings,
+    inherited: Vec<Listening>,
     output: impl Write + Send + 'static,
 ) -> Result<Running, StartError> {
     let count = settings.workers.max(1);
     let mut listeners: Vec<Vec<(usize, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
     let upstreams = Upstreams::new();
     let mut frontends = Vec::with_capacity(settings.frontends.len());
+    let mut kept = Vec::new();
+    let mut bound = bind(settings, inherited)?.into_iter();
     for (number, frontend) in settings.frontends.iter().enumerate() {
         let mut addresses = Vec::with_capacity(frontend.listen.len());
-        for address in &frontend.listen {
-            let failed = |error| StartError::Listen(*address, error);
-            let (bound, sockets) = listen(*address, count).map_err(failed)?;
-            addresses.push(bound);
-            for (of_worker, socket) in listeners.iter_mut().zip(sockets) {
-                of_worker.push((number, socket));
+        for Listening { asked, sockets } in bound.by_ref().take(frontend.listen.len()) {
+            let failed = |error| StartError::Listen(asked, error);
+            addresses.push(sockets[0].local_addr().map_err(failed)?);
+            kept.push(keep(asked, &sockets).map_err(failed)?);
+            // There may be more of them than workers, of a proxy that had more.
+            for (at, socket) in sockets.into_iter().enumerate() {
+                listeners[at % count].push((number, socket));
             }
         }
         let rules = Rules::new(frontend, &upstreams).into();
@@ -124,7 +159,10 @@ pub fn start(
     })?;
     Ok(Running {
         control,
-        stop,
+        stopper: Stopper {
+            stop,
+            sockets: Arc::new(Mutex::new(kept)),
+        },
         workers,
         checks,
         records,
@@ -180,7 +218,7 @@ impl Running {
 
     /// What ends it.
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone())
+        self.stopper.clone()
     }
 
     /// Waits until all connections have ended or were cut, after [`Stopper::drain`]. Gives how many
@@ -299,48 +337,32 @@ impl Control {
     }
 }
 
-/// Sockets that listen on one address, among which the system divides connections.
-fn listen(address: SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
-    // Sockets that share an address are given it even where another program has some of the kind:
-    // that this one is not is found out by asking for it alone.
-    let alone = socket(address)?;
-    alone.bind(&address.into())?;
-    let address = match alone.local_addr()?.as_socket() {
-        Some(bound) => bound,
-        None => address,
-    };
-    drop(alone);
-    let sockets = (0..count).map(|_| {
-        let socket = socket(address)?;
-        socket.set_reuse_port(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        Ok(socket.into())
-    });
-    Ok((address, sockets.collect::<io::Result<_>>()?))
-}
-
-fn socket(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    // Connections of a process before must not keep the next from starting.
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
 /// Ends a running proxy. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Stopper(watch::Sender<Option<Instant>>);
+pub struct Stopper {
+    stop: watch::Sender<Option<Instant>>,
+    sockets: Sockets,
+}
 
 impl Stopper {
+    /// What listens, for a proxy that is to take over; nothing once this one is to end.
+    ///
+    /// # Errors
+    /// When the system has no descriptors.
+    pub fn listening(&self) -> io::Result<Vec<Listening>> {
+        let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = sockets.iter().map(|one| keep(one.asked, &one.sockets));
+        all.collect()
+    }
+
     /// Stops listening, and gives connections so long to end. Called again, the shorter time counts.
     pub fn drain(&self, time: Duration) {
+        // Where nobody has taken them over, the system refuses connections from now on.
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.clear();
+        drop(sockets);
         let end = Instant::now() + time;
-        self.0.send_modify(|asked| {
+        self.stop.send_modify(|asked| {
             *asked = Some(asked.map_or(end, |before| before.min(end)));
         });
     }

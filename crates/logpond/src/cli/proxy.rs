@@ -53,6 +53,9 @@ pub struct Proxy {
     /// What is shown to servers that records are sent to.
     #[command(flatten)]
     pub access: Access,
+    /// Once it listens, go on as this user, who must be able to read certificates and keys when they change.
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub user: Option<String>,
     /// How long connections may go on after SIGTERM.
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     pub drain_timeout: String,
@@ -119,7 +122,7 @@ pub struct ProxyFrontend {
     #[arg(long, value_name = "N", requires = "listen")]
     pub connections_per_address_max: Option<usize>,
     /// Handshakes of one address, or one /64 of IPv6, in a second; twice as many may come at once
-    /// [default: 500].
+    /// [default: 2000].
     #[arg(long, value_name = "N", requires = "listen", value_parser = clap::value_parser!(u32).range(1..))]
     pub handshakes_per_address_per_second_max: Option<u32>,
 }

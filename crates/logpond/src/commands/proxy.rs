@@ -3,19 +3,25 @@
 mod admin;
 mod configured;
 mod frontends;
+mod privileges;
 mod records;
 mod signals;
 mod source;
+mod upgrade;
 
+use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread;
 
-use logpond_proxy::{Running, Settings, start};
+use logpond_proxy::{Running, Settings, Stopper, bind, start};
 
 use self::admin::Admin;
 use self::configured::Configured;
-use self::records::Records;
-use self::signals::Signals;
+use self::privileges::become_user;
+use self::records::{Records, Sending};
+use self::signals::{Actions, Signals};
 use self::source::{Source, duration};
+use self::upgrade::Sockets;
 use super::{Exit, Failure};
 use crate::cli::Proxy;
 use crate::memory;
@@ -34,6 +40,7 @@ const WORKERS_MAX: usize = 1024;
 pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
     let drain_time = duration("--drain-timeout", &args.drain_timeout)?;
     let (workers, waiting_bytes_max) = (workers(args)?, waiting_bytes_max(args)?);
+    let (inherited, before) = upgrade::take_over()?;
     let configured = Configured::new(Source::of(args)?)?;
     // Before anything listens: a signal from now on ends it in order.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -41,35 +48,46 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
         .build()?;
     let entered = runtime.enter();
     let signals = Signals::new()?;
-    let admin = Admin::listen(args)?;
+    let admin = Admin::listen(args, inherited.admin)?;
     drop(entered);
-    let Records { output, sending } = Records::new(args)?;
     let settings = Settings {
         frontends: configured.frontends().to_vec(),
         workers,
         waiting_bytes_max,
     };
-    let running = start(&settings, output)?;
+    let listening = bind(&settings, inherited.listening)?;
+    if let Some(user) = &args.user {
+        become_user(user)?;
+    }
+    let Records { output, sending } = Records::new(args, before.is_some())?;
+    let running = start(&settings, listening, output)?;
     let followed = configured.under(running.control());
     let watching = watch::start(vec![Box::new(followed.clone())])?;
     say(&format!("the proxy listens on {}", addresses(&running)));
+    let admin_socket = admin.as_ref().map(Admin::socket).transpose()?;
     let (stop, shutdown) = shutdown::pair();
     if let Some(admin) = admin {
         say(&format!("operators reach it at http://{}", admin.address));
         runtime.spawn(admin.serve(running.control(), followed, shutdown));
     }
     service_manager::tell("READY=1");
+    if let Some(before) = before {
+        before.tell();
+    }
     let stopper = running.stopper();
+    let actions = Actions {
+        watcher: watching.watcher(),
+        stopper: stopper.clone(),
+        drain_time,
+        hand_over: Arc::new(move || hand_over(&stopper, admin_socket.as_ref())),
+        admin: stop,
+    };
     let join = move || {
         let ended = running.join();
-        if let Some(sending) = sending {
-            sending.finish();
-        }
+        sending.into_iter().for_each(Sending::finish);
         ended
     };
-    let ended = signals.until_ended(watching.watcher(), stopper, drain_time, join);
-    let (cut, lost) = runtime.block_on(ended)?;
-    stop.stop();
+    let (cut, lost) = runtime.block_on(signals.until_ended(actions, join))?;
     watching.stop();
     if cut > 0 {
         warn(&format!("{cut} connections had not ended and were cut"));
@@ -80,6 +98,18 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
         ));
     }
     Ok(Exit::Found)
+}
+
+/// Has a new process take over all that listens.
+fn hand_over(stopper: &Stopper, admin: Option<&TcpListener>) -> Result<u32, String> {
+    let sockets = || {
+        Ok(Sockets {
+            listening: stopper.listening()?,
+            admin: admin.map(TcpListener::try_clone).transpose()?,
+        })
+    };
+    let sockets: std::io::Result<Sockets> = sockets();
+    upgrade::hand_over(&sockets.map_err(|error| error.to_string())?)
 }
 
 /// What may wait in all connections.

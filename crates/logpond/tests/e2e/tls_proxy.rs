@@ -153,9 +153,13 @@ fn ask(client: &mut Client) -> String {
         .write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     client.flush().unwrap();
-    let mut answer = vec![0; 15];
-    client.read_exact(&mut answer).unwrap();
-    String::from_utf8(answer).unwrap()
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\nhealthy\n") {
+        client.read_exact(&mut byte).unwrap();
+        answer.extend(byte);
+    }
+    String::from_utf8_lossy(&answer[..15]).into_owned()
 }
 
 /// Ends in order, and waits for the other end.
@@ -544,4 +548,126 @@ fn records_are_sent_and_none_is_lost_when_a_server_dies() {
     assert_eq!(all.len(), 41, "{all:?}");
     let (rows, _) = other.query("close_reason=upstream").unwrap();
     assert!(rows[0].get("hostname").is_some(), "{rows:?}");
+}
+
+#[test]
+fn it_goes_on_as_somebody_else() {
+    let scratch = Scratch::new("proxy-user").unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let upstream = "tcp:127.0.0.1:1";
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        let mut proxy = Proxy::start(&files, upstream, &["--user", "nobody"]);
+        let status = fs::read_to_string(format!("/proc/{}/status", proxy.child.id())).unwrap();
+        let line = |name: &str| {
+            let mut lines = status.lines();
+            let line = lines.find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert!(line("Uid:").iter().all(|id| id != "0"), "{status}");
+        assert!(line("Gid:").iter().all(|id| id != "0"), "{status}");
+        assert!(!line("Groups:").contains(&"0".to_owned()), "{status}");
+        assert_eq!(line("NoNewPrivs:"), ["1"]);
+        connect(proxy.address, &own).unwrap();
+        proxy.signal(Signal::HUP);
+        assert_eq!(proxy.next_line(), READ_AGAIN);
+    }
+    let other = if is_root { "no-such-user-here" } else { "root" };
+    let output = Command::new(program())
+        .args(["proxy", "--listen", "127.0.0.1:0", "--to", upstream])
+        .args(files.arguments())
+        .args(["--user", other])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains(&format!("--user {other}: ")), "{said}");
+}
+
+/// A process that was started by another one.
+struct Successor(Pid);
+
+impl Successor {
+    fn signal(&self, signal: Signal) {
+        kill_process(self.0, signal).unwrap();
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        // It has ended, unless the test has failed.
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
+#[test]
+fn a_new_process_takes_over_and_nobody_notices() {
+    let scratch = Scratch::new("proxy-upgrade").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let files = Files::new(scratch.path());
+    let own = fs::read_to_string(&files.certificate).unwrap();
+    let key = fs::read(&files.key).unwrap();
+    let upstream = format!("tcp:{}", pond.address("http"));
+    let spool = scratch.path().join("spool");
+    let (url, spool) = (pond.url(), spool.to_str().unwrap());
+    let more = [
+        "--admin",
+        "127.0.0.1:0",
+        "--records",
+        &url,
+        "--records-spool",
+        spool,
+    ];
+    let mut proxy = Proxy::start(&files, &upstream, &more);
+    let line = proxy.next_line();
+    let admin = line.rsplit_once("http://").unwrap().1.to_owned();
+    let mut old = connect(proxy.address, &own).unwrap();
+    assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
+    // One that cannot start leaves everything as it was.
+    fs::write(&files.key, "nothing").unwrap();
+    proxy.signal(Signal::USR2);
+    let said: Vec<String> = (0..)
+        .map(|_| proxy.next_line())
+        .take_while(|line| !line.contains("goes on"))
+        .collect();
+    assert!(
+        said.iter()
+            .any(|line| line.contains("holds no private key")),
+        "{said:?}"
+    );
+    fs::write(&files.key, key).unwrap();
+    assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
+    proxy.signal(Signal::USR2);
+    let process = loop {
+        let line = proxy.next_line();
+        let process = line.strip_prefix("logpond: process ");
+        if let Some((process, _)) = process.and_then(|rest| rest.split_once(" has taken over")) {
+            break process.parse().unwrap();
+        }
+    };
+    let next = Successor(Pid::from_raw(process).unwrap());
+    // Open connections stay where they are, and new ones come to the new process.
+    assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
+    let mut new = connect(proxy.address, &own).unwrap();
+    assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
+    let (_, metrics) = operate(&admin, "GET", "/metrics");
+    assert!(
+        metrics.contains("logpond_proxy_connections{frontend=\"0\"} 1\n"),
+        "{metrics}"
+    );
+    end(old);
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
+    end(new);
+    next.signal(Signal::TERM);
+    while TcpStream::connect(proxy.address).is_ok() {
+        std::thread::yield_now();
+    }
+    // Its output ends with it, and its records are there with those of the first.
+    assert_eq!(proxy.records.take().unwrap().join().unwrap(), "");
+    let (rows, _) = pond.query("close_reason=client").unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
 }

@@ -186,7 +186,7 @@ fn proxy(certificates: &Certificates) -> (Proxy, Receiver<Vec<u8>>) {
         waiting_bytes_max: 1 << 20,
     };
     let (sender, records) = channel();
-    let running = start(&settings, Output(sender)).unwrap();
+    let running = start(&settings, Vec::new(), Output(sender)).unwrap();
     let [frontend] = settings.frontends.try_into().unwrap();
     (Proxy { running, frontend }, records)
 }

@@ -202,6 +202,49 @@ fn a_drain_lets_requests_end_and_cuts_what_does_not() {
 }
 
 #[test]
+fn nobody_notices_a_new_proxy() {
+    let scratch = Scratch::new();
+    let files = scratch.localhost();
+    let certificates = load(std::slice::from_ref(&files));
+    let mut proxy = Proxy::start(settings(&[upstream(echo)]), &certificates);
+    let address = proxy.address();
+    let config = Arc::new(trusting(&[&files]));
+    let (is_over, requests) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let last = thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut client = connect(address, &config, "localhost");
+                    exchange(&mut client, b"hello").unwrap();
+                    requests.fetch_add(1, Ordering::Relaxed);
+                    close(&mut client);
+                    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+                }
+            });
+        }
+        for _ in 0..20 {
+            let seen = requests.load(Ordering::Relaxed);
+            let mut old = connect(address, &config, "localhost");
+            exchange(&mut old, b"hello").unwrap();
+            let (before, next) = proxy.hand_over();
+            // What was open lives on, with the proxy of before.
+            exchange(&mut old, b"hello").unwrap();
+            close(&mut old);
+            assert_eq!(old.read(&mut [0]).unwrap(), 0);
+            let (_, cut) = before.wait();
+            assert_eq!(cut, 0);
+            proxy = next;
+            while requests.load(Ordering::Relaxed) < seen + 10 {
+                thread::yield_now();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        proxy
+    });
+    assert_eq!(last.address(), address);
+}
+
+#[test]
 fn an_address_in_use_is_said_to_be_so() {
     let scratch = Scratch::new();
     let certificates = load(&[scratch.localhost()]);
@@ -214,7 +257,7 @@ fn an_address_in_use_is_said_to_be_so() {
         workers: 2,
         waiting_bytes_max: 0,
     };
-    let error = logpond_proxy::start(&second, std::io::sink()).unwrap_err();
+    let error = logpond_proxy::start(&second, Vec::new(), std::io::sink()).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("cannot listen on {}", first.address())

@@ -1,5 +1,7 @@
 //! What all tests need: certificates, upstreams, a proxy, a client.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, Frontend, Limits, ProxyHeader, Route, Running, Settings, Target, TlsSettings,
-    Trust, start,
+    Certificates, Frontend, Limits, Listening, ProxyHeader, Route, Running, Settings, Target,
+    TlsSettings, Trust, start,
 };
 use logpond_tls::{CertificateFiles, provider};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
@@ -87,6 +89,8 @@ pub(crate) struct Proxy {
     running: Running,
     frontends: Vec<Frontend>,
     records: Receiver<Vec<u8>>,
+    /// Records that came with others.
+    waiting: RefCell<VecDeque<Value>>,
 }
 
 /// Passes what is written on to a test.
@@ -154,18 +158,36 @@ impl Proxy {
 
     /// One in which so much may wait.
     pub(crate) fn start_with(frontends: Vec<Frontend>, waiting_bytes_max: usize) -> Proxy {
+        Proxy::take_over(frontends, waiting_bytes_max, Vec::new())
+    }
+
+    /// One that goes on where these sockets listen.
+    pub(crate) fn take_over(
+        frontends: Vec<Frontend>,
+        waiting_bytes_max: usize,
+        inherited: Vec<Listening>,
+    ) -> Proxy {
         let (sender, records) = channel();
         let settings = Settings {
             frontends: frontends.clone(),
             workers: 2,
             waiting_bytes_max,
         };
-        let running = start(&settings, Output(sender)).unwrap();
+        let running = start(&settings, inherited, Output(sender)).unwrap();
         Proxy {
             running,
             frontends,
             records,
+            waiting: RefCell::default(),
         }
+    }
+
+    /// A proxy with the same settings takes over from this one, which is left to end.
+    pub(crate) fn hand_over(self) -> (Proxy, Proxy) {
+        let inherited = self.running.stopper().listening().unwrap();
+        let next = Proxy::take_over(self.frontends.clone(), 64 << 20, inherited);
+        self.running.stopper().drain(PATIENCE);
+        (self, next)
     }
 
     /// Shows these from the next connection on.
@@ -198,13 +220,20 @@ impl Proxy {
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty());
         let records = lines.map(|line| serde_json::from_slice(line).unwrap());
-        (records.collect(), cut)
+        let waiting = self.waiting.into_inner().into_iter();
+        (waiting.chain(records).collect(), cut)
     }
 
-    /// The next record, which must be the only one that is there.
+    /// The next record.
     pub(crate) fn record(&self) -> Value {
-        let line = self.records.recv_timeout(PATIENCE).expect("a record");
-        serde_json::from_slice(&line).expect("one record")
+        let mut waiting = self.waiting.borrow_mut();
+        while waiting.is_empty() {
+            let lines = self.records.recv_timeout(PATIENCE).expect("a record");
+            let lines = lines.split(|byte| *byte == b'\n');
+            let records = lines.filter(|line| !line.is_empty());
+            waiting.extend(records.map(|line| serde_json::from_slice::<Value>(line).unwrap()));
+        }
+        waiting.pop_front().unwrap()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Where operators reach a proxy.
 
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use logpond_proxy::Control;
@@ -21,11 +23,15 @@ pub(super) struct Admin {
 }
 
 impl Admin {
-    /// Listens if that is asked for. Within an event loop.
+    /// Listens if that is asked for, by this socket of a process before if there is one. Within an event
+    /// loop.
     ///
     /// # Errors
     /// When others could reach what has no protection, or the system refuses the address.
-    pub(super) fn listen(args: &Proxy) -> Result<Option<Admin>, Failure> {
+    pub(super) fn listen(
+        args: &Proxy,
+        inherited: Option<std::net::TcpListener>,
+    ) -> Result<Option<Admin>, Failure> {
         let Some(address) = args.admin else {
             return Ok(None);
         };
@@ -38,9 +44,20 @@ impl Admin {
             )
             .into());
         }
-        let (listener, address) = bind_tcp("admin", address)?;
+        let (listener, address) = match inherited {
+            Some(listener) => (listener.try_clone()?, listener.local_addr()?),
+            None => bind_tcp("admin", address)?,
+        };
         let listener = TcpListener::from_std(listener)?;
         Ok(Some(Admin { listener, address }))
+    }
+
+    /// The same socket, for a process that is to take over.
+    ///
+    /// # Errors
+    /// When the system has no descriptors.
+    pub(super) fn socket(&self) -> io::Result<std::net::TcpListener> {
+        Ok(self.listener.as_fd().try_clone_to_owned()?.into())
     }
 
     /// Serves until the stop.

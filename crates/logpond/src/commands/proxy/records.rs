@@ -1,6 +1,7 @@
 //! Where the records of connections go: to standard output, or to servers that acknowledge them.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -12,18 +13,18 @@ use logpond_protocol::intake::container::Format;
 use crate::cli::Proxy;
 use crate::client::Address;
 use crate::clock;
-use crate::commands::{
-    Failure, access,
-    forward::{WAIT_FIRST, WAIT_LONGEST, spool},
-};
-use crate::forward::{
-    Backoff, FileZones, ForwardError, Reading, Settings, Stream, Totals, run_stream,
-};
+use crate::commands::forward::{WAIT_FIRST, WAIT_LONGEST, spool};
+use crate::commands::{Failure, access};
+use crate::forward::{Backoff, FileZones, ForwardError, Outflow, Reading, Settings, Stream};
 use crate::telemetry::warn;
 use crate::terminal::with_causes;
 
 /// What a spool for records may take.
 const SPOOL_SIZE: &str = "1GiB";
+
+/// Within a spool's directory, the spool of a process that took over while the one before it, whose
+/// spool that is, had not ended.
+const SPOOL_OF_NEXT: &str = "next";
 
 /// How long the last records are tried to be sent once the proxy has ended.
 const LAST_TIME: Duration = Duration::from_secs(10);
@@ -33,74 +34,109 @@ pub(super) struct Records {
     /// What they are written to.
     pub(super) output: Box<dyn Write + Send>,
     /// What sends them on from there.
-    pub(super) sending: Option<Sending>,
+    pub(super) sending: Vec<Sending>,
 }
 
-/// The thread that sends records. It ends once nothing is left of the output.
+/// A thread that sends records. It ends once nothing is left of the output.
 pub(super) struct Sending {
-    outcome: Receiver<Result<Totals, ForwardError>>,
+    ended: Receiver<()>,
     stop: Arc<AtomicBool>,
 }
 
 impl Records {
+    /// `is_next` says that the process before may not have ended.
+    ///
     /// # Errors
-    /// When an address or a token is none, or the system gives no pipe or no thread.
-    pub(super) fn new(args: &Proxy) -> Result<Records, Failure> {
+    /// When an address or a token is none, the spool cannot be used, or the system gives no pipe or no
+    /// thread.
+    pub(super) fn new(args: &Proxy, is_next: bool) -> Result<Records, Failure> {
         if args.records.is_empty() {
             return Ok(Records {
                 output: Box::new(io::stdout()),
-                sending: None,
+                sending: Vec::new(),
             });
         }
-        let settings = settings(args)?;
         let (reader, output) = io::pipe()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let of_thread = stop.clone();
-        let (sender, outcome) = mpsc::channel();
-        let run = move || {
-            let stream = Stream {
-                name: "records of connections",
-                reader: Box::new(reader),
-            };
-            // Nobody waits for it where the proxy could not start.
-            let _ = sender.send(run_stream(&settings, stream, &of_thread));
-        };
-        let thread = thread::Builder::new().name("lp-records-out".to_owned());
-        thread.spawn(run)?;
+        let spool = args.records_spool.as_deref();
+        let of_next = spool.map(|path| path.join(SPOOL_OF_NEXT));
+        let mut sending = Vec::new();
+        let first = Sending::start(settings(args, spool)?, reader.try_clone()?);
+        match (first, of_next) {
+            (Ok(first), None) => sending.push(first),
+            (Ok(first), Some(of_next)) => {
+                sending.push(first);
+                // What it holds is sent; nothing is added to it.
+                if of_next.exists() {
+                    sending.push(Sending::start(
+                        settings(args, Some(&of_next))?,
+                        io::empty(),
+                    )?);
+                }
+            }
+            (Err(ForwardError::Spool { .. }), Some(of_next)) if is_next => {
+                sending.push(Sending::start(settings(args, Some(&of_next))?, reader)?);
+            }
+            (Err(error), _) => return Err(error.into()),
+        }
         Ok(Records {
             output: Box::new(output),
-            sending: Some(Sending { outcome, stop }),
+            sending,
         })
     }
 }
 
 impl Sending {
-    /// Waits until the last records are sent or spooled, not for ever, and says what was not.
+    fn start(
+        settings: Settings,
+        reader: impl Read + Send + 'static,
+    ) -> Result<Sending, ForwardError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let outflow = Outflow::open(&settings, &stop)?;
+        let (sender, ended) = mpsc::channel();
+        let run = move || {
+            let stream = Stream {
+                name: "records of connections",
+                reader: Box::new(reader),
+            };
+            match outflow.run(&settings, Some(stream)) {
+                Ok(totals) if totals.rejected + totals.dropped > 0 => warn(&format!(
+                    "of the records of connections {} were not taken and {} found no room in the \
+                     spool",
+                    totals.rejected, totals.dropped
+                )),
+                Ok(_) => {}
+                Err(error) => warn(&format!(
+                    "records of connections are not sent any more: {}",
+                    with_causes(&error)
+                )),
+            }
+            drop(sender);
+        };
+        let thread = thread::Builder::new().name("lp-records-out".to_owned());
+        match thread.spawn(run) {
+            Ok(_) => Ok(Sending { ended, stop }),
+            Err(source) => Err(ForwardError::Input {
+                name: "records of connections".to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Waits until the last records are sent or spooled, not for ever.
     pub(super) fn finish(self) {
-        let outcome = self.outcome.recv_timeout(LAST_TIME).or_else(|_| {
+        // Nothing is ever sent: the other end is gone with the thread.
+        if self.ended.recv_timeout(LAST_TIME) == Err(mpsc::RecvTimeoutError::Timeout) {
             self.stop.store(true, Ordering::Relaxed);
-            self.outcome.recv()
-        });
-        match outcome {
-            Ok(Ok(totals)) if totals.rejected + totals.dropped > 0 => warn(&format!(
-                "of the records of connections {} were not taken and {} found no room in the spool",
-                totals.rejected, totals.dropped
-            )),
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => warn(&format!(
-                "records of connections are not all sent: {}",
-                with_causes(&error)
-            )),
-            Err(_) => warn("what sends records of connections has failed"),
+            let _ = self.ended.recv();
         }
     }
 }
 
-fn settings(args: &Proxy) -> Result<Settings, Failure> {
+fn settings(args: &Proxy, spool_at: Option<&Path>) -> Result<Settings, Failure> {
     let addresses = args.records.iter().map(|text| Address::parse(text));
     let addresses = addresses.collect::<Result<Vec<_>, _>>();
     let addresses = addresses.map_err(|error| format!("--records: {error}"))?;
-    let spool_at = args.records_spool.clone();
+    let spool = |path: &Path| spool(PathBuf::from(path), SPOOL_SIZE, true);
     Ok(Settings {
         access: access(&args.access, &addresses)?,
         addresses,
@@ -119,9 +155,7 @@ fn settings(args: &Proxy) -> Result<Settings, Failure> {
             longest: WAIT_LONGEST,
             give_up_after: None,
         },
-        spool: spool_at
-            .map(|path| spool(path, SPOOL_SIZE, true))
-            .transpose()?,
+        spool: spool_at.map(spool).transpose()?,
         waits_for_replication: false,
         quiet: true,
     })

@@ -1,5 +1,6 @@
 //! What a proxy is told by the system.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::Stopper;
@@ -7,6 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::Failure;
 use crate::service_manager;
+use crate::shutdown;
+use crate::telemetry::{say, warn};
 use crate::watch::Watcher;
 
 /// The signals that it heeds.
@@ -14,6 +17,37 @@ pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
+    upgrade: Signal,
+}
+
+/// What is done at signals.
+pub(super) struct Actions {
+    pub(super) watcher: Watcher,
+    pub(super) stopper: Stopper,
+    pub(super) drain_time: Duration,
+    /// Has a new process take over; gives its id. May block.
+    pub(super) hand_over: Arc<dyn Fn() -> Result<u32, String> + Send + Sync>,
+    /// Ends what serves operators.
+    pub(super) admin: shutdown::Stopper,
+}
+
+impl Actions {
+    /// Whether a new process has taken over.
+    async fn upgrade(&self) -> bool {
+        let hand_over = self.hand_over.clone();
+        let outcome = tokio::task::spawn_blocking(move || hand_over()).await;
+        match outcome.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(process) => {
+                say(&format!("process {process} has taken over from this one"));
+                service_manager::tell(&format!("MAINPID={process}"));
+                true
+            }
+            Err(error) => {
+                warn(&format!("{error}; this process goes on"));
+                false
+            }
+        }
+    }
 }
 
 impl Signals {
@@ -22,26 +56,35 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            upgrade: signal(SignalKind::user_defined2())?,
         })
     }
 
-    /// Has files read again at SIGHUP until an end is asked for; then waits for it, the second time
-    /// without patience.
+    /// Has files read again at SIGHUP until an end is asked for, or a new process has taken over at
+    /// SIGUSR2; then waits for the end, the second time without patience.
     pub(super) async fn until_ended<T: Send + 'static>(
         mut self,
-        watcher: Watcher,
-        stopper: Stopper,
-        drain_time: Duration,
+        actions: Actions,
         join: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        loop {
+        let has_handed_over = loop {
             tokio::select! {
-                _ = self.hangup.recv() => watcher.look_now(),
-                _ = self.terminate.recv() => break,
-                _ = self.interrupt.recv() => break,
+                _ = self.hangup.recv() => actions.watcher.look_now(),
+                _ = self.upgrade.recv() => if actions.upgrade().await { break true },
+                _ = self.terminate.recv() => break false,
+                _ = self.interrupt.recv() => break false,
             }
+        };
+        if !has_handed_over {
+            service_manager::tell("STOPPING=1");
         }
-        service_manager::tell("STOPPING=1");
+        let Actions {
+            stopper,
+            drain_time,
+            admin,
+            ..
+        } = actions;
+        admin.stop();
         stopper.drain(drain_time);
         let mut joined = tokio::task::spawn_blocking(join);
         loop {
