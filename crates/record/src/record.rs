@@ -51,7 +51,8 @@ pub struct Record<'a> {
     pub values: Vec<Value<'a>>,
     /// Slots whose text differs from what their value renders to, in slot order.
     pub fixes: Vec<Fix<'a>>,
-    /// Fields that are not part of the line: the sender's labels.
+    /// Fields that are not part of the line: the sender's labels. One whose name a field of the line
+    /// has is there under another one, see [`Shape::label_name`].
     pub labels: Vec<(Cow<'a, str>, Value<'a>)>,
     /// The whole line, where the shape cannot rebuild it.
     pub whole: Option<Cow<'a, [u8]>>,

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::json::escape_json;
+use crate::label_name::TakenNames;
 use crate::limits::{SHAPE_BYTES_MAX, SHAPES_MAX};
 use crate::time::Timestamp;
 use crate::time_pattern::TimePattern;
@@ -108,6 +109,7 @@ pub struct Shape {
     pieces: Box<[Piece]>,
     slots: Box<[Slot]>,
     message_slot: Option<usize>,
+    taken: TakenNames,
 }
 
 /// Why a text is not a shape.
@@ -169,9 +171,11 @@ impl Shape {
         }
         push_literal(rest, &mut pieces)?;
         let message_slot = slots.iter().position(Slot::is_message);
+        let fields = slots.iter().filter(|slot| slot.is_field());
         Ok(Shape {
             text: text.into(),
             pieces: pieces.into(),
+            taken: TakenNames::new(fields.map(|slot| &*slot.name)),
             slots: slots.into(),
             message_slot,
         })
@@ -188,6 +192,7 @@ impl Shape {
             }]
             .into(),
             message_slot: Some(0),
+            taken: TakenNames::default(),
         }
     }
 
@@ -204,6 +209,11 @@ impl Shape {
     /// The slots in the order of the line.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
+    }
+
+    /// The names that fields may have.
+    pub(crate) fn taken(&self) -> TakenNames {
+        self.taken
     }
 
     /// The slot that is the message.

@@ -3,10 +3,14 @@
 //! Names of labels are `[a-zA-Z_][a-zA-Z0-9_]*`, names of fields are anything. A label means the
 //! field whose name is the label's once every other character is `_`: `service_name` means
 //! `service.name`.
+//!
+//! A field `app@label` is a label whose own name the line has taken. The label `app` means it, and comes
+//! to the line's only where there is none.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
-use logpond_record::{Record, Value};
+use logpond_record::{Record, Value, split_label_name};
 
 /// What the name of a condition begins with if it means a label rather than a field.
 pub const LABEL_PREFIX: &str = "_label.";
@@ -102,8 +106,18 @@ pub fn sanitised(name: &str) -> Cow<'_, str> {
     Cow::Owned(label)
 }
 
+/// The label that a field beside the line is.
+pub fn of_field(name: &str) -> Cow<'_, str> {
+    sanitised(split_label_name(name).0)
+}
+
 /// Whether a label means a field of this name.
 pub fn means(label: &str, field: &str) -> bool {
+    label == field || means_own(label, split_label_name(field).0)
+}
+
+/// Whether a label means a field of this name, which has no suffix.
+fn means_own(label: &str, field: &str) -> bool {
     if label == field {
         return true;
     }
@@ -124,30 +138,58 @@ pub fn means(label: &str, field: &str) -> bool {
     same && chars.next().is_none()
 }
 
-/// The value that a label has in a record: of the field of exactly this name, else of the first one by
-/// name that it means. A null is no value.
-pub fn value<'r, 'a>(record: &'r Record<'a>, label: &str) -> Option<&'r Value<'a>> {
-    let exact = record.field(label).filter(|value| **value != Value::Null);
-    if exact.is_some() {
-        return exact;
+/// The place of a field among those that a label means, the least counts first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place<'f> {
+    suffixes: Reverse<usize>,
+    is_other: bool,
+    field: &'f str,
+}
+
+impl Place<'_> {
+    /// Whether the field is a label whose own name the line has taken.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.suffixes.0 > 0
     }
-    let others = record
-        .fields()
-        .filter(|(name, value)| *name != label && **value != Value::Null && means(label, name));
+}
+
+/// The place of a field among those that a label means: labels whose own names the line has taken, then the
+/// one of exactly the label's name, then others by name. `None` if the label does not mean it.
+pub fn place<'f>(label: &str, field: &'f str) -> Option<Place<'f>> {
+    let (own, suffixes) = split_label_name(field);
+    means_own(label, own).then_some(Place {
+        suffixes: Reverse(suffixes),
+        is_other: own != label,
+        field,
+    })
+}
+
+/// The value that a label has in a record: of the first field that it means, see [`place`]. A null is no
+/// value.
+pub fn value<'r, 'a>(record: &'r Record<'a>, label: &str) -> Option<&'r Value<'a>> {
+    let fields = record.fields().filter(|(_, value)| **value != Value::Null);
+    let meant = fields.filter_map(|(name, value)| Some((place(label, name)?, value)));
     // The first one of a name counts, as everywhere.
-    let best = others.reduce(|best, other| if other.0 < best.0 { other } else { best });
+    let best = meant.reduce(|best, other| if other.0 < best.0 { other } else { best });
     best.map(|(_, value)| value)
 }
 
-/// The fields that a sender declared beside the line, each name once. What the line has under the
-/// same name comes before it.
-pub fn declared<'r, 'a>(record: &'r Record<'a>) -> impl Iterator<Item = (&'r str, &'r Value<'a>)> {
-    let labels = record.labels.iter().enumerate();
-    labels.filter_map(|(at, (name, value))| {
-        let is_in_line = || record.shape.slots().iter().any(|slot| *slot.name == **name);
-        let is_again = || record.labels[..at].iter().any(|(before, _)| before == name);
-        (!is_again() && !is_in_line()).then_some((&**name, value))
-    })
+/// The labels that a sender declared beside the line with their values, by name, each once. A null is no
+/// label. Where the line has a field of the same name, that one counts.
+pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<'a>)> {
+    let is_in_line = |name: &str| record.shape.slots().iter().any(|slot| *slot.name == *name);
+    let labels = record.labels.iter();
+    let labels = labels.filter(|(name, value)| *value != Value::Null && !is_in_line(name));
+    let mut labels: Vec<(Cow<'r, str>, &str, &Value<'a>)> = labels
+        .map(|(name, value)| (of_field(name), &**name, value))
+        .collect();
+    // Of several names that one label means the first counts; and of one name the first, as everywhere.
+    labels.sort_by(|(a, a_name, _), (b, b_name, _)| {
+        (a, place(a, a_name)).cmp(&(b, place(b, b_name)))
+    });
+    labels.dedup_by(|(later, ..), (first, ..)| later == first);
+    let labels = labels.into_iter();
+    labels.map(|(label, _, value)| (label, value)).collect()
 }
 
 /// The service that a record is of: what the first label says that has a text.
@@ -201,13 +243,40 @@ mod tests {
             ("app", "apps", false),
             ("a.b", "a_b", false),
             ("_x", "x", false),
+            ("app", "app@label", true),
+            ("service_name", "service.name@label@label", true),
+            ("app_label", "app@label", false),
+            ("_label", "@label", true),
         ];
         for (label, field, expected) in table {
             assert_eq!(means(label, field), expected, "{label} {field}");
+            assert_eq!(place(label, field).is_some(), expected, "{label} {field}");
             if is_label_name(label) {
-                assert_eq!(sanitised(field) == label, expected, "{label} {field}");
+                assert_eq!(of_field(field) == label, expected, "{label} {field}");
             }
         }
+    }
+
+    #[test]
+    fn labels_apart_from_lines_come_first() {
+        let mut fields = [
+            "a_b",
+            "a-b",
+            "a_b@label",
+            "a.b",
+            "a.b@label",
+            "a_b@label@label",
+        ];
+        fields.sort_by_key(|field| place("a_b", field));
+        let expected = [
+            "a_b@label@label",
+            "a_b@label",
+            "a.b@label",
+            "a_b",
+            "a-b",
+            "a.b",
+        ];
+        assert_eq!(fields, expected);
     }
 
     #[test]

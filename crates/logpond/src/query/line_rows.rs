@@ -94,8 +94,8 @@ mod tests {
             .map(|(n, v, o)| format!("{n}={v} {o:?}"))
             .collect();
         let expected = [
-            "k8s_pod=p Stream",
             "app=shop Stream",
+            "k8s_pod=p Stream",
             "level=WARNING Stream",
             "service_name=shop Stream",
             "detected_level=warn Metadata",

@@ -351,7 +351,7 @@ fn what_clients_ask_about_the_server_is_answered() {
 }
 
 /// What a query over all of the range gives.
-fn range_of(pond: &Pond, query: &str, parameters: &str) -> Value {
+pub(crate) fn range_of(pond: &Pond, query: &str, parameters: &str) -> Value {
     json_of(
         pond,
         "query_range",

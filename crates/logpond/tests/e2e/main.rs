@@ -34,6 +34,7 @@ mod load;
 mod local;
 mod loki_api;
 mod loki_cluster;
+mod loki_names;
 mod loki_tail;
 mod forwarded;
 mod http2;

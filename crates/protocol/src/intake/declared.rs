@@ -18,6 +18,12 @@ pub fn fields_of_batch(labels: &Labels) -> impl Iterator<Item = (&str, &str)> {
     fields.map(|(name, value)| (&**name, &**value))
 }
 
+/// Whether a label of a batch says what holds unless a line says it itself: a forwarder names its machine,
+/// and a listener the peer, for whatever they pass on.
+pub(super) fn is_default(name: &str) -> bool {
+    name == "hostname"
+}
+
 fn is_declaration(name: &str) -> bool {
     name.starts_with(access_format::LABEL_PREFIX) || name == timezone::LABEL
 }

@@ -63,6 +63,26 @@ pub const NUMBERS: [&str; 24] = [
 /// Fields that are derived from others, under the names that other intakes use.
 pub const DERIVED: [&str; 6] = ["severity", "facility", "hostname", "app", "procid", "unit"];
 
+/// What each of [`DERIVED`] is derived from.
+const DERIVED_FROM: [&[&str]; DERIVED.len()] = [
+    &["PRIORITY"],
+    &["SYSLOG_FACILITY"],
+    &["_HOSTNAME"],
+    &["SYSLOG_IDENTIFIER", "_COMM"],
+    &["SYSLOG_PID", "_PID"],
+    &["UNIT", "_SYSTEMD_UNIT"],
+];
+
+/// Whether a field beside a line says again, under a name of other intakes, what another one says there.
+pub(super) fn is_alias(name: &str, value: &Value<'_>, envelope: &Envelope<'_>) -> bool {
+    let Some(at) = DERIVED.iter().position(|derived| *derived == name) else {
+        return false;
+    };
+    let mut others = envelope.fields();
+    others
+        .any(|(other, said)| DERIVED_FROM[at].contains(&other) && said.to_text() == value.to_text())
+}
+
 /// The most bytes of a line that are looked at for fields that would pass for those of its entry; longer
 /// ones are kept as text. Structured messages are shorter.
 const RECOGNISED_BYTES_MAX: usize = 256 << 10;

@@ -17,7 +17,8 @@ use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
-use super::declared::fields_of_batch;
+use super::declared::{fields_of_batch, is_default};
+use super::journal_entry::is_alias;
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
 use super::shapes::Shapes;
@@ -112,11 +113,40 @@ impl Parser {
 
     /// The record that an entry is.
     pub fn parse<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        let parsed = self.read(entry);
+        let mut labels = own_labels(entry);
+        set_apart(&mut labels, &parsed.shape, |name, value| {
+            is_alias(name, value, &entry.envelope)
+        });
+        let own = labels.len();
+        labels.extend(labels_of_batch(entry));
+        set_apart(&mut labels[own..], &parsed.shape, |name, _| {
+            is_default(name)
+        });
+        self.record(entry, parsed, labels)
+    }
+
+    /// The same with labels under their own names, also if fields of the line have them: what is sealed
+    /// again must be what was sent.
+    pub(crate) fn parse_as_sent<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        let parsed = self.read(entry);
+        let mut labels = own_labels(entry);
+        labels.extend(labels_of_batch(entry));
+        self.record(entry, parsed, labels)
+    }
+
+    fn read<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
         self.times.set_zone(self.zones.of(entry.labels));
-        let parsed = self
-            .recognise(entry)
-            .unwrap_or_else(|| self.plain_text(entry));
-        let mut labels = labels_of(entry);
+        self.recognise(entry)
+            .unwrap_or_else(|| self.plain_text(entry))
+    }
+
+    fn record<'a>(
+        &self,
+        entry: &Entry<'a>,
+        parsed: Parsed<'a>,
+        mut labels: Vec<(Cow<'a, str>, Value<'a>)>,
+    ) -> Record<'a> {
         labels.extend(parsed.derived);
         let says_level = |name: &str| LEVEL_FIELDS.contains(&name);
         if let Some(level) = parsed
@@ -314,14 +344,41 @@ impl Parser {
     }
 }
 
-/// What the sender said of the entry, then what was declared for all of its batch.
-fn labels_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
+/// What the sender said of the entry alone.
+fn own_labels<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let own = entry.envelope.fields();
-    let own = own.map(|(name, value)| (Cow::Borrowed(name), value));
+    own.map(|(name, value)| (Cow::Borrowed(name), value))
+        .collect()
+}
+
+/// What was declared for all of its batch.
+fn labels_of_batch<'a>(
+    entry: &Entry<'a>,
+) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> + use<'a> {
     let of_batch = fields_of_batch(entry.labels);
-    let of_batch =
-        of_batch.map(|(name, value)| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(value))));
-    own.chain(of_batch).collect()
+    of_batch.map(|(name, value)| (Cow::Borrowed(name), Value::Str(Cow::Borrowed(value))))
+}
+
+/// Gives labels other names where a field of the line has theirs, so that neither is lost. What only
+/// stands in for a field of the line keeps its name: the line comes first.
+fn set_apart(
+    labels: &mut [(Cow<'_, str>, Value<'_>)],
+    shape: &Shape,
+    stands_in: impl Fn(&str, &Value<'_>) -> bool,
+) {
+    for (name, value) in labels {
+        let Some(other) = shape.label_name(name) else {
+            continue;
+        };
+        let is_none = match value {
+            Value::Null => true,
+            Value::Str(text) => text.is_empty(),
+            _ => false,
+        };
+        if !is_none && !stands_in(name, value) {
+            *name = Cow::Owned(other);
+        }
+    }
 }
 
 /// Gives a record another time than that of its line, which stays there, as text.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use logpond_record::{Record, Timestamp, Value};
+use logpond_record::{Record, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use crate::label;
@@ -247,16 +247,9 @@ impl Streams {
 
 /// The stream of a record: what was declared beside its line, and its service.
 pub fn stream_of(record: &Record<'_>) -> LabelSet {
-    let declared = label::declared(record).filter(|(_, value)| **value != Value::Null);
-    let mut declared: Vec<_> = declared
-        .map(|(name, value)| (label::sanitised(name), name, value.to_text()))
-        .collect();
-    // Of several names that one label means the label's own counts, else the first.
-    declared.sort_by(|(a, a_name, _), (b, b_name, _)| {
-        (a, a != a_name, a_name).cmp(&(b, b != b_name, b_name))
-    });
     let service = (Cow::Borrowed(label::SERVICE_NAME), label::service(record));
-    let declared = declared.into_iter().map(|(label, _, text)| (label, text));
+    let declared = label::declared(record).into_iter();
+    let declared = declared.map(|(label, value)| (label, value.to_text()));
     LabelSet::new(std::iter::once(service).chain(declared))
 }
 

@@ -12,9 +12,8 @@ use crate::logql::NamedLabels;
 /// Adds the labels of a record: what its sender declared beside the line, the fields that a query
 /// names, and the service and the level that every record has.
 pub fn add_base_labels(record: &Record<'_>, named: &NamedLabels, labels: &mut Labels) {
-    let declared = label::declared(record).filter(|(_, value)| **value != Value::Null);
-    for (name, value) in declared {
-        add(&label::sanitised(name), &value.to_text(), labels);
+    for (name, value) in label::declared(record) {
+        add(&name, &value.to_text(), labels);
     }
     add_named_labels(record, &named.selected, labels);
     if labels.get(SERVICE_NAME).is_none() {

@@ -533,13 +533,24 @@ fn split_by_column(
 }
 
 impl<'a> GroupScan<'a> {
-    /// The fields that a label means, the one of its own name first.
+    /// The fields that a label means in the row group, in the order in which they count; none behind one
+    /// that every row has.
     pub(super) fn fields_of_label(&self, label: &str) -> Vec<&'a str> {
-        let fields = &self.directory.counts.fields;
-        let exact = fields.get_key_value(label).map(|(name, _)| &**name);
-        let is_other = |name: &&str| *name != label && label::means(label, name);
-        let others = fields.keys().map(|name| &**name).filter(is_other);
-        exact.into_iter().chain(others).collect()
+        let names = self.directory.counts.fields.keys();
+        let meant = names.filter_map(|name| Some((label::place(label, name)?, &**name)));
+        let mut meant: Vec<_> = meant.collect();
+        meant.sort_unstable();
+        let schema = &self.directory.schema;
+        let values = |name: &str| {
+            let column = schema.column(name);
+            column.map_or(0, |column| self.reader.field_values(column))
+        };
+        meant.retain(|(_, name)| values(name) > 0 || self.may_be_elsewhere(name));
+        let rows = self.entry().rows() as u64;
+        if let Some(last) = meant.iter().position(|(_, name)| values(name) == rows) {
+            meant.truncate(last + 1);
+        }
+        meant.into_iter().map(|(_, name)| name).collect()
     }
 
     /// Whether a column holds whole numbers and fractions alike, so that it does not tell which a

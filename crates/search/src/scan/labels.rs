@@ -360,18 +360,12 @@ impl GroupScan<'_> {
 
     /// Where labels are: of the declared ones, and of the service, if none are named.
     pub(super) fn sources(&mut self, by: Option<&[Box<str>]>) -> Result<Vec<Source>, ReadError> {
-        let schema = &self.directory.schema;
-        let meaning = |name: &str| -> Vec<LabelColumn> {
-            let columns = schema.columns.iter().enumerate();
-            let meant = columns.filter(|(_, spec)| label::means(name, &spec.name));
-            let mut meant: Vec<_> = meant.collect();
-            // Columns are in the order of their names; the label's own comes first.
-            meant.sort_by_key(|(_, spec)| *spec.name != *name);
-            meant
-                .into_iter()
-                .map(|(number, _)| LabelColumn::whole(number))
-                .collect()
+        let declared = match by {
+            None => self.label_columns()?,
+            Some(_) => Arc::default(),
         };
+        let schema = &self.directory.schema;
+        let meaning = |name: &str| self.columns_of_label(name);
         let said = |name: &'static str, said_by: &'static [&'static str], default| {
             let names = std::iter::once(name).chain(said_by.iter().copied());
             Source {
@@ -387,17 +381,15 @@ impl GroupScan<'_> {
         };
         let Some(by) = by else {
             let mut named: BTreeMap<Box<str>, Vec<LabelColumn>> = BTreeMap::new();
-            for column in self.label_columns()?.iter() {
-                let name = label::sanitised(&schema.columns[column.number].name);
+            for column in declared.iter() {
+                let name = label::of_field(&schema.columns[column.number].name);
                 if name != label::SERVICE_NAME {
                     named.entry(name.into()).or_default().push(*column);
                 }
             }
-            let own_first = |name: &str, columns: &mut Vec<LabelColumn>| {
-                columns.sort_by_key(|column| *schema.columns[column.number].name != *name);
-            };
             let declared = named.into_iter().map(|(name, mut columns)| {
-                own_first(&name, &mut columns);
+                columns
+                    .sort_by_key(|column| label::place(&name, &schema.columns[column.number].name));
                 Source {
                     name,
                     columns,
@@ -421,6 +413,29 @@ impl GroupScan<'_> {
             },
         };
         Ok(by.iter().map(|name| source(name)).collect())
+    }
+
+    /// The columns that have values of a label in the row group, in the order in which they count. If each
+    /// row has one that is apart from the line, no other column counts.
+    pub(super) fn columns_of_label(&self, name: &str) -> Vec<LabelColumn> {
+        let columns = self.directory.schema.columns.iter().enumerate();
+        let meant = columns.filter_map(|(number, spec)| {
+            let place = label::place(name, &spec.name)?;
+            (self.reader.field_values(number) > 0).then_some((place, number))
+        });
+        let mut meant: Vec<_> = meant.collect();
+        meant.sort_unstable();
+        let rows = self.entry().rows() as u64;
+        let is_full = |(place, number): &(label::Place<'_>, usize)| {
+            place.is_apart() && self.reader.field_values(*number) == rows
+        };
+        if let Some(last) = meant.iter().position(is_full) {
+            meant.truncate(last + 1);
+        }
+        let meant = meant.into_iter();
+        meant
+            .map(|(_, number)| LabelColumn::whole(number))
+            .collect()
     }
 
     /// The columns with labels.

@@ -218,13 +218,11 @@ impl GroupScan<'_> {
         }
         let schema = &self.directory.schema;
         let is_slot = |field: &str| shape.slots().iter().any(|slot| *slot.name == *field);
-        let columns = schema.columns.iter().enumerate();
-        let declared = columns
-            .filter(|(_, spec)| label::means(name, &spec.name) && !is_slot(&spec.name))
-            .map(|(number, _)| LabelColumn::whole(number));
+        let mut declared = self.columns_of_label(name);
+        declared.retain(|column| !is_slot(&schema.columns[column.number].name));
         let mut source = Source {
             name: name.into(),
-            columns: declared.collect(),
+            columns: declared,
             default: None,
             said_by: &[],
         };

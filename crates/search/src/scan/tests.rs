@@ -1,5 +1,6 @@
 //! The scan of columns decides as the matcher does, record by record.
 
+mod apart;
 mod numbers;
 
 use std::io;

@@ -105,7 +105,7 @@ pub(super) fn label_names(
         // Those that begin so are parts of records, and labels that are there already.
         if let Some(name) = row["field"].as_str().filter(|name| !name.starts_with('_')) {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push(label::sanitised(name).into_owned());
+            found.push(label::of_field(name).into_owned());
         }
         Rewritten::GoOn
     }));

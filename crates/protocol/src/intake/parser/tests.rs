@@ -65,30 +65,40 @@ pub(crate) fn describe_record(record: &Record<'_>) -> String {
 #[test]
 fn envelopes_say_time_and_fields() {
     let access = "10.0.0.1 - - [02/Mar/2026:00:00:06 +0000] \"GET / HTTP/1.1\" 200 5";
-    let table: [(EntryKind, &str, usize); 6] = [
-        (EntryKind::Line, "plain", 0),
-        (EntryKind::Line, "2026-03-01T10:00:00Z plain with a time", 0),
+    let app = "app";
+    let table: [(EntryKind, &str, usize, &str); 6] = [
+        (EntryKind::Line, "plain", 0, app),
+        (
+            EntryKind::Line,
+            "2026-03-01T10:00:00Z plain with a time",
+            0,
+            app,
+        ),
         (
             EntryKind::Json,
             r#"{"time":"2026-03-01T10:00:00Z","_msg":"a"}"#,
             1,
+            app,
         ),
         (
             EntryKind::Line,
             "ts=2026-03-01T10:00:00Z level=info msg=a",
             1,
+            app,
         ),
         (
             EntryKind::Syslog,
             "<13>1 2026-03-01T10:00:00Z ash app - - - a",
             1,
+            // The header says one, too.
+            "app@label",
         ),
-        (EntryKind::Line, access, 1),
+        (EntryKind::Line, access, 1, app),
     ];
     let said = Timestamp(RECEIVED.0 - 77_000_000_123);
     let labels: Labels = vec![("app".into(), "batch".into()), ("own".into(), "x".into())];
     let fields = [("app", Value::Str("sender".into())), ("n", Value::Int(7))];
-    for (kind, line, fixes) in table {
+    for (kind, line, fixes, app) in table {
         let mut batch = Batch::new(EntryKind::Enveloped, labels.clone());
         let each = fields.iter().map(|(name, value)| (*name, value));
         assert_eq!(
@@ -119,12 +129,7 @@ fn envelopes_say_time_and_fields() {
         let own: Vec<(&str, String)> = own
             .map(|(name, value)| (name, String::from_utf8(value.into_owned()).unwrap()))
             .collect();
-        let expected = [
-            ("app", "sender"),
-            ("n", "7"),
-            ("app", "batch"),
-            ("own", "x"),
-        ];
+        let expected = [(app, "sender"), ("n", "7"), (app, "batch"), ("own", "x")];
         assert_eq!(own, expected.map(|(name, value)| (name, value.to_owned())));
     }
 }
@@ -178,6 +183,86 @@ fn labels_are_fields_behind_those_of_the_line() {
     let record = Parser::new().parse(&entry);
     assert_eq!(record.field("hostname"), Some(&Value::Str("header".into())));
     assert_eq!(record.field("file"), Some(&Value::Str("f".into())));
+}
+
+/// Names with texts.
+type Pairs = &'static [(&'static str, &'static str)];
+
+/// A line keeps the names of its fields, and no label of its sender is lost for that; but what only
+/// stands in for what a line does not say yields to the line.
+#[test]
+fn labels_are_set_apart_from_fields_of_the_line() {
+    let table: [(&str, Pairs, Pairs, &str); 9] = [
+        (
+            r#"{"app":"y","n":1}"#,
+            &[("app", "a"), ("job", "j")],
+            &[],
+            "app=y n=1 app@label=a job=j",
+        ),
+        (r#"{"app":"a"}"#, &[("app", "a")], &[], "app=a app@label=a"),
+        (
+            r#"{"app":null}"#,
+            &[("app", "a")],
+            &[],
+            "app=null app@label=a",
+        ),
+        (r#"{"app":"y"}"#, &[("app", "")], &[], "app=y app="),
+        (
+            r#"{"app@label":"y"}"#,
+            &[("app", "a")],
+            &[],
+            "app@label=y app@label@label=a",
+        ),
+        (
+            "file=x.go hostname=h n=1",
+            &[],
+            &[("file", "/f"), ("hostname", "peer")],
+            "file=x.go hostname=h n=1 file@label=/f hostname=peer",
+        ),
+        (
+            r#"{"hostname":"h"}"#,
+            &[("hostname", "sent")],
+            &[("hostname", "peer")],
+            "hostname=h hostname@label=sent hostname=peer",
+        ),
+        (
+            r#"{"severity":"ERROR","app":"y"}"#,
+            &[
+                ("PRIORITY", "6"),
+                ("severity", "6"),
+                ("_COMM", "c"),
+                ("app", "a"),
+            ],
+            &[],
+            "severity=ERROR app=y PRIORITY=6 severity=6 _COMM=c app@label=a",
+        ),
+        ("plain", &[("_msg", "a")], &[], "_msg=a"),
+    ];
+    for (line, own, of_batch, expected) in table {
+        let own = own
+            .iter()
+            .map(|(name, text)| (*name, Value::Str((*text).into())));
+        let own: Vec<(&str, Value<'_>)> = own.collect();
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        let each = own.iter().map(|(name, value)| (*name, value));
+        batch.push_enveloped(EntryKind::Line, None, each, line.as_bytes());
+        let (kind, envelope, raw) = line_of(batch.kind, batch.iter().next().unwrap());
+        let of_batch = of_batch.iter();
+        let labels: Labels = of_batch.map(|(n, v)| ((*n).into(), (*v).into())).collect();
+        let entry = Entry {
+            envelope,
+            ..entry(kind, &labels, raw)
+        };
+        let record = Parser::new().parse(&entry);
+        let described = describe_record(&record);
+        let (fields, _) = described.rsplit_once(" | ").unwrap();
+        assert_eq!(fields, expected, "{line}");
+        // Rules seal again what was sent.
+        let as_sent = Parser::new().parse_as_sent(&entry);
+        let names = as_sent.labels.iter().map(|(name, _)| &**name);
+        let sent = own.iter().map(|(name, _)| *name);
+        assert!(names.eq(sent.chain(labels.iter().map(|(name, _)| &**name))));
+    }
 }
 
 proptest! {

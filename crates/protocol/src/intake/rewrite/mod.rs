@@ -116,9 +116,9 @@ pub struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// The entry as it is.
+    /// The entry as it is. Its labels have the names that they were sent with.
     pub fn new(entry: &Entry<'a>, parser: &mut Parser) -> Draft<'a> {
-        let record = parser.parse(entry);
+        let record = parser.parse_as_sent(entry);
         let own = entry.envelope.fields().count();
         let formats = declarations_of(entry.labels);
         let of_batch = entry.labels.len() - formats.len();

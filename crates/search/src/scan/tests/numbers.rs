@@ -184,7 +184,7 @@ fn what_was_kept_is_right_at_other_times() {
 }
 
 /// All stages for each line, with nothing left to the filter but the selector.
-fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
+pub(super) fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
     let log = &leaf.spec().aggregation.log;
     let selector = Matcher::new(&filter_of_matchers(&log.matchers)).unwrap();
     let mut table = RangeTable::new(Arc::clone(leaf));
@@ -202,7 +202,7 @@ fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
     table
 }
 
-fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
+pub(super) fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
     let matcher = Matcher::new(leaf.filter()).unwrap();
     let mut scratch = Scratch::new();
     let mut table = RangeTable::new(Arc::clone(leaf));
@@ -215,7 +215,7 @@ fn by_record(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
 }
 
 /// By the columns of a segment, of which every other row group was kept of a table of earlier times.
-fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &KeptColumns) -> RangeTable {
+pub(super) fn by_column(leaf: &Arc<Leaf>, segment: &SegmentFile, kept: &KeptColumns) -> RangeTable {
     let directory = segment.read_directory().unwrap();
     let evaluator = Evaluator::new(leaf.filter(), leaf.range()).unwrap();
     let shared = SegmentScan::new(segment, &directory, &evaluator, &SourceSet::new());

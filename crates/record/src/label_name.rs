@@ -1,0 +1,123 @@
+//! Names of labels whose own name the line has taken.
+//!
+//! A field of the line keeps its name, and a label of the same name is kept as `app@label` beside it, so
+//! that neither is lost. A line may have a field of that name, too: then the label gets the suffix once
+//! more, so the name with the most suffixes is always that of the label.
+
+use crate::shape::Shape;
+
+/// What stands behind the name of a label that a field of the line has, too.
+pub const LABEL_SUFFIX: &str = "@label";
+
+/// A name without its suffixes, and how many it has. A name that is nothing else keeps the first.
+#[inline]
+pub fn split_label_name(name: &str) -> (&str, usize) {
+    // Most names end otherwise.
+    match name.as_bytes().last() {
+        Some(b'l') => split(name),
+        _ => (name, 0),
+    }
+}
+
+fn split(name: &str) -> (&str, usize) {
+    let (mut own, mut suffixes) = (name, 0);
+    while let Some(rest) = own.strip_suffix(LABEL_SUFFIX).filter(|r| !r.is_empty()) {
+        (own, suffixes) = (rest, suffixes + 1);
+    }
+    (own, suffixes)
+}
+
+/// Which names a shape's fields may have, suffixes aside: mostly it says at once that a label's own name
+/// is free.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TakenNames(u64);
+
+impl TakenNames {
+    /// Those of these fields.
+    pub(crate) fn new<'n>(names: impl Iterator<Item = &'n str>) -> TakenNames {
+        let bits = names.map(|name| bit(split_label_name(name).0));
+        TakenNames(bits.fold(0, |all, bit| all | bit))
+    }
+
+    #[inline]
+    fn may_have(self, own: &str) -> bool {
+        self.0 & bit(own) != 0
+    }
+}
+
+#[inline]
+fn bit(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return 1;
+    };
+    1 << ((bytes.len() * 23 + usize::from(*first) * 7 + usize::from(*last)) % 64)
+}
+
+impl Shape {
+    /// The name under which a label is kept beside lines of this shape; `None` if that is its own.
+    #[inline]
+    pub fn label_name(&self, label: &str) -> Option<String> {
+        let (own, suffixes) = split_label_name(label);
+        match self.taken().may_have(own) {
+            true => self.free_name(own, suffixes),
+            false => None,
+        }
+    }
+
+    fn free_name(&self, own: &str, suffixes: usize) -> Option<String> {
+        let slots = self.slots().iter();
+        let taken = slots.filter(|slot| slot.name.starts_with(own) && slot.is_field());
+        let taken = taken.map(|slot| split_label_name(&slot.name));
+        let taken = taken.filter(|(name, _)| *name == own);
+        let most = taken.map(|(_, suffixes)| suffixes).max()?;
+        (most >= suffixes).then(|| own.to_owned() + &LABEL_SUFFIX.repeat(most + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_names_that_no_field_has() {
+        let table = [
+            (r#"{"app":"⟨app:j⟩"}"#, "app", Some("app@label")),
+            (r#"{"app":⟨app:n⟩}"#, "app", Some("app@label")),
+            (r#"{"app":"⟨app:j⟩"}"#, "apt", None),
+            (r#"{"app":"⟨app:j⟩"}"#, "app@label", None),
+            (
+                r#"{"app@label":"⟨app@label:j⟩"}"#,
+                "app",
+                Some("app@label@label"),
+            ),
+            (
+                r#"{"app@label":"⟨app@label:j⟩","app":⟨app:i⟩}"#,
+                "app@label",
+                Some("app@label@label"),
+            ),
+            ("⟨_time:%s⟩ ⟨_msg:t⟩", "_msg", None),
+            (Shape::TEXT, "app", None),
+        ];
+        for (shape, label, expected) in table {
+            let name = Shape::new(shape).unwrap().label_name(label);
+            assert_eq!(name.as_deref(), expected, "{shape} {label}");
+        }
+    }
+
+    #[test]
+    fn suffixes_are_told_apart() {
+        let table = [
+            ("app", ("app", 0)),
+            ("app@label", ("app", 1)),
+            ("app@label@label", ("app", 2)),
+            ("@label", ("@label", 0)),
+            ("@label@label", ("@label", 1)),
+            ("app@labels", ("app@labels", 0)),
+            ("", ("", 0)),
+        ];
+        for (name, expected) in table {
+            assert_eq!(split_label_name(name), expected, "{name}");
+        }
+    }
+}
