@@ -53,7 +53,7 @@ pub(super) enum Half {
 }
 
 /// The streams that there are, and what their lines look like.
-const STREAMS: [(&[(&str, &str)], Form); 17] = [
+const STREAMS: [(&[(&str, &str)], Form); 18] = [
     (
         &[("app", "shop"), ("env", "prod"), ("region", "eu")],
         Form::Json,
@@ -80,6 +80,17 @@ const STREAMS: [(&[(&str, &str)], Form); 17] = [
     (&[("service", "svc"), ("env", "dev")], Form::Plain),
     (&[("team", "x"), ("empty", "")], Form::Plain),
     (&[("app", "ünï"), ("env", "dev")], Form::Unicode),
+    // All fields that its lines have are labels of the stream, too.
+    (
+        &[
+            ("app", "api"),
+            ("env", "dev"),
+            ("job", "twin"),
+            ("service", "svc"),
+            ("team", "x"),
+        ],
+        Form::Clash,
+    ),
     // What differs on purpose is in streams of its own, so that it can be left out of a question.
     (&[("odd", "clash"), ("app", "shop")], Form::Clash),
     (&[("odd", "broken"), ("app", "shop")], Form::Broken),
