@@ -19,7 +19,7 @@ pub use clients::ProxyClients;
                         Settings and certificates are read again when their files change, and at \
                         SIGHUP; bad ones leave what was there.\n\
                         SIGTERM ends it: connections get --drain-timeout to end by themselves, \
-                        a second signal cuts them.\n\
+                        a second signal cuts them. SIGUSR2 starts the program anew, which takes over.\n\
                         Exit status: 0 it was ended, 2 it could not start."
 )]
 pub struct Proxy {

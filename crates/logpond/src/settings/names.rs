@@ -13,10 +13,11 @@ const SLIP_EDITS_MAX: usize = 3;
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     "ADDR",
     "CONFIG",
     "PAGER",
+    "PROXY_TAKES_OVER",
     "TOKEN",
     "TOKEN_FILE",
     "CA_FILE",

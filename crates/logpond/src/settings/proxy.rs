@@ -136,7 +136,12 @@ pub struct WeighedTarget {
 impl WeighedTarget {
     /// One with an equal share.
     pub fn new(target: Target) -> WeighedTarget {
-        WeighedTarget { target, weight: 1 }
+        let weight = WeighedTarget::weight_default();
+        WeighedTarget { target, weight }
+    }
+
+    fn weight_default() -> u16 {
+        1
     }
 }
 
@@ -221,6 +226,7 @@ impl<'de> Visitor<'de> for TargetVisitor {
         #[serde(deny_unknown_fields)]
         struct Fields {
             to: String,
+            #[serde(default = "WeighedTarget::weight_default")]
             weight: u16,
         }
         let Fields { to, weight } = Fields::deserialize(MapAccessDeserializer::new(map))?;
@@ -325,7 +331,7 @@ mod tests {
             accept-proxy = ["10.0.0.0/8", "::1"]
             idle-timeout = "10m"
             connections-max = 5000
-            to = ["tcp:a:1", { to = "tcp:b:2", weight = 3 }]
+            to = ["tcp:a:1", { to = "tcp:b:2", weight = 3 }, { to = "tcp:d:4" }]
             check-interval = "5s"
             client-ca = "ca.pem"
             client-auth = "optional"
@@ -350,7 +356,7 @@ mod tests {
         assert_eq!(second.idle_timeout, Some(Written(Duration::from_secs(600))));
         assert_eq!(second.proxy_protocol, Some(ProxyVersion::V2));
         let weights = second.to.iter().map(|one| one.weight);
-        assert_eq!(weights.collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(weights.collect::<Vec<_>>(), [1, 3, 1]);
         assert_eq!(second.client_auth, Some(ClientAuthMode::Optional));
         assert_eq!(second.client_allow.len(), 2);
         let route = &second.route[0];
