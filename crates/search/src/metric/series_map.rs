@@ -157,7 +157,8 @@ impl SeriesMap {
     }
 }
 
-/// Series of one table, or of many.
+/// Series of one table, or of many. An `Arc` alone would ask for the number of its owners with each cell
+/// that is filled in.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
     Own(SeriesMap),

@@ -8,6 +8,7 @@ mod metrics;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
@@ -26,6 +27,9 @@ use crate::shutdown::Shutdown;
 
 /// Connections of operators at a time; further ones wait.
 const CONNECTIONS_MAX: usize = 32;
+
+/// How long nobody is accepted after somebody could not be.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// What operators may ask for.
 pub(crate) struct Operated {
@@ -69,9 +73,9 @@ pub(crate) async fn serve(listener: TcpListener, operated: Arc<Operated>, shutdo
             accepted = listener.accept() => accepted,
             () = stop.stopping() => return,
         };
-        // It is gone already, or descriptors are scarce, which passes when one is closed.
         let Ok((stream, _)) = accepted else {
-            tokio::task::yield_now().await;
+            // It is gone already, or descriptors are scarce.
+            tokio::time::sleep(RETRY_PAUSE).await;
             continue;
         };
         let (operated, of_shutdown) = (operated.clone(), shutdown.clone());
