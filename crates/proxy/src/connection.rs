@@ -91,11 +91,13 @@ async fn carry(
 ) -> Result<Ended, Ended> {
     let limits = &rules.limits;
     let deadline = record.accepted() + limits.handshake_time;
-    // Without it small answers wait for acknowledgements of the ones before.
-    let _ = client.set_nodelay(true);
     let mut addresses = Addresses::Internet {
         source: peer,
-        destination: client.local_addr().unwrap_or(peer),
+        // Asked of the system only where somebody is told.
+        destination: match rules.proxy_header {
+            Some(_) => client.local_addr().unwrap_or(peer),
+            None => peer,
+        },
     };
     let mut first = Vec::new();
     if rules.trust.is_trusted(peer.ip()) {

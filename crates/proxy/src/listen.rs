@@ -38,6 +38,9 @@ pub(crate) fn listen(
     while sockets.len() < count {
         let socket = socket(address)?;
         socket.set_reuse_port(true)?;
+        // Connections have it from here. Without it small answers wait for acknowledgements of the ones
+        // before.
+        socket.set_tcp_nodelay(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         sockets.push(socket.into());

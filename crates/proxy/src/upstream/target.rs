@@ -1,10 +1,14 @@
 //! An upstream as it is written.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 use std::{error, fmt, io};
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::sleep;
 
 use super::Stream;
 
@@ -73,12 +77,30 @@ impl fmt::Display for Target {
 impl Target {
     pub(super) async fn connect(&self) -> io::Result<Stream> {
         match self {
-            Target::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix),
+            Target::Unix(path) => connect_unix(path).await.map(Stream::Unix),
             Target::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await?;
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
+        }
+    }
+}
+
+/// How long to wait before a socket is tried again whose queue is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(5);
+
+/// Connects to a socket of this machine. That never waits for the other side to take the connection, so
+/// that nothing is to be waited for, but for a place in its queue: there, the system knows of no
+/// waiting that holds up only the caller (connect(2), EAGAIN).
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let address = SockAddr::unix(path)?;
+    loop {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+        match socket.connect(&address) {
+            Ok(()) => return UnixStream::from_std(OwnedFd::from(socket).into()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+            Err(error) => return Err(error),
         }
     }
 }

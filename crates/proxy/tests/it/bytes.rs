@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -10,6 +11,7 @@ use std::thread;
 use logpond_proxy::{Certificates, TlsSettings};
 use rustls::ClientConfig;
 use rustls::version::{TLS12, TLS13};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::setting::*;
 
@@ -134,6 +136,31 @@ fn upstreams_may_be_unix_sockets_and_fail() {
     assert_eq!(record["close_reason"], "upstream_unreachable");
     assert_eq!(record["upstream"], *missing);
     assert_eq!(record["version"], "TLSv1.3");
+}
+
+#[test]
+fn a_full_queue_of_an_upstream_is_waited_for() {
+    let scratch = Scratch::new();
+    let files = scratch.localhost();
+    let path = scratch.path("full.sock");
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    socket.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    // Room for one that nobody has accepted.
+    socket.listen(0).unwrap();
+    let _first = UnixStream::connect(&path).unwrap();
+    let upstream = format!("unix:{}", path.display());
+    let proxy = Proxy::start(settings(&[upstream]), &load(std::slice::from_ref(&files)));
+    let config = Arc::new(trusting(&[&files]));
+    let mut client = connect(proxy.address(), &config, "localhost");
+    client.write_all(b"hello").unwrap();
+    let listener = UnixListener::from(OwnedFd::from(socket));
+    let _first_accepted = listener.accept().unwrap();
+    let (mut accepted, _) = listener.accept().unwrap();
+    let mut read = [0; 5];
+    accepted.read_exact(&mut read).unwrap();
+    assert_eq!(&read, b"hello");
+    drop((accepted, client));
+    assert_eq!(proxy.running().control().upstreams()[0].failed, 0);
 }
 
 #[test]
