@@ -31,11 +31,12 @@ usage: cargo xtask COMMAND
                    send generated data and queries to this Loki binary and to Logpond, and report every
                    difference that is not on purpose; --stay leaves both running until a line is entered
   bench [--bytes N] [--victoria-logs PATH] [--corpus DIR] [--only PART,...]
-        [--program PATH] [--no-write]
+        [--program PATH] [--rounds N] [--seconds N] [--no-write]
                    measure the release build beside its peers and write docs/benchmarks.md and
                    docs/benchmarks-sources.md; the parts are ingest, answers, limits of the one, and
                    syslog, push, web, stall of the other; dashboard, which is meant for --bytes 1G,
-                   only by its name, for docs/benchmarks-dashboard.md
+                   only by its name, for docs/benchmarks-dashboard.md; proxy, only by its name, for
+                   docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure
   torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Some("logqltest") => logqltest::run(rest),
         Some("lokidiff") => lokidiff::run(rest),
         Some("bench") => bench::run(rest),
+        // The application of the benchmark of the proxy, which starts it.
+        Some("bench-echo") => bench::proxy::echo::serve(rest.first().map_or("", String::as_str)),
         Some("torture") => torture::run(rest),
         _ => Err(USAGE.to_string()),
     };

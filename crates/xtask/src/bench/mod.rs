@@ -13,6 +13,7 @@ mod messages;
 mod panels;
 mod parser;
 mod peers;
+pub(crate) mod proxy;
 mod push;
 mod stall;
 mod syslog;
@@ -21,6 +22,7 @@ mod web;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::e2e::{http, pond};
 use crate::run::{Outcome, cargo, check, output, root, target_directory};
@@ -37,6 +39,9 @@ const STORE_PARTS: [&str; 3] = ["ingest", "answers", "limits"];
 /// What is of `docs/benchmarks-dashboard.md`, by the same corpora, of 1 GB for its target.
 const DASHBOARD_PART: &str = "dashboard";
 
+/// What is of `docs/benchmarks-proxy.md`, and of no corpora.
+const PROXY_PART: &str = "proxy";
+
 /// And these of `docs/benchmarks-sources.md`.
 const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
 
@@ -48,6 +53,9 @@ pub(crate) struct Settings {
     loki: Option<PathBuf>,
     parts: Vec<String>,
     program: Option<PathBuf>,
+    /// Of the proxy's rounds: how many, and how long each measurement takes.
+    rounds: Option<usize>,
+    seconds: Option<f64>,
     writes: bool,
 }
 
@@ -58,10 +66,12 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         victoria_logs: None,
         loki: None,
         parts: parts()
-            .filter(|part| *part != DASHBOARD_PART)
+            .filter(|part| ![DASHBOARD_PART, PROXY_PART].contains(part))
             .map(String::from)
             .collect(),
         program: None,
+        rounds: None,
+        seconds: None,
         writes: true,
     };
     let mut rest = arguments.iter();
@@ -74,6 +84,8 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             "--loki" => settings.loki = Some(value()?.into()),
             "--only" => settings.parts = value()?.split(',').map(String::from).collect(),
             "--program" => settings.program = Some(value()?.into()),
+            "--rounds" => settings.rounds = Some(positive(flag, &value()?)?),
+            "--seconds" => settings.seconds = Some(positive(flag, &value()?)?),
             "--no-write" => settings.writes = false,
             _ => return Err(format!("bench: unknown flag {flag}")),
         }
@@ -94,8 +106,15 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
     }
 }
 
+/// A number of which there is at least a little, and not more than anybody waits for.
+fn positive<N: FromStr + PartialOrd + From<u8>>(flag: &str, text: &str) -> Outcome<N> {
+    let number: Option<N> = text.parse().ok();
+    let number = number.filter(|n| *n > N::from(0) && *n <= N::from(100));
+    number.ok_or_else(|| format!("bench: {flag} {text} is no number up to 100"))
+}
+
 fn parts() -> impl Iterator<Item = &'static str> {
-    let others = SOURCE_PARTS.into_iter().chain([DASHBOARD_PART]);
+    let others = SOURCE_PARTS.into_iter().chain([DASHBOARD_PART, PROXY_PART]);
     STORE_PARTS.into_iter().chain(others)
 }
 
@@ -121,6 +140,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         let mut report = Report::new("Benchmark of a dashboard", arguments, Some(&corpora));
         dashboard::measure(&program, &settings, &corpora, &mut report)?;
         finish(&settings, &report, "docs/benchmarks-dashboard.md")?;
+    }
+    if measures(PROXY_PART) {
+        let mut report = Report::new("Benchmark of the proxy", arguments, None);
+        let picture = proxy::measure(&program, &settings, &mut report)?;
+        finish(&settings, &report, "docs/benchmarks-proxy.md")?;
+        write(&settings, &format!("docs/{}", proxy::PICTURE), &picture)?;
     }
     if SOURCE_PARTS.into_iter().any(measures) {
         let mut report = Report::new("Benchmarks of sources", arguments, None);
@@ -165,10 +190,53 @@ fn of_the_store(settings: &Settings, program: &Path, arguments: &[String]) -> Ou
 fn finish(settings: &Settings, report: &Report, page: &str) -> Outcome<()> {
     let text = report.text();
     println!("{text}");
+    write(settings, page, &text)
+}
+
+fn write(settings: &Settings, page: &str, text: &str) -> Outcome<()> {
     if settings.writes {
         let path = root().join(page);
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         eprintln!("wrote {page}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Outcome<Settings> {
+        let arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
+        parse(&arguments)
+    }
+
+    #[test]
+    fn what_needs_to_be_named_is_not_measured_otherwise() {
+        let settings = parsed("").unwrap();
+        let own = [DASHBOARD_PART, PROXY_PART].map(String::from);
+        assert!(own.iter().all(|part| !settings.parts.contains(part)));
+        assert_eq!(
+            parsed("--only proxy,push").unwrap().parts,
+            ["proxy", "push"]
+        );
+        assert!(parsed("--only nothing").is_err());
+    }
+
+    #[test]
+    fn rounds_and_seconds_are_bounded() {
+        let settings = parsed("--only proxy --rounds 5 --seconds 0.5 --no-write").unwrap();
+        assert_eq!((settings.rounds, settings.seconds), (Some(5), Some(0.5)));
+        assert!(!settings.writes);
+        for wrong in [
+            "--rounds 0",
+            "--rounds 1.5",
+            "--rounds 101",
+            "--seconds -1",
+            "--seconds NaN",
+        ] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+        assert!(parsed("--seconds").is_err());
+    }
 }

@@ -8,9 +8,16 @@ use super::corpus::Corpora;
 use super::output;
 use crate::run::root;
 
+/// What holds for every page.
+const CONDITIONS: &str = "
+MB is 10^6 bytes. CPU is user and system time of the server process. Timings of a shared machine \
+vary by tens of percent; nothing but sizes and exactness is asserted by tests.
+";
+
 /// Everything that was measured, in order.
 pub(super) struct Report {
     head: String,
+    facts: Vec<String>,
     tables: Vec<Table>,
 }
 
@@ -101,15 +108,17 @@ impl Report {
                     .map_or("(no zstd here)".into(), |b| megabytes(b as f64)),
             );
         }
-        head.push_str(
-            "\nMB is 10^6 bytes. CPU is user and system time of the server process. Timings of a \
-             shared machine vary by tens of percent; nothing but sizes and exactness is asserted \
-             by tests.\n",
-        );
         Report {
             head,
+            facts: Vec::new(),
             tables: Vec::new(),
         }
+    }
+
+    /// Adds what one must know of this run to what the page begins with.
+    pub(super) fn fact(&mut self, text: String) {
+        eprintln!("{text}");
+        self.facts.push(text);
     }
 
     /// Begins a table.
@@ -142,6 +151,10 @@ impl Report {
     /// The page.
     pub(super) fn text(&self) -> String {
         let mut text = self.head.clone();
+        for fact in &self.facts {
+            let _ = writeln!(text, "- {fact}");
+        }
+        text.push_str(CONDITIONS);
         for table in &self.tables {
             let _ = write!(
                 text,
