@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 
-use super::client::{self, Destination, Edge, Idle, Load, keep_asking, shake_hands};
+use super::client::{self, AtEdge, Destination, Edge, Idle, Load, keep_asking, shake_hands};
 use super::message::Exchange;
 use super::process::Tree;
 use super::results::{Grid, Opening, Openings, Resting, Sample, Series};
@@ -114,19 +114,36 @@ impl Plan {
     pub(super) fn count_calls(&self, candidate: &Candidate, exchange: Exchange) -> Outcome<f64> {
         let destination = candidate.destination(false)?;
         let load = self.load(destination, CONNECTIONS_COUNTED, exchange);
+        self.counted(candidate, |at_edge| {
+            Ok(keep_asking(&load, at_edge)?.latencies_us.len() as u64)
+        })
+    }
+
+    /// System calls for a new connection with a request.
+    pub(super) fn count_calls_of_opening(&self, candidate: &Candidate) -> Outcome<f64> {
+        let load = self.load(candidate.destination(false)?, OPENED_AT_A_TIME, SMALL);
+        self.counted(candidate, |at_edge| Ok(shake_hands(&load, at_edge)?.count))
+    }
+
+    /// System calls for each of what a load gives the number of.
+    fn counted(
+        &self,
+        candidate: &Candidate,
+        load: impl FnOnce(AtEdge) -> Outcome<u64>,
+    ) -> Outcome<f64> {
         let pids = candidate.pids();
         let mut count = None;
         let mut calls = 0;
-        let took = keep_asking(&load, &mut |edge| {
+        let done = load(&mut |edge| {
             match edge {
                 Edge::Begin => count = Some(Count::start(&pids, &self.counts)?),
                 Edge::End => calls = count.take().ok_or("nothing was counted")?.end()?,
             }
             Ok(())
         })?;
-        match took.latencies_us.len() {
-            0 => Err("no answer came while system calls were counted".into()),
-            requests => Ok(calls as f64 / requests as f64),
+        match done {
+            0 => Err("nothing was done while system calls were counted".into()),
+            done => Ok(calls as f64 / done as f64),
         }
     }
 

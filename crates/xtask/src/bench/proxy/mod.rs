@@ -114,6 +114,9 @@ impl Bench {
         };
         let mut found = Vec::new();
         for kind in Kind::ALL {
+            if kind == Kind::Logpond && !program.is_file() {
+                return Err(format!("there is no {}", program.display()));
+            }
             let version = match kind.find(program) {
                 Some(known) => {
                     let version = known.version.clone();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::measure::{CONNECTIONS, CONNECTIONS_COUNTED, Candidate, OPENED_AT_A_TIME};
+use super::measure::{CONNECTIONS, CONNECTIONS_COUNTED, Candidate, OPENED_AT_A_TIME, Plan};
 use super::message::Exchange;
 use super::node::{self, Node, Served};
 use super::page::{self, Judged, NODE_BEHIND, NODE_HTTPS};
@@ -55,10 +55,10 @@ impl Bench {
         });
         report.note(format!("![CPU for a request]({PICTURE})"));
         report.note(format!(
-            "The least of {rounds} rounds of {} s, in which all take turns, and the median in \
+            "The best of rounds in which all take turns, {rounds} here, of {} s each, and the median in \
              parentheses; {CONNECTIONS} connections that ask again as soon as they have their \
              answer. Bodies go both ways but in the last column. Without TLS is the application itself \
-             over TCP, the price of one pair of sockets, of two reads and writes.",
+             over TCP, which is the price of one pair of sockets.",
             self.plan.duration.as_secs_f64()
         ));
         for remark in started.remarks {
@@ -94,9 +94,10 @@ impl Bench {
 
     fn calls(&self, candidates: &[Candidate], report: &mut Report) {
         let columns: Vec<String> = COUNTED.iter().map(Exchange::to_string).collect();
+        let title = "System calls for a request";
         report.table(
-            "System calls for a request",
-            &["", &columns[0], &columns[1]],
+            title,
+            &["", &columns[0], &columns[1], "new connection, P-256"],
         );
         if !syscalls::Count::is_possible() {
             report.note("There is no strace here.".into());
@@ -108,6 +109,8 @@ impl Bench {
                 let calls = self.plan.count_calls(candidate, exchange);
                 calls.map_or_else(|error| error, page::figure)
             }));
+            let opening = self.plan.count_calls_of_opening(candidate);
+            cells.push(opening.map_or_else(|error| error, page::figure));
             report.row(cells);
         }
         report.note(format!(
@@ -149,18 +152,23 @@ impl Bench {
             trees: vec![&behind.tree, &proxy.tree],
         });
         eprintln!("== node");
-        let grid = self.plan.grid(&candidates, &ECHOES);
+        let plan = Plan {
+            rounds: 2 * self.plan.rounds,
+            ..self.plan.clone()
+        };
+        let grid = plan.grid(&candidates, &ECHOES);
         page::sizes(
             report,
             "The article's layout: requests a second of node",
             &grid,
             |series, _| series.most(|sample| sample.per_second),
         );
-        report.note(
+        report.note(format!(
             "One process of node that streams bodies back, on the core of the proxy; the client has \
-             the other one. The most, and the median."
-                .into(),
-        );
+             the other one. The most of {} rounds, and the median: twice as many, as these are \
+             figures of wall time.",
+            plan.rounds
+        ));
         page::sizes(
             report,
             "The article's layout: CPU µs for a request, node's with the proxy's",
