@@ -162,8 +162,9 @@ impl Bench {
         self.resting(&echo, report, &mut judged)?;
         page::targets(report, judged);
         report.note(
-            "The others are hitch, haproxy and nginx. Judged by the best of the rounds, as what \
-             else the machine does adds to every figure and takes from none."
+            "The others are hitch, haproxy and nginx. CPU is judged by the best of the rounds, as what else \
+             the machine does adds to it and takes nothing away; wall time by medians, as only one of two \
+             may have had a quiet moment."
                 .into(),
         );
         let title = "CPU µs for a request, by bytes of body";
