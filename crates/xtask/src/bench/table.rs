@@ -215,7 +215,8 @@ fn machine() -> String {
     )
 }
 
-fn load_average() -> String {
+/// How many wanted a core over the last minute.
+pub(super) fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or("unknown").to_string()
 }

@@ -36,7 +36,7 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256,
 
 use super::Settings;
 use super::pond::Scratch;
-use super::table::Report;
+use super::table::{Report, load_average};
 use crate::run::Outcome;
 
 /// The file of the picture, beside the page.
@@ -58,6 +58,9 @@ const IDLE: [usize; 2] = [1_000, 5_000];
 const CONDITIONS: &str = "TLS 1.3 with AES-256-GCM and X25519 by all: the client agrees to nothing else. \
     One worker each, on a core that the client and the application are not on. Logpond writes the \
     records of connections to /dev/null, the others write none";
+
+/// The benchmark itself is in it, with about two.
+const LOADS: &str = "Load average, the benchmark's included,";
 
 /// Connections that servers are set up for, where the limit of open files allows it.
 const CONNECTIONS_MAX: usize = 6_000;
@@ -157,9 +160,12 @@ impl Bench {
         let _echo = self.start_echo(&format!("unix:{}", echo.display()))?;
         let mut judged = Vec::new();
         let grid = self.steady(&echo, report, &mut judged)?;
+        report.fact(format!("{LOADS} after the first part: {}", load_average()));
         self.node(report, &mut judged)?;
+        report.fact(format!("{LOADS} after the second: {}", load_average()));
         self.openings(&echo, report, &mut judged)?;
         self.resting(&echo, report, &mut judged)?;
+        report.fact(format!("{LOADS} after the last: {}", load_average()));
         page::targets(report, judged);
         report.note(
             "The others are hitch, haproxy and nginx. CPU is judged by the best of the rounds, as what else \

@@ -114,7 +114,8 @@ impl Bench {
             report.row(cells);
         }
         report.note(format!(
-            "Counted by strace in a run of its own with {CONNECTIONS_COUNTED} connections."
+            "Counted by strace in runs of its own with {CONNECTIONS_COUNTED} connections, and \
+             {OPENED_AT_A_TIME} new ones at a time."
         ));
     }
 
