@@ -41,7 +41,8 @@ impl Edit for Even {
 /// Any bytes as a line of each kind, with fields changed.
 ///
 /// # Panics
-/// If the new line is none that is given back, or a field that was to be changed has its old value.
+/// If the new line is none that is given back, a field that was to be changed has its old value, or one
+/// that was not has another.
 pub fn fuzz_rewrite(data: &[u8]) {
     let is_json = std::str::from_utf8(data).is_ok_and(crate::intake::json::is_object);
     for (kind, wants_message) in [
@@ -89,11 +90,15 @@ fn check(kind: EntryKind, raw: &[u8], mut edit: Even) {
     }
 }
 
+/// The fields that count: of several with a name the first.
 fn fields(record: &Record<'_>) -> Vec<(String, Value<'static>)> {
-    let fields = record.fields();
+    let mut fields: Vec<(String, Value<'static>)> = Vec::new();
+    for (name, value) in record.fields() {
+        if !fields.iter().any(|(known, _)| known == name) {
+            fields.push((name.to_owned(), value.clone().into_owned()));
+        }
+    }
     fields
-        .map(|(name, value)| (name.to_owned(), value.clone().into_owned()))
-        .collect()
 }
 
 fn entry<'a>(

@@ -23,7 +23,7 @@ use logpond_record::{
     Batch, Entry, EntryKind, Envelope, Id, Labels, Message, Record, TimeSource, Timestamp, Value,
 };
 
-use super::declared::declarations_of;
+use super::declared::{declarations_of, is_default};
 use super::json::{self, JsonChange};
 use super::outline::MESSAGE_NAMES;
 use super::parser::Parser;
@@ -249,9 +249,17 @@ impl<'a> Draft<'a> {
             true => self.record.labels.len() - self.derived,
             false => self.own,
         };
-        let fields = self.record.labels[..count].iter();
-        let fields = fields.map(|(name, value)| (&**name, value));
+        let fields = self.record.labels[..count].iter().enumerate();
+        let fields = fields.filter(|(index, (name, _))| *index < self.own || !self.yields(name));
+        let fields = fields.map(|(_, (name, value))| (&**name, value));
         push_bounded(batch, self.kind, self.time, fields, &line)
+    }
+
+    /// Whether a label of the batch only stands in for a field that the line has. Beside the line it would
+    /// be one that the sender gave this very entry.
+    fn yields(&self, label: &str) -> bool {
+        let mut slots = self.record.shape.slots().iter();
+        is_default(label) && slots.any(|slot| slot.is_field() && *slot.name == *label)
     }
 
     /// Whether it cannot go into a batch of this kind as a line alone.

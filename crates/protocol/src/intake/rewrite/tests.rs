@@ -285,6 +285,35 @@ fn fields_beside_the_line_are_changed_and_labels_move_there() {
     assert_eq!(line, b"text");
 }
 
+#[test]
+fn the_machine_that_passed_a_line_on_still_yields_to_that_of_the_line() {
+    let labels: Labels = vec![
+        ("hostname".into(), "relay".into()),
+        ("app".into(), "shop".into()),
+    ];
+    let line = b"<34>1 2026-03-01T22:14:15Z web1 app 7 ID - text of it";
+    for (raw, expected) in [(&line[..], "web1"), (b"text", "relay")] {
+        let mut parser = Parser::new();
+        let mut draft = Draft::new(&entry(EntryKind::Syslog, &labels, raw), &mut parser);
+        assert!(draft.edit(&mut Of(&["app"], Some("R")), &mut parser));
+        draft.settle(&mut parser);
+        assert!(draft.are_labels_own());
+        let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+        draft.push_to(&mut batch, true);
+        let (kind, envelope, line) = line_of(EntryKind::Enveloped, batch.payload());
+        let none = Labels::new();
+        let record = parser.parse(&Entry {
+            envelope,
+            ..entry(kind, &none, line)
+        });
+        let hosts = record
+            .fields()
+            .filter(|(name, _)| name.starts_with("hostname"));
+        let hosts: Vec<(&str, &Value<'_>)> = hosts.collect();
+        assert_eq!(hosts, [("hostname", &Value::Str(expected.into()))]);
+    }
+}
+
 /// Lines in which a value of this text is the field `secret`.
 fn lines(secret: &str) -> Vec<(EntryKind, String)> {
     let mut json = Vec::new();
