@@ -604,6 +604,17 @@ fn labelled(count: u64) -> Vec<Record<'static>> {
     records
 }
 
+/// Whether columns and records give the same values of a label.
+fn check_label_values(shared: &SegmentScan<'_>, wanted: &[&Record<'_>], name: &str, query: &str) {
+    let mut expected = LabelValues::new(name);
+    let mut found = expected.clone();
+    wanted.iter().for_each(|record| expected.add(record));
+    let mut scan = GroupScan::new(shared, 0);
+    scan.for_each_block(|scan, s| scan.add_to_label_values(&s, &mut found).map(|()| true))
+        .unwrap();
+    assert_eq!(found.finish(), expected.finish(), "{query} {name}");
+}
+
 /// Whether columns and records give the same streams.
 fn check_streams(
     shared: &SegmentScan<'_>,
@@ -687,13 +698,7 @@ fn labels_of_columns_are_those_of_records() {
             "none",
             "empty",
         ] {
-            let mut expected = LabelValues::new(name);
-            let mut found = expected.clone();
-            wanted.iter().for_each(|record| expected.add(record));
-            let mut scan = GroupScan::new(&shared, 0);
-            scan.for_each_block(|scan, s| scan.add_to_label_values(&s, &mut found).map(|()| true))
-                .unwrap();
-            assert_eq!(found.finish(), expected.finish(), "{query} {name}");
+            check_label_values(&shared, &wanted, name, query);
         }
     }
 }

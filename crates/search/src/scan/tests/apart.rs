@@ -140,13 +140,7 @@ fn streams_and_values_of_labels_apart_are_those_of_records() {
             "host",
             "path",
         ] {
-            let mut expected = LabelValues::new(name);
-            let mut found = expected.clone();
-            wanted.iter().for_each(|record| expected.add(record));
-            let mut scan = GroupScan::new(&shared, 0);
-            scan.for_each_block(|scan, s| scan.add_to_label_values(&s, &mut found).map(|()| true))
-                .unwrap();
-            assert_eq!(found.finish(), expected.finish(), "{query} {name}");
+            check_label_values(&shared, &wanted, name, query);
         }
     }
 }
