@@ -14,6 +14,8 @@ use logpond_tls::{common_name, fingerprint, organizational_units};
 use rustls::pki_types::{CertificateDer, ServerName};
 use webpki::EndEntityCert;
 
+use crate::NamePattern;
+
 /// A rule as it is written: `cn=NAME`, `ou=NAME`, `dns=NAME`, `uri=URI`, `ip=ADDRESS` or
 /// `spki-sha256=HASH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +25,7 @@ pub struct ClientRule(Rule);
 enum Rule {
     CommonName(String),
     OrganizationalUnit(String),
-    /// In lower case.
-    Dns(String),
+    Dns(NamePattern),
     Uri(String),
     Address(IpAddr),
     /// Of the public key with its algorithm, as the certificate has it.
@@ -91,15 +92,8 @@ fn plain(name: &str) -> Result<String, &'static str> {
 
 /// A host's name, or `*.` and the rest, for a single label.
 fn dns(name: &str) -> Result<Rule, &'static str> {
-    let rest = name.strip_prefix("*.").unwrap_or(name);
-    let is_label = |label: &str| {
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        (1..=63).contains(&label.len()) && label.bytes().all(is_part)
-    };
-    match rest.len() <= 253 && rest.split('.').all(is_label) {
-        true => Ok(Rule::Dns(name.to_ascii_lowercase())),
-        false => Err("write a host's name, or *.example.org for all one label longer"),
-    }
+    let pattern = name.parse().map(Rule::Dns);
+    pattern.map_err(|_| "write a host's name, or *.example.org for all one label longer")
 }
 
 /// A URI; behind its host `*` is a part, and `**` at the end all that follow.
@@ -162,7 +156,7 @@ impl ClientRule {
             }
             Rule::Dns(wanted) => {
                 let mut names = certificate.valid_dns_names();
-                names.any(|name| is_dns_name(wanted, &name.to_ascii_lowercase()))
+                names.any(|name| wanted.is_of(&name.to_ascii_lowercase()))
             }
             Rule::Uri(wanted) => certificate.valid_uri_names().any(|uri| is_uri(wanted, uri)),
             Rule::Address(address) => {
@@ -171,14 +165,6 @@ impl ClientRule {
             }
             Rule::Key(hash) => fingerprint(&certificate.subject_public_key_info()) == *hash,
         }
-    }
-}
-
-fn is_dns_name(wanted: &str, name: &str) -> bool {
-    match (wanted.strip_prefix("*."), name.split_once('.')) {
-        (Some(wanted), Some((label, rest))) => !label.is_empty() && wanted == rest,
-        (Some(_), None) => false,
-        (None, _) => wanted == name,
     }
 }
 

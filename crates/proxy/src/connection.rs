@@ -258,9 +258,8 @@ impl Link {
         addresses: Addresses,
         record: &mut Record<'_>,
     ) -> Result<(), Ended> {
-        let agreed = self.pump.session().agreed();
-        let name = self.pump.session().name();
-        let Some(pool) = rules.pool(name, agreed.alpn.as_deref()) else {
+        let session = self.pump.session();
+        let Some(pool) = rules.pool(session.name(), session.alpn()) else {
             let _ = self.client.set_zero_linger();
             return Err(Ended::new(CloseReason::NoRoute));
         };

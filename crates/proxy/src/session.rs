@@ -70,6 +70,11 @@ impl Session {
         self.name.as_deref()
     }
 
+    /// The protocol that was agreed on.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.tls.alpn_protocol()
+    }
+
     /// The certificate that the client was shown.
     pub(crate) fn shown(&self) -> Option<&CertificateDer<'static>> {
         self.shown.as_ref()?.cert.first()
@@ -111,7 +116,7 @@ impl Session {
         let version = self.tls.protocol_version();
         let suite = self.tls.negotiated_cipher_suite();
         Agreed {
-            alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
+            alpn: self.alpn().map(<[u8]>::to_vec),
             version: version.and_then(|version| match version {
                 rustls::ProtocolVersion::TLSv1_2 => Some("TLSv1.2"),
                 rustls::ProtocolVersion::TLSv1_3 => Some("TLSv1.3"),

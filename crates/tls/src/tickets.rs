@@ -3,8 +3,6 @@
 //! Nobody hands keys out: each period of time has its own, which all derive from the secret (HKDF,
 //! RFC 5869). A ticket is taken in its period and in the one after it.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -13,13 +11,17 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use rustls::server::ProducesTickets;
 
+use super::pem::read;
 use super::{TlsError, now};
 
 /// How long a key makes tickets, in seconds.
 const PERIOD_S: u64 = 6 * 3600;
 
 /// Bytes of a secret.
-const SECRET_BYTES: std::ops::RangeInclusive<u64> = 32..=4096;
+const SECRET_BYTES: std::ops::RangeInclusive<usize> = 32..=4096;
+
+/// The longest file that is looked at.
+const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
@@ -50,23 +52,17 @@ impl SharedTickets {
     /// # Errors
     /// When it cannot be read, or is none.
     pub fn load(path: &Path) -> Result<Arc<SharedTickets>, TlsError> {
-        let unreadable = |source| TlsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
-        let mut secret = Vec::new();
-        let file = File::open(path).map_err(unreadable)?;
-        let read = file.take(SECRET_BYTES.end() + 1).read_to_end(&mut secret);
-        let length = read.map_err(unreadable)? as u64;
-        if !SECRET_BYTES.contains(&length) {
+        let secret = read(path, FILE_BYTES_MAX)?;
+        if !SECRET_BYTES.contains(&secret.len()) {
             let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
-            return Err(unreadable(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!(
-                    "a secret for tickets has {least} to {most} bytes; make one by 'openssl rand -out \
-                     FILE 48'"
-                ),
-            )));
+            let reason = format!(
+                "a secret for tickets has {least} to {most} bytes; make one by 'openssl rand -out FILE \
+                 48'"
+            );
+            return Err(TlsError::Unreadable {
+                path: path.to_owned(),
+                source: io::Error::new(io::ErrorKind::InvalidData, reason),
+            });
         }
         Ok(Arc::new(SharedTickets::new(&secret)))
     }

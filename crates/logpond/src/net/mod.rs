@@ -169,7 +169,8 @@ pub async fn accept<F>(
     let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
 }
 
-async fn next(
+/// The next connection, with its place among those that may be open; waits for both.
+pub(crate) async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
 ) -> std::io::Result<(tokio::sync::OwnedSemaphorePermit, TcpStream, IpAddr)> {

@@ -23,6 +23,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{health, origin, serve_connection};
+use crate::net;
 use crate::shutdown::Shutdown;
 
 /// Connections of operators at a time; further ones wait.
@@ -66,14 +67,11 @@ pub(crate) async fn serve(listener: TcpListener, operated: Arc<Operated>, shutdo
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut stop = shutdown.clone();
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else {
-            return;
-        };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = net::next(&listener, &slots) => accepted,
             () = stop.stopping() => return,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((slot, stream, _)) = accepted else {
             // It is gone already, or descriptors are scarce.
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;
