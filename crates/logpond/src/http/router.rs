@@ -677,6 +677,11 @@ fn wrong_method(path: &str, method: &Method) -> Response<Body> {
             true
         }
     });
+    refuse_method(path, method, &allowed)
+}
+
+/// Says which methods something takes instead of this one.
+pub(super) fn refuse_method(path: &str, method: &Method, allowed: &[&str]) -> Response<Body> {
     let allowed = allowed.join(", ");
     let message = format!("{path} takes {allowed}, not {method}");
     let mut response = ApiError::new(Kind::MethodNotAllowed, message).into_response();

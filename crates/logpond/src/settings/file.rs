@@ -49,14 +49,7 @@ pub(super) fn read_file_if_present(path: &Path) -> Result<Option<Vec<Given>>, Se
 
 /// Reads the text of a settings file; `path` is only named in errors.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Given>, SettingsError> {
-    let origin = |at: usize| {
-        let (line, column) = position(text, at);
-        Origin::File {
-            path: path.to_path_buf(),
-            line,
-            column,
-        }
-    };
+    let origin = |at| place(text, path, at);
     let table = DeTable::parse(text).map_err(|error| SettingsError::Syntax {
         origin: origin(error.span().map_or(0, |span| span.start)),
         message: error.message().to_string(),
@@ -123,6 +116,16 @@ fn lines(values: &[toml::Spanned<DeValue<'_>>]) -> Option<String> {
         .map(|value| value.get_ref().as_str())
         .collect();
     Some(texts?.join("\n"))
+}
+
+/// Where a byte of a file's text stands.
+pub(super) fn place(text: &str, path: &Path, at: usize) -> Origin {
+    let (line, column) = position(text, at);
+    Origin::File {
+        path: path.to_path_buf(),
+        line,
+        column,
+    }
 }
 
 /// Line and column, in characters and from 1, of a byte of the text.

@@ -17,8 +17,8 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::file::read_text;
-use super::{Network, Origin, SettingsError, parse_age, position};
+use super::file::{place, read_text};
+use super::{Network, Origin, SettingsError, parse_age};
 
 /// The largest weight of an upstream.
 const WEIGHT_MAX: u16 = 1000;
@@ -284,14 +284,7 @@ pub fn read_proxies(path: &Path) -> Result<Vec<(Origin, ProxySection)>, Settings
 }
 
 fn parse(text: &str, path: &Path) -> Result<Vec<(Origin, ProxySection)>, SettingsError> {
-    let origin = |at: usize| {
-        let (line, column) = position(text, at);
-        Origin::File {
-            path: path.to_path_buf(),
-            line,
-            column,
-        }
-    };
+    let origin = |at| place(text, path, at);
     let file: File = toml::from_str(text).map_err(|error| SettingsError::Syntax {
         origin: origin(error.span().map_or(0, |span| span.start)),
         message: error.message().to_string(),

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_proxy::Control;
@@ -22,6 +21,7 @@ use tokio::sync::Semaphore;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
+use super::router::refuse_method;
 use super::{health, origin, serve_connection};
 use crate::net;
 use crate::shutdown::Shutdown;
@@ -101,13 +101,8 @@ async fn answer(
         return ApiError::new(Kind::NotFound, message).into_response();
     };
     if !methods.contains(request.method()) {
-        let message = format!("{path} is not for {}", request.method());
-        let mut response = ApiError::new(Kind::MethodNotAllowed, message).into_response();
-        let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>();
-        if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
-            response.headers_mut().insert(ALLOW, allowed);
-        }
-        return response;
+        let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
+        return refuse_method(path, request.method(), &allowed);
     }
     let answered = match origin::check(request.headers()) {
         Ok(()) => act(*endpoint, operated, &shutdown, &request).await,
