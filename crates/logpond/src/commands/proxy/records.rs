@@ -67,10 +67,12 @@ impl Records {
                 sending.push(first);
                 // What it holds is sent; nothing is added to it.
                 if of_next.exists() {
-                    sending.push(Sending::start(
-                        settings(args, Some(&of_next))?,
-                        io::empty(),
-                    )?);
+                    match Sending::start(settings(args, Some(&of_next))?, io::empty()) {
+                        Ok(next) => sending.push(next),
+                        // The process before took over itself: it is its spool, and it sends what it holds.
+                        Err(ForwardError::Spool { .. }) if is_next => {}
+                        Err(error) => return Err(error.into()),
+                    }
                 }
             }
             (Err(ForwardError::Spool { .. }), Some(of_next)) if is_next => {
