@@ -11,7 +11,7 @@ use logpond_tls::{CertificateFiles, Identity, SharedTickets, Staple, TlsError, p
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::UnixTime;
-use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::ClientAuth;
@@ -164,6 +164,8 @@ impl Certificates {
         let alpn = settings.alpn.iter().map(|name| name.clone().into_bytes());
         config.alpn_protocols = alpn.collect();
         config.ticketer = tickets;
+        // Who takes no tickets makes a whole handshake: nobody's secrets are kept here, for however long.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
         // Each costs a derivation and an encryption in each handshake, and most clients need one.
         config.send_tls13_tickets = 1;
         Ok(Certificates {
