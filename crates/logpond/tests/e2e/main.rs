@@ -51,6 +51,7 @@ mod original;
 mod process;
 mod proxy;
 mod readers;
+mod refused;
 mod members;
 mod resends;
 mod restarts;
