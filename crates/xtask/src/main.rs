@@ -36,7 +36,8 @@ usage: cargo xtask COMMAND
                    docs/benchmarks-sources.md; the parts are ingest, answers, limits of the one, and
                    syslog, push, web, stall of the other; dashboard, which is meant for --bytes 1G,
                    only by its name, for docs/benchmarks-dashboard.md; proxy, only by its name, for
-                   docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure
+                   docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure;
+                   listener likewise for docs/benchmarks-listener.md, by h2load
   torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";

@@ -42,6 +42,9 @@ const DASHBOARD_PART: &str = "dashboard";
 /// What is of `docs/benchmarks-proxy.md`, and of no corpora.
 const PROXY_PART: &str = "proxy";
 
+/// What is of `docs/benchmarks-listener.md`, and of no corpora either.
+const LISTENER_PART: &str = "listener";
+
 /// And these of `docs/benchmarks-sources.md`.
 const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
 
@@ -66,7 +69,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         victoria_logs: None,
         loki: None,
         parts: parts()
-            .filter(|part| ![DASHBOARD_PART, PROXY_PART].contains(part))
+            .filter(|part| ![DASHBOARD_PART, PROXY_PART, LISTENER_PART].contains(part))
             .map(String::from)
             .collect(),
         program: None,
@@ -114,8 +117,8 @@ fn positive<N: FromStr + PartialOrd + From<u8>>(flag: &str, text: &str) -> Outco
 }
 
 fn parts() -> impl Iterator<Item = &'static str> {
-    let others = SOURCE_PARTS.into_iter().chain([DASHBOARD_PART, PROXY_PART]);
-    STORE_PARTS.into_iter().chain(others)
+    let pages = [DASHBOARD_PART, PROXY_PART, LISTENER_PART];
+    STORE_PARTS.into_iter().chain(SOURCE_PARTS).chain(pages)
 }
 
 /// Builds the release program, measures it, prints the tables and writes them down.
@@ -146,6 +149,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         let picture = proxy::measure(&program, &settings, &mut report)?;
         finish(&settings, &report, "docs/benchmarks-proxy.md")?;
         write(&settings, &format!("docs/{}", proxy::PICTURE), &picture)?;
+    }
+    if measures(LISTENER_PART) {
+        let mut report = Report::new("Benchmark of the server's own listener", arguments, None);
+        proxy::listener::measure(&program, &settings, &mut report)?;
+        finish(&settings, &report, "docs/benchmarks-listener.md")?;
     }
     if SOURCE_PARTS.into_iter().any(measures) {
         let mut report = Report::new("Benchmarks of sources", arguments, None);

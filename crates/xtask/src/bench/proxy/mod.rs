@@ -19,6 +19,7 @@ mod node;
 mod syscalls;
 mod results;
 mod measure;
+pub(super) mod listener;
 mod page;
 mod plot;
 mod parts;
