@@ -47,6 +47,11 @@ impl Seen {
         }
     }
 
+    /// The files.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
     /// From now on these files are used. Take them in before they are read; of those that were used
     /// before it counts when they were last looked at.
     pub fn follow(&mut self, paths: Vec<PathBuf>) {

@@ -56,6 +56,11 @@ pub struct Proxy {
     /// Once it listens, go on as this user, who must be able to read certificates and keys when they change.
     #[arg(long, value_name = "USER[:GROUP]")]
     pub user: Option<String>,
+    /// Once it listens, read nothing but what it was given and what programs need to start, write only
+    /// --records-spool, listen nowhere else, and make no calls that only intruders make; needs Linux 6.7
+    /// with Landlock.
+    #[arg(long, hide_short_help = true)]
+    pub sandbox: bool,
     /// How long connections may go on after SIGTERM.
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     pub drain_timeout: String,

@@ -5,6 +5,7 @@ mod configured;
 mod frontends;
 mod privileges;
 mod records;
+mod sandbox;
 mod signals;
 mod source;
 mod upgrade;
@@ -19,6 +20,7 @@ use self::admin::Admin;
 use self::configured::Configured;
 use self::privileges::become_user;
 use self::records::{Records, Sending};
+use self::sandbox::Sandbox;
 use self::signals::{Actions, Signals};
 use self::source::{Source, duration};
 use self::upgrade::Sockets;
@@ -41,7 +43,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
     let drain_time = duration("--drain-timeout", &args.drain_timeout)?;
     let (workers, waiting_bytes_max) = (workers(args)?, waiting_bytes_max(args)?);
     let (inherited, before) = upgrade::take_over()?;
-    let configured = Configured::new(Source::of(args)?)?;
+    let mut configured = Configured::new(Source::of(args)?)?;
     // Before anything listens: a signal from now on ends it in order.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -58,6 +60,10 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
     let listening = bind(&settings, inherited.listening)?;
     if let Some(user) = &args.user {
         become_user(user)?;
+    }
+    if args.sandbox {
+        let sandbox = Sandbox::enter(args, configured.files(), before.is_some())?;
+        configured.stay_in(sandbox);
     }
     let Records { output, sending } = Records::new(args, before.is_some())?;
     let running = start(&settings, listening, output)?;

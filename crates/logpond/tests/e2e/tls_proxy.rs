@@ -1,6 +1,8 @@
 //! `logpond proxy` as a process: what it refuses to start with, what it says of connections, new
 //! certificates, and its end.
 
+mod sandbox;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

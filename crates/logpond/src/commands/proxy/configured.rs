@@ -1,10 +1,12 @@
 //! What a running proxy was told, read again when the files change that say it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_proxy::{Control, Frontend};
 
 use super::frontends;
+use super::sandbox::Sandbox;
 use super::source::Source;
 use crate::commands::Failure;
 use crate::telemetry::{say, warn};
@@ -17,6 +19,8 @@ pub(super) struct Configured {
     frontends: Vec<Frontend>,
     /// The settings file and those that it names, before they were read.
     seen: Seen,
+    /// What files are to be in, if anything.
+    sandbox: Option<Sandbox>,
 }
 
 impl Configured {
@@ -28,6 +32,7 @@ impl Configured {
             source,
             frontends: Vec::new(),
             seen,
+            sandbox: None,
         };
         configured.load()?;
         Ok(configured)
@@ -35,6 +40,16 @@ impl Configured {
 
     pub(super) fn frontends(&self) -> &[Frontend] {
         &self.frontends
+    }
+
+    /// All files that it was made of.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        self.seen.paths()
+    }
+
+    /// From now on files are read in a sandbox.
+    pub(super) fn stay_in(&mut self, sandbox: Sandbox) {
+        self.sandbox = Some(sandbox);
     }
 
     /// Has a running proxy follow the files.
@@ -51,7 +66,11 @@ impl Configured {
         let mut paths = frontends::files(&sections);
         paths.extend(self.source.path().map(Into::into));
         self.seen.follow(paths);
-        self.frontends = frontends::load(&sections, &self.frontends)?;
+        let loaded = frontends::load(&sections, &self.frontends);
+        self.frontends = loaded.map_err(|error| match &self.sandbox {
+            Some(sandbox) => sandbox.explain(self.seen.paths(), error),
+            None => error,
+        })?;
         for frontend in &self.frontends {
             frontend
                 .certificates

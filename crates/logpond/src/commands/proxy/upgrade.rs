@@ -162,7 +162,7 @@ fn send_all(socket: &OwnedFd, sockets: &Sockets) -> io::Result<()> {
 }
 
 /// The program as it is on the disk now: the one that runs may have been replaced there.
-fn program() -> io::Result<PathBuf> {
+pub(super) fn program() -> io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let text = path.to_string_lossy();
     Ok(match text.strip_suffix(" (deleted)") {
