@@ -16,6 +16,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::ClientAuth;
 use crate::clients::Clients;
+use crate::ordered::{Ordered, is_challenge};
 
 thread_local! {
     /// The hello that this thread looked at last. The library calls the resolver while it is given the
@@ -29,6 +30,17 @@ pub(crate) struct Hello {
     pub(crate) name: Option<String>,
     /// The certificate that is shown.
     pub(crate) shown: Option<Arc<CertifiedKey>>,
+    /// What it is answered with is found elsewhere, or has not come yet.
+    pub(crate) ordered: Option<OrderedHello>,
+}
+
+/// A hello for which no certificate is shown because one was ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderedHello {
+    /// It is that of an authority, which wants to know whether this proxy answers for a name.
+    Challenge,
+    /// The certificate has not come yet.
+    Missing,
 }
 
 /// The hello that the library was just given by this thread, once.
@@ -49,8 +61,10 @@ pub enum SniRule {
 /// What is said about TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Certificates with their keys, at least one pair.
+    /// Certificates with their keys, at least one pair unless one is ordered.
     pub files: Vec<CertificateFiles>,
+    /// A certificate that comes while the proxy runs. For its names it is shown before those of files.
+    pub ordered: Option<Arc<Ordered>>,
     /// The application's protocols, the preferred first; with none clients are not answered about
     /// them.
     pub alpn: Vec<String>,
@@ -71,6 +85,9 @@ pub struct Certificates {
     warnings: Vec<String>,
     /// Which clients are let in, if they are asked for certificates.
     clients: Option<Arc<Clients>>,
+    ordered: Option<Arc<Ordered>>,
+    /// How handshakes of authorities are done that ask about what was ordered.
+    challenges: Option<Arc<ServerConfig>>,
     /// Whether other processes take its tickets.
     shares_tickets: bool,
 }
@@ -132,6 +149,7 @@ impl Certificates {
     ) -> Result<Certificates, TlsError> {
         let mut shown = Shown {
             rule: settings.sni,
+            ordered: settings.ordered.clone(),
             ..Shown::default()
         };
         let mut status = Vec::with_capacity(settings.files.len());
@@ -168,11 +186,15 @@ impl Certificates {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         // Each costs a derivation and an encryption in each handshake, and most clients need one.
         config.send_tls13_tickets = 1;
+        let ordered = settings.ordered.clone();
+        let challenges = ordered.as_ref().map(Ordered::config).transpose();
         Ok(Certificates {
             config: Arc::new(config),
             status,
             warnings,
             clients,
+            ordered,
+            challenges: challenges.map_err(TlsError::Library)?,
             shares_tickets: settings.ticket_secret.is_some(),
         })
     }
@@ -183,7 +205,13 @@ impl Certificates {
     }
 
     pub(crate) fn status(&self) -> Vec<CertificateStatus> {
-        self.status.clone()
+        let ordered = self.ordered.as_ref().and_then(|ordered| ordered.status());
+        self.status.iter().cloned().chain(ordered).collect()
+    }
+
+    /// How handshakes of authorities are done, if something was ordered.
+    pub(crate) fn challenges(&self) -> Option<Arc<ServerConfig>> {
+        self.challenges.clone()
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
@@ -249,6 +277,7 @@ struct Shown {
     wildcard: HashMap<String, Kinds>,
     /// The first that was named, and those of the same names.
     first: Kinds,
+    ordered: Option<Arc<Ordered>>,
 }
 
 impl Shown {
@@ -284,28 +313,57 @@ impl Shown {
     }
 }
 
+impl Shown {
+    /// What a client that asks for a name in lower case is shown.
+    fn shown(&self, name: Option<&str>, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let can_sign = |key: &CertifiedKey| key.key.choose_scheme(hello.signature_schemes());
+        let ordered = self.ordered_for(name).and_then(|ordered| ordered.key());
+        if let Some(key) = ordered.as_ref().filter(|key| can_sign(key).is_some()) {
+            return Some(key.clone());
+        }
+        let of_files = self.kinds(name).and_then(|kinds| {
+            let mut fitting = kinds.iter().filter(|key| can_sign(&key.alone).is_some());
+            // Where none fits, the library says so better than silence would.
+            let chosen = fitting.next().or(kinds.first())?;
+            Some(chosen.at(logpond_tls::now()))
+        });
+        of_files.or(ordered)
+    }
+
+    /// What was ordered, if it is for a name, or for who is shown what there is.
+    fn ordered_for(&self, name: Option<&str>) -> Option<&Arc<Ordered>> {
+        let is_only = self.first.is_empty() && self.rule == SniRule::ShowFirst;
+        let is_for =
+            |ordered: &&Arc<Ordered>| is_only || name.is_some_and(|name| ordered.is_for(name));
+        self.ordered.as_ref().filter(is_for)
+    }
+}
+
 impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
-        let can_sign = |key: &&Arc<Stapled>| {
-            let scheme = key.alone.key.choose_scheme(hello.signature_schemes());
-            scheme.is_some()
+        // The session begins anew with other settings then, of which these have no part.
+        let is_challenge = self.ordered.is_some() && is_challenge(&hello);
+        let shown = match is_challenge {
+            true => None,
+            false => self.shown(name.as_deref(), &hello),
         };
-        let shown = self.kinds(name.as_deref()).and_then(|kinds| {
-            // Where none fits, the library says so better than silence would.
-            let fitting = kinds.iter().find(can_sign).or(kinds.first())?;
-            Some(fitting.at(logpond_tls::now()))
-        });
+        let ordered = match &shown {
+            None if is_challenge => Some(OrderedHello::Challenge),
+            None if self.ordered_for(name.as_deref()).is_some() => Some(OrderedHello::Missing),
+            _ => None,
+        };
         HELLO.set(Some(Hello {
             name,
             shown: shown.clone(),
+            ordered,
         }));
         shown
     }
 }
 
 /// The names that a certificate holds for, in lower case and order.
-fn names_of(key: &CertifiedKey) -> Vec<String> {
+pub(crate) fn names_of(key: &CertifiedKey) -> Vec<String> {
     let own = key.cert.first().map(webpki::EndEntityCert::try_from);
     let Some(Ok(certificate)) = own else {
         return Vec::new();

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::buffer::Scratch;
+use crate::certificates::OrderedHello;
 use crate::client_rules::common_name_of;
 use crate::client_table::Visit;
 use crate::frontend::{Frontend, Rules};
@@ -125,6 +126,11 @@ async fn carry(
     }
     let mut link = Link::new(rules, client)?;
     link.shake_hands(worker, &first, deadline, record).await?;
+    if link.pump.session().ordered() == Some(OrderedHello::Challenge) {
+        // The authority has seen what it came for.
+        let ended = Ended::new(CloseReason::Acme);
+        return Ok(link.dismiss(worker, ended).await);
+    }
     link.judge_client(worker, frontend).await?;
     drop(first);
     link.connect(rules, addresses, record).await?;
@@ -214,22 +220,24 @@ impl Link {
         let now = &frontend.rules().certificates;
         match self.pump.judge_client(now, logpond_tls::now()) {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.dismiss(worker, &error).await),
+            Err(error) => {
+                let why = logpond_tls::explain(&error);
+                let ended = Ended::because(CloseReason::ClientCertificate, why);
+                Err(self.dismiss(worker, ended).await)
+            }
         }
     }
 
-    /// Ends the connection with a client whose handshake is over, but which is not let in. There is no
+    /// Ends the connection with a client whose handshake is over, but which goes nowhere. There is no
     /// alert that could say why: the library sends those only that it thinks of itself.
-    async fn dismiss(&mut self, worker: &Worker, error: &rustls::Error) -> Ended {
+    async fn dismiss(&mut self, worker: &Worker, ended: Ended) -> Ended {
         {
             let mut scratch = worker.scratch.borrow_mut();
             // Without an end of TLS the client hears of an end of its socket.
             let _ = self.pump.upstream_ended(&mut scratch.sealed);
             self.pump.for_client().push(scratch.sealed.filled());
         }
-        let why = logpond_tls::explain(error);
-        self.refuse(Ended::because(CloseReason::ClientCertificate, why))
-            .await
+        self.refuse(ended).await
     }
 
     /// Lets a client know what it did wrong, if that is what ended the connection.
@@ -505,9 +513,15 @@ impl Link {
         if self.upstream.is_none() {
             self.pump.for_upstream().push(scratch.plain.filled());
         }
+        let ordered = self.pump.session().ordered();
         outcome.map_err(|error| {
             let reason = match &error {
                 _ if !is_handshaking => CloseReason::ClientError,
+                _ if ordered == Some(OrderedHello::Challenge) => CloseReason::Acme,
+                _ if ordered == Some(OrderedHello::Missing) => {
+                    let why = "the certificate that was ordered has not come yet";
+                    return Ended::because(CloseReason::NoCertificate, why);
+                }
                 error if error.is_of_certificate() => CloseReason::ClientCertificate,
                 _ => CloseReason::HandshakeFailed,
             };

@@ -12,6 +12,8 @@
 //! - An upstream is connected to after the handshake, for a client whose certificate was judged if it needs
 //!   one, and another is tried only before a byte went to it. Orderly ends are passed on as orderly ends,
 //!   and resets as resets.
+//! - A handshake by which an authority asks whether this proxy answers for a name (RFC 8737) ends with itself:
+//!   it meets no client's certificate, route or upstream.
 //! - Each connection that was accepted gives one record when it ends, for whatever reason.
 
 mod balance;
@@ -25,6 +27,7 @@ mod counters;
 mod frontend;
 mod limits;
 mod listen;
+mod ordered;
 mod pump;
 mod record;
 mod server;
@@ -42,6 +45,7 @@ pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
 pub use frontend::FrontendStatus;
 pub use limits::Limits;
 pub use listen::Listening;
+pub use ordered::Ordered;
 pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, bind, start};
 pub use settings::{
     Frontend, NameError, NamePattern, ProxyHeader, Route, Settings, Trust, Upstream,

@@ -34,6 +34,10 @@ pub(crate) enum CloseReason {
     /// The header of another proxy is missing or broken.
     ProxyHeader,
     HandshakeFailed,
+    /// There is no certificate yet for the client: it was ordered and has not come.
+    NoCertificate,
+    /// It was an authority's that wanted to know whether this proxy answers for a name.
+    Acme,
     /// The client's certificate, or that it has none, keeps it out.
     ClientCertificate,
     HandshakeTimeout,
@@ -48,7 +52,7 @@ pub(crate) enum CloseReason {
 
 impl CloseReason {
     /// All, in their order.
-    pub(crate) const ALL: [CloseReason; 17] = [
+    pub(crate) const ALL: [CloseReason; 19] = [
         CloseReason::Client,
         CloseReason::Upstream,
         CloseReason::ClientTruncated,
@@ -60,6 +64,8 @@ impl CloseReason {
         CloseReason::Limit,
         CloseReason::ProxyHeader,
         CloseReason::HandshakeFailed,
+        CloseReason::NoCertificate,
+        CloseReason::Acme,
         CloseReason::ClientCertificate,
         CloseReason::HandshakeTimeout,
         CloseReason::HandshakeAborted,
@@ -82,6 +88,8 @@ impl CloseReason {
             CloseReason::Limit => "limit",
             CloseReason::ProxyHeader => "proxy_header",
             CloseReason::HandshakeFailed => "handshake_failed",
+            CloseReason::NoCertificate => "no_certificate",
+            CloseReason::Acme => "acme",
             CloseReason::ClientCertificate => "client_certificate",
             CloseReason::HandshakeTimeout => "handshake_timeout",
             CloseReason::HandshakeAborted => "handshake_aborted",

@@ -9,11 +9,11 @@ use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
     UnbufferedStatus, WriteTraffic,
 };
-use rustls::{Error, HandshakeKind};
+use rustls::{Error, HandshakeKind, ServerConfig};
 
 use crate::Certificates;
 use crate::buffer::Buffer;
-use crate::certificates::heard_hello;
+use crate::certificates::{OrderedHello, heard_hello};
 use crate::clients::{Clients, refused_certificate};
 
 /// The most that encrypting adds to 64 KiB: five bytes before and 17 or 24 after each record, of
@@ -40,6 +40,10 @@ pub(crate) struct Session {
     clients: Option<Arc<Clients>>,
     /// The certificate that the client was refused for in its handshake.
     refused: Option<CertificateDer<'static>>,
+    /// How it begins anew, if the client turns out to be an authority that asks about a name.
+    challenges: Option<Arc<ServerConfig>>,
+    /// What the hello came upon, if a certificate was ordered.
+    ordered: Option<OrderedHello>,
     has_client_closed: bool,
 }
 
@@ -51,6 +55,8 @@ impl Session {
             shown: None,
             clients: certificates.clients(),
             refused: None,
+            challenges: certificates.challenges(),
+            ordered: None,
             has_client_closed: false,
         })
     }
@@ -63,6 +69,11 @@ impl Session {
     /// Whether the client has said that nothing more comes.
     pub(crate) fn has_client_closed(&self) -> bool {
         self.has_client_closed
+    }
+
+    /// What the client's hello came upon, if a certificate was ordered.
+    pub(crate) fn ordered(&self) -> Option<OrderedHello> {
+        self.ordered
     }
 
     /// The name that the client asked for.
@@ -139,10 +150,40 @@ impl Session {
         plain: &mut Buffer,
         sealed: &mut Buffer,
     ) -> Result<usize, Error> {
-        let mut taken = 0;
         let is_greeting = self.is_handshaking();
+        let outcome = self.process(bytes, plain, sealed);
+        if !is_greeting {
+            return outcome;
+        }
+        if let Some(refused) = refused_certificate() {
+            self.refused = Some(refused);
+        }
+        let Some(hello) = heard_hello() else {
+            return outcome;
+        };
+        (self.name, self.shown, self.ordered) = (hello.name, hello.shown, hello.ordered);
+        let challenges = self.challenges.take();
+        match (self.ordered, challenges) {
+            (Some(OrderedHello::Challenge), Some(config)) => {
+                // Nothing was told to anybody yet but that there is no certificate.
+                sealed.clear();
+                self.clients = None;
+                self.tls = UnbufferedServerConnection::new(config)?;
+                self.process(bytes, plain, sealed)
+            }
+            _ => outcome,
+        }
+    }
+
+    fn process(
+        &mut self,
+        bytes: &mut [u8],
+        plain: &mut Buffer,
+        sealed: &mut Buffer,
+    ) -> Result<usize, Error> {
+        let mut taken = 0;
         // Each round takes bytes or a part of the answer, or is the last.
-        let outcome = loop {
+        loop {
             let UnbufferedStatus { discard, state, .. } =
                 self.tls.process_tls_records(&mut bytes[taken..]);
             let mut is_last = false;
@@ -172,16 +213,7 @@ impl Session {
             if is_last {
                 break Ok(taken);
             }
-        };
-        if is_greeting {
-            if let Some(hello) = heard_hello() {
-                (self.name, self.shown) = (hello.name, hello.shown);
-            }
-            if let Some(refused) = refused_certificate() {
-                self.refused = Some(refused);
-            }
         }
-        outcome
     }
 
     /// Encrypts what the upstream sent. `partial` is what [`Session::open`] has not taken: the library

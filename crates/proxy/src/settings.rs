@@ -81,6 +81,11 @@ pub struct NamePattern {
 }
 
 impl NamePattern {
+    /// The name in lower case, if it is that of one host.
+    pub fn host(&self) -> Option<&str> {
+        (!self.is_wildcard).then_some(&self.name)
+    }
+
     /// Whether a name in lower case is of these.
     pub(crate) fn is_of(&self, name: &str) -> bool {
         match self.is_wildcard {

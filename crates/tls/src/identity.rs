@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
 
-use super::pem::{read_certificates, read_key};
+use super::pem::{self, read_certificates, read_key};
 use super::{CertificateFiles, TlsError, provider};
 
 /// Later than the last moment that a certificate can name, the end of the year 9999.
@@ -32,7 +32,28 @@ impl Identity {
     /// When they cannot be used; see [`TlsError`].
     pub fn load(files: &CertificateFiles) -> Result<Identity, TlsError> {
         let chain = read_certificates(&files.certificate)?;
-        let (key, key_text) = read_key(&files.key)?;
+        Identity::new(chain, read_key(&files.key)?, files)
+    }
+
+    /// Checks a text that has both, and is or will be in this file.
+    ///
+    /// # Errors
+    /// When it cannot be used; see [`TlsError`].
+    pub fn of_text(text: Vec<u8>, path: &Path) -> Result<Identity, TlsError> {
+        let chain = pem::certificates(&text, path)?;
+        let key = pem::key(&text, path)?;
+        let files = CertificateFiles {
+            certificate: path.to_owned(),
+            key: path.to_owned(),
+        };
+        Identity::new(chain, (key, text), &files)
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        (key, key_text): (PrivateKeyDer<'static>, Vec<u8>),
+        files: &CertificateFiles,
+    ) -> Result<Identity, TlsError> {
         let own = chain[0].clone();
         let key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsError::Mismatch {

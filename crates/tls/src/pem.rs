@@ -17,8 +17,15 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// When the file cannot be read, holds none, or a broken one.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = read(path, FILE_BYTES_MAX)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    certificates(&read(path, FILE_BYTES_MAX)?, path)
+}
+
+/// The certificates in a text that is, or will be, in this file.
+pub(super) fn certificates(
+    text: &[u8],
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
         Ok(_) => Err(not_pem(path, CERTIFICATE, &pem::Error::NoItemsFound)),
@@ -32,17 +39,19 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
 /// When the file cannot be read, holds none, or a broken one.
 pub(super) fn read_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<u8>), TlsError> {
     let text = read(path, FILE_BYTES_MAX)?;
-    match PrivateKeyDer::from_pem_slice(&text) {
-        Ok(key) => Ok((key, text)),
-        Err(error) => {
-            let mut error = not_pem(path, "private key", &error);
-            let is_encrypted = memchr::memmem::find(&text, b"ENCRYPTED").is_some();
-            if let (true, TlsError::NotPem { reason, .. }) = (is_encrypted, &mut error) {
-                *reason = "it is encrypted by a password".to_owned();
-            }
-            Err(error)
+    Ok((key(&text, path)?, text))
+}
+
+/// The first private key in a text that is, or will be, in this file.
+pub(super) fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|error| {
+        let mut error = not_pem(path, "private key", &error);
+        let is_encrypted = memchr::memmem::find(text, b"ENCRYPTED").is_some();
+        if let (true, TlsError::NotPem { reason, .. }) = (is_encrypted, &mut error) {
+            *reason = "it is encrypted by a password".to_owned();
         }
-    }
+        error
+    })
 }
 
 const CERTIFICATE: &str = "certificate";

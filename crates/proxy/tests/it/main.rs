@@ -4,6 +4,7 @@ mod bytes;
 mod client_certificates;
 mod ends;
 mod headers;
+mod ordered;
 mod peers;
 mod refusals;
 mod routes;

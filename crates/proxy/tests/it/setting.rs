@@ -19,7 +19,9 @@ use logpond_tls::{CertificateFiles, provider};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -266,13 +268,21 @@ pub(crate) type Client = StreamOwned<ClientConnection, TcpStream>;
 
 /// Settings of a client that trusts these certificates.
 pub(crate) fn trusting(files: &[&CertificateFiles]) -> ClientConfig {
+    trusting_in(files, rustls::DEFAULT_VERSIONS)
+}
+
+/// The same in these versions of TLS.
+pub(crate) fn trusting_in(
+    files: &[&CertificateFiles],
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     for files in files {
         let own = CertificateDer::from_pem_file(&files.certificate).unwrap();
         roots.add(own).unwrap();
     }
     ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth()
