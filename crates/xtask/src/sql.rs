@@ -1,6 +1,7 @@
-//! The feature `sql`: linted and tested by itself, as its query engine takes a quarter of an hour to build.
+//! The feature `sql`: linted and tested by itself, as its query engine takes a quarter of an hour to build, and
+//! the feature `acme` with it, so that the program is built once for both.
 //!
-//! Both are left out while nothing has changed that it is made from since they passed last.
+//! All is left out while nothing has changed that it is made from since they passed last.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{Outcome, cargo, check, root, target_directory};
 
-/// What the answers to SQL are made from.
-const MADE_FROM: [&str; 14] = [
+/// What the answers to SQL and certificates by ACME are made from.
+const MADE_FROM: [&str; 20] = [
     "Cargo.lock",
     "Cargo.toml",
     "rust-toolchain.toml",
@@ -17,19 +18,25 @@ const MADE_FROM: [&str; 14] = [
     "crates/segment",
     "crates/search",
     "crates/sql",
+    "crates/tls",
+    "crates/proxy",
     "crates/logpond/Cargo.toml",
     "crates/logpond/src/query",
     "crates/logpond/src/http",
+    "crates/logpond/src/cli",
     "crates/logpond/src/commands",
+    "crates/logpond/src/settings",
+    "crates/logpond/tests/acme",
     "crates/logpond/tests/e2e",
     "crates/logpond/tests/sql",
     "docs/sql.md",
+    "test",
 ];
 
 /// Where it is kept what passed last.
 const STAMP: &str = "sql-passed";
 
-/// The packages and the feature. One set for all commands, so that dependencies are built once.
+/// The packages and the features. One set for all commands, so that dependencies are built once.
 const BUILD: [&str; 7] = [
     "--locked",
     "--package",
@@ -37,25 +44,25 @@ const BUILD: [&str; 7] = [
     "--package",
     "logpond-sql",
     "--features",
-    "logpond/sql",
+    "logpond/sql,logpond/acme",
 ];
 
-/// Lints and tests the feature, unless that passed with the same files.
+/// Lints and tests the features, unless that passed with the same files.
 ///
-/// Of the end-to-end tests only those of the feature: the others run with the program as most users build
+/// Of the end-to-end tests only those of the features: the others run with the program as most users build
 /// it.
 pub(crate) fn run() -> Outcome<()> {
     let now = fingerprint()?;
     let stamp = target_directory().join(STAMP);
     if fs::read_to_string(&stamp).is_ok_and(|passed| passed == now) {
-        eprintln!("nothing has changed that SQL is made from since it passed");
+        eprintln!("nothing has changed that SQL and ACME are made from since they passed");
         return Ok(());
     }
     // The tests first: what they build the linter cannot use, and they say more.
-    let tests = ["--lib", "--test", "sql"];
+    let tests = ["--lib", "--test", "sql", "--test", "acme"];
     check(cargo().args(["test", "--quiet"]).args(BUILD).args(tests))?;
     let lint = [
-        "--lib", "--bins", "--test", "sql", "--", "--deny", "warnings",
+        "--lib", "--bins", "--test", "sql", "--test", "acme", "--", "--deny", "warnings",
     ];
     check(cargo().arg("clippy").args(BUILD).args(lint))?;
     fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))

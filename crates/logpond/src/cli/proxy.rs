@@ -1,5 +1,6 @@
 //! `logpond proxy` as it is typed.
 
+mod acme;
 mod clients;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use clap::{Args, ValueHint};
 use super::Access;
 use crate::settings::ProxyVersion;
 
+pub use acme::ProxyAcme;
 pub use clients::ProxyClients;
 
 /// Flags of `logpond proxy`.
@@ -70,15 +72,18 @@ pub struct Proxy {
 #[derive(Debug, Args)]
 pub struct ProxyFrontend {
     /// Where TLS is taken in: IP:PORT; port 0 is any free one; may be given several times.
-    #[arg(long, value_name = "ADDR", requires_all = ["cert", "key", "to"])]
+    #[arg(long, value_name = "ADDR", requires = "to")]
     pub listen: Vec<SocketAddr>,
     /// A certificate in PEM with those between it and its authority; may be given several times. Clients
     /// are shown the one with the name that they ask for, and the first if none has it.
-    #[arg(long, value_name = "FILE", requires = "listen", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "key"], value_hint = ValueHint::FilePath)]
     pub cert: Vec<PathBuf>,
     /// The private key of each certificate, in the same order.
-    #[arg(long, value_name = "FILE", requires = "listen", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "cert"], value_hint = ValueHint::FilePath)]
     pub key: Vec<PathBuf>,
+    /// A certificate that is ordered.
+    #[command(flatten)]
+    pub acme: ProxyAcme,
     /// Where connections go: unix:PATH or tcp:HOST:PORT. Several take turns; another one is tried where
     /// one takes no connection.
     #[arg(long, value_name = "UPSTREAM", requires = "listen")]

@@ -1,5 +1,10 @@
 //! `logpond proxy`: flags and files to settings, signals; the work is in `logpond_proxy`.
 
+#[cfg(feature = "acme")]
+mod acme;
+#[cfg(not(feature = "acme"))]
+#[path = "proxy/acme/absent.rs"]
+mod acme;
 mod admin;
 mod configured;
 mod frontends;
@@ -16,6 +21,7 @@ use std::thread;
 
 use logpond_proxy::{Running, Settings, Stopper, bind, start};
 
+use self::acme::Acme;
 use self::admin::Admin;
 use self::configured::Configured;
 use self::privileges::become_user;
@@ -62,16 +68,19 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
         become_user(user)?;
     }
     if args.sandbox {
-        let sandbox = Sandbox::enter(args, configured.files(), before.is_some())?;
+        let mut written = configured.written();
+        written.extend(args.records_spool.clone());
+        let sandbox = Sandbox::enter(args, configured.files(), &written, before.is_some())?;
         configured.stay_in(sandbox);
     }
     let Records { output, sending } = Records::new(args, before.is_some())?;
     let running = start(&settings, listening, output)?;
-    let followed = configured.under(running.control());
+    let (stop, shutdown) = shutdown::pair();
+    let acme = Acme::new(shutdown.clone());
+    let followed = configured.under(running.control(), acme)?;
     let watching = watch::start(vec![Box::new(followed.clone())])?;
     say(&format!("the proxy listens on {}", addresses(&running)));
     let admin_socket = admin.as_ref().map(Admin::socket).transpose()?;
-    let (stop, shutdown) = shutdown::pair();
     if let Some(admin) = admin {
         say(&format!("operators reach it at http://{}", admin.address));
         runtime.spawn(admin.serve(running.control(), followed, shutdown));
@@ -86,7 +95,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failure> {
         stopper: stopper.clone(),
         drain_time,
         hand_over: Arc::new(move || hand_over(&stopper, admin_socket.as_ref())),
-        admin: stop,
+        beside: stop,
     };
     let join = move || {
         let ended = running.join();

@@ -33,11 +33,23 @@ pub struct ProxySection {
     #[serde(deserialize_with = "list")]
     pub listen: Vec<SocketAddr>,
     /// Certificates.
-    #[serde(deserialize_with = "list")]
+    #[serde(default, deserialize_with = "list")]
     pub cert: Vec<PathBuf>,
     /// Their keys in the same order.
-    #[serde(deserialize_with = "list")]
+    #[serde(default, deserialize_with = "list")]
     pub key: Vec<PathBuf>,
+    /// Names of hosts for which one is ordered by ACME.
+    #[serde(default, deserialize_with = "list")]
+    pub acme: Vec<Name>,
+    /// Where the ACME server writes to if something is the matter.
+    #[serde(default, deserialize_with = "list")]
+    pub acme_contact: Vec<String>,
+    /// The ACME server.
+    pub acme_directory: Option<String>,
+    /// Where the account's key and what came are kept.
+    pub acme_dir: Option<PathBuf>,
+    /// By whom the ACME server's own certificate is issued; none is who the system trusts.
+    pub acme_ca: Option<PathBuf>,
     /// Protocols of the application, the preferred first.
     #[serde(default, deserialize_with = "list")]
     pub alpn: Vec<String>,
@@ -329,6 +341,11 @@ mod tests {
             client-ca = "ca.pem"
             client-auth = "optional"
             client-allow = ["cn=a", "dns=*.b.test"]
+            acme = ["a.test", "b.test"]
+            acme-contact = "mailto:a@a.test"
+            acme-directory = "https://acme.a.test/directory"
+            acme-dir = "/var/lib/acme"
+            acme-ca = "authority.pem"
 
             [[proxy.route]]
             sni = "*.example.org"
@@ -352,6 +369,7 @@ mod tests {
         assert_eq!(weights.collect::<Vec<_>>(), [1, 3, 1]);
         assert_eq!(second.client_auth, Some(ClientAuthMode::Optional));
         assert_eq!(second.client_allow.len(), 2);
+        assert_eq!((first.acme.len(), second.acme.len()), (0, 2));
         let route = &second.route[0];
         assert_eq!((route.to[0].weight, &route.alpn[0][..]), (0, "h2"));
         assert_eq!(read("fast = \"127.0.0.1:7651\"").unwrap().len(), 0);

@@ -245,6 +245,28 @@ fn what_cannot_work_is_said_at_the_start() {
     }
 }
 
+#[cfg(not(feature = "acme"))]
+#[test]
+fn builds_without_acme_say_which_have_it() {
+    let output = Command::new(program())
+        .args([
+            "proxy",
+            "--listen",
+            "127.0.0.1:0",
+            "--to",
+            "tcp:127.0.0.1:1",
+        ])
+        .args(["--acme", "a.test", "--acme-dir", "acme"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("was built without ACME") && said.contains("--features acme"),
+        "{said}"
+    );
+}
+
 #[test]
 fn its_records_are_good_input() {
     let scratch = Scratch::new("proxy-records").unwrap();

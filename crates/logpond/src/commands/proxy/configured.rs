@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_proxy::{Control, Frontend};
 
-use super::frontends;
+use super::acme::Acme;
+use super::frontends::{self, Loaded};
 use super::sandbox::Sandbox;
 use super::source::Source;
 use crate::commands::Failure;
@@ -16,7 +17,7 @@ use crate::watch::{Seen, Watched};
 /// The frontends, and what they were made of.
 pub(super) struct Configured {
     source: Source,
-    frontends: Vec<Frontend>,
+    loaded: Loaded,
     /// The settings file and those that it names, before they were read.
     seen: Seen,
     /// What files are to be in, if anything.
@@ -30,7 +31,7 @@ impl Configured {
         let seen = Seen::of(source.path().map(Into::into).into_iter().collect());
         let mut configured = Configured {
             source,
-            frontends: Vec::new(),
+            loaded: Loaded::default(),
             seen,
             sandbox: None,
         };
@@ -39,7 +40,7 @@ impl Configured {
     }
 
     pub(super) fn frontends(&self) -> &[Frontend] {
-        &self.frontends
+        &self.loaded.frontends
     }
 
     /// All files that it was made of.
@@ -47,18 +48,29 @@ impl Configured {
         self.seen.paths()
     }
 
+    /// The directories that are written to.
+    pub(super) fn written(&self) -> Vec<PathBuf> {
+        self.loaded.orders.directories()
+    }
+
     /// From now on files are read in a sandbox.
     pub(super) fn stay_in(&mut self, sandbox: Sandbox) {
         self.sandbox = Some(sandbox);
     }
 
-    /// Has a running proxy follow the files.
-    pub(super) fn under(self, control: Control) -> Followed {
+    /// Has a running proxy follow the files, and certificates be ordered.
+    ///
+    /// # Errors
+    /// When those could not be kept.
+    pub(super) fn under(self, control: Control, mut acme: Acme) -> Result<Followed, Failure> {
         let configured = self;
-        Followed(Arc::new(Mutex::new(Following {
+        acme.check(&configured.loaded.orders)?;
+        acme.follow(&configured.loaded.orders)?;
+        Ok(Followed(Arc::new(Mutex::new(Following {
             configured,
             control,
-        })))
+            acme,
+        }))))
     }
 
     fn load(&mut self) -> Result<(), Failure> {
@@ -66,12 +78,12 @@ impl Configured {
         let mut paths = frontends::files(&sections);
         paths.extend(self.source.path().map(Into::into));
         self.seen.follow(paths);
-        let loaded = frontends::load(&sections, &self.frontends);
-        self.frontends = loaded.map_err(|error| match &self.sandbox {
+        let loaded = frontends::load(&sections, &self.loaded);
+        self.loaded = loaded.map_err(|error| match &self.sandbox {
             Some(sandbox) => sandbox.explain(self.seen.paths(), error),
             None => error,
         })?;
-        for frontend in &self.frontends {
+        for frontend in &self.loaded.frontends {
             frontend
                 .certificates
                 .warnings()
@@ -89,6 +101,7 @@ pub(super) struct Followed(Arc<Mutex<Following>>);
 struct Following {
     configured: Configured,
     control: Control,
+    acme: Acme,
 }
 
 impl Followed {
@@ -129,10 +142,17 @@ impl Followed {
 
 impl Following {
     fn take_in(&mut self) -> Result<(), Failure> {
-        let before = self.configured.frontends.clone();
+        let before = self.configured.loaded.clone();
         self.configured.load()?;
-        let replaced = self.control.replace(&self.configured.frontends);
-        Ok(replaced.inspect_err(|_| self.configured.frontends = before)?)
+        let taken = self.replace();
+        taken.inspect_err(|_| self.configured.loaded = before)
+    }
+
+    fn replace(&mut self) -> Result<(), Failure> {
+        let Loaded { frontends, orders } = &self.configured.loaded;
+        self.acme.check(orders)?;
+        self.control.replace(frontends)?;
+        self.acme.follow(orders)
     }
 }
 

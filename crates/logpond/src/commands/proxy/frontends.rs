@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_proxy::{
-    Certificates, ClientAuth, Frontend, Limits, ProxyHeader, Route, SniRule, TlsSettings, Trust,
-    Upstream,
+    Certificates, ClientAuth, Frontend, Limits, Ordered, ProxyHeader, Route, SniRule, TlsSettings,
+    Trust, Upstream,
 };
 use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::acme::{self, Orders};
 use super::source::Placed;
 use crate::commands::Failure;
 use crate::settings::{
@@ -39,23 +40,37 @@ pub(super) fn files(sections: &[Placed]) -> Vec<PathBuf> {
             section.client_ca.clone(),
             section.client_crl.clone(),
             section.ticket_secret.iter().cloned().collect(),
+            section.acme_ca.iter().cloned().collect(),
         ]
     };
     let files = sections.iter().flat_map(of_section).flatten();
     files.collect()
 }
 
-/// Reads the certificates and makes frontends. Those of `before` hand their keys for tickets on.
+/// Frontends, and the orders of certificates that they have.
+#[derive(Clone, Default)]
+pub(super) struct Loaded {
+    pub(super) frontends: Vec<Frontend>,
+    pub(super) orders: Orders,
+}
+
+/// Reads the certificates and makes frontends. Those of `before` hand their keys for tickets on, and orders that
+/// stay as they were go on.
 ///
 /// # Errors
 /// When certificates cannot be used, or what is written does not go together.
-pub(super) fn load(sections: &[Placed], before: &[Frontend]) -> Result<Vec<Frontend>, Failure> {
+pub(super) fn load(sections: &[Placed], before: &Loaded) -> Result<Loaded, Failure> {
     let connections = connections(sections)?;
     let is_one = sections.len() == 1;
     let mut frontends: Vec<Frontend> = Vec::with_capacity(sections.len());
+    let mut orders = Orders::default();
     for (at, (origin, section)) in sections.iter().enumerate() {
-        let before = before.get(at).map(|frontend| &frontend.certificates);
-        let loaded = frontend(section, before, connections[at], is_one);
+        let certificates_before = before.frontends.get(at);
+        let certificates_before = certificates_before.map(|frontend| &frontend.certificates);
+        let loaded = acme::order(section, &before.orders, &mut orders).and_then(|ordered| {
+            let certificates = certificates(section, ordered, certificates_before)?;
+            frontend(section, certificates, connections[at], is_one)
+        });
         let frontend = loaded.map_err(|error| match origin {
             Some(origin) => format!("{origin}: {}", with_causes(&*error)).into(),
             None => error,
@@ -69,12 +84,12 @@ pub(super) fn load(sections: &[Placed], before: &[Frontend]) -> Result<Vec<Front
         }
         frontends.push(frontend);
     }
-    Ok(frontends)
+    Ok(Loaded { frontends, orders })
 }
 
 fn frontend(
     section: &ProxySection,
-    before: Option<&Certificates>,
+    certificates: Certificates,
     connections_max: usize,
     is_one: bool,
 ) -> Result<Frontend, Failure> {
@@ -89,7 +104,7 @@ fn frontend(
     Ok(Frontend {
         name,
         listen: section.listen.clone(),
-        certificates: certificates(section, before)?,
+        certificates,
         routes: routes(section)?,
         limits: limits(section, connections_max),
         proxy_header: section.proxy_protocol.map(|version| match version {
@@ -102,9 +117,15 @@ fn frontend(
 
 fn certificates(
     section: &ProxySection,
+    ordered: Option<Arc<Ordered>>,
     before: Option<&Certificates>,
 ) -> Result<Certificates, Failure> {
-    if section.cert.len() != section.key.len() || section.cert.is_empty() {
+    if section.cert.is_empty() && section.key.is_empty() && ordered.is_none() {
+        return Err(
+            "there is no certificate; name its file by cert, and that of its key by key".into(),
+        );
+    }
+    if section.cert.len() != section.key.len() {
         return Err(format!(
             "there are {} certificates and {} keys; each certificate needs its key, in the same order",
             section.cert.len(),
@@ -125,6 +146,7 @@ fn certificates(
         .collect();
     let settings = TlsSettings {
         files,
+        ordered,
         alpn: section.alpn.clone(),
         sni: match section.strict_sni {
             true => SniRule::Refuse,

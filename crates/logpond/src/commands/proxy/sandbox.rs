@@ -1,5 +1,5 @@
 //! What a process that serves may still do, where `--sandbox` asks for it: read its own files and those
-//! that programs need to start, write the spool of records, and none of the system calls that only an
+//! that programs need to start, write the spool of records and certificates that it has ordered, and none of the system calls that only an
 //! intruder would make.
 //!
 //! Files and ports are held by Landlock, system calls by seccomp; both hold for the process that takes
@@ -8,8 +8,9 @@
 
 mod system_calls;
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -70,6 +71,9 @@ const RESOLVER: &str = "/etc/resolv.conf";
 /// What starts programs, by platform. Its directory counts, as an upgrade of the C library renames it.
 const LOADERS: [&str; 2] = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
+/// Records and keys are for the owner only.
+const WRITTEN_MODE: u32 = 0o700;
+
 /// Nobody's, and read and written by all.
 const NULL: &str = "/dev/null";
 
@@ -88,6 +92,7 @@ impl Sandbox {
     pub(super) fn enter(
         args: &Proxy,
         files: &[PathBuf],
+        written: &[PathBuf],
         has_taken_over: bool,
     ) -> Result<Sandbox, Failure> {
         let failed = |reason: String| -> Failure { format!("--sandbox: {reason}").into() };
@@ -96,7 +101,7 @@ impl Sandbox {
         let own = directories(files).map_err(failed)?;
         let held = match has_taken_over && is_held() {
             true => Ok(()),
-            false => hold(&own, args.records_spool.as_deref()),
+            false => hold(&own, written),
         };
         held.map_err(failed)?;
         Ok(Sandbox { own })
@@ -126,15 +131,19 @@ impl Sandbox {
     }
 }
 
-fn hold(own: &[PathBuf], spool: Option<&Path>) -> Result<(), String> {
+fn hold(own: &[PathBuf], written: &[PathBuf]) -> Result<(), String> {
     let threads = fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?;
     if threads.count() != 1 {
         return Err("there are threads already, which would not be held".to_owned());
     }
-    if let Some(spool) = spool {
-        fs::create_dir_all(spool).map_err(|error| format!("{}: {error}", spool.display()))?;
+    for directory in written {
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(WRITTEN_MODE)
+            .create(directory);
+        made.map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    hold_files(own, spool).map_err(|error| format!("{KERNEL}: {}", with_causes(&error)))?;
+    hold_files(own, written).map_err(|error| format!("{KERNEL}: {}", with_causes(&error)))?;
     system_calls::refuse()?;
     match is_held() {
         true => Ok(()),
@@ -142,7 +151,7 @@ fn hold(own: &[PathBuf], spool: Option<&Path>) -> Result<(), String> {
     }
 }
 
-fn hold_files(own: &[PathBuf], spool: Option<&Path>) -> Result<(), RulesetError> {
+fn hold_files(own: &[PathBuf], written: &[PathBuf]) -> Result<(), RulesetError> {
     let read: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::ReadDir;
     let run = read | AccessFs::Execute;
     let all = AccessFs::from_all(LANDLOCK_MIN);
@@ -167,7 +176,7 @@ fn hold_files(own: &[PathBuf], spool: Option<&Path>) -> Result<(), RulesetError>
         ))?
         .add_rules(path_beneath_rules(startable(), run))?
         .add_rules(path_beneath_rules(own, read))?
-        .add_rules(path_beneath_rules(spool, all & !AccessFs::Execute))?
+        .add_rules(path_beneath_rules(written, all & !AccessFs::Execute))?
         .restrict_self()?;
     Ok(())
 }

@@ -27,8 +27,8 @@ pub(super) struct Actions {
     pub(super) drain_time: Duration,
     /// Has a new process take over; gives its id. May block.
     pub(super) hand_over: Arc<dyn Fn() -> Result<u32, String> + Send + Sync>,
-    /// Ends what serves operators.
-    pub(super) admin: shutdown::Stopper,
+    /// Ends what serves operators, and what orders certificates.
+    pub(super) beside: shutdown::Stopper,
 }
 
 impl Actions {
@@ -81,10 +81,10 @@ impl Signals {
         let Actions {
             stopper,
             drain_time,
-            admin,
+            beside,
             ..
         } = actions;
-        admin.stop();
+        beside.stop();
         stopper.drain(drain_time);
         let mut joined = tokio::task::spawn_blocking(join);
         loop {
