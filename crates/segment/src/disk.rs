@@ -78,4 +78,16 @@ pub trait ReadAt: Send + Sync {
 
     /// Fills `buffer` from `offset`, or fails; reading past the end is `UnexpectedEof`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// A hint that this range is about to be read, in parts and in any order. A file for which each
+    /// read is expensive fetches it in one go; for others there is nothing to do. What goes wrong
+    /// in that is told by the reads.
+    fn will_read(&self, _offset: u64, _bytes: u64) {}
+
+    /// A hint, given once what the file holds is known, that each of these ranges (offset and
+    /// length, ascending, apart from each other) is a region: who reads a second place of it will
+    /// read more of it. Unlike [`ReadAt::will_read`] it does not say that any of them is read: a
+    /// search reads many columns of a few row groups, a chart one column of all of them, and which
+    /// it is shows only in the reads.
+    fn regions(&self, _regions: &[(u64, u64)]) {}
 }

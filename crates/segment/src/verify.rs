@@ -132,8 +132,8 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
             }
         }
     }
-    for list in &directory.words {
-        if let Err(error) = segment.words(list) {
+    for number in 0..directory.words.len() {
+        if let Err(error) = segment.words(&directory, number) {
             note(error, damages)?;
         }
     }

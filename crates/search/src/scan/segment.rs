@@ -133,7 +133,7 @@ impl<'a> SegmentScan<'a> {
     }
 
     fn read(&self, number: usize) -> Result<Arc<PartHits>, ReadError> {
-        let words = self.file.words(&self.directory.words[number])?;
+        let words = self.file.words(self.directory, number)?;
         let holding = |part: &TokenPart| {
             let words = words.holding(&part.text, part.at_start, part.at_end, part.folded);
             words.map(|words| words.into_iter().map(Box::from).collect())

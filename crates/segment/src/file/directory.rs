@@ -105,6 +105,17 @@ impl RowGroupEntry {
         self.blocks.iter().map(|b| u64::from(b.line_bytes)).sum()
     }
 
+    /// Where the pages lie, as offset and length.
+    pub(super) fn pages_range(&self) -> (u64, u64) {
+        let columns = self.columns.iter();
+        let pages = columns.flat_map(|column| column.dictionary.iter().chain(&column.pages));
+        let (from, to) = pages.fold((u64::MAX, 0), |(from, to), page| {
+            let end = page.offset.saturating_add(u64::from(page.bytes));
+            (from.min(page.offset), to.max(end))
+        });
+        (from, to.saturating_sub(from))
+    }
+
     /// Earliest and latest event time in nanoseconds.
     pub fn time_bounds(&self) -> (i64, i64) {
         self.blocks
@@ -136,6 +147,19 @@ impl Directory {
             (list.groups_from as usize..list.groups_to as usize).contains(&group)
         };
         self.words.iter().position(holds)
+    }
+
+    /// Where all token indexes lie, as offset and length; `None` if there is something else
+    /// between them, as files that were written first have it.
+    pub(super) fn tokens_range(&self) -> Option<(u64, u64)> {
+        let indexes = self.row_groups.iter().map(|group| &group.tokens);
+        joined(indexes.map(|index| (index.offset, u64::from(index.bytes))))
+    }
+
+    /// Where all lists of words lie, likewise.
+    pub(super) fn words_range(&self) -> Option<(u64, u64)> {
+        let lists = self.words.iter();
+        joined(lists.map(|list| (list.offset, u64::from(list.bytes))))
     }
 
     /// The directory as it is stored, before compression.
@@ -189,6 +213,14 @@ impl Directory {
         }
         Ok(directory)
     }
+}
+
+/// Ranges, each of which begins where the one before ends, as one.
+fn joined(mut ranges: impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
+    let first = ranges.next()?;
+    ranges.try_fold(first, |(offset, bytes), (next, more)| {
+        (offset.checked_add(bytes)? == next).then_some((offset, bytes.checked_add(more)?))
+    })
 }
 
 impl RowGroupEntry {

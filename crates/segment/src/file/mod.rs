@@ -1,7 +1,7 @@
 //! Segment files: Parquet with our own index and checksums inside.
 //!
 //! ```text
-//! PAR1 │ row group │ tokens │ row group │ tokens │ … │ directory │ page index, footer │ PAR1
+//! PAR1 │ row group │ … │ tokens │ … │ words │ … │ directory │ page index, footer │ PAR1
 //! ```
 //!
 //! Invariants:

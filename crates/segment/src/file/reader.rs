@@ -172,6 +172,20 @@ impl SegmentFile {
         self.bytes
     }
 
+    /// Where the directory begins: from here on the file says what it holds.
+    pub fn index_from(&self) -> u64 {
+        self.directory.offset
+    }
+
+    /// The same segment, read by other means: through a file that counts what it costs, say.
+    #[must_use]
+    pub fn read_through(&self, file: Arc<dyn ReadAt>) -> SegmentFile {
+        SegmentFile {
+            file,
+            ..self.clone()
+        }
+    }
+
     /// Where the directory ends and the Parquet footer with its indexes begins.
     pub fn footer_from(&self) -> u64 {
         self.directory.offset + self.directory.bytes as u64
@@ -203,6 +217,9 @@ impl SegmentFile {
         if !directory.row_groups.iter().all(consistent) {
             return Err(wrong("the directory contradicts itself"));
         }
+        let groups = directory.row_groups.iter();
+        let regions: Vec<(u64, u64)> = groups.map(RowGroupEntry::pages_range).collect();
+        self.file.regions(&regions);
         Ok(directory)
     }
 
@@ -248,8 +265,12 @@ impl SegmentFile {
         gaps
     }
 
-    /// Reads a list of words.
-    pub fn words(&self, list: &WordsEntry) -> Result<Words, ReadError> {
+    /// Reads a list of words, by its number in the directory.
+    pub fn words(&self, directory: &Directory, number: usize) -> Result<Words, ReadError> {
+        let list: &WordsEntry = &directory.words[number];
+        if let Some((offset, bytes)) = directory.words_range() {
+            self.file.will_read(offset, bytes);
+        }
         let wrong = |what| damaged(list.offset, u64::from(list.bytes), what);
         let packed = read(&*self.file, list.offset, list.bytes as usize)?;
         if crc32c::crc32c(&packed) != list.crc {
@@ -599,9 +620,21 @@ impl RowGroupReader<'_> {
         Ok(plain)
     }
 
+    /// Says before the first look-up that the token index will be read: those of all row groups
+    /// where they lie together, since a search asks one after the other.
+    fn will_look_up(&self) {
+        let index = &self.group.tokens;
+        let all = self.directory.tokens_range();
+        let (offset, bytes) = all.unwrap_or((index.offset, u64::from(index.bytes)));
+        self.file.will_read(offset, bytes);
+    }
+
     /// A part of the token index, checked.
     fn index_part(&mut self, number: usize) -> Result<&[u8], ReadError> {
         if !self.index_parts.contains_key(&number) {
+            if self.index_parts.is_empty() {
+                self.will_look_up();
+            }
             let index = &self.group.tokens;
             let from = number * TOKEN_PART_BYTES;
             let length = TOKEN_PART_BYTES.min((index.bytes as usize).saturating_sub(from));

@@ -399,3 +399,63 @@ proptest! {
         }
     }
 }
+
+/// What a file is told that will be read, and which regions it has.
+#[derive(Default)]
+struct Hinted {
+    file: Memory,
+    hints: Mutex<Vec<(u64, u64)>>,
+    regions: Mutex<Vec<(u64, u64)>>,
+}
+
+impl ReadAt for Hinted {
+    fn bytes(&self) -> io::Result<u64> {
+        self.file.bytes()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn will_read(&self, offset: u64, bytes: u64) {
+        self.hints.lock().unwrap().push((offset, bytes));
+    }
+
+    fn regions(&self, regions: &[(u64, u64)]) {
+        *self.regions.lock().unwrap() = regions.to_vec();
+    }
+}
+
+/// Row groups, token indexes, words and directory follow each other, and readers say so.
+#[test]
+fn indexes_lie_together_and_are_announced() {
+    let (file, _) = write(&samples(2000), Profile::Hot, 300);
+    let hinted = Arc::new(Hinted {
+        file,
+        ..Hinted::default()
+    });
+    let segment = SegmentFile::open(hinted.clone()).unwrap();
+    let directory = segment.read_directory().unwrap();
+    let regions = hinted.regions.lock().unwrap().clone();
+    assert_eq!((regions.len(), regions[0].0), (7, 4));
+    for (number, group) in directory.row_groups.iter().enumerate() {
+        let mut reader = segment.row_group(&directory, number);
+        reader.look_up(b"plain").unwrap();
+        reader.look_up(b"text").unwrap();
+        let (offset, bytes) = regions[number];
+        let end = regions
+            .get(number + 1)
+            .map_or(directory.row_groups[0].tokens.offset, |r| r.0);
+        assert_eq!(offset + bytes, end);
+        assert!(group.tokens.offset >= end);
+    }
+    segment.words(&directory, 0).unwrap();
+    let (tokens, words) = (
+        directory.tokens_range().unwrap(),
+        directory.words_range().unwrap(),
+    );
+    assert_eq!(tokens.0 + tokens.1, words.0);
+    let mut expected = vec![tokens; 7];
+    expected.push(words);
+    assert_eq!(*hinted.hints.lock().unwrap(), expected);
+}

@@ -84,6 +84,11 @@ pub struct SegmentWriter {
     encoder: ChunkEncoder,
     tokens: TokenCollector,
     words: ListBuilder,
+    /// The token indexes of the row groups so far, and the lists of words, compressed. They are
+    /// written together behind the last row group, so that a reader gets all of them with one
+    /// read. They are about 1.2 % of the bytes of the lines: 12 MiB of a file of 1 GiB.
+    indexes: Vec<Vec<u8>>,
+    lists: Vec<Vec<u8>>,
     directory: Directory,
     manifest: Manifest,
     /// Rows written of each source.
@@ -111,6 +116,8 @@ impl SegmentWriter {
             encoder: ChunkEncoder::new(profile.zstd_level())?,
             tokens: TokenCollector::default(),
             words: ListBuilder::default(),
+            indexes: Vec::new(),
+            lists: Vec::new(),
             directory: Directory {
                 schema,
                 counts,
@@ -169,7 +176,7 @@ impl SegmentWriter {
         };
         self.write_columns(rows, &blocks, &mut entry)?;
         let words;
-        (entry.tokens, words) = self.write_tokens(rows, &blocks)?;
+        (entry.tokens, words) = self.collect_tokens(rows, &blocks);
         self.directory.row_groups.push(entry);
         self.add_words(words)
     }
@@ -180,31 +187,30 @@ impl SegmentWriter {
         match words {
             Some(words) => {
                 let list = self.words.add(&words);
-                self.write_words(list, groups)
+                self.keep_words(list, groups)
             }
             None => {
                 let list = self.words.finish();
-                self.write_words(list, groups - 1)
+                self.keep_words(list, groups - 1)
             }
         }
     }
 
-    /// Writes a list with the words of the row groups before `groups_to`.
-    fn write_words(&mut self, list: Option<List>, groups_to: u32) -> Result<(), ParquetError> {
+    /// Keeps a list with the words of the row groups before `groups_to`, to be written at the end.
+    fn keep_words(&mut self, list: Option<List>, groups_to: u32) -> Result<(), ParquetError> {
         let Some(list) = list else {
             return Ok(());
         };
         let packed = zstd::bulk::compress(&list.bytes, self.profile.zstd_level())?;
-        let offset = self.file.bytes_written() as u64;
-        self.file.write_all(&packed)?;
         self.directory.words.push(WordsEntry {
             groups_from: groups_to - list.groups,
             groups_to,
-            offset,
+            offset: 0,
             bytes: packed.len() as u32,
             plain_bytes: list.bytes.len() as u32,
             crc: crc32c::crc32c(&packed),
         });
+        self.lists.push(packed);
         Ok(())
     }
 
@@ -268,11 +274,12 @@ impl SegmentWriter {
         Ok(())
     }
 
-    fn write_tokens(
+    /// Makes the token index of a row group, which is written at the end.
+    fn collect_tokens(
         &mut self,
         rows: &Rows,
         blocks: &[Range<usize>],
-    ) -> Result<(TokensEntry, Option<WordSet>), ParquetError> {
+    ) -> (TokensEntry, Option<WordSet>) {
         let mut plans = Plans::default();
         let mut collector = RowGroupTokens::new(rows, &self.directory.schema, &mut plans);
         for (number, block) in blocks.iter().enumerate() {
@@ -280,15 +287,28 @@ impl SegmentWriter {
         }
         let index = self.tokens.finish();
         let bytes = index.fingerprints;
-        let offset = self.file.bytes_written() as u64;
-        self.file.write_all(&bytes)?;
         let entry = TokensEntry {
-            offset,
+            offset: 0,
             bytes: bytes.len() as u32,
             crcs: bytes.chunks(TOKEN_PART_BYTES).map(crc32c::crc32c).collect(),
             long_ids: index.long_ids,
         };
-        Ok((entry, index.words))
+        self.indexes.push(bytes);
+        (entry, index.words)
+    }
+
+    /// Writes all token indexes, then all lists of words.
+    fn write_indexes(&mut self) -> Result<(), ParquetError> {
+        let groups = &mut self.directory.row_groups;
+        for (group, bytes) in groups.iter_mut().zip(&self.indexes) {
+            group.tokens.offset = self.file.bytes_written() as u64;
+            self.file.write_all(bytes)?;
+        }
+        for (list, bytes) in self.directory.words.iter_mut().zip(&self.lists) {
+            list.offset = self.file.bytes_written() as u64;
+            self.file.write_all(bytes)?;
+        }
+        Ok(())
     }
 
     fn count(&mut self, rows: &Rows) -> Result<(), ParquetError> {
@@ -339,7 +359,8 @@ impl SegmentWriter {
             }
         }
         let list = self.words.finish();
-        self.write_words(list, self.directory.row_groups.len() as u32)?;
+        self.keep_words(list, self.directory.row_groups.len() as u32)?;
+        self.write_indexes()?;
         let plain = self.directory.encode();
         let packed = zstd::bulk::compress(&plain, 3)?;
         let offset = self.file.bytes_written();

@@ -1,4 +1,5 @@
-//! The bytes of the format, as `testdata/segment/v1.parquet` keeps them.
+//! The bytes of the format, as `testdata/segment/v1.parquet` keeps them, and
+//! `v1-interleaved.parquet` those of earlier writers: with each token index behind its row group.
 //!
 //! If a test here fails because the layout has changed, raise the format version, keep the old
 //! file for the reader's test, and write a new one. If only a compressor or this program's name in
@@ -11,8 +12,9 @@ use crate::verify;
 
 const ROWS: u64 = 140;
 
-fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/segment/v1.parquet")
+fn path(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/segment");
+    directory.join(name)
 }
 
 /// Hot, in two row groups, so that dictionaries, offsets and times restart.
@@ -23,10 +25,9 @@ fn written() -> Vec<u8> {
 
 fn golden() -> Vec<u8> {
     if std::env::var_os("LOGPOND_BLESS").is_some() {
-        std::fs::create_dir_all(path().parent().unwrap()).unwrap();
-        std::fs::write(path(), written()).unwrap();
+        std::fs::write(path("v1.parquet"), written()).unwrap();
     }
-    std::fs::read(path()).unwrap()
+    std::fs::read(path("v1.parquet")).unwrap()
 }
 
 fn in_memory(bytes: Vec<u8>) -> Memory {
@@ -35,7 +36,20 @@ fn in_memory(bytes: Vec<u8>) -> Memory {
 
 #[test]
 fn the_golden_file_is_read() {
-    let file = in_memory(golden());
+    let directory = check_samples(golden());
+    assert!(directory.tokens_range().is_some());
+}
+
+#[test]
+fn a_file_of_an_earlier_writer_is_read() {
+    let directory = check_samples(std::fs::read(path("v1-interleaved.parquet")).unwrap());
+    assert!(directory.tokens_range().is_none());
+    assert!(directory.words_range().is_some(), "there is one list");
+}
+
+/// Checks that a file holds the samples and that words are found in it.
+fn check_samples(bytes: Vec<u8>) -> Directory {
+    let file = in_memory(bytes);
     let checked = verify::file(Arc::new(file.clone())).unwrap();
     assert_eq!((checked.damages, checked.rows), (vec![], ROWS));
     let found = read_all(&file).unwrap();
@@ -53,11 +67,20 @@ fn the_golden_file_is_read() {
         assert_eq!(got.message, expected.message);
         assert_eq!(fields(got), fields(expected));
     }
-    let directory = SegmentFile::open(Arc::new(file))
-        .unwrap()
-        .read_directory()
-        .unwrap();
+    let segment = SegmentFile::open(Arc::new(file)).unwrap();
+    let directory = segment.read_directory().unwrap();
     assert_eq!(directory.row_groups.len(), 2);
+    for (token, is_there) in [("Grüße", true), ("nowhere", false)] {
+        let found = segment.row_group(&directory, 1).look_up(token.as_bytes());
+        assert_eq!(!found.unwrap().is_empty(), is_there, "{token}");
+    }
+    let words = segment.words(&directory, 0).unwrap();
+    assert!(
+        words
+            .holding("üß".as_bytes(), false, false, false)
+            .is_some_and(|w| !w.is_empty())
+    );
+    directory
 }
 
 /// Everything up to the footer is ours, byte for byte. The footer is Parquet's; what it says must
