@@ -27,6 +27,7 @@ pub mod target;
 pub mod cover;
 pub mod question;
 pub mod births;
+pub mod chain;
 pub mod holdings;
 pub mod give_up;
 pub mod hedge;

@@ -1,0 +1,124 @@
+//! Links as JSON, so that people and other programs can read them. The layout is in
+//! `docs/format/bucket.md`.
+
+use logpond_record::{Id, Incarnation, Timestamp};
+use logpond_segment::sources::{Interval, SourceSet};
+use serde_json::{Map, Value, json};
+
+use super::link::{Dropped, Link, Listed, SEGMENTS_MAX};
+
+/// The version of the format that is written.
+const FORMAT_VERSION: u64 = 1;
+
+/// The longest link that is read: some 600 bytes for each of [`SEGMENTS_MAX`] segments.
+pub const LINK_BYTES_MAX: u64 = 64 << 20;
+
+impl Link {
+    /// The link as JSON text.
+    pub fn to_json(&self) -> String {
+        json!({
+            "format": FORMAT_VERSION,
+            "day": self.day.to_string(),
+            "number": self.number,
+            "nonce": format!("{:032x}", self.nonce),
+            "segments": self.segments.iter().map(segment_to_json).collect::<Vec<_>>(),
+            "dropped": self.dropped.iter().map(dropped_to_json).collect::<Vec<_>>(),
+            "expired": sources_to_json(&self.expired),
+        })
+        .to_string()
+    }
+
+    /// Reads a link. `None` if it is not one, or of a format this program does not know.
+    pub fn from_json(text: &[u8]) -> Option<Link> {
+        let value: Value = serde_json::from_slice(text).ok()?;
+        let object = value.as_object()?;
+        if object.get("format")?.as_u64()? != FORMAT_VERSION {
+            return None;
+        }
+        let segments = object.get("segments")?.as_array()?;
+        let dropped = object.get("dropped")?.as_array()?;
+        let link = Link {
+            day: object.get("day")?.as_str()?.parse().ok()?,
+            number: object.get("number")?.as_u64()?,
+            nonce: u128::from_str_radix(object.get("nonce")?.as_str()?, 16).ok()?,
+            segments: segments.iter().map(read_segment).collect::<Option<_>>()?,
+            dropped: dropped.iter().map(read_dropped).collect::<Option<_>>()?,
+            expired: read_sources(object.get("expired")?)?,
+        };
+        let is_sorted = link.segments.is_sorted_by(|a, b| a.id < b.id);
+        let of_day = link.segments.iter().all(|s| s.day() == link.day);
+        (is_sorted && of_day && link.segments.len() <= SEGMENTS_MAX).then_some(link)
+    }
+}
+
+fn segment_to_json(segment: &Listed) -> Value {
+    json!({
+        "id": segment.id.to_string(),
+        "bytes": segment.bytes,
+        "index_from": segment.index_from,
+        "rows": segment.rows,
+        "line_bytes": segment.line_bytes,
+        "time_min_ns": segment.time.0.0,
+        "time_max_ns": segment.time.1.0,
+        "received_min_ns": segment.received.0.0,
+        "received_max_ns": segment.received.1.0,
+        "cold": segment.cold,
+        "sources": sources_to_json(&segment.sources),
+    })
+}
+
+fn read_segment(value: &Value) -> Option<Listed> {
+    let object = value.as_object()?;
+    let number = |key: &str| object.get(key)?.as_u64();
+    let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
+    let segment = Listed {
+        id: object.get("id")?.as_str()?.parse().ok()?,
+        bytes: number("bytes")?,
+        index_from: number("index_from")?,
+        rows: number("rows")?,
+        line_bytes: number("line_bytes")?,
+        time: (time("time_min_ns")?, time("time_max_ns")?),
+        received: (time("received_min_ns")?, time("received_max_ns")?),
+        cold: object.get("cold")?.as_bool()?,
+        sources: read_sources(object.get("sources")?)?,
+    };
+    (segment.index_from <= segment.bytes).then_some(segment)
+}
+
+fn dropped_to_json(dropped: &Dropped) -> Value {
+    json!({ "id": dropped.id.to_string(), "since_ns": dropped.since.0 })
+}
+
+fn read_dropped(value: &Value) -> Option<Dropped> {
+    let object = value.as_object()?;
+    Some(Dropped {
+        id: object.get("id")?.as_str()?.parse::<Id>().ok()?,
+        since: Timestamp(object.get("since_ns")?.as_i64()?),
+    })
+}
+
+/// For each incarnation the first and last sequence of each run, one behind the other.
+fn sources_to_json(sources: &SourceSet) -> Value {
+    let mut incarnations = Map::new();
+    for (incarnation, run) in sources.intervals() {
+        let list = incarnations.entry(incarnation.to_string());
+        if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
+            list.extend([run.from.into(), run.to.into()]);
+        }
+    }
+    Value::Object(incarnations)
+}
+
+fn read_sources(value: &Value) -> Option<SourceSet> {
+    let mut sources = SourceSet::new();
+    for (incarnation, runs) in value.as_object()? {
+        let incarnation: Incarnation = incarnation.parse().ok()?;
+        let (runs, rest) = runs.as_array()?.as_chunks::<2>();
+        for [from, to] in runs {
+            let (from, to) = (from.as_u64()?, to.as_u64()?);
+            (from <= to).then(|| sources.insert_interval(incarnation, Interval { from, to }))?;
+        }
+        rest.is_empty().then_some(())?;
+    }
+    Some(sources)
+}
