@@ -1,0 +1,23 @@
+//! Segments in an object store that all nodes share (CLUSTER R14): where a bucket is, how its objects are
+//! read and written, who of several writers wins, and what of it is kept on the local disk.
+
+mod cache;
+mod chains;
+mod location;
+mod objects;
+mod probe;
+mod remote_file;
+mod store;
+mod sweep;
+mod transport;
+mod vendors;
+
+pub use cache::{Cache, Counters as CacheCounters};
+pub use chains::{Chains, Heads};
+pub use location::{Location, LocationError, Vendor};
+pub use objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
+pub use probe::probe;
+pub use remote_file::{Costs, RemoteFile};
+pub use store::{Store, StoreCounters};
+pub use sweep::{GRACE, Swept, sweep};
+pub use transport::Attempts;

@@ -1,0 +1,138 @@
+//! Removing what no chain needs any more.
+//!
+//! Ages are by the store's own clock, so that no writer's wrong one removes what another has
+//! just uploaded and not yet committed.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use logpond_cluster::chain::{
+    Change, Day, LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name,
+};
+use logpond_record::{Id, Timestamp};
+
+use crate::chains::{Chains, Heads};
+use crate::objects::{BucketError, FailureKind, ObjectEntry, Objects};
+
+/// How long what nobody lists stays: an upload must be committed within half of this, and whoever
+/// still reads what was replaced has as long.
+pub const GRACE: Duration = Duration::from_secs(24 * 3600);
+
+/// The object that is written to ask the store for the time.
+const CLOCK: &str = "probe/clock";
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Links below a head.
+    pub links: u64,
+    /// Segments that had been replaced or had expired.
+    pub dropped: u64,
+    /// Segments that were uploaded and never listed.
+    pub orphans: u64,
+}
+
+/// Removes what has been old links, dropped segments and orphans for `grace`, which is [`GRACE`] but in
+/// tests. Two sweepers do no harm to each other.
+///
+/// # Errors
+/// When the store fails; what was not removed is found again.
+pub fn sweep(
+    objects: &dyn Objects,
+    chains: &mut Chains,
+    grace: Duration,
+    now: Timestamp,
+) -> Result<Swept, BucketError> {
+    let time = store_time(objects)?;
+    let is_old = |entry: &ObjectEntry| {
+        let age = time.duration_since(entry.modified);
+        age.is_ok_and(|age| age >= grace)
+    };
+    // Segments before heads: what is listed by then was there when the segments were.
+    let segments = objects.list(SEGMENTS, None)?;
+    chains.refresh()?;
+    let mut swept = Swept {
+        links: remove_links(objects, chains.heads(), is_old)?,
+        ..Swept::default()
+    };
+    for entry in segments.iter().filter(|entry| is_old(entry)) {
+        if parse_segment_name(&entry.name)
+            .is_some_and(|(day, id)| is_orphan(chains.heads(), day, id))
+        {
+            objects.remove(&entry.name)?;
+            swept.orphans += 1;
+        }
+    }
+    swept.dropped = remove_dropped(objects, chains, grace, now)?;
+    Ok(swept)
+}
+
+/// The store's time, or a little less.
+fn store_time(objects: &dyn Objects) -> Result<SystemTime, BucketError> {
+    objects.put(CLOCK, Bytes::from_static(b"the time"))?;
+    let entries = objects.list("probe/", None)?;
+    let clock = entries.into_iter().find(|entry| entry.name == CLOCK);
+    clock.map(|entry| entry.modified).ok_or(BucketError {
+        operation: "list",
+        name: CLOCK.to_owned(),
+        kind: FailureKind::Unavailable,
+        source: "what was just written is not listed".into(),
+    })
+}
+
+fn is_orphan(heads: &Heads, day: Day, id: Id) -> bool {
+    heads.get(&day).is_none_or(|head| {
+        head.segment(id).is_none() && head.dropped.iter().all(|dropped| dropped.id != id)
+    })
+}
+
+/// Removes links that have been below a head for long: they are old, and so is the one behind them.
+fn remove_links(
+    objects: &dyn Objects,
+    heads: &Heads,
+    is_old: impl Fn(&ObjectEntry) -> bool,
+) -> Result<u64, BucketError> {
+    let entries = objects.list(LINKS, None)?;
+    let mut removed = 0;
+    for pair in entries.windows(2) {
+        let (Some((day, number)), Some((of, _))) = (
+            parse_link_name(&pair[0].name),
+            parse_link_name(&pair[1].name),
+        ) else {
+            continue;
+        };
+        let is_below = heads.get(&day).is_some_and(|head| number < head.number);
+        if day == of && is_below && is_old(&pair[1]) {
+            objects.remove(&link_name(day, number))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Removes segments that were dropped long ago, then forgets them.
+fn remove_dropped(
+    objects: &dyn Objects,
+    chains: &mut Chains,
+    grace: Duration,
+    now: Timestamp,
+) -> Result<u64, BucketError> {
+    let grace_ns = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
+    let mut removed = 0;
+    for (day, head) in chains.heads().clone() {
+        let due = head
+            .dropped
+            .iter()
+            .filter(|dropped| dropped.since.saturating_add(grace_ns) <= now);
+        let due: Vec<Id> = due.map(|dropped| dropped.id).collect();
+        if due.is_empty() {
+            continue;
+        }
+        for id in &due {
+            objects.remove(&segment_name(day, *id))?;
+        }
+        removed += due.len() as u64;
+        chains.commit(day, Change::Forget(due), now)?;
+    }
+    Ok(removed)
+}
