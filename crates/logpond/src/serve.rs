@@ -282,9 +282,10 @@ impl Roles {
             clock: clock::now,
             metrics: metrics.clone(),
             cluster: handoff.clone().map(|handoff| handoff as Arc<dyn Elsewhere>),
+            bucket: settings.bucket.clone(),
         };
         let (store, store_thread) =
-            store::start(parts, Policy::new(settings)).map_err(ServeError::Thread)?;
+            store::start(parts, Policy::new(settings)).map_err(ServeError::from)?;
         let pond = Pond::new(disk.clone(), visible, live, news.grown, store.clone());
         Ok(Roles {
             disk,

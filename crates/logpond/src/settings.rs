@@ -7,6 +7,7 @@
 //! the text came from.
 
 mod access_logs;
+mod bucket;
 mod error;
 mod file;
 mod names;
@@ -45,6 +46,7 @@ use logpond_search::size::Size;
 use crate::alert::{Receiver, ReceiverForm};
 use crate::net::local::WAIT_MAX;
 use crate::net::tls::{CertificateFiles, ClientRules, Peer};
+use crate::store::BucketSettings;
 use crate::tokens::Token;
 
 /// The shortest limit for lines that makes sense; below it ordinary lines would be cut.
@@ -184,6 +186,8 @@ pub struct Settings {
     pub retain_size_bytes: Option<u64>,
     /// How much of the disk stays free.
     pub keep_free: Size,
+    /// Where segments are put beside the local disk, if anywhere.
+    pub bucket: Option<BucketSettings>,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
     /// Labels that declare formats of access logs.
@@ -398,6 +402,7 @@ impl Settings {
         let encrypted = |name, port| values.encrypted(name, port, tls.is_some(), is_known);
         Ok(Settings {
             roles: Roles::ALL,
+            bucket: values.bucket(&data)?,
             data,
             http,
             fast: address("fast", 7651)?,

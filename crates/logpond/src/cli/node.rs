@@ -160,6 +160,20 @@ pub struct Node {
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
+    /// Put all segments into this object store, too [default: off].
+    ///
+    /// What the disk has no room for is read from there.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub bucket: Option<String>,
+    /// Keep this much of what was read from the bucket on the disk [default: 4GiB].
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    pub bucket_cache: Option<String>,
+    /// Keep what is in the bucket on the disk for this long, too [default: off].
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub local_age: Option<String>,
+    /// Keep at most this much of what is in the bucket on the disk, too [default: off].
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    pub local_size: Option<String>,
     /// Evaluate the alert rules of this file, or of the files of this directory [default: off].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, hide_short_help = true)]
     pub alert_rules: Option<String>,
@@ -263,6 +277,10 @@ impl Node {
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),
+            ("bucket", &self.bucket),
+            ("bucket-cache", &self.bucket_cache),
+            ("local-age", &self.local_age),
+            ("local-size", &self.local_size),
             ("alert-rules", &self.alert_rules),
             ("external-url", &self.external_url),
             ("ready-file", &self.ready_file),

@@ -60,6 +60,7 @@ fn describe(segment: &LiveSegment) -> Value {
     });
     json!({
         "path": format!("segments/{}.parquet", manifest.id),
+        "place": if segment.is_remote() { "bucket" } else { "disk" },
         "state": if manifest.cold { "cold" } else { "hot" },
         "rows": manifest.rows,
         "bytes": segment.file().bytes(),

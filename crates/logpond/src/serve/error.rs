@@ -13,6 +13,7 @@ use crate::net::local::{AuditError, PathBindError};
 use crate::net::tls::TlsError;
 use crate::net::{BindError, SecurityError};
 use crate::saved::SavedError;
+use crate::store::{BucketStartError, StartError};
 use crate::timezone::TimezoneError;
 use crate::tokens::TokenFileError;
 
@@ -54,6 +55,8 @@ pub enum ServeError {
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
     Recover(RecoverError),
+    /// The bucket cannot be used.
+    Bucket(BucketStartError),
     /// The system gives no thread.
     Thread(io::Error),
     /// The async runtime cannot start.
@@ -83,6 +86,7 @@ impl fmt::Display for ServeError {
             ServeError::BindPath(e) => write!(f, "{e}"),
             ServeError::Audit(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
+            ServeError::Bucket(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
             ServeError::Timezone(e) => write!(f, "{e}"),
@@ -127,6 +131,7 @@ impl error::Error for ServeError {
             ServeError::BindPath(e) => e.source(),
             ServeError::Audit(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
+            ServeError::Bucket(e) => e.source(),
             ServeError::Rules(e) => e.source(),
             ServeError::Saved(e) => e.source(),
             ServeError::AlertRules(e) => e.source(),
@@ -136,6 +141,15 @@ impl error::Error for ServeError {
             | ServeError::Security(_)
             | ServeError::Timezone(_)
             | ServeError::Panic => None,
+        }
+    }
+}
+
+impl From<StartError> for ServeError {
+    fn from(error: StartError) -> ServeError {
+        match error {
+            StartError::Thread(error) => ServeError::Thread(error),
+            StartError::Bucket(error) => ServeError::Bucket(error),
         }
     }
 }

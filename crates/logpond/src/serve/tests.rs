@@ -1,5 +1,6 @@
 //! The whole server in this process, over real sockets on free ports.
 
+mod bucket;
 mod bulk;
 mod client;
 mod damage;
@@ -71,6 +72,7 @@ fn settings(data: &Path) -> Settings {
             all: "UTC".to_owned(),
             networks: Vec::new(),
         },
+        bucket: None,
         line_bytes_max: 1 << 20,
         rules: None,
         alerts: AlertSettings::default(),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 51] = [
+pub const TABLE: [Setting; 55] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -238,6 +238,30 @@ pub const TABLE: [Setting; 51] = [
         form: "SIZE|PERCENT",
         default: "20%",
         doc: "How much of the disk is left free: the oldest segments go first, then new records are refused. The newest GiB (or tenth of the disk) stays until the disk is all but full.",
+    },
+    Setting {
+        name: "bucket",
+        form: "URL|off",
+        default: "off",
+        doc: "Object store that all segments are put into as well: `s3://NAME/PREFIX`, `gs://NAME/PREFIX`, `az://CONTAINER/PREFIX` or `file:DIRECTORY`. Credentials, region and endpoint come from the variables that the vendor's own tools read, such as `AWS_ACCESS_KEY_ID` and `AWS_ENDPOINT_URL`. Where the local disk runs out of room, segments are read from there instead of being removed: how long data is kept, `retain-age` and `retain-size` say alone.",
+    },
+    Setting {
+        name: "bucket-cache",
+        form: "SIZE",
+        default: "4GiB",
+        doc: "How much of what was read from the bucket is kept on the local disk, the latest used.",
+    },
+    Setting {
+        name: "local-age",
+        form: "DURATION|off",
+        default: "off",
+        doc: "How long what is in the bucket stays on the local disk, too; `off`: as long as there is room.",
+    },
+    Setting {
+        name: "local-size",
+        form: "SIZE|off",
+        default: "off",
+        doc: "The most bytes of what is in the bucket that stay on the local disk, too; `off`: as many as there is room for.",
     },
     Setting {
         name: "line-bytes-max",

@@ -29,11 +29,21 @@ pub struct LiveSegment {
     retries: Vec<RetryCopy>,
     directory: Mutex<Option<(Arc<Directory>, Instant)>>,
     is_damaged: AtomicBool,
+    is_remote: bool,
 }
 
 impl LiveSegment {
-    /// A segment that was opened.
+    /// A segment of the local disk that was opened.
     pub fn new(file: SegmentFile) -> LiveSegment {
+        LiveSegment::open(file, false)
+    }
+
+    /// A segment that is read from the bucket.
+    pub(super) fn remote(file: SegmentFile) -> LiveSegment {
+        LiveSegment::open(file, true)
+    }
+
+    fn open(file: SegmentFile, is_remote: bool) -> LiveSegment {
         let mut sources = SourceSet::new();
         file.manifest()
             .sources
@@ -49,7 +59,13 @@ impl LiveSegment {
             sources,
             directory: Mutex::new(None),
             is_damaged: AtomicBool::new(false),
+            is_remote,
         }
+    }
+
+    /// Whether it is read from the bucket rather than from the local disk.
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     /// The file.

@@ -9,8 +9,10 @@
 //! - Whatever fails is tried again later; nothing is removed because it failed.
 //! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
+mod bucketed;
 mod expiry;
 mod live;
+mod offload;
 mod put_aside;
 mod steps;
 #[cfg(test)]
@@ -36,6 +38,8 @@ use crate::ingest::{Changes, Closer};
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use live::{LiveSegment, LiveSet, Segments, holds};
+use offload::OffloadThread;
+pub use offload::{BucketSettings, BucketStartError};
 pub use put_aside::PutAside;
 pub use steps::Counters;
 use steps::Worker;
@@ -66,6 +70,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Who makes segments of journal files instead, in a cluster.
     pub cluster: Option<Arc<dyn Elsewhere>>,
+    /// Where segments are put beside the local disk, if anywhere.
+    pub bucket: Option<BucketSettings>,
 }
 
 /// What a store of a cluster leaves to others.
@@ -93,14 +99,24 @@ pub struct Policy {
     pub keep_free: Size,
     /// What to merge.
     pub compact: compact::Settings,
+    /// How much of what is in the bucket stays on the local disk.
+    pub local: Local,
+}
+
+/// How much of what is in the bucket stays on the local disk. `None` is as much as there is room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// For so long after its receive time, in nanoseconds.
+    pub age_ns: Option<i64>,
+    /// Up to so many bytes.
+    pub size_bytes: Option<u64>,
 }
 
 impl Policy {
     /// As the settings say.
     pub fn new(settings: &Settings) -> Policy {
-        let age_ns = settings
-            .retain_age
-            .map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        let nanoseconds = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        let age_ns = settings.retain_age.map(nanoseconds);
         Policy {
             retain: retain::Settings {
                 age_ns,
@@ -109,6 +125,10 @@ impl Policy {
             },
             keep_free: settings.keep_free,
             compact: compact::Settings::default(),
+            local: settings
+                .bucket
+                .as_ref()
+                .map_or_else(Local::default, |bucket| bucket.local),
         }
     }
 }
@@ -247,6 +267,7 @@ impl Store {
 /// The store's thread.
 pub struct StoreThread {
     thread: JoinHandle<()>,
+    offload: Option<OffloadThread>,
     is_stopping: Arc<AtomicBool>,
     changes: Changes,
 }
@@ -257,32 +278,62 @@ impl StoreThread {
         self.is_stopping.store(true, Ordering::Relaxed);
         // It may be waiting for news.
         self.changes.notify();
+        if let Some(offload) = self.offload {
+            offload.stop();
+        }
         if self.thread.join().is_err() {
             crate::telemetry::warn("the store thread panicked; segments were not affected");
         }
     }
 }
 
-/// Starts the thread `lp-store` over the segments that are live already.
+/// Why a store does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The system gives no thread.
+    Thread(io::Error),
+    /// The bucket cannot be used.
+    Bucket(BucketStartError),
+}
+
+/// Starts the thread `lp-store` over the segments that are live already, and `lp-bucket` if there is a
+/// bucket.
 ///
 /// # Errors
-/// When the system gives no thread.
-pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
+/// When the system gives no thread, or the bucket cannot be used.
+pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), StartError> {
     let (requests, receiver) = mpsc::sync_channel(REQUESTS_MAX);
     let is_stopping = Arc::new(AtomicBool::new(false));
     let counters = Arc::new(Counters::default());
     counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
     let (changes, live) = (parts.changes.clone(), parts.live.clone());
-    let worker = Worker::new(
+    let bucket = parts.bucket.as_ref().map(|bucket| {
+        let parts = offload::Parts {
+            disk: parts.disk.clone(),
+            live: parts.live.clone(),
+            changes: parts.changes.clone(),
+            clock: parts.clock,
+            metrics: parts.metrics.clone(),
+        };
+        offload::start(bucket, parts)
+    });
+    let (board, offload) = bucket.transpose().map_err(StartError::Bucket)?.unzip();
+    let mut worker = Worker::new(
         parts,
+        board,
         policy,
         Arc::clone(&counters),
         Arc::clone(&is_stopping),
     );
+    // Before anybody asks: answers would lack what is only in the bucket, and not say so.
+    if let Err(what) = worker.follow_bucket() {
+        crate::telemetry::warn(&what);
+    }
     let thread = thread::Builder::new().name("lp-store".to_owned()).spawn({
         let is_stopping = Arc::clone(&is_stopping);
         move || run(worker, &receiver, &is_stopping)
-    })?;
+    });
+    let thread = thread.map_err(StartError::Thread)?;
     let store = Store {
         requests,
         counters,
@@ -293,6 +344,7 @@ pub fn start(parts: Parts, policy: Policy) -> io::Result<(Store, StoreThread)> {
         store,
         StoreThread {
             thread,
+            offload,
             is_stopping,
             changes,
         },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use logpond_cluster::chain::Day;
 use logpond_protocol::intake::Parser;
 use logpond_record::{Id, Timestamp};
 use logpond_segment::build::{self, BuildError};
@@ -17,6 +18,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::expiry::Expiry;
 use super::live::{LiveSegment, LiveSet, holds};
+use super::offload::Board;
 use super::{Parts, Policy};
 use crate::clock;
 use crate::telemetry::{Counter, Exposition, Gauge, Metrics, warn};
@@ -190,8 +192,10 @@ enum Kept {
 
 /// The store's thread at work.
 pub(super) struct Worker {
-    parts: Parts,
-    policy: Policy,
+    pub(super) parts: Parts,
+    /// What is known of the bucket, if there is one.
+    pub(super) board: Option<Board>,
+    pub(super) policy: Policy,
     counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
     parser: Parser,
@@ -209,6 +213,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         parts: Parts,
+        board: Option<Board>,
         policy: Policy,
         counters: Arc<Counters>,
         is_stopping: Arc<AtomicBool>,
@@ -221,6 +226,7 @@ impl Worker {
             expiry: Expiry::new((parts.clock)(), Arc::clone(&counters)),
             ids_made: 0,
             parts,
+            board,
             policy,
             counters,
             is_stopping,
@@ -246,8 +252,9 @@ impl Worker {
             return;
         }
         self.failed_at = None;
-        let result = self.consume_all().and_then(|()| self.compact_once());
-        if let Err(what) = result {
+        let result = self.follow_bucket();
+        let result = result.and_then(|()| self.consume_all());
+        if let Err(what) = result.and_then(|()| self.compact_once()) {
             self.note_failure(&what);
         }
         self.retain_if_due();
@@ -319,6 +326,11 @@ impl Worker {
                 continue;
             }
             if !files.is_empty() && bytes + file.bytes > CONSUME_BYTES_MAX {
+                break;
+            }
+            // Who else makes segments of them meets this node in the chain of their day.
+            let day = |file: &ClosedFile| Day::of(file.summary.received_min);
+            if self.board.is_some() && files.first().is_some_and(|first| day(first) != day(file)) {
                 break;
             }
             bytes += file.bytes;
@@ -434,9 +446,13 @@ impl Worker {
 
     fn describe(&self) -> Vec<compact::Live> {
         let segments = self.parts.live.snapshot();
-        let mergeable = segments
-            .iter()
-            .filter(|s| !self.unmergeable.contains(&s.file().manifest().id));
+        let local = segments.iter().filter(|s| !s.is_remote());
+        let local = SourceSet::union_of(local.map(|s| s.sources()));
+        // What is in the bucket only is read from there for a merge if others shared its sources.
+        let mergeable = segments.iter().filter(|s| {
+            !self.unmergeable.contains(&s.file().manifest().id)
+                && (!s.is_remote() || !s.sources().is_disjoint(&local))
+        });
         mergeable.map(|s| s.describe()).collect()
     }
 
@@ -551,16 +567,15 @@ impl Worker {
     }
 
     /// Takes segments out of the list, and then off the disk's live files.
-    fn retire(
+    pub(super) fn retire(
         &mut self,
         out: &[Arc<LiveSegment>],
         new: Option<Arc<LiveSegment>>,
     ) -> Result<(), String> {
         self.parts.live.replace(out, new);
-        let ids: Vec<Id> = out.iter().map(|s| s.file().manifest().id).collect();
-        let retired = out
-            .iter()
-            .map(|s| (s.file().manifest().id, s.file().bytes(), Instant::now()));
+        let local = || out.iter().filter(|s| !s.is_remote());
+        let ids: Vec<Id> = local().map(|s| s.file().manifest().id).collect();
+        let retired = local().map(|s| (s.file().manifest().id, s.file().bytes(), Instant::now()));
         self.trash.extend(retired);
         // If this fails, the next start finds the segments live, and retires them again.
         build::retire(&*self.parts.disk, &ids)
@@ -595,6 +610,11 @@ impl Worker {
             space,
             trash_bytes: self.trash.iter().map(|(_, bytes, _)| bytes).sum(),
         };
+        let gives_room = self.leave_to_bucket(&settings, &room);
+        if self.board.is_some() {
+            // What is not in the bucket yet is kept, and what is costs no room here.
+            settings.keep_free_bytes = 0;
+        }
         let held = self.held();
         let now = self.expires_by(settings.age_ns);
         let plan = retain::plan(&held, now, &settings, &room);
@@ -626,11 +646,14 @@ impl Worker {
         self.counters
             .expired
             .add((journals.len() + segments.len()) as u64);
+        if let Some(board) = &self.board {
+            board.expire(segments.iter().map(|s| s.file().manifest().id));
+        }
         journals.iter().for_each(|file| self.drop_journal(file));
         if !segments.is_empty() {
             self.retire(&segments, None)?;
         }
-        self.purge(needs_room)
+        self.purge(needs_room || gives_room)
     }
 
     /// The time by which files expire, if they do at all and clocks can be believed.

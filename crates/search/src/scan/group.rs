@@ -1,6 +1,7 @@
 //! The scan of one row group.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
@@ -244,6 +245,16 @@ impl<'a> GroupScan<'a> {
                 self.damages.push(damage);
                 Ok(())
             }
+            // A store of objects that cannot be reached costs its own part of an answer; a disk that
+            // fails ends it.
+            ReadError::Disk(error) if is_of_store(&error) => {
+                self.damages.push(Damage {
+                    offset: 0,
+                    bytes: 0,
+                    what: "the bucket does not give it",
+                });
+                Ok(())
+            }
             ReadError::Disk(error) => Err(error),
         }
     }
@@ -419,4 +430,9 @@ impl<'a> GroupScan<'a> {
     pub fn forget_rows(&mut self) {
         self.kept.clear();
     }
+}
+/// Whether it is a store of objects that an error is from: open files of a disk are always there.
+fn is_of_store(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NotFound, PermissionDenied};
+    matches!(error.kind(), HostUnreachable | NotFound | PermissionDenied)
 }

@@ -283,7 +283,8 @@ mod tests {
         });
         let listener = UnixListener::bind(other.join("socket")).unwrap();
         let held = std::thread::spawn(move || {
-            if let Err(error) = hold_files(std::slice::from_ref(&own), Some(&spool)) {
+            if let Err(error) = hold_files(std::slice::from_ref(&own), std::slice::from_ref(&spool))
+            {
                 let _ = writeln!(io::stderr(), "skipped: {KERNEL}: {}", with_causes(&error));
                 return;
             }

@@ -1,0 +1,210 @@
+//! A server with a bucket beside its disk.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::super::Server;
+use super::client::{PATIENCE, get, push, request};
+use super::settings;
+use crate::settings::Settings;
+use crate::store::{BucketSettings, Local};
+
+/// Settings for a server with a bucket in a directory.
+fn with_bucket(data: &Path, bucket: &Path) -> Settings {
+    Settings {
+        bucket: Some(BucketSettings {
+            location: format!("file:{}", bucket.display()).parse().unwrap(),
+            cache: data.join("bucket-cache"),
+            cache_bytes: 64 << 20,
+            local: Local::default(),
+        }),
+        ..settings(data)
+    }
+}
+
+fn stop(server: Server) {
+    server.stop();
+    server.join().unwrap();
+}
+
+/// Takes in records with these numbers and makes one segment of all there is.
+fn add(server: &Server, numbers: std::ops::Range<u64>) {
+    let http = server.addresses().http;
+    let lines = numbers.map(|n| {
+        format!(
+            r#"{{"time":"2026-03-02T00:00:00Z","n":{n},"of":"{}"}}"#,
+            n % 7
+        )
+    });
+    let body: String = lines.map(|line| line + "\n").collect();
+    assert_eq!(
+        push(http, "application/x-ndjson", body.as_bytes()).status,
+        200
+    );
+    assert_eq!(
+        request(http, "POST", "/api/v1/compact?wait=true", &[], b"").status,
+        200
+    );
+}
+
+/// How many records there are of a question, and whether these are all.
+fn count(http: SocketAddr, question: &str) -> (u64, bool) {
+    let (_, trailer) = get(
+        http,
+        &format!("/api/v1/query?from=@0&count=true&q={question}"),
+    )
+    .rows();
+    (
+        trailer["rows"].as_u64().unwrap(),
+        trailer["complete"].as_bool().unwrap(),
+    )
+}
+
+/// Where each segment is read from.
+fn places(http: SocketAddr) -> Vec<String> {
+    let (rows, _) = get(http, "/api/v1/segments").rows();
+    let places = rows.iter().filter_map(|row| row["place"].as_str());
+    places.map(str::to_owned).collect()
+}
+
+fn metric(http: SocketAddr, name: &str) -> i64 {
+    let page = String::from_utf8(get(http, "/metrics").body).unwrap();
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in {page}"))
+        .parse()
+        .unwrap()
+}
+
+/// Asks until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "{what}");
+    }
+}
+
+fn until_uploaded(server: &Server) {
+    let http = server.addresses().http;
+    until("everything is uploaded", || {
+        metric(http, "logpond_bucket_segments") > 0 && metric(http, "logpond_bucket_waiting") == 0
+    });
+}
+
+#[test]
+fn what_a_server_had_another_one_has() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    assert_eq!(places(server.addresses().http), ["disk"]);
+    stop(server);
+
+    // The disk is gone, and the data is not.
+    let other = tempfile::tempdir().unwrap();
+    let server = Server::start(&with_bucket(other.path(), bucket.path())).unwrap();
+    let http = server.addresses().http;
+    assert_eq!(places(http), ["bucket"]);
+    assert_eq!(count(http, ""), (500, true));
+    assert_eq!(count(http, "of=3"), (71, true));
+    // New records come beside them.
+    add(&server, 500..600);
+    assert_eq!(count(http, ""), (600, true));
+    until("both are in the bucket", || {
+        metric(http, "logpond_bucket_segments") == 2
+    });
+    assert_eq!(count(http, "of=3"), (86, true));
+    stop(server);
+    let server = Server::start(&with_bucket(other.path(), bucket.path())).unwrap();
+    assert_eq!(count(server.addresses().http, ""), (600, true));
+    stop(server);
+}
+
+#[test]
+fn merges_take_the_place_of_what_they_are_made_of() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    let http = server.addresses().http;
+    for n in 0..3 {
+        add(&server, n * 100..n * 100 + 100);
+        until("the merge is the only one that counts", || {
+            metric(http, "logpond_bucket_uploads_total") > n as i64
+                && metric(http, "logpond_bucket_segments") == 1
+                && metric(http, "logpond_bucket_waiting") == 0
+        });
+        assert_eq!(count(http, ""), ((n + 1) * 100, true));
+    }
+    stop(server);
+}
+
+#[test]
+fn the_local_disk_need_not_keep_what_the_bucket_has() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut settings = with_bucket(data.path(), bucket.path());
+    settings.bucket.as_mut().unwrap().local.age_ns = Some(0);
+    let server = Server::start(&settings).unwrap();
+    let http = server.addresses().http;
+    add(&server, 0..500);
+    stop_after_eviction(server, http, &data.path().join("segments"));
+    // What is read is kept here for the next time.
+    let server = Server::start(&settings).unwrap();
+    assert_eq!(count(server.addresses().http, "of=3"), (71, true));
+    stop(server);
+}
+
+fn stop_after_eviction(server: Server, http: SocketAddr, segments: &Path) {
+    until("the local copy is given up", || places(http) == ["bucket"]);
+    assert_eq!(count(http, ""), (500, true));
+    let names = fs::read_dir(segments)
+        .unwrap()
+        .map(|file| file.unwrap().file_name());
+    let live = names.filter(|name| name.to_string_lossy().ends_with(".parquet"));
+    assert_eq!(live.count(), 0);
+    stop(server);
+}
+
+#[test]
+fn what_is_too_old_leaves_the_bucket() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    stop(server);
+    let settings = Settings {
+        retain_age: Some(Duration::ZERO),
+        ..with_bucket(data.path(), bucket.path())
+    };
+    let server = Server::start(&settings).unwrap();
+    let http = server.addresses().http;
+    until("nothing is listed", || {
+        metric(http, "logpond_bucket_segments") == 0
+    });
+    assert_eq!(count(http, ""), (0, true));
+    stop(server);
+    // It does not come back, whoever starts.
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    assert_eq!(count(server.addresses().http, ""), (0, true));
+    stop(server);
+}
+
+#[test]
+fn answers_without_the_bucket_say_so() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    stop(server);
+    // A segment has vanished from the bucket.
+    let segments = bucket.path().join("segments");
+    fs::rename(&segments, bucket.path().join("away")).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let server = Server::start(&with_bucket(other.path(), bucket.path())).unwrap();
+    let http = server.addresses().http;
+    assert_eq!(count(http, ""), (0, false));
+    fs::rename(bucket.path().join("away"), &segments).unwrap();
+    until("it is found again", || count(http, "") == (500, true));
+    stop(server);
+}

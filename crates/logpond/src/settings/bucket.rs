@@ -1,0 +1,49 @@
+//! Where the bucket is.
+
+use std::path::Path;
+
+use logpond_bucket::LocationError;
+
+use super::{SettingsError, Values, off_or, parse_age, parse_bytes};
+use crate::store::{BucketSettings, Local};
+
+/// The directory below the data directory for what was read from the bucket.
+const CACHE_DIRECTORY: &str = "bucket-cache";
+
+impl Values<'_> {
+    /// The bucket, if there is one, beside this data directory.
+    pub(super) fn bucket(&self, data: &Path) -> Result<Option<BucketSettings>, SettingsError> {
+        let cache_bytes = self.read("bucket-cache", |text| {
+            parse_bytes(text).map_err(|error| error.to_string())
+        })?;
+        let location = self.read("bucket", |text| match text {
+            "off" | "" => Ok(None),
+            text => {
+                let location = text.parse().map(Some);
+                location.map_err(|error: LocationError| error.to_string())
+            }
+        })?;
+        let Some(location) = location else {
+            return Ok(None);
+        };
+        if !matches!(self.given("gossip").text.trim(), "off" | "") {
+            let reason = "a bucket is for a server alone so far: leave out gossip, or the bucket";
+            return Err(self.refuse("bucket", reason.to_owned()));
+        }
+        Ok(Some(BucketSettings {
+            location,
+            cache: data.join(CACHE_DIRECTORY),
+            cache_bytes,
+            local: self.local()?,
+        }))
+    }
+
+    /// How much of what is in the bucket stays on the local disk.
+    fn local(&self) -> Result<Local, SettingsError> {
+        let age = self.read("local-age", |text| off_or(text, parse_age))?;
+        Ok(Local {
+            age_ns: age.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)),
+            size_bytes: self.read("local-size", |text| off_or(text, parse_bytes))?,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! The bucket beside the local disk: the thread `lp-bucket` uploads what the store writes, and opens
+//! what is only there.
+//!
+//! Invariants:
+//! - A local segment is given up for its copy in the bucket only once a chain lists that copy.
+//! - What a chain does not list counts for nothing; what it does not list any more is dropped here, too.
+//! - Nothing waits for the bucket but this thread and whoever reads what is only there: taking in,
+//!   making segments and answering from the local disk go on without it.
+
+mod board;
+mod metrics;
+mod passes;
+mod remote;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use logpond_bucket::{BucketError, Chains, FailureKind, Location, Objects, Store};
+use logpond_record::Timestamp;
+use logpond_segment::disk::Disk;
+
+use super::Local;
+use super::live::LiveSet;
+use crate::clock;
+use crate::ingest::Changes;
+use crate::telemetry::Metrics;
+pub(super) use board::Board;
+use metrics::Counters;
+use passes::Offload;
+use remote::Remote;
+
+/// How often is looked at what is to be uploaded.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the names of variables begin with that say how a vendor's store is reached.
+const VENDOR_PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// How long a start waits for the first reading. Then the server starts without it, and says in its
+/// answers that they lack what is there.
+const FIRST_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Where the bucket is, and what of it may be kept here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketSettings {
+    /// Where it is.
+    pub location: Location,
+    /// The directory for what was read.
+    pub cache: PathBuf,
+    /// How much of it.
+    pub cache_bytes: u64,
+    /// How much stays on the local disk anyway.
+    pub local: Local,
+}
+
+/// Why the bucket cannot be used.
+#[derive(Debug)]
+pub enum BucketStartError {
+    /// Settings or credentials are missing or wrong.
+    Open(io::Error),
+    /// The store refuses, or cannot do what is needed.
+    Refused(BucketError),
+}
+
+impl fmt::Display for BucketStartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BucketStartError::Open(_) => f.write_str("the bucket cannot be used"),
+            BucketStartError::Refused(_) => f.write_str("the bucket cannot be used as it is"),
+        }
+    }
+}
+
+impl std::error::Error for BucketStartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BucketStartError::Open(error) => Some(error),
+            BucketStartError::Refused(error) => Some(error),
+        }
+    }
+}
+
+/// What the thread works with.
+pub(super) struct Parts {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) live: LiveSet,
+    /// Wakes the store.
+    pub(super) changes: Changes,
+    pub(super) clock: fn() -> Timestamp,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// The thread.
+pub(super) struct OffloadThread {
+    thread: JoinHandle<()>,
+    store: Arc<Store>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl OffloadThread {
+    /// Ends it, with what it asks of the bucket, and waits for it.
+    pub(super) fn stop(self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.store.close();
+        self.thread.thread().unpark();
+        if self.thread.join().is_err() {
+            crate::telemetry::warn(
+                "the thread for the bucket panicked; what is local was not affected",
+            );
+        }
+    }
+}
+
+/// Starts the thread, and waits for what it reads first, but not for long.
+///
+/// # Errors
+/// When the bucket cannot be used; that it cannot be reached is none.
+pub(super) fn start(
+    settings: &BucketSettings,
+    parts: Parts,
+) -> Result<(Board, OffloadThread), BucketStartError> {
+    let store = Store::open(&settings.location, &vendor_variables());
+    let store = Arc::new(store.map_err(BucketStartError::Open)?);
+    let (board, counters) = (Board::default(), Arc::new(Counters::default()));
+    let objects: Arc<dyn Objects> = store.clone();
+    let remote = Remote::new(settings, Arc::clone(&objects)).map_err(BucketStartError::Open)?;
+    metrics::register(&parts.metrics, &counters, &store, remote.cache());
+    let is_stopping = Arc::new(AtomicBool::new(false));
+    let offload = Offload {
+        chains: Chains::new(Arc::clone(&objects), || clock::random().unwrap_or_default()),
+        objects,
+        remote,
+        parts,
+        board: board.clone(),
+        counters,
+        is_stopping: Arc::clone(&is_stopping),
+        is_proven: false,
+        uploaded: Vec::new(),
+        held: Vec::new(),
+        refreshed_at: None,
+        swept_at: None,
+        complaint: None,
+    };
+    offload.note_unread(&settings.location);
+    let (first, read) = mpsc::channel();
+    let thread = thread::Builder::new().name("lp-bucket".to_owned());
+    let thread = thread
+        .spawn(move || run(offload, &first))
+        .map_err(BucketStartError::Open)?;
+    let thread = OffloadThread {
+        thread,
+        store,
+        is_stopping,
+    };
+    match read.recv_timeout(FIRST_WAIT_MAX) {
+        Ok(Err(error)) if matches!(error.kind, FailureKind::Refused | FailureKind::Unsupported) => {
+            thread.stop();
+            Err(BucketStartError::Refused(error))
+        }
+        _ => Ok((board, thread)),
+    }
+}
+
+/// The environment's variables that say how a vendor's store is reached.
+fn vendor_variables() -> Vec<(String, String)> {
+    let all = std::env::vars_os();
+    let texts =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts
+        .filter(|(name, _)| {
+            VENDOR_PREFIXES
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+        })
+        .collect()
+}
+
+fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
+    let result = offload.read();
+    offload.note(result.as_ref().err());
+    // Nobody waits any more if it took long.
+    let _ = first.send(result);
+    while !offload.is_stopping() {
+        let result = offload.pass();
+        offload.note(result.as_ref().err());
+        thread::park_timeout(INTERVAL);
+    }
+}

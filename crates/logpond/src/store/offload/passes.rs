@@ -1,0 +1,266 @@
+//! What the thread does again and again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use logpond_bucket::{BucketError, Chains, GRACE, Location, Objects, probe, sweep};
+use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
+use logpond_record::Id;
+use logpond_segment::build;
+use logpond_segment::sources::SourceSet;
+
+use super::Parts;
+use super::board::Board;
+use super::metrics::Counters;
+use super::remote::Remote;
+use crate::clock;
+use crate::store::LiveSegment;
+use crate::telemetry::warn;
+use crate::terminal::with_causes;
+
+/// How often is looked for what other writers have put there: listings cost money.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often what nothing needs is looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// An upload that could not be committed for so long is made again: half of the time after which it
+/// is taken for forgotten.
+const COMMIT_TIME_MAX: Duration = Duration::from_secs(GRACE.as_secs() / 2);
+
+/// The thread at work.
+pub(super) struct Offload {
+    pub(super) objects: Arc<dyn Objects>,
+    pub(super) chains: Chains,
+    pub(super) remote: Remote,
+    pub(super) parts: Parts,
+    pub(super) board: Board,
+    pub(super) counters: Arc<Counters>,
+    pub(super) is_stopping: Arc<AtomicBool>,
+    /// Whether the store was seen to keep conditions.
+    pub(super) is_proven: bool,
+    /// Objects that were uploaded and are not committed.
+    pub(super) uploaded: Vec<(Id, Instant)>,
+    /// Local segments whose sources others have listed.
+    pub(super) held: Vec<Id>,
+    pub(super) refreshed_at: Option<Instant>,
+    pub(super) swept_at: Option<Instant>,
+    /// What was complained about last.
+    pub(super) complaint: Option<String>,
+}
+
+impl Offload {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Names in every answer that the bucket has not been read.
+    pub(super) fn note_unread(&self, location: &Location) {
+        let missing = vec![format!("{location}: the bucket has not been read yet")];
+        self.board.set_missing(missing);
+    }
+
+    /// Warns of a failure, once while it stays the same, and of its end.
+    pub(super) fn note(&mut self, error: Option<&BucketError>) {
+        self.counters.reachable.set(i64::from(error.is_none()));
+        let complaint = error.map(|error| with_causes(error));
+        if let Some(what) = &complaint {
+            self.counters.failures.add(1);
+            if self.complaint.is_none() {
+                warn(&format!("{what}; trying again"));
+            }
+        } else if self.complaint.is_some() {
+            warn("the bucket is available again");
+        }
+        self.complaint = complaint;
+    }
+
+    /// Makes sure that the store can be used, and reads what there is.
+    pub(super) fn read(&mut self) -> Result<(), BucketError> {
+        if !self.is_proven {
+            probe(&*self.objects, clock::random().unwrap_or_default())?;
+            self.is_proven = true;
+        }
+        let is_due = |at: Instant| at.elapsed() >= REFRESH_INTERVAL;
+        if self.refreshed_at.is_none_or(is_due) {
+            self.chains.refresh()?;
+            self.refreshed_at = Some(Instant::now());
+        }
+        self.publish();
+        Ok(())
+    }
+
+    /// Everything that is due.
+    pub(super) fn pass(&mut self) -> Result<(), BucketError> {
+        self.read()?;
+        self.expire()?;
+        self.upload_all()?;
+        self.sweep_if_due()
+    }
+
+    /// The segments that the chains list, with their days.
+    fn listed(&self) -> BTreeMap<Id, (Day, &Listed)> {
+        let heads = self.chains.heads().iter();
+        heads
+            .flat_map(|(day, link)| link.segments.iter().map(|s| (s.id, (*day, s))))
+            .collect()
+    }
+
+    fn local(&self) -> Vec<Arc<LiveSegment>> {
+        let segments = self.parts.live.snapshot();
+        segments
+            .iter()
+            .filter(|s| !s.is_remote())
+            .cloned()
+            .collect()
+    }
+
+    /// Opens what is new and not here, and shows what there is to the store.
+    fn publish(&mut self) {
+        let local = self.local();
+        let here = SourceSet::union_of(local.iter().map(|s| s.sources()));
+        let (before, wanted) = (self.board.opened(), self.board.wanted());
+        let listed = self.listed();
+        let (mut opened, mut unread) = (BTreeMap::new(), Vec::new());
+        for (id, (day, segment)) in &listed {
+            if let Some(known) = before.get(id) {
+                opened.insert(*id, Arc::clone(known));
+            } else if wanted.contains(id) || !here.contains_all(&segment.sources) {
+                unread.push((*day, *segment));
+            }
+        }
+        let (new, mut failed) = self.remote.open_all(&unread, &self.is_stopping);
+        opened.extend(new.into_iter().map(|s| (s.file().manifest().id, s)));
+        if !failed.is_empty() {
+            // What replaces them may be among those that could not be opened.
+            for (id, known) in before.iter() {
+                opened.entry(*id).or_insert_with(|| Arc::clone(known));
+            }
+        }
+        failed.sort_unstable();
+        self.counters.listed.set(listed.len() as i64);
+        let bytes: u64 = listed.values().map(|(_, segment)| segment.bytes).sum();
+        self.counters
+            .listed_bytes
+            .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let ids: BTreeSet<Id> = listed.into_keys().collect();
+        if self.board.publish(ids, opened, failed) {
+            // It is the store that has queries read it.
+            self.parts.changes.notify();
+        }
+    }
+
+    /// Takes off what the store lets go.
+    fn expire(&mut self) -> Result<(), BucketError> {
+        let expired = self.board.expired();
+        let listed = self.listed();
+        let mut days: BTreeMap<Day, Vec<Id>> = BTreeMap::new();
+        for id in expired {
+            if let Some((day, _)) = listed.get(&id) {
+                days.entry(*day).or_default().push(id);
+            }
+        }
+        let is_empty = days.is_empty();
+        for (day, ids) in days {
+            self.commit(day, Change::Expire(ids))?;
+        }
+        if !is_empty {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, day: Day, change: Change) -> Result<Outcome, BucketError> {
+        let outcome = self.chains.commit(day, change, (self.parts.clock)())?;
+        if matches!(outcome, Outcome::Written(_)) {
+            self.counters.commits.add(1);
+        }
+        Ok(outcome)
+    }
+
+    /// Uploads what is not in the bucket, the oldest first.
+    fn upload_all(&mut self) -> Result<(), BucketError> {
+        let listed = self.board.listed();
+        let mut waiting = self.local();
+        let ids: BTreeSet<Id> = waiting.iter().map(|s| s.file().manifest().id).collect();
+        self.held.retain(|id| ids.contains(id));
+        self.uploaded.retain(|(id, _)| ids.contains(id));
+        waiting.retain(|s| {
+            let id = &s.file().manifest().id;
+            !listed.contains(id) && !self.held.contains(id)
+        });
+        waiting.sort_by_key(|s| s.file().manifest().received_min);
+        let mut left = waiting.len() as i64;
+        self.counters.waiting.set(left);
+        for segment in waiting {
+            if self.is_stopping() {
+                return Ok(());
+            }
+            self.upload(&segment)?;
+            left -= 1;
+            self.counters.waiting.set(left);
+        }
+        Ok(())
+    }
+
+    /// Uploads a segment and has the chain list it.
+    fn upload(&mut self, segment: &LiveSegment) -> Result<(), BucketError> {
+        let (file, manifest) = (segment.file(), segment.file().manifest());
+        let listed = Listed::new(manifest, file.bytes(), file.index_from());
+        let (id, day) = (listed.id, listed.day());
+        self.uploaded
+            .retain(|(_, at)| at.elapsed() < COMMIT_TIME_MAX);
+        if !self.uploaded.iter().any(|(known, _)| *known == id) {
+            let began = Instant::now();
+            let path = build::path(id, build::SUFFIX_LIVE);
+            let Ok(local) = self.parts.disk.open(&path) else {
+                // It was merged meanwhile; what it went into comes next.
+                return Ok(());
+            };
+            self.objects.put_file(&segment_name(day, id), &*local)?;
+            self.counters.uploads.add(1);
+            self.counters.uploaded_bytes.add(listed.bytes);
+            self.uploaded.push((id, began));
+        }
+        match self.commit(day, Change::List(listed))? {
+            Outcome::Written(_) | Outcome::Settled(Settled::Done, _) => {
+                self.uploaded.retain(|(known, _)| *known != id);
+            }
+            Outcome::Settled(Settled::Held, _) => {
+                self.counters.held.add(1);
+                self.held.push(id);
+            }
+            // Once the others are opened, the store merges them with this one.
+            Outcome::Settled(Settled::Overlaps(_), _) | Outcome::Contended => {}
+            Outcome::Settled(Settled::Full, _) => {
+                warn(&format!(
+                    "the bucket lists too many segments of {day}; no more are added"
+                ));
+            }
+        }
+        self.publish();
+        Ok(())
+    }
+
+    fn sweep_if_due(&mut self) -> Result<(), BucketError> {
+        if self
+            .swept_at
+            .is_some_and(|at| at.elapsed() < SWEEP_INTERVAL)
+        {
+            return Ok(());
+        }
+        self.swept_at = Some(Instant::now());
+        let swept = sweep(
+            &*self.objects,
+            &mut self.chains,
+            GRACE,
+            (self.parts.clock)(),
+        )?;
+        self.counters
+            .swept
+            .add(swept.links + swept.dropped + swept.orphans);
+        Ok(())
+    }
+}
