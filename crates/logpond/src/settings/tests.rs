@@ -86,8 +86,6 @@ fn defaults() {
                 20.0,
             ),
             bucket: None,
-            local_age: None,
-            local_size_bytes: None,
             line_bytes_max: 1048576,
             access_logs: [],
             timezones: Timezones {
