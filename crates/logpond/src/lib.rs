@@ -38,6 +38,7 @@ pub mod saved;
 pub mod watch;
 pub mod disk;
 mod memory;
+mod open_files;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

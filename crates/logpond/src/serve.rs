@@ -50,6 +50,7 @@ use crate::http::{self, App};
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
 use crate::net::tls::ClusterTls;
 use crate::net::{self, RelpPeers};
+use crate::open_files;
 use crate::query::Pond;
 #[cfg(feature = "sql")]
 use crate::query::spill_directory;
@@ -84,6 +85,7 @@ pub struct Server {
 /// See [`ServeError`].
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
+    open_files::raise_limit();
     let server = Server::start_with(settings, true)?;
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;

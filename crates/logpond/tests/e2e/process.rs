@@ -25,6 +25,23 @@ fn the_ready_file_names_every_bound_address() {
 }
 
 #[test]
+fn as_many_files_as_may_be_are_opened() {
+    let scratch = Scratch::new("files").unwrap();
+    // As a login shell has it: some hundred segments and connections would be all.
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "ulimit -Sn 256 && exec \"$0\" \"$@\""])
+        .arg(program());
+    let pond = Pond::start_under(command, &scratch.path().join("data"), &[]).unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", pond.pid())).unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let numbers: Vec<&str> = files.unwrap().split_whitespace().skip(3).take(2).collect();
+    assert_eq!(numbers[0], numbers[1], "{limits}");
+}
+
+#[test]
 fn every_way_in_leads_to_the_same_answers() {
     let scratch = Scratch::new("ways").unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();

@@ -10,11 +10,11 @@ use logpond_proxy::{
     Trust, Upstream,
 };
 use logpond_tls::{CertificateFiles, ClientFiles, staple_path};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::acme::{self, Orders};
 use super::source::Placed;
 use crate::commands::Failure;
+use crate::open_files;
 use crate::settings::{
     Age, ClientAuthMode, ProxySection, ProxyVersion, RouteSection, WeighedTarget,
 };
@@ -268,11 +268,7 @@ fn limits(section: &ProxySection, connections_max: usize) -> Limits {
 
 /// How many connections each frontend may have, for which the limit of open files is raised.
 fn connections(sections: &[Placed]) -> Result<Vec<usize>, Failure> {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let current = maximum;
-    // Where that fails, the limit stays as it was.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let files = open_files::raise_limit();
     let possible = files.saturating_sub(FILES_RESERVED) / FILES_PER_CONNECTION;
     let possible = usize::try_from(possible).unwrap_or(usize::MAX);
     let asked = sections.iter().map(|(_, section)| section.connections_max);

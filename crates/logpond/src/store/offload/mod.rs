@@ -142,6 +142,7 @@ pub(super) fn start(
         is_proven: false,
         uploaded: Vec::new(),
         held: Vec::new(),
+        put_off: Vec::new(),
         refreshed_at: None,
         swept_at: None,
         complaint: None,

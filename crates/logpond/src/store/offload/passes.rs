@@ -30,6 +30,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// is taken for forgotten.
 const COMMIT_TIME_MAX: Duration = Duration::from_secs(GRACE.as_secs() / 2);
 
+/// How long a segment waits that could not be listed, or not be uploaded, while others go on.
+const PUT_OFF_TIME: Duration = Duration::from_secs(30);
+
 /// The thread at work.
 pub(super) struct Offload {
     pub(super) objects: Arc<dyn Objects>,
@@ -45,6 +48,8 @@ pub(super) struct Offload {
     pub(super) uploaded: Vec<(Id, Instant)>,
     /// Local segments whose sources others have listed.
     pub(super) held: Vec<Id>,
+    /// Segments that wait, since when.
+    pub(super) put_off: Vec<(Id, Instant)>,
     pub(super) refreshed_at: Option<Instant>,
     pub(super) swept_at: Option<Instant>,
     /// What was complained about last.
@@ -187,6 +192,8 @@ impl Offload {
         let ids: BTreeSet<Id> = waiting.iter().map(|s| s.file().manifest().id).collect();
         self.held.retain(|id| ids.contains(id));
         self.uploaded.retain(|(id, _)| ids.contains(id));
+        self.put_off
+            .retain(|(id, at)| ids.contains(id) && at.elapsed() < PUT_OFF_TIME);
         waiting.retain(|s| {
             let id = &s.file().manifest().id;
             !listed.contains(id) && !self.held.contains(id)
@@ -198,15 +205,26 @@ impl Offload {
             if self.is_stopping() {
                 return Ok(());
             }
-            self.upload(&segment)?;
-            left -= 1;
+            let id = segment.file().manifest().id;
+            if self.put_off.iter().any(|(waiting, _)| *waiting == id) {
+                continue;
+            }
+            match self.upload(&segment) {
+                Ok(true) => left -= 1,
+                Ok(false) => self.put_off.push((id, Instant::now())),
+                Err(error) => {
+                    // If it is this file that cannot be read, the others go first next time.
+                    self.put_off.push((id, Instant::now()));
+                    return Err(error);
+                }
+            }
             self.counters.waiting.set(left);
         }
         Ok(())
     }
 
-    /// Uploads a segment and has the chain list it.
-    fn upload(&mut self, segment: &LiveSegment) -> Result<(), BucketError> {
+    /// Uploads a segment and has the chain list it. Gives whether nothing is left to do for it.
+    fn upload(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
         let (file, manifest) = (segment.file(), segment.file().manifest());
         let listed = Listed::new(manifest, file.bytes(), file.index_from());
         let (id, day) = (listed.id, listed.day());
@@ -217,31 +235,34 @@ impl Offload {
             let path = build::path(id, build::SUFFIX_LIVE);
             let Ok(local) = self.parts.disk.open(&path) else {
                 // It was merged meanwhile; what it went into comes next.
-                return Ok(());
+                return Ok(true);
             };
             self.objects.put_file(&segment_name(day, id), &*local)?;
             self.counters.uploads.add(1);
             self.counters.uploaded_bytes.add(listed.bytes);
             self.uploaded.push((id, began));
         }
-        match self.commit(day, Change::List(listed))? {
+        let is_done = match self.commit(day, Change::List(listed))? {
             Outcome::Written(_) | Outcome::Settled(Settled::Done, _) => {
                 self.uploaded.retain(|(known, _)| *known != id);
+                true
             }
             Outcome::Settled(Settled::Held, _) => {
                 self.counters.held.add(1);
                 self.held.push(id);
+                true
             }
             // Once the others are opened, the store merges them with this one.
-            Outcome::Settled(Settled::Overlaps(_), _) | Outcome::Contended => {}
+            Outcome::Settled(Settled::Overlaps(_), _) | Outcome::Contended => false,
             Outcome::Settled(Settled::Full, _) => {
                 warn(&format!(
-                    "the bucket lists too many segments of {day}; no more are added"
+                    "the bucket lists too many segments of {day}; no more are added until some are merged"
                 ));
+                false
             }
-        }
+        };
         self.publish();
-        Ok(())
+        Ok(is_done)
     }
 
     fn sweep_if_due(&mut self) -> Result<(), BucketError> {

@@ -22,6 +22,7 @@ use super::message::{Answer, MESSAGE_BYTES_MAX, Request};
 use super::name::Name;
 use crate::descriptors;
 use crate::net::local::bind;
+use crate::open_files;
 
 /// How long a server may take to receive what is kept; it does nothing else then.
 const GIVE_MAX: Duration = Duration::from_secs(5);
@@ -72,7 +73,7 @@ fn detach() -> io::Result<()> {
     std::env::set_current_dir("/")?;
     // Otherwise it would be called by the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "logpond-keep");
-    super::raise_limit();
+    open_files::raise_limit();
     Ok(())
 }
 

@@ -39,7 +39,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use logpond_protocol::intake::lines::Unfinished;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use board::Board;
 pub(super) use board::Noted;
@@ -54,6 +53,7 @@ pub(super) use slot::State;
 
 use super::bind;
 use super::streams::STREAMS_MAX;
+use crate::open_files;
 use crate::service_manager::{self, ServiceManager};
 use crate::telemetry::warn;
 
@@ -111,7 +111,7 @@ impl Left {
     /// Takes over what is there. `control` is where a keeper of our own is found.
     pub(super) fn take_over(control: &Path) -> Left {
         let control = std::path::absolute(control).unwrap_or_else(|_| control.to_owned());
-        raise_limit();
+        open_files::raise_limit();
         let (backend, kept) = match ServiceManager::that_keeps() {
             Some(manager) => {
                 let inherited = service_manager::inherited().into_iter();
@@ -392,12 +392,4 @@ impl KeptStream {
             failed => keeper.complain_of(failed),
         }
     }
-}
-
-/// Lets the process open as many files as it may: streams may be more than the usual limit.
-fn raise_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let current = maximum;
-    // With the limit as it was there are fewer.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
