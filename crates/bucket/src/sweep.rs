@@ -18,6 +18,10 @@ use crate::objects::{BucketError, FailureKind, ObjectEntry, Objects};
 /// still reads what was replaced has as long.
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 
+/// How long links stay that are below the head: nobody reads them but who has just listed them, and each
+/// listing has all that there are.
+const LINK_GRACE: Duration = Duration::from_secs(600);
+
 /// The object that is written to ask the store for the time.
 const CLOCK: &str = "probe/clock";
 
@@ -44,18 +48,19 @@ pub fn sweep(
     now: Timestamp,
 ) -> Result<Swept, BucketError> {
     let time = store_time(objects)?;
-    let is_old = |entry: &ObjectEntry| {
+    let is_older = |entry: &ObjectEntry, than: Duration| {
         let age = time.duration_since(entry.modified);
-        age.is_ok_and(|age| age >= grace)
+        age.is_ok_and(|age| age >= than)
     };
+    let is_old_link = |entry: &ObjectEntry| is_older(entry, grace.min(LINK_GRACE));
     // Segments before heads: what is listed by then was there when the segments were.
     let segments = objects.list(SEGMENTS, None)?;
     chains.refresh()?;
     let mut swept = Swept {
-        links: remove_links(objects, chains.heads(), is_old)?,
+        links: remove_links(objects, chains.heads(), is_old_link)?,
         ..Swept::default()
     };
-    for entry in segments.iter().filter(|entry| is_old(entry)) {
+    for entry in segments.iter().filter(|entry| is_older(entry, grace)) {
         if parse_segment_name(&entry.name)
             .is_some_and(|(day, id)| is_orphan(chains.heads(), day, id))
         {

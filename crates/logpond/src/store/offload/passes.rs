@@ -24,7 +24,7 @@ use crate::terminal::with_causes;
 const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How often what nothing needs is looked for.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(600);
 
 /// An upload that could not be committed for so long is made again: half of the time after which it
 /// is taken for forgotten.
@@ -143,6 +143,10 @@ impl Offload {
             for (id, known) in before.iter() {
                 opened.entry(*id).or_insert_with(|| Arc::clone(known));
             }
+        }
+        for (id, known) in before.iter().filter(|(id, _)| !opened.contains_key(id)) {
+            let day = Day::of(known.file().manifest().received_min);
+            self.remote.forget(&segment_name(day, *id));
         }
         failed.sort_unstable();
         self.counters.listed.set(listed.len() as i64);

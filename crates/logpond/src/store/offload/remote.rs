@@ -32,6 +32,11 @@ impl Remote {
         self.cache.clone()
     }
 
+    /// Drops what is kept here of an object.
+    pub(super) fn forget(&self, name: &str) {
+        self.cache.forget(name);
+    }
+
     /// Opens segments, several at a time; gives those that could not be, with the reason.
     pub(super) fn open_all(
         &self,
