@@ -33,10 +33,10 @@ pub enum Created {
 /// What kind of failure it is; decides what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// There is no such object.
+    /// There is no such object, or, where one is written, no such bucket.
     Missing,
-    /// The store refuses: credentials, rights, or no such bucket. Trying again does not help until
-    /// somebody has changed something.
+    /// The store refuses: credentials or rights. Trying again does not help until somebody has
+    /// changed something.
     Refused,
     /// The store cannot be reached, is too busy, or fails; after several attempts.
     Unavailable,
@@ -60,7 +60,8 @@ pub struct BucketError {
 impl fmt::Display for BucketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            FailureKind::Missing => "there is no such object",
+            FailureKind::Missing if self.operation == "read" => "there is no such object",
+            FailureKind::Missing => "there is no such bucket; make it, or correct its name",
             FailureKind::Refused => "the store refuses it; check the credentials and rights",
             FailureKind::Unavailable => "the store is not available",
             FailureKind::Unsupported => "the store cannot do it",

@@ -60,27 +60,32 @@ pub struct BucketSettings {
 
 /// Why the bucket cannot be used.
 #[derive(Debug)]
-pub enum BucketStartError {
-    /// Settings or credentials are missing or wrong.
+pub struct BucketStartError {
+    /// Where it is.
+    location: Location,
+    source: Unusable,
+}
+
+/// What is wrong with a bucket.
+#[derive(Debug)]
+enum Unusable {
+    /// Settings or credentials are missing or wrong, or what is kept here of it cannot be.
     Open(io::Error),
-    /// The store refuses, or cannot do what is needed.
+    /// The store refuses, has no such bucket, or cannot do what is needed.
     Refused(BucketError),
 }
 
 impl fmt::Display for BucketStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BucketStartError::Open(_) => f.write_str("the bucket cannot be used"),
-            BucketStartError::Refused(_) => f.write_str("the bucket cannot be used as it is"),
-        }
+        write!(f, "the bucket {} cannot be used", self.location)
     }
 }
 
 impl std::error::Error for BucketStartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BucketStartError::Open(error) => Some(error),
-            BucketStartError::Refused(error) => Some(error),
+        match &self.source {
+            Unusable::Open(error) => Some(error),
+            Unusable::Refused(error) => Some(error),
         }
     }
 }
@@ -124,11 +129,16 @@ pub(super) fn start(
     settings: &BucketSettings,
     parts: Parts,
 ) -> Result<(Board, OffloadThread), BucketStartError> {
+    let unusable = |source| BucketStartError {
+        location: settings.location.clone(),
+        source,
+    };
+    let unopened = |error| unusable(Unusable::Open(error));
     let store = Store::open(&settings.location, &vendor_variables());
-    let store = Arc::new(store.map_err(BucketStartError::Open)?);
+    let store = Arc::new(store.map_err(unopened)?);
     let (board, counters) = (Board::default(), Arc::new(Counters::default()));
     let objects: Arc<dyn Objects> = store.clone();
-    let remote = Remote::new(settings, Arc::clone(&objects)).map_err(BucketStartError::Open)?;
+    let remote = Remote::new(settings, Arc::clone(&objects)).map_err(unopened)?;
     metrics::register(&parts.metrics, &counters, &store, remote.cache());
     let is_stopping = Arc::new(AtomicBool::new(false));
     let offload = Offload {
@@ -152,16 +162,16 @@ pub(super) fn start(
     let thread = thread::Builder::new().name("lp-bucket".to_owned());
     let thread = thread
         .spawn(move || run(offload, &first))
-        .map_err(BucketStartError::Open)?;
+        .map_err(unopened)?;
     let thread = OffloadThread {
         thread,
         store,
         is_stopping,
     };
     match read.recv_timeout(FIRST_WAIT_MAX) {
-        Ok(Err(error)) if matches!(error.kind, FailureKind::Refused | FailureKind::Unsupported) => {
+        Ok(Err(error)) if error.kind != FailureKind::Unavailable => {
             thread.stop();
-            Err(BucketStartError::Refused(error))
+            Err(unusable(Unusable::Refused(error)))
         }
         _ => Ok((board, thread)),
     }

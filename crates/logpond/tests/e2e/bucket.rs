@@ -1,0 +1,373 @@
+//! `serve --bucket`: servers that are killed while they upload, several beside each other, and stores
+//! that are away or refuse.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::http::Client;
+use crate::pond::{self, Pond, Scratch, files_below, wait_until};
+use crate::s3::{Gate, Moment, S3Server, Trap};
+use crate::surroundings::{program, python, say};
+
+/// Records in a batch.
+const BATCH: u64 = 40;
+
+/// The prefix of all names in the bucket.
+const PREFIX: &str = "pond";
+
+/// Starts a server whose store is at this address.
+fn try_start(store: SocketAddr, data: &Path, bucket: &str) -> Result<Pond, String> {
+    let mut command = Command::new(program());
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", format!("http://{store}")),
+        ("AWS_REGION", "us-east-1".to_string()),
+        ("AWS_ACCESS_KEY_ID", "test".to_string()),
+        ("AWS_SECRET_ACCESS_KEY", "test".to_string()),
+    ] {
+        command.env(name, value);
+    }
+    Pond::start_under(command, data, &["--bucket", bucket])
+}
+
+fn start(store: SocketAddr, data: &Path) -> Pond {
+    try_start(store, data, &format!("s3://logs/{PREFIX}")).unwrap()
+}
+
+/// Numbered records.
+fn body(numbers: std::ops::Range<u64>) -> String {
+    numbers
+        .map(|n| format!("{{\"_msg\":\"ledger\",\"n\":{n}}}\n"))
+        .collect()
+}
+
+fn push(pond: &Pond, numbers: std::ops::Range<u64>) {
+    let pushed = pond
+        .push("application/x-ndjson", body(numbers).as_bytes())
+        .unwrap();
+    assert_eq!(pushed.status, 200, "{}", pushed.body);
+}
+
+/// The numbers of all records, each of which must be there once, and whether these are all.
+fn numbers(pond: &Pond) -> (BTreeSet<u64>, bool) {
+    let (rows, trailer) = pond.query("ledger").unwrap();
+    let numbers: BTreeSet<u64> = rows.iter().map(|row| row["n"].as_u64().unwrap()).collect();
+    assert_eq!(numbers.len(), rows.len(), "records are there twice");
+    (numbers, trailer["complete"] == true)
+}
+
+/// Waits until the bucket lists so many records.
+fn until_listed(s3: &S3Server, rows: u64) {
+    let what = format!("{rows} records are in the bucket");
+    wait_until(&what, || s3.listed_rows(PREFIX) == rows).unwrap();
+}
+
+/// What clients know of their records.
+#[derive(Default)]
+struct Ledger {
+    sent: AtomicU64,
+    acknowledged: Vec<u64>,
+}
+
+impl Ledger {
+    /// Pushes until the server is gone. Nothing is sent again: a batch without an answer may be there
+    /// or not.
+    fn push_until_gone(&self, address: &str) -> Vec<u64> {
+        let mut acknowledged = Vec::new();
+        let Ok(mut client) = Client::connect(address) else {
+            return acknowledged;
+        };
+        loop {
+            let first = self.sent.fetch_add(BATCH, Ordering::SeqCst);
+            let body = body(first..first + BATCH);
+            let pushed = pond::push(&mut client, "application/x-ndjson", "", body.as_bytes());
+            match pushed {
+                Ok(pushed) if pushed.accepted() == BATCH => {
+                    acknowledged.extend(first..first + BATCH);
+                }
+                Ok(pushed) => panic!("push answered {} {}", pushed.status, pushed.body),
+                Err(_) => return acknowledged,
+            }
+        }
+    }
+
+    /// Nothing acknowledged is missing, and nothing was never sent.
+    fn check(&self, found: &BTreeSet<u64>) {
+        let missing = self.acknowledged.iter().filter(|n| !found.contains(n));
+        assert_eq!(missing.count(), 0, "acknowledged records are lost");
+        let sent = self.sent.load(Ordering::SeqCst);
+        assert!(found.iter().all(|n| *n < sent), "invented records");
+    }
+}
+
+/// Makes segments again and again until the server is gone.
+fn compact_until_gone(address: &str) {
+    let compact = || -> std::io::Result<()> {
+        let mut client = Client::connect(address)?;
+        let response = client.send("POST", "/api/v1/compact?wait", &[], b"")?;
+        response.text().map(drop)
+    };
+    while compact().is_ok() {}
+}
+
+/// Loads a server until a write of its to the store is stuck, and kills it.
+fn kill_at(trap: Trap, gate: &Gate, pond: Pond, ledger: &mut Ledger) {
+    let address = pond.address("http");
+    let acknowledged = thread::scope(|scope| {
+        let pushing = scope.spawn(|| ledger.push_until_gone(&address));
+        scope.spawn(|| compact_until_gone(&address));
+        // In the middle of work: something has been uploaded before.
+        let writes = || pond.metric("logpond_bucket_commits_total").unwrap();
+        wait_until("something is uploaded", || writes() >= 1.0).unwrap();
+        gate.set(trap);
+        wait_until("a write is stuck", || gate.has_caught()).unwrap();
+        pond.kill();
+        pushing.join().unwrap()
+    });
+    ledger.acknowledged.extend(acknowledged);
+}
+
+/// An empty directory has with the bucket what the bucket lists, each record once.
+fn check_with_empty_disk(s3: &S3Server, ledger: &Ledger, data: &Path) -> BTreeSet<u64> {
+    let pond = start(s3.address(), data);
+    let (found, is_complete) = numbers(&pond);
+    assert!(is_complete);
+    assert_eq!(found.len() as u64, s3.listed_rows(PREFIX));
+    let sent = ledger.sent.load(Ordering::SeqCst);
+    assert!(found.iter().all(|n| *n < sent), "invented records");
+    found
+}
+
+#[test]
+fn kills_while_uploading_neither_lose_nor_repeat() {
+    let Some(python) = python("killing a server that uploads") else {
+        return;
+    };
+    let s3 = S3Server::start(&python);
+    let gate = Gate::before(s3.address());
+    let scratch = Scratch::new("bucket-kill").unwrap();
+    let data = scratch.path().join("data");
+    let mut ledger = Ledger::default();
+    let traps = ["/segments/", "/m/"]
+        .map(|part| [Moment::Before, Moment::After].map(|moment| Trap { part, moment }));
+    let traps = traps.concat();
+    let mut listed = 0;
+    for (round, trap) in traps.iter().chain(&traps).enumerate() {
+        let pond = start(gate.address(), &data);
+        let (found, is_complete) = numbers(&pond);
+        assert!(is_complete, "{trap:?}");
+        ledger.check(&found);
+        kill_at(*trap, &gate, pond, &mut ledger);
+        let empty = scratch.path().join(format!("empty-{round}"));
+        let found = check_with_empty_disk(&s3, &ledger, &empty);
+        assert!(
+            found.len() >= listed,
+            "{trap:?}: the bucket has lost records"
+        );
+        listed = found.len();
+    }
+    let pond = start(gate.address(), &data);
+    let (found, is_complete) = numbers(&pond);
+    assert!(is_complete);
+    ledger.check(&found);
+    pond.compact().unwrap();
+    until_listed(&s3, found.len() as u64);
+    let elsewhere = check_with_empty_disk(&s3, &ledger, &scratch.path().join("last"));
+    assert_eq!(elsewhere, found);
+    say(&format!(
+        "bucket: {} records acknowledged, {} kills while uploading, {} records there",
+        ledger.acknowledged.len(),
+        traps.len() * 2,
+        found.len()
+    ));
+}
+
+#[test]
+fn servers_beside_each_other_have_all_of_it() {
+    let Some(python) = python("two servers with one bucket") else {
+        return;
+    };
+    let s3 = S3Server::start(&python);
+    let scratch = Scratch::new("bucket-two").unwrap();
+    let ponds = ["one", "two"].map(|name| start(s3.address(), &scratch.path().join(name)));
+    let (rounds, records) = (4, 150);
+    thread::scope(|scope| {
+        for (number, pond) in (0_u64..).zip(&ponds) {
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let first = (round * 2 + number) * records;
+                    push(pond, first..first + records);
+                    pond.compact().unwrap();
+                    numbers(pond);
+                }
+            });
+        }
+    });
+    let all = rounds * 2 * records;
+    until_listed(&s3, all);
+    let since = Instant::now();
+    for pond in &ponds {
+        wait_until("it has the other's records", || {
+            let (found, is_complete) = numbers(pond);
+            is_complete && found == (0..all).collect()
+        })
+        .unwrap();
+    }
+    say(&format!(
+        "bucket: two servers agree {:.1} s after all is listed",
+        since.elapsed().as_secs_f64()
+    ));
+}
+
+/// How long anything may take that does not wait for the store; the store's limits are far above.
+const PROMPT: Duration = Duration::from_secs(5);
+
+/// How long a start may take while the store is away: it waits for five seconds.
+const START_MAX: Duration = Duration::from_secs(15);
+
+/// Two servers while the store is away: one that had been there before, and one that starts.
+fn live_without_a_store(s3: &S3Server, store: SocketAddr, leave: impl Fn(), come_back: impl Fn()) {
+    let scratch = Scratch::new("bucket-away").unwrap();
+    let old = start(store, &scratch.path().join("old"));
+    push(&old, 0..100);
+    old.compact().unwrap();
+    until_listed(s3, 100);
+    leave();
+    let since = Instant::now();
+    push(&old, 100..200);
+    assert!(since.elapsed() < PROMPT, "{:?}", since.elapsed());
+    assert_eq!(numbers(&old), ((0..200).collect(), true));
+    old.compact().unwrap();
+    assert_eq!(numbers(&old), ((0..200).collect(), true));
+    assert!(since.elapsed() < 3 * PROMPT, "{:?}", since.elapsed());
+    let new = start(store, &scratch.path().join("new"));
+    assert!(new.start_time < START_MAX, "{:?}", new.start_time);
+    push(&new, 200..250);
+    assert_eq!(numbers(&new), ((200..250).collect(), false));
+    new.compact().unwrap();
+    assert_eq!(numbers(&new), ((200..250).collect(), false));
+    come_back();
+    until_listed(s3, 250);
+    for pond in [&old, &new] {
+        wait_until("it has everything", || {
+            numbers(pond) == ((0..250).collect(), true)
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_store_that_hangs_stops_nothing() {
+    let Some(python) = python("a store that hangs") else {
+        return;
+    };
+    let s3 = S3Server::start(&python);
+    live_without_a_store(
+        &s3,
+        s3.address(),
+        || s3.signal("STOP"),
+        || s3.signal("CONT"),
+    );
+}
+
+#[test]
+fn a_store_that_is_gone_stops_nothing() {
+    let Some(python) = python("a store that is gone") else {
+        return;
+    };
+    let s3 = S3Server::start(&python);
+    let gate = Gate::before(s3.address());
+    live_without_a_store(&s3, gate.address(), || gate.close(), || gate.open());
+}
+
+/// What a server says that does not start with this bucket.
+fn refusal(store: SocketAddr, bucket: &str) -> String {
+    let scratch = Scratch::new("bucket-refused").unwrap();
+    match try_start(store, &scratch.path().join("data"), bucket) {
+        Ok(pond) => panic!("it started with {bucket}: {}", pond.stderr()),
+        Err(said) => said,
+    }
+}
+
+#[test]
+fn refusals_say_where_what_and_what_to_do() {
+    let Some(python) = python("a store that refuses") else {
+        return;
+    };
+    let s3 = S3Server::start_refusing(&python);
+    let said = refusal(s3.address(), "s3://logs/pond");
+    for part in ["s3://logs/pond", "403", "InvalidAccessKeyId", "credentials"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let s3 = S3Server::start(&python);
+    let said = refusal(s3.address(), "s3://nowhere/pond");
+    for part in ["s3://nowhere/pond", "no such bucket", "NoSuchBucket"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+/// The statements of the recipe in `docs/bucket.md`, for the bucket in this directory.
+fn recipe(bucket: &Path) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("docs/bucket.md")).unwrap();
+    let (_, recipe) = text.split_once("```sql\n").unwrap();
+    let (recipe, _) = recipe.split_once("```").unwrap();
+    let recipe = recipe.replace("/srv/pond", bucket.to_str().unwrap());
+    let statements = recipe.split(';').map(str::trim).filter(|s| !s.is_empty());
+    statements.map(str::to_string).collect()
+}
+
+/// The rows of what the heads list in a directory, and of all segments there, as DuckDB counts them;
+/// `None` if nothing is listed yet.
+fn counted_by_duckdb(python: &Path, bucket: &Path) -> Option<(u64, u64)> {
+    if files_below(&bucket.join("m"), ".json").is_empty() {
+        return None;
+    }
+    let mut statements = recipe(bucket);
+    statements.push("SELECT count(*) FROM segments".to_string());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/read_with_duckdb.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(serde_json::to_string(&statements).unwrap())
+        .args(files_below(bucket, ".parquet"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let answers: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let [.., listed, bare] = &answers[..] else {
+        panic!("too few answers: {answers:?}");
+    };
+    let count = |answer: &serde_json::Value| answer[0][0].as_u64().unwrap();
+    Some((count(listed), count(bare)))
+}
+
+#[test]
+fn duckdb_counts_what_the_heads_list() {
+    let Some(python) = python("reading a bucket with DuckDB") else {
+        return;
+    };
+    let scratch = Scratch::new("bucket-duckdb").unwrap();
+    let bucket = scratch.path().join("bucket");
+    let url = format!("file:{}", bucket.display());
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &["--bucket", &url]).unwrap();
+    for round in 1..=3 {
+        push(&pond, (round - 1) * 100..round * 100);
+        // Merges what there was with what has come.
+        pond.compact().unwrap();
+        wait_until("the merge is listed", || {
+            counted_by_duckdb(&python, &bucket).is_some_and(|(listed, _)| listed == round * 100)
+        })
+        .unwrap();
+    }
+    // What was merged lies there for a day, and counts for nothing.
+    let (listed, bare) = counted_by_duckdb(&python, &bucket).unwrap();
+    assert_eq!(listed, 300);
+    assert!(bare >= 100 + 200 + 300, "{bare}");
+}
