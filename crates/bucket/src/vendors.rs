@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Uri;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -28,6 +29,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// No attempt begins later than this after the first one.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// The variables that hold URLs of S3 and of what gives credentials for it.
+const ENDPOINTS: [&str; 5] = [
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL_STS",
+    "AWS_METADATA_ENDPOINT",
+];
+
 /// A store at this place. A directory is made if it is not there.
 pub(crate) fn open(
     location: &Location,
@@ -48,7 +58,10 @@ pub(crate) fn open(
     };
     let transport = Transport::new(Arc::clone(attempts))?;
     let store = match vendor {
-        Vendor::S3 => s3(bucket, variables, transport),
+        Vendor::S3 => {
+            check_endpoints(variables)?;
+            s3(bucket, variables, transport)
+        }
         Vendor::Gcs => gcs(bucket, variables, transport),
         Vendor::Azure => azure(bucket, variables, transport),
     };
@@ -57,6 +70,21 @@ pub(crate) fn open(
         true => store,
         false => Arc::new(PrefixStore::new(store, Path::from(prefix.as_str()))),
     })
+}
+
+/// Refuses endpoints that are no URLs: the library takes them, and panics when the first request is made.
+fn check_endpoints(variables: &[(String, String)]) -> io::Result<()> {
+    let endpoints = variables
+        .iter()
+        .filter(|(name, _)| ENDPOINTS.contains(&name.as_str()));
+    for (name, text) in endpoints {
+        let url: Option<Uri> = text.parse().ok();
+        if !url.is_some_and(|url| matches!(url.scheme_str(), Some("http" | "https"))) {
+            let what = format!("{name} is {text:?}, which is no URL; write https://HOST:PORT");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+    }
+    Ok(())
 }
 
 fn retry() -> RetryConfig {
@@ -130,4 +158,37 @@ fn azure(
         builder.with_config(key, value)
     });
     Ok(Arc::new(builder.with_container_name(bucket).build()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_urls() {
+        let check = |name: &str, text: &str| {
+            check_endpoints(&[(name.to_owned(), text.to_owned())])
+                .map_err(|error| error.to_string())
+        };
+        for text in ["https://s3.example.com", "http://127.0.0.1:9000/"] {
+            assert_eq!(check("AWS_ENDPOINT_URL", text), Ok(()));
+        }
+        for text in [
+            "127.0.0.1:9000",
+            "minio:9000",
+            "minio",
+            "s3://logs",
+            "https://a b",
+            "",
+        ] {
+            let said = check("AWS_ENDPOINT_URL", text).unwrap_err();
+            assert!(
+                said.contains("AWS_ENDPOINT_URL") && said.contains("https://"),
+                "{said}"
+            );
+        }
+        for name in ["AWS_REGION", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] {
+            assert_eq!(check(name, "true"), Ok(()));
+        }
+    }
 }

@@ -21,11 +21,11 @@ const BATCH: u64 = 40;
 /// The prefix of all names in the bucket.
 const PREFIX: &str = "pond";
 
-/// Starts a server whose store is at this address.
-fn try_start(store: SocketAddr, data: &Path, bucket: &str) -> Result<Pond, String> {
+/// Starts a server whose store is at this endpoint.
+fn try_start(endpoint: &str, data: &Path, bucket: &str) -> Result<Pond, String> {
     let mut command = Command::new(program());
     for (name, value) in [
-        ("AWS_ENDPOINT_URL", format!("http://{store}")),
+        ("AWS_ENDPOINT_URL", endpoint.to_string()),
         ("AWS_REGION", "us-east-1".to_string()),
         ("AWS_ACCESS_KEY_ID", "test".to_string()),
         ("AWS_SECRET_ACCESS_KEY", "test".to_string()),
@@ -36,7 +36,8 @@ fn try_start(store: SocketAddr, data: &Path, bucket: &str) -> Result<Pond, Strin
 }
 
 fn start(store: SocketAddr, data: &Path) -> Pond {
-    try_start(store, data, &format!("s3://logs/{PREFIX}")).unwrap()
+    let bucket = format!("s3://logs/{PREFIX}");
+    try_start(&format!("http://{store}"), data, &bucket).unwrap()
 }
 
 /// Numbered records.
@@ -286,9 +287,9 @@ fn a_store_that_is_gone_stops_nothing() {
 }
 
 /// What a server says that does not start with this bucket.
-fn refusal(store: SocketAddr, bucket: &str) -> String {
+fn refusal(endpoint: &str, bucket: &str) -> String {
     let scratch = Scratch::new("bucket-refused").unwrap();
-    match try_start(store, &scratch.path().join("data"), bucket) {
+    match try_start(endpoint, &scratch.path().join("data"), bucket) {
         Ok(pond) => panic!("it started with {bucket}: {}", pond.stderr()),
         Err(said) => said,
     }
@@ -300,13 +301,18 @@ fn refusals_say_where_what_and_what_to_do() {
         return;
     };
     let s3 = S3Server::start_refusing(&python);
-    let said = refusal(s3.address(), "s3://logs/pond");
+    let said = refusal(&format!("http://{}", s3.address()), "s3://logs/pond");
     for part in ["s3://logs/pond", "403", "InvalidAccessKeyId", "credentials"] {
         assert!(said.contains(part), "{part} in {said}");
     }
     let s3 = S3Server::start(&python);
-    let said = refusal(s3.address(), "s3://nowhere/pond");
+    let said = refusal(&format!("http://{}", s3.address()), "s3://nowhere/pond");
     for part in ["s3://nowhere/pond", "no such bucket", "NoSuchBucket"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(said.matches("NoSuchBucket").count(), 1, "twice: {said}");
+    let said = refusal(&s3.address().to_string(), "s3://logs/pond");
+    for part in ["s3://logs/pond", "AWS_ENDPOINT_URL", "write https://"] {
         assert!(said.contains(part), "{part} in {said}");
     }
 }

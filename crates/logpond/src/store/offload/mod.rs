@@ -17,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -169,12 +169,23 @@ pub(super) fn start(
         is_stopping,
     };
     match read.recv_timeout(FIRST_WAIT_MAX) {
-        Ok(Err(error)) if error.kind != FailureKind::Unavailable => {
+        Ok(Err(error)) if is_final(&error) => {
             thread.stop();
             Err(unusable(Unusable::Refused(error)))
         }
+        Err(RecvTimeoutError::Disconnected) => {
+            thread.stop();
+            Err(unopened(io::Error::other(
+                "its thread panicked; please report it",
+            )))
+        }
         _ => Ok((board, thread)),
     }
+}
+
+/// Whether a server need not start: no waiting helps.
+fn is_final(error: &BucketError) -> bool {
+    error.kind != FailureKind::Unavailable
 }
 
 /// The environment's variables that say how a vendor's store is reached.
@@ -193,9 +204,17 @@ fn vendor_variables() -> Vec<(String, String)> {
 
 fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
     let result = offload.read();
-    offload.note(result.as_ref().err());
-    // Nobody waits any more if it took long.
-    let _ = first.send(result);
+    match &result {
+        // The one who waits says it and stops this; if nobody does any more, the next pass says it.
+        Err(error) if is_final(error) => {
+            let _ = first.send(result);
+            thread::park_timeout(INTERVAL);
+        }
+        _ => {
+            offload.note(result.as_ref().err());
+            let _ = first.send(result);
+        }
+    }
     while !offload.is_stopping() {
         let result = offload.pass();
         offload.note(result.as_ref().err());
