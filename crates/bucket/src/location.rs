@@ -78,6 +78,11 @@ impl FromStr for Location {
         if rest.contains(['?', '#', '@']) {
             return Err(wrong("settings and credentials come from the environment"));
         }
+        // Other characters make no URL. `$` is in Azure's own containers, `:` in names with a tenant.
+        let is_known = |c: char| c.is_ascii_alphanumeric() || "-._$:".contains(c);
+        if !bucket.chars().all(is_known) {
+            return Err(wrong("its name has characters that no bucket's has"));
+        }
         if prefix
             .split('/')
             .any(|part| matches!(part, "." | "..") || (part.is_empty() && !prefix.is_empty()))
@@ -137,6 +142,7 @@ mod tests {
             ("s3a://logs/a/b/", "s3://logs/a/b"),
             ("gs://logs/a", "gs://logs/a"),
             ("az://logs/a", "az://logs/a"),
+            ("az://$logs/a b", "az://$logs/a b"),
             ("file:/srv/logs", "file:/srv/logs"),
             ("file:///srv/logs", "file:/srv/logs"),
         ] {
@@ -149,6 +155,8 @@ mod tests {
             ("s3:logs", "//"),
             ("s3://", "names none"),
             ("s3:///a", "names none"),
+            ("s3://my logs", "characters"),
+            ("s3://lögs/a", "characters"),
             ("s3://a/b//c", "empty part"),
             ("s3://a/../c", "dots"),
             ("s3://key:secret@logs", "environment"),
