@@ -19,5 +19,5 @@ pub use objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
 pub use probe::probe;
 pub use remote_file::{Costs, RemoteFile};
 pub use store::{Store, StoreCounters};
-pub use sweep::{GRACE, Swept, sweep};
+pub use sweep::{GRACE, Swept, store_time, sweep};
 pub use transport::Attempts;

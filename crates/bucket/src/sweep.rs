@@ -72,8 +72,12 @@ pub fn sweep(
     Ok(swept)
 }
 
-/// The store's time, or a little less.
-fn store_time(objects: &dyn Objects) -> Result<SystemTime, BucketError> {
+/// The store's time, or a little less: an object is written and its time read. Ages of objects are to be
+/// measured by it, not by this machine's clock.
+///
+/// # Errors
+/// When the store fails.
+pub fn store_time(objects: &dyn Objects) -> Result<SystemTime, BucketError> {
     objects.put(CLOCK, Bytes::from_static(b"the time"))?;
     let entries = objects.list("probe/", None)?;
     let clock = entries.into_iter().find(|entry| entry.name == CLOCK);

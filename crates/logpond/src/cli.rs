@@ -2,6 +2,7 @@
 //! on anything outside. `commands` gives it its meaning.
 
 mod alerts;
+mod backup;
 mod cluster;
 mod import;
 mod journal;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
 pub use alerts::{Alerts, AlertsCheck, AlertsList};
+pub use backup::{Backup, BackupCommand, BackupList, BackupPrune, BackupVerify, Restore};
 pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
@@ -97,6 +99,10 @@ pub enum Command {
     Compact(Compact),
     /// Check every checksum of a data directory.
     Verify(Verify),
+    /// Copy a data directory into an object store; list, check and remove such backups.
+    Backup(Backup),
+    /// Make a data directory of a backup.
+    Restore(Restore),
     /// Check alert rules, and list those of a server.
     #[command(subcommand)]
     Alerts(Alerts),

@@ -24,6 +24,8 @@ mod load;
 mod proxy;
 mod serve;
 mod verify;
+mod backup;
+mod restore;
 mod token;
 mod cluster;
 mod pages;
@@ -88,6 +90,8 @@ pub fn run(cli: Cli) -> Exit {
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Restore(args) => restore::run(&args),
         Command::Alerts(alerts) => alerts::run(&alerts),
         Command::Token(token) => token::run(&token),
         Command::Cluster(cluster) => cluster::run(&cluster),

@@ -23,6 +23,7 @@ pub mod ingest;
 pub mod store;
 pub mod query;
 pub mod operate;
+pub mod backup;
 pub mod alert;
 pub mod cluster;
 pub mod handoff;

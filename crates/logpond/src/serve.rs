@@ -29,7 +29,9 @@ fn with_sql(app: App, _: &Settings) -> App {
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -42,6 +44,7 @@ use logpond_segment::journal::{self, Recovered};
 pub use announce::Addresses;
 pub use error::ServeError;
 
+use crate::backup;
 use crate::clock;
 use crate::cluster::Member;
 use crate::disk::{DataLock, RealDisk};
@@ -106,8 +109,7 @@ impl Server {
 
     fn start_with(settings: &Settings, ends_by_signal: bool) -> Result<Server, ServeError> {
         let is_new = !settings.data.exists();
-        let disk = RealDisk::create(&settings.data).map_err(ServeError::Data)?;
-        let lock = disk.lock().map_err(ServeError::Data)?;
+        let (disk, lock) = take_data(&settings.data).map_err(ServeError::Data)?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let metrics = Arc::new(Metrics::default());
         let access = Access::start(settings, &disk, &metrics)?;
@@ -412,6 +414,14 @@ fn relp_peers(settings: &Settings, disk: &dyn Disk, recovered: &Recovered) -> Ar
         ));
     }
     Arc::new(peers)
+}
+
+/// The data directory, which nobody else changes from now on, and which is whole.
+fn take_data(data: &Path) -> io::Result<(RealDisk, DataLock)> {
+    let disk = RealDisk::create(data)?;
+    let lock = disk.lock()?;
+    backup::refuse_unfinished(&disk)?;
+    Ok((disk, lock))
 }
 
 /// What recovery found, as metrics: it does not change any more.

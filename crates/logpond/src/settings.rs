@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use access_logs::access_logs;
+pub use bucket::vendor_variables;
 pub use error::SettingsError;
 pub(crate) use file::position;
 pub use file::read_file;

@@ -30,9 +30,14 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
         )
         .into());
     }
+    Ok(check(&disk)?.1)
+}
+
+/// Checks a data directory and says what it finds.
+pub(super) fn check(disk: &RealDisk) -> Result<(Totals, Exit), Failure> {
     let mut out = std::io::stdout().lock();
     let mut written = Ok(());
-    let totals = data_directory(&disk, &mut |finding| match finding {
+    let totals = data_directory(disk, &mut |finding| match finding {
         Finding::Damage {
             path,
             what,
@@ -47,7 +52,8 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
     })?;
     note(&describe(&totals));
     written.and_then(|()| out.flush())?;
-    Ok(exit(&totals))
+    let exit = exit(&totals);
+    Ok((totals, exit))
 }
 
 fn describe(totals: &Totals) -> String {

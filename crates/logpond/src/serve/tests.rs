@@ -1,5 +1,6 @@
 //! The whole server in this process, over real sockets on free ports.
 
+mod backup;
 mod bucket;
 mod bulk;
 mod client;

@@ -10,6 +10,23 @@ use crate::store::{BucketSettings, Local};
 /// The directory below the data directory for what was read from the bucket.
 const CACHE_DIRECTORY: &str = "bucket-cache";
 
+/// What the names of variables begin with that say how a vendor's store is reached.
+const VENDOR_PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// The environment's variables that say how a vendor's store is reached.
+pub fn vendor_variables() -> Vec<(String, String)> {
+    let all = std::env::vars_os();
+    let texts =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts
+        .filter(|(name, _)| {
+            VENDOR_PREFIXES
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+        })
+        .collect()
+}
+
 impl Values<'_> {
     /// The bucket, if there is one, beside this data directory.
     pub(super) fn bucket(&self, data: &Path) -> Result<Option<BucketSettings>, SettingsError> {

@@ -105,7 +105,12 @@ impl JournalFile {
     ///
     /// A damaged header is not an error: the name tells the identity, and the frames check it.
     pub fn open(disk: &dyn Disk, path: &str) -> Result<JournalFile, OpenError> {
-        let file = disk.open(path)?;
+        JournalFile::from_file(disk.open(path)?, path)
+    }
+
+    /// A file that was opened by this path, to be read to its end; it may have another name by now, or
+    /// none.
+    pub fn from_file(file: Arc<dyn ReadAt>, path: &str) -> Result<JournalFile, OpenError> {
         let limit = file.bytes()?;
         let stage = match path.ends_with(SUFFIX_CLOSED) {
             true => Stage::Closed,

@@ -29,6 +29,7 @@ use super::Local;
 use super::live::LiveSet;
 use crate::clock;
 use crate::ingest::Changes;
+use crate::settings::vendor_variables;
 use crate::telemetry::Metrics;
 pub(super) use board::Board;
 use metrics::Counters;
@@ -37,9 +38,6 @@ use remote::Remote;
 
 /// How often is looked at what is to be uploaded.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// What the names of variables begin with that say how a vendor's store is reached.
-const VENDOR_PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
 /// How long a start waits for the first reading. Then the server starts without it, and says in its
 /// answers that they lack what is there.
@@ -188,20 +186,6 @@ fn is_final(error: &BucketError) -> bool {
     error.kind != FailureKind::Unavailable
 }
 
-/// The environment's variables that say how a vendor's store is reached.
-fn vendor_variables() -> Vec<(String, String)> {
-    let all = std::env::vars_os();
-    let texts =
-        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    texts
-        .filter(|(name, _)| {
-            VENDOR_PREFIXES
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-        })
-        .collect()
-}
-
 fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
     let result = offload.read();
     match &result {
@@ -217,6 +201,10 @@ fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
     }
     while !offload.is_stopping() {
         let result = offload.pass();
+        if offload.is_stopping() {
+            // What the stop has cut short is no failure.
+            break;
+        }
         offload.note(result.as_ref().err());
         thread::park_timeout(INTERVAL);
     }

@@ -1,0 +1,99 @@
+//! Removing old snapshots, and the files that no snapshot needs any more.
+//!
+//! A backup counts on objects that the newest snapshot lists, and on young ones. The newest snapshot
+//! is never removed; files go only when they are old by the store's clock, and none goes while a
+//! backup says that it runs. One that was killed says so for a day.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::time::{Duration, SystemTime};
+
+use logpond_bucket::{ObjectEntry, Objects, store_time};
+
+use super::snapshot::Entry;
+use super::{BackupError, FILES, RUNNING, snapshots};
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Snapshots that are left.
+    pub kept: u64,
+    /// Snapshots that were removed.
+    pub snapshots: u64,
+    /// Files that were removed.
+    pub files: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Files that no snapshot lists and that are too young to be removed.
+    pub young: u64,
+    /// Whether files were kept because a backup is running.
+    pub is_running: bool,
+}
+
+/// Keeps the newest snapshots, and removes the others with the files that only they list, once these
+/// have been in the store for `grace`, which is [`logpond_bucket::GRACE`] but in tests.
+///
+/// # Errors
+/// When a snapshot that is kept cannot be read, before anything is removed; when the store fails.
+pub fn prune(
+    objects: &dyn Objects,
+    keep: NonZeroUsize,
+    grace: Duration,
+) -> Result<Pruned, BackupError> {
+    let time = store_time(objects)?;
+    let is_old = |object: &ObjectEntry| is_older(object, time, grace);
+    // Before snapshots are listed: a backup that ends in between was running, and one that begins
+    // later counts on the newest snapshot of this listing or a newer one.
+    let is_running = is_running(objects, is_old)?;
+    let mut names = snapshots::names(objects)?;
+    let kept = names.split_off(names.len().saturating_sub(keep.get()));
+    let mut listed = BTreeSet::new();
+    for name in &kept {
+        let snapshot = snapshots::read(objects, name)?;
+        listed.extend(snapshot.files.iter().map(Entry::object));
+    }
+    let mut pruned = Pruned {
+        kept: kept.len() as u64,
+        is_running,
+        ..Pruned::default()
+    };
+    for name in &names {
+        objects.remove(&name.object())?;
+        pruned.snapshots += 1;
+    }
+    // Without any snapshot there is nothing to tell what is needed: it may be the wrong place.
+    if is_running || kept.is_empty() {
+        return Ok(pruned);
+    }
+    let files = objects.list(FILES, None)?;
+    for object in files.iter().filter(|object| !listed.contains(&object.name)) {
+        if !is_old(object) {
+            pruned.young += 1;
+            continue;
+        }
+        objects.remove(&object.name)?;
+        pruned.files += 1;
+        pruned.bytes += object.bytes;
+    }
+    Ok(pruned)
+}
+
+/// Whether a backup is running; forgets those that have not said so for long.
+fn is_running(
+    objects: &dyn Objects,
+    is_old: impl Fn(&ObjectEntry) -> bool,
+) -> Result<bool, BackupError> {
+    let mut running = false;
+    for object in objects.list(RUNNING, None)? {
+        match is_old(&object) {
+            true => objects.remove(&object.name)?,
+            false => running = true,
+        }
+    }
+    Ok(running)
+}
+
+fn is_older(object: &ObjectEntry, time: SystemTime, grace: Duration) -> bool {
+    let age = time.duration_since(object.modified);
+    age.is_ok_and(|age| age >= grace)
+}

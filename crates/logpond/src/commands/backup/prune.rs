@@ -1,0 +1,33 @@
+//! `logpond backup prune`: removes old snapshots, and what only they need.
+
+use logpond_bucket::GRACE;
+
+use super::open;
+use crate::backup::prune;
+use crate::cli::BackupPrune;
+use crate::commands::{Exit, Failure};
+use crate::output::quantity;
+use crate::terminal::note;
+
+pub(super) fn run(args: &BackupPrune) -> Result<Exit, Failure> {
+    let pruned = prune(&open(&args.from)?, args.keep, GRACE)?;
+    note(&format!(
+        "removed {} and {}, {}; {} left",
+        quantity::counted(pruned.snapshots, "snapshot"),
+        quantity::counted(pruned.files, "file"),
+        quantity::bytes(pruned.bytes),
+        quantity::counted(pruned.kept, "snapshot"),
+    ));
+    if pruned.is_running {
+        note(
+            "  files stay: a backup is running, or one was killed less than a day ago; prune again \
+             later",
+        );
+    } else if pruned.young > 0 {
+        note(&format!(
+            "  {} that no snapshot needs stay for a day after their upload; prune again later",
+            quantity::counted(pruned.young, "file"),
+        ));
+    }
+    Ok(Exit::Found)
+}

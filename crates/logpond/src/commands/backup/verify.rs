@@ -1,0 +1,33 @@
+//! `logpond backup verify`: reads a snapshot's files from the store and compares them.
+
+use super::open;
+use crate::backup::{find, read, verify};
+use crate::cli::BackupVerify;
+use crate::commands::listing::print;
+use crate::commands::{Exit, Failure};
+use crate::output::quantity;
+use crate::terminal::note;
+
+pub(super) fn run(args: &BackupVerify) -> Result<Exit, Failure> {
+    let store = open(&args.from)?;
+    let name = find(&store, &args.snapshot)?;
+    let snapshot = read(&store, &name)?;
+    let damaged = verify(&store, &snapshot)?;
+    let lines = damaged
+        .iter()
+        .map(|damaged| format!("{}: {}\n", damaged.path, damaged.what));
+    print(lines.collect::<String>().as_bytes())?;
+    note(&format!(
+        "{name}: {}, {}: {}",
+        quantity::counted(snapshot.files.len() as u64, "file"),
+        quantity::bytes(snapshot.bytes()),
+        match damaged.len() {
+            0 => "no damage".to_owned(),
+            count => quantity::counted(count as u64, "file") + " damaged or gone",
+        }
+    ));
+    Ok(match damaged.is_empty() {
+        true => Exit::Found,
+        false => Exit::None,
+    })
+}

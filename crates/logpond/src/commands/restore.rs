@@ -1,0 +1,47 @@
+//! `logpond restore`: a backup becomes a data directory.
+
+use std::time::Instant;
+
+use super::{Exit, Failure, backup, verify};
+use crate::backup::restore;
+use crate::cli::Restore;
+use crate::disk::RealDisk;
+use crate::output::quantity;
+use crate::terminal::note;
+
+pub(super) fn run(args: &Restore) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let store = backup::open(&args.from)?;
+    let place = args.from.to_string();
+    let restored = restore(&store, &place, &args.snapshot, &args.data)?;
+    let snapshot = &restored.snapshot;
+    note(&format!(
+        "restored {} from {place}: {}, {}, {}, {} in {}",
+        restored.name,
+        quantity::counted(snapshot.rows(), "row"),
+        quantity::counted(snapshot.sources, "source"),
+        quantity::counted(snapshot.files.len() as u64, "file"),
+        quantity::bytes(snapshot.bytes()),
+        quantity::span(started.elapsed()),
+    ));
+    if restored.kept_files > 0 {
+        note(&format!(
+            "  {} had been restored by an earlier attempt",
+            quantity::counted(restored.kept_files, "file")
+        ));
+    }
+    if args.no_verify {
+        return Ok(Exit::Found);
+    }
+    let (totals, exit) = verify::check(&RealDisk::open(&args.data)?)?;
+    if totals.rows != snapshot.rows() {
+        return Err(format!(
+            "{} can be read in {}, and the snapshot has {}; restore again into another directory",
+            quantity::counted(totals.rows, "row"),
+            args.data.display(),
+            snapshot.rows(),
+        )
+        .into());
+    }
+    Ok(exit)
+}
