@@ -241,6 +241,10 @@ pub struct Trailer {
     pub rows: u64,
     /// Bytes read.
     pub bytes_scanned: u64,
+    /// Requests to the bucket that the answer took.
+    pub bucket_requests: u64,
+    /// Bytes that came of them.
+    pub bucket_bytes: u64,
     /// What could not be read, in words; the answer is complete if there is nothing.
     pub missing: Vec<String>,
     /// How many things were missing, listed or not.
@@ -325,6 +329,10 @@ impl Trailer {
         });
         if self.missing_count > self.missing.len() as u64 {
             trailer["missing_count"] = self.missing_count.into();
+        }
+        if self.bucket_requests > 0 {
+            trailer["bucket_requests"] = self.bucket_requests.into();
+            trailer["bucket_bytes"] = self.bucket_bytes.into();
         }
         if !self.lost.is_empty() {
             trailer["lost"] = self.lost.as_slice().into();

@@ -90,13 +90,25 @@ impl Pond {
         }
         let look = self.look()?;
         look.view.note_missing(trailer);
+        let outcome = self.answer_from(&look, search, out, trailer);
+        look.view.note_costs(trailer);
+        outcome
+    }
+
+    fn answer_from(
+        &self,
+        look: &Look<'_>,
+        search: &Search,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
         if search.is_strict && trailer.missing_count > 0 {
             return Ok(());
         }
         if search.is_count {
-            return rows::count(&look, search, out, trailer);
+            return rows::count(look, search, out, trailer);
         }
-        rows::emit(&look, search, out, trailer)?;
+        rows::emit(look, search, out, trailer)?;
         if search.is_followed {
             out.flush()?;
             Follower::new(self, search, &look.view.snapshot, look.seen).run(out, trailer)?;
@@ -118,7 +130,13 @@ impl Pond {
     }
 
     /// What the trailer says of every answer.
-    pub(super) fn finish(&self, mut trailer: Trailer) -> Trailer {
+    fn finish(&self, look: &Look<'_>, mut trailer: Trailer) -> Trailer {
+        look.view.note_costs(&mut trailer);
+        self.end(trailer)
+    }
+
+    /// What the trailer says of answers of rows.
+    pub(super) fn end(&self, mut trailer: Trailer) -> Trailer {
         if !trailer.has_more {
             trailer.cursor = None;
         }
@@ -301,7 +319,7 @@ impl Engine for Pond {
         let mut trailer = Trailer::default();
         let outcome = self.answer(search, out, &mut trailer);
         trailer.end(outcome)?;
-        Ok(self.finish(trailer))
+        Ok(self.end(trailer))
     }
 
     fn top(
@@ -313,7 +331,7 @@ impl Engine for Pond {
     ) -> Result<Trailer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         tables::top(&look, scope, field, count_max, out, &mut trailer)?;
-        Ok(self.finish(trailer))
+        Ok(self.finish(&look, trailer))
     }
 
     fn histogram(
@@ -325,7 +343,7 @@ impl Engine for Pond {
     ) -> Result<Trailer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         tables::histogram(&look, scope, range, step_ns, out, &mut trailer)?;
-        Ok(self.finish(trailer))
+        Ok(self.finish(&look, trailer))
     }
 
     fn patterns(
@@ -339,13 +357,13 @@ impl Engine for Pond {
         let (look, mut trailer) = self.look_and_note()?;
         let buckets = (range, step_ns);
         let patterns = tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
-        Ok((patterns, self.finish(trailer)))
+        Ok((patterns, self.finish(&look, trailer)))
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         tables::fields(&look, scope, out, &mut trailer)?;
-        Ok(self.finish(trailer))
+        Ok(self.finish(&look, trailer))
     }
 
     fn labels(
@@ -355,7 +373,7 @@ impl Engine for Pond {
     ) -> Result<(FieldsAnswer, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let labels = tables::labels(&look, scope, out, &mut trailer)?;
-        Ok((labels, self.finish(trailer)))
+        Ok((labels, self.finish(&look, trailer)))
     }
 
     fn label_values(
@@ -366,7 +384,7 @@ impl Engine for Pond {
     ) -> Result<(Vec<String>, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let values = tables::label_values(&look, scope, label, out, &mut trailer)?;
-        Ok((values, self.finish(trailer)))
+        Ok((values, self.finish(&look, trailer)))
     }
 
     fn streams(
@@ -377,20 +395,20 @@ impl Engine for Pond {
     ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
-        Ok((streams, self.finish(trailer)))
+        Ok((streams, self.finish(&look, trailer)))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let mut answer = logql::lines(&look, query, out, &mut trailer)?;
-        answer.trailer = self.finish(trailer);
+        answer.trailer = self.finish(&look, trailer);
         Ok(answer)
     }
 
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
-        answer.trailer = self.finish(trailer);
+        answer.trailer = self.finish(&look, trailer);
         Ok(answer)
     }
 
@@ -402,7 +420,7 @@ impl Engine for Pond {
     ) -> Result<(FieldTypes, Trailer), QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
         let types = columns::field_types(&look, scope, of_lines, out, &mut trailer)?;
-        Ok((types, self.finish(trailer)))
+        Ok((types, self.finish(&look, trailer)))
     }
 
     fn columns(
@@ -417,7 +435,7 @@ impl Engine for Pond {
             Some(_) => columns::in_order(&look, query, take, out, &mut trailer),
             None => columns::in_any_order(&look, query, take, out, &mut trailer),
         }?;
-        Ok(self.finish(trailer))
+        Ok(self.finish(&look, trailer))
     }
 
     fn segments(&self, out: &mut Output) -> Result<Trailer, QueryError> {

@@ -166,8 +166,7 @@ fn scan_of<'s>(
     directory: &'s Directory,
     evaluator: &'s Evaluator,
 ) -> SegmentScan<'s> {
-    let file = viewed.segment.file();
-    SegmentScan::new(file, directory, evaluator, &viewed.excluded)
+    SegmentScan::new(&viewed.file, directory, evaluator, &viewed.excluded)
 }
 
 /// Whoever sees to copies looks for another one. A disk that fails says nothing of the file.

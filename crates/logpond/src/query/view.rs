@@ -6,9 +6,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use logpond_bucket::Costs;
 use logpond_cluster::Share;
 use logpond_segment::disk::Disk;
+use logpond_segment::file::SegmentFile;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
@@ -23,6 +26,8 @@ const TRIES_MAX: usize = 100;
 /// A segment, and what of it is counted elsewhere.
 pub(super) struct Viewed {
     pub(super) segment: Arc<LiveSegment>,
+    /// What is read of it for this view.
+    pub(super) file: SegmentFile,
     /// Sources whose rows are in no answer; whatever set, the segment need not list them.
     pub(super) excluded: Arc<SourceSet>,
 }
@@ -37,6 +42,8 @@ pub(super) struct View {
     pub(super) segments: Vec<Viewed>,
     /// Journal files that cannot be opened and files that were put aside, with the reason.
     missing: Vec<String>,
+    /// What was asked of the bucket for it.
+    costs: Arc<Costs>,
 }
 
 impl View {
@@ -73,6 +80,7 @@ impl View {
             missing: Vec::new(),
             snapshot: visible.snapshot(),
             segments: Vec::new(),
+            costs: Arc::default(),
         };
         let live = live.snapshot();
         for wanted in &share.segments {
@@ -81,6 +89,7 @@ impl View {
                 return Ok(None);
             };
             view.segments.push(Viewed {
+                file: segment.counted(&view.costs),
                 segment: Arc::clone(segment),
                 excluded: Arc::new(wanted.excluded.clone()),
             });
@@ -112,11 +121,13 @@ impl View {
     /// `None` if a file is gone: a segment has it by now.
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
         let excluded = Arc::new(retries::excluded(&snapshot, &segments));
+        let costs = Arc::default();
         let mut view = View {
             journal: Vec::new(),
             missing: Vec::new(),
             snapshot,
-            segments: counted_once(&segments, &excluded),
+            segments: counted_once(&segments, &excluded, &costs),
+            costs,
         };
         for closed in view.snapshot.closed.iter() {
             if holds(&segments, closed.source) || excluded.contains(closed.source) {
@@ -142,6 +153,12 @@ impl View {
         Some(view)
     }
 
+    /// Says in the trailer what was asked of the bucket so far.
+    pub(super) fn note_costs(&self, trailer: &mut Trailer) {
+        trailer.bucket_requests = self.costs.requests.load(Ordering::Relaxed);
+        trailer.bucket_bytes = self.costs.bytes.load(Ordering::Relaxed);
+    }
+
     /// Names in the trailer what cannot be opened.
     pub(super) fn note_missing(&self, trailer: &mut Trailer) {
         self.missing.iter().for_each(|what| trailer.miss(what));
@@ -157,7 +174,7 @@ impl View {
 
 /// The segments, each without the sources that are in no answer, and those that one with more rows
 /// has as well. Of these a node alone has none, unless it was one of several before.
-fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
+fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>, costs: &Arc<Costs>) -> Vec<Viewed> {
     let mut all: Vec<&Arc<LiveSegment>> = segments.iter().collect();
     all.sort_by_key(|segment| std::cmp::Reverse(segment.file().manifest().rows));
     let mut taken = SourceSet::new();
@@ -172,6 +189,7 @@ fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
             }
         };
         Viewed {
+            file: segment.counted(costs),
             segment: Arc::clone(segment),
             excluded,
         }

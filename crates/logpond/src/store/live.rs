@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use logpond_bucket::{Costs, RemoteFile};
 use logpond_record::SourceId;
 use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
@@ -29,21 +30,22 @@ pub struct LiveSegment {
     retries: Vec<RetryCopy>,
     directory: Mutex<Option<(Arc<Directory>, Instant)>>,
     is_damaged: AtomicBool,
-    is_remote: bool,
+    /// Where it is read from, if not from the local disk.
+    remote: Option<Arc<RemoteFile>>,
 }
 
 impl LiveSegment {
     /// A segment of the local disk that was opened.
     pub fn new(file: SegmentFile) -> LiveSegment {
-        LiveSegment::open(file, false)
+        LiveSegment::open(file, None)
     }
 
-    /// A segment that is read from the bucket.
-    pub(super) fn remote(file: SegmentFile) -> LiveSegment {
-        LiveSegment::open(file, true)
+    /// A segment that was opened by way of this file in the bucket.
+    pub(super) fn remote(file: SegmentFile, remote: Arc<RemoteFile>) -> LiveSegment {
+        LiveSegment::open(file, Some(remote))
     }
 
-    fn open(file: SegmentFile, is_remote: bool) -> LiveSegment {
+    fn open(file: SegmentFile, remote: Option<Arc<RemoteFile>>) -> LiveSegment {
         let mut sources = SourceSet::new();
         file.manifest()
             .sources
@@ -59,13 +61,24 @@ impl LiveSegment {
             sources,
             directory: Mutex::new(None),
             is_damaged: AtomicBool::new(false),
-            is_remote,
+            remote,
         }
     }
 
     /// Whether it is read from the bucket rather than from the local disk.
     pub fn is_remote(&self) -> bool {
-        self.is_remote
+        self.remote.is_some()
+    }
+
+    /// The file for one query, which adds to these costs what it asks of the bucket.
+    pub fn counted(&self, costs: &Arc<Costs>) -> SegmentFile {
+        match &self.remote {
+            None => self.file.clone(),
+            Some(remote) => {
+                let counted = remote.counted(Arc::clone(costs));
+                self.file.read_through(Arc::new(counted))
+            }
+        }
     }
 
     /// The file.

@@ -43,10 +43,13 @@ fn add(server: &Server, numbers: std::ops::Range<u64>) {
         push(http, "application/x-ndjson", body.as_bytes()).status,
         200
     );
-    assert_eq!(
-        request(http, "POST", "/api/v1/compact?wait=true", &[], b"").status,
-        200
-    );
+    compact(http);
+}
+
+/// Makes one segment of all there is.
+fn compact(http: SocketAddr) {
+    let path = "/api/v1/compact?wait=true";
+    assert_eq!(request(http, "POST", path, &[], b"").status, 200);
 }
 
 /// How many records there are of a question, and whether these are all.
@@ -60,6 +63,13 @@ fn count(http: SocketAddr, question: &str) -> (u64, bool) {
         trailer["rows"].as_u64().unwrap(),
         trailer["complete"].as_bool().unwrap(),
     )
+}
+
+/// Requests to the bucket that a question about one row took.
+fn costs(http: SocketAddr, question: &str) -> u64 {
+    let (_, trailer) = get(http, &format!("/api/v1/query?from=@0&q={question}")).rows();
+    assert_eq!(trailer["rows"], 1);
+    trailer["bucket_requests"].as_u64().unwrap_or(0)
 }
 
 /// Where each segment is read from.
@@ -149,9 +159,36 @@ fn the_local_disk_need_not_keep_what_the_bucket_has() {
     let http = server.addresses().http;
     add(&server, 0..500);
     stop_after_eviction(server, http, &data.path().join("segments"));
-    // What is read is kept here for the next time.
     let server = Server::start(&settings).unwrap();
     assert_eq!(count(server.addresses().http, "of=3"), (71, true));
+    stop(server);
+}
+
+#[test]
+fn answers_say_what_they_took_from_the_bucket() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
+    // More than comes with the directory of a small segment.
+    let text = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let lines = (0..40_000).map(|n| format!("{n} {:x} {:x}\n", text(n), text(text(n))));
+    let body: String = lines.collect();
+    let http = server.addresses().http;
+    assert_eq!(push(http, "text/plain", body.as_bytes()).status, 200);
+    compact(http);
+    until_uploaded(&server);
+    let question = format!("{:x}", text(33_333));
+    assert_eq!(costs(http, &question), 0);
+    stop(server);
+    // What is read is paid for once, and kept over a restart.
+    let other = tempfile::tempdir().unwrap();
+    let settings = with_bucket(other.path(), bucket.path());
+    let server = Server::start(&settings).unwrap();
+    let first = costs(server.addresses().http, &question);
+    assert!((1..=4).contains(&first), "{first} requests");
+    assert_eq!(costs(server.addresses().http, &question), 0);
+    stop(server);
+    let server = Server::start(&settings).unwrap();
+    assert_eq!(costs(server.addresses().http, &question), 0);
     stop(server);
 }
 

@@ -74,10 +74,10 @@ impl Remote {
             listed.bytes,
             listed.index_from,
         );
-        let opened =
-            SegmentFile::open(Arc::new(file)).map_err(|error| format!("{name}: {error}"))?;
+        let file = Arc::new(file);
+        let opened = SegmentFile::open(file.clone()).map_err(|error| format!("{name}: {error}"))?;
         match opened.manifest().id == listed.id {
-            true => Ok(LiveSegment::remote(opened)),
+            true => Ok(LiveSegment::remote(opened, file)),
             false => Err(format!("{name}: it is another segment")),
         }
     }
