@@ -409,6 +409,7 @@ fn decode_retry(from: &mut Decoder<'_>) -> Result<RetryCopy, DecodeError> {
         sequence,
         attempt: attempt.map_err(|_| DecodeError::Malformed("an attempt"))?,
         first_sent: from.time("a batch's first sending")?,
+        more: 0,
     };
     Ok(RetryCopy { source, id })
 }
@@ -485,6 +486,7 @@ mod tests {
                     sequence: *number,
                     attempt: index as u32,
                     first_sent: min,
+                    more: 0,
                 };
                 inventory.retries.push(RetryCopy { source, id });
                 inventory.living = Some(Living {

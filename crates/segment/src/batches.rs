@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use logpond_record::{Incarnation, SourceId, Timestamp};
+use serde_json::Value;
 
 use crate::sources::{Interval, SourceSet};
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -27,6 +28,10 @@ pub struct BatchId {
     pub attempt: u32,
     /// When the first sending was begun, by the producer's clock.
     pub first_sent: Timestamp,
+    /// How many numbers behind `sequence` the batch has as well: it is a *run* then, as of a producer
+    /// who numbers records rather than batches. 0 but for an original; `sequence` and this together
+    /// are at most `u64::MAX`.
+    pub more: u64,
 }
 
 impl BatchId {
@@ -34,14 +39,27 @@ impl BatchId {
     pub fn is_retry(&self) -> bool {
         self.attempt > 0
     }
+
+    /// The numbers that it has.
+    pub fn run(&self) -> Interval {
+        Interval {
+            from: self.sequence,
+            to: self.sequence.saturating_add(self.more),
+        }
+    }
 }
 
-/// `<epoch, 32 hexadecimal digits>-<sequence>-<attempt>@<first sending, milliseconds since 1970>`
+/// `<epoch, 32 hexadecimal digits>-<sequence>-<attempt>@<first sending, milliseconds since 1970>`, and
+/// of a run `+<more>` behind that.
 impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (epoch, sequence, attempt) = (self.epoch, self.sequence, self.attempt);
         let first_ms = self.first_sent.unix_ms();
-        write!(f, "{epoch:032x}-{sequence}-{attempt}@{first_ms}")
+        write!(f, "{epoch:032x}-{sequence}-{attempt}@{first_ms}")?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "+{more}"),
+        }
     }
 }
 
@@ -63,7 +81,7 @@ impl std::error::Error for BatchIdError {}
 impl FromStr for BatchId {
     type Err = BatchIdError;
 
-    /// Reads what `Display` writes, and nothing else: one name has one form.
+    /// Reads what `Display` writes, and nothing else: one name has one form. Runs are not sent by name.
     fn from_str(text: &str) -> Result<BatchId, BatchIdError> {
         let read = || {
             let (name, first_ms) = text.split_once('@')?;
@@ -74,6 +92,7 @@ impl FromStr for BatchId {
                 sequence: parts.next()?.parse().ok()?,
                 attempt: parts.next()?.parse().ok()?,
                 first_sent: Timestamp(i64::try_from(first_ms).ok()?.checked_mul(1_000_000)?),
+                more: 0,
             })
         };
         let id = read().ok_or(BatchIdError)?;
@@ -122,6 +141,17 @@ impl BatchSet {
     /// Adds a run of batches, which must not be reversed.
     pub fn insert_run(&mut self, epoch: u128, run: Interval) {
         self.runs.insert_interval(Incarnation(epoch), run);
+    }
+
+    /// The set as JSON: for each epoch the first and last sequence of each run, one behind the other.
+    pub fn to_json(&self) -> Value {
+        self.runs.to_json()
+    }
+
+    /// Reads what [`BatchSet::to_json`] gave; `None` for anything else.
+    pub fn from_json(value: &Value) -> Option<BatchSet> {
+        let runs = SourceSet::from_json(value)?;
+        Some(BatchSet { runs })
     }
 
     /// Adds all batches of another set.
@@ -198,7 +228,7 @@ impl HeldBatches {
     /// Adds a frame of the source, which may belong to no named batch.
     pub fn add(&mut self, id: Option<BatchId>) {
         if let Some(id) = id {
-            self.all.insert(id.epoch, id.sequence);
+            self.all.insert_run(id.epoch, id.run());
         }
         let begins = !std::mem::replace(&mut self.has_rows, true);
         match begins {
@@ -224,6 +254,21 @@ impl HeldBatches {
     /// Whether it holds a batch, whatever its attempt.
     pub fn contains(&self, epoch: u128, sequence: u64) -> bool {
         self.all.contains(epoch, sequence)
+    }
+
+    /// Whether it holds all numbers of a batch, whatever its attempt; `None` if it holds some of them.
+    pub fn holds(&self, id: &BatchId) -> Option<bool> {
+        if id.more == 0 {
+            return Some(self.contains(id.epoch, id.sequence));
+        }
+        let mut rest = BatchSet::default();
+        rest.insert_run(id.epoch, id.run());
+        let missing = rest.without(&self.all);
+        match (missing.is_empty(), missing == rest) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
     }
 
     /// Adds all of them to a set, whatever their attempts.
@@ -287,6 +332,7 @@ mod tests {
             sequence,
             attempt,
             first_sent: Timestamp(1_700_000_000_123_000_000),
+            more: 0,
         }
     }
 
@@ -375,7 +421,47 @@ mod tests {
         assert_eq!(yielding(&copies, |_| true), sources(&[2, 3, 5, 9]));
     }
 
+    #[test]
+    fn a_run_is_more_than_one_number() {
+        let run = BatchId {
+            more: 2,
+            ..id(7, 0)
+        };
+        assert_eq!(run.run(), Interval { from: 7, to: 9 });
+        let text = "000000000000000000000000000000ab-7-0@1700000000123+2";
+        assert_eq!(run.to_string(), text);
+        assert_eq!(
+            text.parse::<BatchId>(),
+            Err(BatchIdError),
+            "not sent by name"
+        );
+    }
+
     proptest! {
+        #[test]
+        fn runs_are_held_whole_or_in_part(
+            held in prop::collection::vec((0u64..24, 0u64..6), 0..6),
+            (from, more) in (0u64..24, 0u64..6),
+        ) {
+            let mut holds = HeldBatches::default();
+            let mut model = std::collections::BTreeSet::new();
+            for (sequence, more) in held {
+                holds.add(Some(BatchId { more, ..id(sequence, 0) }));
+                model.extend(sequence..=sequence + more);
+            }
+            let wanted = BatchId { more, ..id(from, 0) };
+            let there = (from..=from + more).filter(|n| model.contains(n)).count() as u64;
+            let expected = match there {
+                0 => Some(false),
+                n if n == more + 1 => Some(true),
+                _ => None,
+            };
+            prop_assert_eq!(holds.holds(&wanted), expected);
+            for number in 0..40 {
+                prop_assert_eq!(holds.contains(0xab, number), model.contains(&number));
+            }
+        }
+
         #[test]
         fn every_batch_counts_once(
             sent in prop::collection::vec((0u64..4, 0u32..4), 0..20),

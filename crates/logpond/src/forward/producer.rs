@@ -33,6 +33,7 @@ impl Producer {
             sequence,
             attempt: 0,
             first_sent: in_whole_ms(clock::now()),
+            more: 0,
         }
     }
 }

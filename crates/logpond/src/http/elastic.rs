@@ -255,6 +255,7 @@ fn name_of(identity: u128) -> BatchId {
         sequence: 0,
         attempt: 0,
         first_sent: Timestamp(0),
+        more: 0,
     }
 }
 

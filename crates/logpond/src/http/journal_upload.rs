@@ -417,6 +417,7 @@ fn name_of(position: Position) -> BatchId {
         sequence: position.seqnum,
         attempt: 0,
         first_sent: Timestamp(0),
+        more: 0,
     }
 }
 

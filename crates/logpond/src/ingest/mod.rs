@@ -195,6 +195,7 @@ impl From<&WriteError> for Refused {
         }
         match error {
             WriteError::Full { .. } => Refused::Full(text.into()),
+            WriteError::Unsettled { .. } => Refused::Failed(text.into()),
             _ if error.is_refusal() => Refused::Invalid(text.into()),
             _ => Refused::Failed(text.into()),
         }

@@ -31,6 +31,7 @@ fn journals(disk: &MemDisk, originals: &[Vec<u64>], retries: &[(u64, usize)]) ->
                 sequence,
                 attempt,
                 first_sent: Timestamp(0),
+                more: 0,
             };
             let incarnation = Incarnation(5 + ingester as u128);
             let now = Timestamp(1_000_000_000_000);

@@ -44,6 +44,7 @@ fn golden_batches() -> Vec<(Batch, Option<BatchId>)> {
         sequence: 3,
         attempt: 1,
         first_sent: Timestamp(1_690_000_000_000_000_000),
+        more: 0,
     };
     vec![(lines, None), (json, Some(id)), (syslog, None)]
 }

@@ -70,8 +70,14 @@ const COMPRESSED_PAYLOAD_BYTES_MIN: usize = 4096;
 /// Length of the batch identity block.
 const BATCH_ID_BYTES: usize = 36;
 
+/// Length of what a run has behind that block.
+const RUN_BYTES: usize = 8;
+
 /// Flag bit: the body starts with a batch identity block.
 const FLAG_BATCH_ID: u8 = 1;
+
+/// Flag bit: the batch is a run, and its block says so.
+const FLAG_RUN: u8 = 2;
 
 /// Stated by a frame that is farther behind what was synced than can be said.
 const UNSYNCED_UNKNOWN: u32 = u32::MAX;
@@ -81,6 +87,7 @@ const LENGTH_BYTES_MAX: usize = 5;
 
 const _: () = assert!(
     BATCH_ID_BYTES
+        + RUN_BYTES
         + LABELS_BYTES_MAX
         + FRAME_ENTRIES_MAX * LENGTH_BYTES_MAX
         + FRAME_PAYLOAD_BYTES_MAX
@@ -242,6 +249,9 @@ impl Encoder {
             out.extend_from_slice(&id.sequence.to_le_bytes());
             out.extend_from_slice(&id.attempt.to_le_bytes());
             out.extend_from_slice(&id.first_sent.0.to_le_bytes());
+            if id.more > 0 {
+                out.extend_from_slice(&id.more.to_le_bytes());
+            }
         }
         let labels_from = out.len();
         encode_labels(parts.labels, out);
@@ -261,10 +271,10 @@ impl Encoder {
         header[16] = FRAME_VERSION;
         header[17] = codec as u8;
         header[18] = parts.kind as u8;
-        header[19] = if parts.batch_id.is_some() {
-            FLAG_BATCH_ID
-        } else {
-            0
+        header[19] = match parts.batch_id {
+            None => 0,
+            Some(id) if id.more == 0 => FLAG_BATCH_ID,
+            Some(_) => FLAG_BATCH_ID | FLAG_RUN,
         };
         header[20..24].copy_from_slice(&(parts.lengths.len() as u32).to_le_bytes());
         header[24..32].copy_from_slice(&parts.first_number.to_le_bytes());
@@ -540,25 +550,15 @@ pub(crate) fn decode_body(
     scratch: &mut Scratch,
 ) -> Result<Body, Reason> {
     let kind = EntryKind::from_u8(header.kind).ok_or(Reason::Unsupported)?;
-    if header.version != FRAME_VERSION || header.codec > 1 || header.flags & !FLAG_BATCH_ID != 0 {
+    let known_flags = FLAG_BATCH_ID | FLAG_RUN;
+    if header.version != FRAME_VERSION || header.codec > 1 || header.flags & !known_flags != 0 {
         return Err(Reason::Unsupported);
     }
     if header.labels_bytes > LABELS_BYTES_MAX || header.payload_bytes > FRAME_PAYLOAD_BYTES_MAX {
         return Err(Reason::Inconsistent);
     }
     let mut rest = body;
-    let batch_id = match header.flags & FLAG_BATCH_ID {
-        0 => None,
-        _ => {
-            let block = take(&mut rest, BATCH_ID_BYTES)?;
-            Some(BatchId {
-                epoch: u128_at(block, 0),
-                sequence: u64_at(block, 16),
-                attempt: u32_at(block, 24),
-                first_sent: Timestamp(u64_at(block, 28) as i64),
-            })
-        }
-    };
+    let batch_id = decode_batch_id(header.flags, &mut rest)?;
     decode_labels(take(&mut rest, header.labels_bytes)?, &mut scratch.labels)?;
     let lengths = take(&mut rest, header.lengths_bytes)?;
     decode_ends(
@@ -580,6 +580,31 @@ pub(crate) fn decode_body(
         batch_id,
         payload,
     })
+}
+
+/// Takes the batch's name from the start of a body, if it has one.
+fn decode_batch_id(flags: u8, rest: &mut &[u8]) -> Result<Option<BatchId>, Reason> {
+    if flags & FLAG_BATCH_ID == 0 {
+        return (flags & FLAG_RUN == 0)
+            .then_some(None)
+            .ok_or(Reason::Inconsistent);
+    }
+    let block = take(rest, BATCH_ID_BYTES)?;
+    let mut id = BatchId {
+        epoch: u128_at(block, 0),
+        sequence: u64_at(block, 16),
+        attempt: u32_at(block, 24),
+        first_sent: Timestamp(u64_at(block, 28) as i64),
+        more: 0,
+    };
+    if flags & FLAG_RUN != 0 {
+        id.more = u64_at(take(rest, RUN_BYTES)?, 0);
+        let is_sound = id.more > 0 && !id.is_retry() && id.sequence.checked_add(id.more).is_some();
+        if !is_sound {
+            return Err(Reason::Inconsistent);
+        }
+    }
+    Ok(Some(id))
 }
 
 fn decode_labels(mut bytes: &[u8], labels: &mut Labels) -> Result<(), Reason> {

@@ -30,6 +30,7 @@ mod salvage;
 mod write_error;
 mod writer;
 mod recover;
+mod unclosed;
 mod upload;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,8 @@ mod tests;
 mod format_tests;
 #[cfg(test)]
 mod named_tests;
+#[cfg(test)]
+mod runs_tests;
 #[cfg(test)]
 mod upload_tests;
 

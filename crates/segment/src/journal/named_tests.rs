@@ -60,6 +60,7 @@ fn named(sequence: u64, attempt: u32) -> BatchId {
         sequence,
         attempt,
         first_sent: Timestamp(sequence as i64),
+        more: 0,
     }
 }
 

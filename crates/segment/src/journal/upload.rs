@@ -242,7 +242,9 @@ impl UploadReader {
         }
         let mut scratch = Scratch::default();
         let body = frame::decode_body(header, bytes, &mut scratch).map_err(failed)?;
-        let id = body.batch_id.filter(|id| id.first_sent >= Timestamp(0));
+        // Only who reads by numbers has runs, and nobody may claim numbers without records.
+        let is_single = |id: &BatchId| id.more == 0 && id.first_sent >= Timestamp(0);
+        let id = body.batch_id.filter(is_single);
         let id = id.ok_or(UploadError::Unnamed { number })?;
         let payload = body.payload(bytes, &scratch);
         let batch = frame::batch_of(body.kind, &scratch.labels, payload, &scratch.ends);

@@ -21,6 +21,7 @@ fn name(sequence: u64) -> BatchId {
         sequence,
         attempt: 1,
         first_sent: Timestamp(5_000_000),
+        more: 0,
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 
 use super::frame::{FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX, LABELS_BYTES_MAX, LABELS_MAX};
 use super::salvage::is_full;
+use crate::batches::BatchId;
 
 /// Why a batch was not taken, or what was taken is not durable.
 #[derive(Debug)]
@@ -46,6 +47,18 @@ pub enum WriteError {
         /// Their bytes.
         bytes: usize,
     },
+    /// A run is a retry, or the journal has a part of its numbers and not all of them; nothing was
+    /// written and no other batch is affected.
+    Run {
+        /// Its name.
+        id: BatchId,
+    },
+    /// An earlier writing of the batch failed, and what is left of it could not be removed yet; nothing
+    /// was written and no other batch is affected. Try again.
+    Unsettled {
+        /// Its name.
+        id: BatchId,
+    },
     /// Too many files could not be closed after errors; nothing was written.
     Unclosed {
         /// How many.
@@ -71,7 +84,11 @@ impl WriteError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            WriteError::Labels { .. } | WriteError::Entry { .. } | WriteError::Batch { .. }
+            WriteError::Labels { .. }
+                | WriteError::Entry { .. }
+                | WriteError::Batch { .. }
+                | WriteError::Run { .. }
+                | WriteError::Unsettled { .. }
         )
     }
 
@@ -104,6 +121,15 @@ impl fmt::Display for WriteError {
                 "a named batch of {count} entries and {bytes} bytes exceeds the limit of \
                  {FRAME_ENTRIES_MAX} entries or {FRAME_PAYLOAD_BYTES_MAX} bytes; send smaller ones"
             ),
+            WriteError::Run { id } => write!(
+                f,
+                "of the numbers of {id} some are there already; a run must be all new, or sent again \
+                 as it was"
+            ),
+            WriteError::Unsettled { id } => write!(
+                f,
+                "{id} failed before, and what is left of that could not be removed yet; check the disk"
+            ),
             WriteError::Unclosed { count } => write!(
                 f,
                 "{count} journal files could not be closed after disk errors; check the disk"
@@ -119,6 +145,8 @@ impl std::error::Error for WriteError {
             WriteError::Labels { .. }
             | WriteError::Entry { .. }
             | WriteError::Batch { .. }
+            | WriteError::Run { .. }
+            | WriteError::Unsettled { .. }
             | WriteError::Unclosed { .. } => None,
         }
     }

@@ -5,6 +5,7 @@
 //!   a number is given out once.
 //! - After an error every batch above [`Writer::durable_mark`] has failed, and its bytes are cut
 //!   off before its file is closed.
+//! - An original that failed is written again only once what was left of it is gone for good.
 //! - A file is closed only with rows in it, so the sequence numbers of closed files are dense.
 //! - A closed file ends with an end mark, which was synced under the file's first name. It goes in
 //!   before the last sync; nothing is appended behind it.
@@ -13,21 +14,19 @@
 //!   in one file of the journal only, however often it is sent. A retry whose batch is in none has
 //!   a file to itself (CLUSTER R10).
 
-use std::io;
 use std::sync::Arc;
 
 use logpond_record::{Batch, Id, Incarnation, SourceId, Timestamp, line_of};
 
 use super::frame::{
-    Codec, END_MARK_BYTES, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX,
-    FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX,
-    LABELS_MAX, labels_bytes,
+    Codec, Encoder, EndMark, FILE_HEADER_BYTES, FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX,
+    FRAME_PAYLOAD_BYTES_TARGET, FileHeader, FrameParts, LABELS_BYTES_MAX, LABELS_MAX, labels_bytes,
 };
-use super::read::{JournalFile, entry_id};
-use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
-use super::visible::{ClosedFile, OpenState, Summary, Visible};
+use super::read::entry_id;
+use super::unclosed::{Fate, Unclosed, open_state};
+use super::visible::{ClosedFile, Summary, Visible};
 use super::write_error::WriteError;
-use super::{DIRECTORY, SUFFIX_CLOSED, SUFFIX_OPEN, path};
+use super::{DIRECTORY, SUFFIX_OPEN, path};
 use crate::batches::{BatchId, HeldBatches};
 use crate::disk::{AppendFile, Disk, ReadAt};
 
@@ -85,16 +84,16 @@ pub struct Appended {
 
 /// A length of a file without its end mark, what is in it, and the mark of its last batch.
 #[derive(Clone, Copy, Default)]
-struct Reach {
-    bytes: u64,
+pub(super) struct Reach {
+    pub(super) bytes: u64,
     frames: u64,
-    summary: Summary,
+    pub(super) summary: Summary,
     mark: u64,
 }
 
 impl Reach {
     /// What the end mark behind this says, if the file is synced so far when it is written.
-    fn end_mark(&self, synced: &Reach) -> EndMark {
+    pub(super) fn end_mark(&self, synced: &Reach) -> EndMark {
         EndMark {
             frames: self.frames,
             entries: self.summary.rows(),
@@ -132,11 +131,9 @@ impl OpenFile {
         }
     }
 
-    fn holds(&self, id: &BatchId) -> bool {
-        let parts = [&*self.batches, &self.batches_unsynced];
-        parts
-            .iter()
-            .any(|part| part.contains(id.epoch, id.sequence))
+    fn holds(&self, id: &BatchId) -> Option<bool> {
+        let [synced, rest] = [&*self.batches, &self.batches_unsynced];
+        Some(synced.holds(id)? || rest.holds(id)?)
     }
 
     /// Whether a batch of this name, or without one, must not go into this file.
@@ -175,41 +172,6 @@ impl OpenFile {
 
 /// A new file, for appending and for reading.
 type Created = (Box<dyn AppendFile>, Arc<dyn ReadAt>);
-
-/// A file that takes no more frames but has not got its final name.
-struct Unclosed {
-    /// Absent only where nothing can be read.
-    reader: Option<Arc<dyn ReadAt>>,
-    source: SourceId,
-    synced: Reach,
-    batches: Arc<HeldBatches>,
-    fate: Fate,
-}
-
-impl Unclosed {
-    /// What readers may read of it.
-    fn state(&self) -> Option<OpenState> {
-        let reader = self.reader.as_ref()?;
-        Some(open_state(self.source, &self.synced, &self.batches, reader))
-    }
-}
-
-/// The next thing to do with a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// Nothing in it was synced: remove it.
-    Remove,
-    /// It has a tail that failed, but no sync failed: cut that off and end it, then rename it.
-    Cut,
-    /// All of it is synced, with its end mark: rename it.
-    Rename,
-    /// A sync failed: it must not be synced again, so copy its good prefix to the final name.
-    Salvage,
-    /// It has its final name: make that durable.
-    Name,
-    /// The copy has its final name: make that durable, then remove the original.
-    NameCopy,
-}
 
 /// Appends batches to the journal. One thread owns it.
 pub struct Writer {
@@ -321,7 +283,11 @@ impl Writer {
             });
         }
         check_bounds(batch, batch_id)?;
-        if let Some((source, mark)) = batch_id.and_then(|id| self.known(&id)) {
+        let known = match batch_id {
+            Some(id) => self.known(&id).ok_or(WriteError::Run { id })?,
+            None => None,
+        };
+        if let Some((source, mark)) = known {
             return Ok(Appended {
                 first_id: Id::MIN,
                 count: batch.len() as u64,
@@ -329,6 +295,9 @@ impl Writer {
                 is_known: true,
                 mark,
             });
+        }
+        if let Some(id) = batch_id {
+            self.rule_out_revival(id)?;
         }
         self.rotate_if_due(now)?;
         let open = self.open.as_ref();
@@ -355,7 +324,7 @@ impl Writer {
                 }
             }
             Err(error) => {
-                self.abandon(false);
+                self.abandon(false, batch_id);
                 return Err(error);
             }
         }
@@ -368,20 +337,41 @@ impl Writer {
         })
     }
 
-    /// Where the journal has a batch already, and the mark from which on it is durable.
-    fn known(&self, id: &BatchId) -> Option<(SourceId, u64)> {
-        if let Some(open) = self.open.as_ref().filter(|open| open.holds(id)) {
-            return Some((open.source, open.appended.mark));
+    /// Sees to it that an original that failed before cannot come back to life beside this writing of
+    /// it. (A retry yields to what comes back.)
+    fn rule_out_revival(&mut self, id: BatchId) -> Result<(), WriteError> {
+        let may_revive = |file: &Unclosed| file.failed.holds(&id) != Some(false);
+        if id.is_retry() || !self.unclosed.iter().any(may_revive) {
+            return Ok(());
         }
-        let has = |batches: &HeldBatches| batches.contains(id.epoch, id.sequence);
+        // What fails stays in the list.
+        let _ = self.settle();
+        match self.unclosed.iter().any(may_revive) {
+            true => Err(WriteError::Unsettled { id }),
+            false => Ok(()),
+        }
+    }
+
+    /// Where the journal has a batch already, and the mark from which on it is durable; `None` of a run
+    /// of which it has a part. What was one batch is in one file.
+    fn known(&self, id: &BatchId) -> Option<Option<(SourceId, u64)>> {
+        if let Some(open) = &self.open
+            && open.holds(id)?
+        {
+            return Some(Some((open.source, open.appended.mark)));
+        }
         let closed = self.visible.snapshot().closed;
         let unclosed = self
             .unclosed
             .iter()
             .map(|file| (file.source, &file.batches));
-        let mut files = unclosed.chain(closed.iter().map(|file| (file.source, &file.batches)));
-        let (source, _) = files.find(|(_, batches)| has(batches))?;
-        Some((source, self.durable_mark))
+        let closed = closed.iter().map(|file| (file.source, &file.batches));
+        for (source, batches) in unclosed.chain(closed) {
+            if batches.holds(id)? {
+                return Some(Some((source, self.durable_mark)));
+            }
+        }
+        Some(None)
     }
 
     /// Makes everything that was appended durable, and visible to readers.
@@ -426,7 +416,7 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                self.abandon(sync_failed);
+                self.abandon(sync_failed, None);
                 // Only the end mark may be missing; that is made up for.
                 match self.durable_mark == mark {
                     true => Ok(()),
@@ -506,6 +496,7 @@ impl Writer {
                     source,
                     synced: Reach::default(),
                     batches: Arc::default(),
+                    failed: HeldBatches::default(),
                     fate: Fate::Remove,
                 });
                 return Err(error);
@@ -599,8 +590,8 @@ impl Writer {
         Ok(reach)
     }
 
-    /// Takes no more frames into the current file, after an error.
-    fn abandon(&mut self, sync_failed: bool) {
+    /// Takes no more frames into the current file, after an error, as of writing a batch of this name.
+    fn abandon(&mut self, sync_failed: bool, failed: Option<BatchId>) {
         let Some(mut open) = self.open.take() else {
             return;
         };
@@ -618,6 +609,9 @@ impl Writer {
         if open.synced.summary.rows() == 0 {
             fate = Fate::Remove;
             self.sequence_next = open.source.sequence;
+        }
+        if failed.is_some() {
+            open.batches_unsynced.add(failed);
         }
         self.set_aside(open, fate);
         self.retry_at = Timestamp::MIN;
@@ -639,6 +633,7 @@ impl Writer {
             source: open.source,
             synced: open.synced,
             batches: open.batches,
+            failed: open.batches_unsynced,
             fate,
         });
         self.publish(None);
@@ -649,7 +644,7 @@ impl Writer {
         let mut result = Ok(());
         let mut index = 0;
         while index < self.unclosed.len() {
-            match self.settle_one(index) {
+            match self.unclosed[index].settle(&*self.disk) {
                 Ok(closed) => {
                     self.unclosed.remove(index);
                     self.publish(closed);
@@ -663,71 +658,6 @@ impl Writer {
         result
     }
 
-    /// Goes on with one file until it is closed (or removed) or something fails; every step that
-    /// was done stays done.
-    fn settle_one(&mut self, index: usize) -> Result<Option<ClosedFile>, WriteError> {
-        let file = &mut self.unclosed[index];
-        let from = path(file.source, SUFFIX_OPEN);
-        let to = path(file.source, SUFFIX_CLOSED);
-        let disk = &*self.disk;
-        loop {
-            let failed = |operation| {
-                let from = &from;
-                move |error| WriteError::disk(operation, from, error)
-            };
-            match file.fate {
-                Fate::Remove => {
-                    remove_if_there(disk, &from).map_err(failed("remove"))?;
-                    return Ok(None);
-                }
-                Fate::Cut => {
-                    let Reach { bytes, .. } = file.synced;
-                    let mark = file.synced.end_mark(&file.synced);
-                    let ended = end_in_place(disk, file.source, &from, bytes, mark);
-                    file.fate = match &ended {
-                        Ok(_) => Fate::Rename,
-                        Err(error) if is_full(error) => Fate::Cut,
-                        // Perhaps at a sync, so it must not be synced again.
-                        Err(_) => Fate::Salvage,
-                    };
-                    ended.map_err(failed("cut"))?;
-                }
-                Fate::Rename => {
-                    rename_once(disk, &from, &to).map_err(failed("rename"))?;
-                    file.fate = Fate::Name;
-                }
-                Fate::Salvage => {
-                    if let Some(state) = file.state() {
-                        let (synced, counts) = (&file.synced, file.synced.end_mark(&file.synced));
-                        JournalFile::from_open(&state)
-                            .map_err(io::Error::other)
-                            .and_then(|original| {
-                                salvage(disk, &original, synced.bytes, counts, &synced.summary)
-                            })
-                            .map_err(failed("salvage"))?;
-                    }
-                    file.fate = Fate::NameCopy;
-                }
-                Fate::Name | Fate::NameCopy => {
-                    disk.sync_directory(DIRECTORY)
-                        .map_err(failed("sync the directory of"))?;
-                    if file.fate == Fate::NameCopy {
-                        // Only now: before, a crash could keep the removal and lose the rename.
-                        // If it fails, recovery finds both and keeps the closed one.
-                        let _ = disk.remove(&from);
-                    }
-                    return Ok(Some(ClosedFile {
-                        path: to,
-                        source: file.source,
-                        bytes: file.synced.bytes + END_MARK_BYTES as u64,
-                        summary: file.synced.summary,
-                        batches: Arc::clone(&file.batches),
-                    }));
-                }
-            }
-        }
-    }
-
     fn publish(&self, closed: Option<ClosedFile>) {
         let unclosed = self.unclosed.iter().filter_map(Unclosed::state);
         let open = self.open.iter();
@@ -737,23 +667,6 @@ impl Writer {
             .chain(open)
             .filter(|state| state.summary.rows() > 0);
         self.visible.publish(readable.collect(), closed);
-    }
-}
-
-/// A file as readers see it.
-fn open_state(
-    source: SourceId,
-    synced: &Reach,
-    batches: &Arc<HeldBatches>,
-    file: &Arc<dyn ReadAt>,
-) -> OpenState {
-    OpenState {
-        path: path(source, SUFFIX_OPEN),
-        source,
-        synced_bytes: synced.bytes,
-        summary: synced.summary,
-        batches: Arc::clone(batches),
-        file: file.clone(),
     }
 }
 
@@ -773,6 +686,9 @@ pub(super) fn check_bounds(batch: &Batch, batch_id: Option<BatchId>) -> Result<(
     if batch_id.is_some() && !fits {
         return Err(WriteError::Batch { count, bytes });
     }
+    if let Some(id) = batch_id.filter(|id| id.more > 0 && id.is_retry()) {
+        return Err(WriteError::Run { id });
+    }
     Ok(())
 }
 
@@ -788,12 +704,4 @@ fn frame_extent(lengths: &[u32]) -> (usize, usize) {
         bytes = with;
     }
     (lengths.len().min(FRAME_ENTRIES_MAX), bytes)
-}
-
-/// Renames, unless an earlier attempt that reported an error has done it.
-fn rename_once(disk: &dyn Disk, from: &str, to: &str) -> io::Result<()> {
-    match disk.rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && disk.open(to).is_ok() => Ok(()),
-        other => other,
-    }
 }

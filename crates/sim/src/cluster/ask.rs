@@ -391,6 +391,7 @@ impl Asking {
                     sequence: frame.batch.sequence,
                     attempt: frame.attempt,
                     first_sent: Timestamp(0),
+                    more: 0,
                 },
             })
             .collect();

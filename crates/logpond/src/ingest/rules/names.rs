@@ -70,6 +70,7 @@ mod tests {
             sequence,
             attempt: 0,
             first_sent: Timestamp(0),
+            more: 0,
         }
     }
 

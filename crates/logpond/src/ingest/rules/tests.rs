@@ -366,6 +366,7 @@ fn name_of(sequence: u64) -> Option<BatchId> {
         sequence,
         attempt: 0,
         first_sent: NOW,
+        more: 0,
     })
 }
 

@@ -58,6 +58,7 @@ pub(super) fn ids(epoch: u128, attempt: u32) -> impl Iterator<Item = BatchId> {
         sequence,
         attempt,
         first_sent,
+        more: 0,
     })
 }
 

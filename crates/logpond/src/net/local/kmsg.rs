@@ -154,6 +154,7 @@ impl Reader {
             sequence: message.sequence,
             attempt: 0,
             first_sent: Timestamp(0),
+            more: 0,
         };
         let batch = self.entries.take();
         self.submit(&batch, Some(name)).await;

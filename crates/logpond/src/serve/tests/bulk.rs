@@ -56,6 +56,7 @@ fn upload(frames: &[Frame]) -> Vec<u8> {
             sequence: frame.sequence,
             attempt: frame.attempt,
             first_sent: Timestamp(1_763_780_000_000_000_000),
+            more: 0,
         };
         let frame = writer.frame(&batch, id, Timestamp(0)).unwrap();
         bytes.extend_from_slice(frame);

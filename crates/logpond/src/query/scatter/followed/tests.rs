@@ -375,6 +375,7 @@ impl World {
             sequence,
             attempt: self.clock as u32,
             first_sent: Timestamp(0),
+            more: 0,
         };
         let times: Vec<i64> = times.iter().map(|key| key.time.0).collect();
         self.append(node, &times, Some(batch), Some(id));
