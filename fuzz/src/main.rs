@@ -3,7 +3,7 @@
 //!
 //! Inputs that reach new branches are kept and changed further. A run is repeatable: it depends on
 //! the seed (`LOGPOND_FUZZ_SEED`, 1 by default), the time and the files it starts from. An input
-//! that fails is written to `target/fuzz/failed/` and the command that replays it is printed.
+//! that panics, be it caught or not, is written to `target/fuzz/failed/` and the command that replays it is printed.
 
 mod coverage;
 mod mutate;
@@ -14,6 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -26,10 +27,17 @@ const INPUT_BYTES_MAX: usize = 16 << 10;
 /// The most inputs that are kept; a target has far fewer branches to discover.
 const CORPUS_MAX: usize = 8 << 10;
 
+/// How much of a failing input is printed.
+const SHOWN_BYTES_MAX: usize = 2 << 10;
+
 /// The most inputs that a run starts from.
 const SEEDS_MAX: usize = 2_000;
 
+/// Panics so far.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
 fn main() -> ExitCode {
+    note_panics();
     let arguments: Vec<String> = env::args().skip(1).collect();
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match texts[..] {
@@ -55,9 +63,28 @@ fn main() -> ExitCode {
 fn replay(name: &str, file: &Path) -> Result<(), String> {
     let target = find(name)?;
     let input = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    (target.run)(&input);
+    if !passes(target, &input) {
+        return Err(format!("{name}: failed"));
+    }
     println!("{name}: passed");
     Ok(())
+}
+
+/// Counts panics from now on.
+fn note_panics() {
+    let say = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        say(panic);
+    }));
+}
+
+/// Whether a target takes an input without a panic. One that the product lives through is a defect,
+/// too.
+fn passes(target: &Target, input: &[u8]) -> bool {
+    let before = PANICS.load(Ordering::Relaxed);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    outcome.is_ok() && PANICS.load(Ordering::Relaxed) == before
 }
 
 fn find(name: &str) -> Result<&'static Target, String> {
@@ -83,10 +110,16 @@ fn run_all(seconds: &str, names: &[&str]) -> Result<(), String> {
         [] => TARGETS.iter().collect(),
         names => names.iter().map(|n| find(n)).collect::<Result<_, _>>()?,
     };
-    for target in chosen {
-        Run::new(target, seed).run(Duration::from_secs(seconds))?;
+    let time = Duration::from_secs(seconds);
+    // A target that fails does not keep those behind it from being tried.
+    let failures: Vec<String> = chosen
+        .into_iter()
+        .filter_map(|target| Run::new(target, seed).run(time).err())
+        .collect();
+    match failures[..] {
+        [] => Ok(()),
+        _ => Err(failures.join("\n")),
     }
-    Ok(())
 }
 
 /// One target being fuzzed.
@@ -153,10 +186,10 @@ impl Run {
     fn try_input(&mut self, input: Vec<u8>) -> Result<(), String> {
         coverage::take(|_, _| {});
         let start = Instant::now();
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (self.target.run)(&input)));
+        let passes = passes(self.target, &input);
         self.slowest = self.slowest.max(start.elapsed());
         self.executions += 1;
-        if outcome.is_err() {
+        if !passes {
             return Err(report(self.target.name, &input));
         }
         let mut is_new = false;
@@ -193,11 +226,19 @@ fn report(target: &str, input: &[u8]) -> String {
     let written = fs::create_dir_all("target/fuzz/failed").and_then(|()| fs::write(&path, input));
     match written {
         Ok(()) => format!(
-            "{target} failed; run it again with\n  target/fuzz/debug/logpond-fuzz replay {target} {}",
+            "{target} failed on {}; run it again with\n  target/fuzz/debug/logpond-fuzz replay {target} {}",
+            shown(input),
             path.display()
         ),
         Err(e) => format!("{target} failed on {input:?}, which could not be kept: {e}"),
     }
+}
+
+/// The beginning of an input, for whoever has only what a run printed.
+fn shown(input: &[u8]) -> String {
+    let beginning = &input[..input.len().min(SHOWN_BYTES_MAX)];
+    let bytes = input.len();
+    format!("{bytes} bytes that begin b\"{}\"", beginning.escape_ascii())
 }
 
 /// What a run starts from: our own test data, then lines of the shared fixtures where they are.

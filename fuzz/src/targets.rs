@@ -23,7 +23,7 @@ const fn target(name: &'static str, run: fn(&[u8]), takes_lines: bool) -> Target
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 32] = [
+pub(crate) const TARGETS: [Target; 33] = [
     target("syslog", intake::fuzz::fuzz_syslog, true),
     target("frames", intake::fuzz::fuzz_frames, true),
     target("line", intake::fuzz::fuzz_line, true),
@@ -46,6 +46,7 @@ pub(crate) const TARGETS: [Target; 32] = [
     target("kmsg", intake::kmsg::fuzz_kmsg, false),
     target("audit_netlink", intake::audit::netlink::fuzz_netlink, false),
     target("journal_file", intake::fuzz::fuzz_journal_file, false),
+    target("unpack", intake::fuzz::fuzz_unpack, false),
     target("fluent", intake::fuzz::fuzz_fluent, false),
     target("proxy", proxy::fuzz_proxy, false),
     target("journal", journal::fuzz_frames, false),

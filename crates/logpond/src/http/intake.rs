@@ -57,7 +57,9 @@ fn decompress<T>(
 
 fn body_error(error: BodyError) -> ApiError {
     let kind = match error {
-        BodyError::TooLong(_) | BodyError::TooDense => Kind::BodyTooLarge,
+        BodyError::TooLong(_) | BodyError::TooDense | BodyError::Dictionary(_) => {
+            Kind::BodyTooLarge
+        }
         BodyError::Corrupt(_) => Kind::BadRequest,
     };
     ApiError::new(kind, error.to_string())
@@ -81,10 +83,18 @@ pub(super) async fn submit(
 
 /// How the body is compressed.
 pub(super) fn encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
+    encoding_among(headers, Encoding::from_header, "gzip, deflate, zstd")
+}
+
+/// The same where other encodings are taken: how their names are read, and what they are.
+pub(super) fn encoding_among(
+    headers: &HeaderMap,
+    read: fn(&str) -> Option<Encoding>,
+    taken: &str,
+) -> Result<Encoding, ApiError> {
     let given = text_of(headers, header::CONTENT_ENCODING)?;
-    Encoding::from_header(given).ok_or_else(|| {
-        let message =
-            format!("content encoding {given} is not taken; send gzip, deflate, zstd or none");
+    read(given).ok_or_else(|| {
+        let message = format!("content encoding {given} is not taken; send {taken} or none");
         ApiError::new(Kind::UnsupportedEncoding, message)
     })
 }

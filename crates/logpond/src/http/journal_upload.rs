@@ -22,6 +22,7 @@ use std::sync::Arc;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
+use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::journal_entry::Position;
 use logpond_protocol::intake::journal_upload::{Part, Sealed, UploadError, UploadReader};
 use logpond_protocol::intake::push::Rejection;
@@ -46,8 +47,10 @@ pub(super) const PARAMS: [&str; 1] = ["label"];
 /// The content type of the export format.
 const EXPORT: &str = "application/vnd.fdo.journal";
 
-/// What a body may be compressed with; senders since systemd 258 ask for it.
-const ENCODINGS: &str = "zstd, gzip, deflate";
+/// What a body may be compressed with. Senders since systemd 258 look at it in every answer, and compress
+/// their next request with the first that they know and may use. They split it at commas and leave
+/// blanks where they are: with a blank before it, a name is none that they know.
+const ENCODINGS: &str = "zstd,lz4,gzip,xz,deflate";
 
 /// So much of a body is taken at once, if it is there: a sync is shared by all of its entries.
 const GATHER_BYTES_MAX: usize = 1 << 20;
@@ -138,7 +141,8 @@ async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<Outcome, T
         let message = format!("content type '{given}' is not taken; send `Content-Type: {EXPORT}`");
         return Err(ApiError::new(Kind::UnsupportedMediaType, message).into());
     }
-    let encoding = intake::encoding(headers)?;
+    let read = Encoding::from_upload_header;
+    let encoding = intake::encoding_among(headers, read, ENCODINGS)?;
     let params = Params::of(request.uri())?;
     params.only(&PARAMS)?;
     let reader = UploadReader::new(encoding, app.line_bytes_max, push::labels(&params)?);

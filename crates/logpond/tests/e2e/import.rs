@@ -6,12 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::journal_upload::{assert_same, entries_of, export, make_journal, stored, tool};
+use crate::journal_upload::{
+    assert_same, entries_of, export, export_with, make_journal, stored, tool,
+};
 use crate::pond::{Pond, Scratch, signal, wait_until};
-use crate::surroundings::{program, say, shared};
+use crate::surroundings::{has_program, program, say, shared, skip};
 
-/// How journald writes files: what compresses data, and whether files are compact.
-const FORMS: [[(&str, &str); 2]; 4] = [
+/// How journald writes files: what compresses data, and whether files are compact. Versions of systemd
+/// before 253 know the names of LZ4 and xz not, and take zstd.
+const FORMS: [[(&str, &str); 2]; 5] = [
     [
         ("SYSTEMD_JOURNAL_COMPRESS", "zstd"),
         ("SYSTEMD_JOURNAL_COMPACT", "1"),
@@ -21,14 +24,43 @@ const FORMS: [[(&str, &str); 2]; 4] = [
         ("SYSTEMD_JOURNAL_COMPACT", "0"),
     ],
     [
-        ("SYSTEMD_JOURNAL_COMPRESS", "lz4"),
+        ("SYSTEMD_JOURNAL_COMPRESS", "LZ4"),
         ("SYSTEMD_JOURNAL_COMPACT", "1"),
     ],
     [
-        ("SYSTEMD_JOURNAL_COMPRESS", "0"),
-        ("SYSTEMD_JOURNAL_COMPACT", "0"),
+        ("SYSTEMD_JOURNAL_COMPRESS", "XZ"),
+        ("SYSTEMD_JOURNAL_COMPACT", "1"),
     ],
+    UNCOMPRESSED,
 ];
+
+const UNCOMPRESSED: [(&str, &str); 2] = [
+    ("SYSTEMD_JOURNAL_COMPRESS", "0"),
+    ("SYSTEMD_JOURNAL_COMPACT", "0"),
+];
+
+/// Compresses what is long in a journal file with xz, as journald did before it had LZ4. Objects stay where
+/// they are; what they no longer need is left behind them.
+const COMPRESS_WITH_XZ: &str = r#"
+import lzma, struct, sys
+
+file = bytearray(open(sys.argv[1], "rb").read())
+number = lambda at: struct.unpack_from("<Q", file, at)[0]
+at, last, packed = number(88), number(136), 0
+while at <= last:
+    kind, flags, length = file[at], file[at + 1], number(at + 8)
+    text = bytes(file[at + 64:at + length])
+    if kind == 1 and flags == 0 and len(text) > 400:
+        data = lzma.compress(text, check=lzma.CHECK_NONE)
+        file[at + 1] = 1
+        file[at + 64:at + 64 + len(data)] = data
+        struct.pack_into("<Q", file, at + 8, 64 + len(data))
+        packed += 1
+    at = (at + length + 7) & ~7
+file[12] |= 1
+open(sys.argv[1], "wb").write(file)
+print(packed)
+"#;
 
 fn import(pond: &Pond, inputs: &[&Path]) -> Output {
     let mut command = Command::new(program());
@@ -89,13 +121,44 @@ fn journal_files_of_every_form_are_imported_field_by_field() {
             wanted.extend(entries);
         }
     }
-    // Whether there is LZ4 (2) among them is up to the version of systemd; zstd is 8, compact 16.
+    // Whether there are xz (1) and LZ4 (2) among them is up to the version of systemd; zstd is 8,
+    // compact 16.
     say(&format!("imported journal files with the flags {flags:?}"));
     assert!(flags.iter().any(|f| f & 16 != 0) && flags.iter().any(|f| f & 16 == 0));
     assert_same(&stored(&pond), &wanted);
     // A directory, all of whose files are there already.
     let output = import(&pond, &[scratch.path()]);
     assert!(output.status.success() && said(&output).contains("more were there already"));
+    assert_same(&stored(&pond), &wanted);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
+fn journal_files_of_old_versions_are_imported_field_by_field() {
+    let Some(remote) = tool("systemd-journal-remote") else {
+        return;
+    };
+    if !has_program("python3") {
+        return skip("journals with xz", "there is no python3 to make one");
+    }
+    let scratch = Scratch::new("import-xz").unwrap();
+    let source = scratch.path().join("export");
+    // Shorter than what systemd compresses itself.
+    fs::write(
+        &source,
+        export_with(700, "long enough to be compressed ".repeat(15).trim()),
+    )
+    .unwrap();
+    let file = journal(&remote, &scratch, &source, 0, &UNCOMPRESSED);
+    let wanted = entries_of(&file);
+    let mut command = Command::new("python3");
+    let output = command.args(["-c", COMPRESS_WITH_XZ]).arg(&file).output();
+    let output = output.unwrap();
+    assert_eq!(output.stdout, b"100\n", "{output:?}");
+    assert_eq!(entries_of(&file), wanted, "systemd reads it, too");
+    let pond = start(&scratch);
+    let output = import(&pond, &[&file]);
+    assert!(output.status.success(), "{}", said(&output));
     assert_same(&stored(&pond), &wanted);
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::proxy::Proxy;
-use crate::surroundings::{program, say, skip};
+use crate::surroundings::{has_program, program, say, skip};
 
 /// Where the programs are.
 const DIRECTORY: &str = "/usr/lib/systemd";
@@ -18,6 +18,26 @@ const ENTRIES: usize = 30_000;
 
 /// How often the server is killed meanwhile.
 const KILLS: usize = 3;
+
+/// Packs standard input as senders since systemd 258 do: what they read at a time becomes a stream of xz
+/// without a check, or a block of LZ4 behind its length.
+const PACK: &str = r#"
+import ctypes, lzma, struct, sys
+
+def lz4(part, _):
+    library = ctypes.CDLL("liblz4.so.1")
+    out = ctypes.create_string_buffer(library.LZ4_compressBound(len(part)))
+    made = library.LZ4_compress_default(part, out, len(part), len(out))
+    return struct.pack("<Q", len(part)) + out.raw[:made]
+
+def xz(part, level):
+    return lzma.compress(part, check=lzma.CHECK_NONE, preset=level)
+
+form, level, text = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], "rb").read()
+pack = {"lz4": lz4, "xz": xz}[form]
+for at in range(0, len(text), 65524):
+    sys.stdout.buffer.write(pack(text[at:at + 65524], level))
+"#;
 
 /// Names and values of an entry, sorted.
 pub(crate) type Entry = Vec<(String, Vec<u8>)>;
@@ -177,6 +197,11 @@ pub(crate) fn stored(pond: &Pond) -> Vec<Entry> {
 /// Entries as they differ in practice: text, several lines, bytes, names that repeat, no message,
 /// messages with a structure, and what pretends to be of the journal.
 pub(crate) fn export(entries: usize) -> Vec<u8> {
+    export_with(entries, &"long enough to be compressed ".repeat(40))
+}
+
+/// The same with another text in the longest messages.
+pub(crate) fn export_with(entries: usize, long: &str) -> Vec<u8> {
     let mut out = Vec::new();
     for number in 0..entries {
         let realtime = (1_700_000_000_000_000 + 250_000 * number as u64).to_string();
@@ -187,7 +212,7 @@ pub(crate) fn export(entries: usize) -> Vec<u8> {
             2 => format!("several\nlines, number {number}\n"),
             3 => format!("_PID=1 status=ok number={number}"),
             4 => format!("level=info status=ok number={number}"),
-            5 => format!("{number} {}", "long enough to be compressed ".repeat(40)),
+            5 => format!("{number} {long}"),
             _ => String::new(),
         };
         let bytes = [b"\x00\xff\xfe", number.to_string().as_bytes()].concat();
@@ -380,5 +405,51 @@ fn killed_servers_and_cut_connections_lose_and_repeat_nothing() {
         .send("POST", "/api/v1/compact?wait", &[], b"")
         .unwrap();
     assert_same(&stored(&pond), &journal.entries);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Bodies as a sender's libraries make them, in the order in which it looks for an encoding.
+#[test]
+fn bodies_that_systemd_compresses_are_taken() {
+    let what = "uploads that are compressed with xz and LZ4";
+    if !has_program("python3") {
+        return skip(what, "there is no python3 to compress them");
+    }
+    let scratch = Scratch::new("journal-packed").unwrap();
+    let source = scratch.path().join("export");
+    fs::write(&source, export(2000)).unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let mut client = pond.client().unwrap();
+    let mut send = |encoding: &str, body: &[u8]| {
+        let headers = [
+            ("content-type", "application/vnd.fdo.journal"),
+            ("content-encoding", encoding),
+        ];
+        let answer = client.send("POST", "/upload", &headers, body).unwrap();
+        assert_eq!(answer.status, 202, "{encoding}");
+        assert_eq!(answer.text().unwrap(), "OK.\n");
+    };
+    send("identity", &export(2000));
+    let once = stored(&pond);
+    assert_eq!(once.len(), 2000);
+    let mut wanted = once.clone();
+    for (form, level) in [("xz", "1"), ("xz", "9"), ("lz4", "0")] {
+        let mut command = Command::new("python3");
+        let output = command
+            .args(["-c", PACK, form, level])
+            .arg(&source)
+            .output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("liblz4.so.1: cannot open") {
+            skip(what, "liblz4 is not installed");
+            continue;
+        }
+        assert!(output.status.success(), "{said}");
+        send(form, &output.stdout);
+        // Entries of an export that was never in a journal are records each time.
+        wanted.extend(once.iter().cloned());
+        assert_same(&stored(&pond), &wanted);
+    }
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }

@@ -11,6 +11,8 @@ use std::io::{self, Write};
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
+use super::unpack::{self, Unpacker};
+
 /// The longest body, decompressed: what one request may make the server hold.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
 
@@ -40,6 +42,11 @@ pub enum Encoding {
     Deflate,
     /// One block of Snappy, without its framing. No header names it.
     SnappyBlock,
+    /// xz, one or more streams; of uploads of a journal.
+    Xz,
+    /// LZ4 as systemd packs it: blocks, each behind its decompressed length in 8 bytes, with neither
+    /// their compressed lengths nor LZ4's own framing. Of uploads of a journal.
+    Lz4Blocks,
 }
 
 impl Encoding {
@@ -53,6 +60,15 @@ impl Encoding {
             _ => None,
         }
     }
+
+    /// The same of an upload of a journal, whose senders know more.
+    pub fn from_upload_header(value: &str) -> Option<Encoding> {
+        match value.trim().to_ascii_lowercase().as_str() {
+            "xz" => Some(Encoding::Xz),
+            "lz4" => Some(Encoding::Lz4Blocks),
+            _ => Encoding::from_header(value),
+        }
+    }
 }
 
 /// Why a body cannot be read.
@@ -62,6 +78,9 @@ pub enum BodyError {
     TooLong(usize),
     /// It decompresses to more than [`RATIO_MAX`] times its size.
     TooDense,
+    /// It is xz that asks for a dictionary of so many bytes, which are too many, or too many for so
+    /// long a stream.
+    Dictionary(u64),
     /// It is not what its encoding says, or ends early.
     Corrupt(Encoding),
 }
@@ -77,12 +96,26 @@ impl fmt::Display for BodyError {
                 f,
                 "the body decompresses to more than {RATIO_MAX} times its size; send it in parts"
             ),
+            BodyError::Dictionary(bytes) => write!(
+                f,
+                "the body's xz asks for a dictionary of {bytes} bytes; at most {max} are taken, and at \
+                 most {} in streams that have no more than {max} bytes decompressed",
+                unpack::XZ_DICTIONARY_CLAIM_BYTES_MAX,
+                max = unpack::XZ_DICTIONARY_BYTES_MAX,
+            ),
             BodyError::Corrupt(Encoding::Gzip) => f.write_str("the body is not complete gzip"),
             BodyError::Corrupt(Encoding::Zstd) => f.write_str("the body is not complete zstd"),
             BodyError::Corrupt(Encoding::Deflate) => f.write_str("the body is not complete zlib"),
             BodyError::Corrupt(Encoding::SnappyBlock) => {
                 f.write_str("the body is not one complete block of Snappy")
             }
+            BodyError::Corrupt(Encoding::Xz) => f.write_str("the body is not complete xz"),
+            BodyError::Corrupt(Encoding::Lz4Blocks) => write!(
+                f,
+                "the body is not complete LZ4 as systemd sends it: blocks, each behind its length in 8 \
+                 bytes, which is at most {}",
+                unpack::LZ4_BLOCK_BYTES_MAX
+            ),
             BodyError::Corrupt(Encoding::Identity) => f.write_str("the body is not complete"),
         }
     }
@@ -128,6 +161,10 @@ enum Inner {
         block: Vec<u8>,
         collected: Collected,
     },
+    Stepped {
+        unpacker: Box<Unpacker>,
+        collected: Collected,
+    },
 }
 
 /// What came out so far.
@@ -160,6 +197,10 @@ impl Decoder {
                 block: Vec::new(),
                 collected,
             },
+            Encoding::Xz | Encoding::Lz4Blocks => Inner::Stepped {
+                unpacker: Box::new(Unpacker::new(encoding).ok_or(BodyError::Corrupt(encoding))?),
+                collected,
+            },
         };
         Ok(Decoder { inner, encoding })
     }
@@ -189,6 +230,10 @@ impl Decoder {
                 let allowed = collected.allow(block.len() + chunk.len());
                 allowed.map(|()| block.extend_from_slice(chunk))
             }
+            Inner::Stepped {
+                unpacker,
+                collected,
+            } => step_through(unpacker, chunk, collected.receive(chunk.len())),
         };
         result.map_err(|_| self.failure())
     }
@@ -218,6 +263,10 @@ impl Decoder {
             } => complete.then_some(collected.bytes).ok_or(corrupt),
             Inner::Deflate(mut zlib) => Ok(std::mem::take(&mut zlib.get_mut().bytes)),
             Inner::SnappyBlock { block, collected } => decompress_block(&block, collected),
+            Inner::Stepped {
+                unpacker,
+                collected,
+            } => unpacker.finish().map(|_| collected.bytes),
         }
     }
 
@@ -225,7 +274,8 @@ impl Decoder {
         let collected = match &self.inner {
             Inner::Identity(collected)
             | Inner::Zstd { collected, .. }
-            | Inner::SnappyBlock { collected, .. } => collected,
+            | Inner::SnappyBlock { collected, .. }
+            | Inner::Stepped { collected, .. } => collected,
             Inner::Gzip(gzip) => gzip.get_ref(),
             Inner::Deflate(zlib) => zlib.get_ref(),
         };
@@ -268,6 +318,25 @@ fn decompress(
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
+}
+
+fn step_through(
+    unpacker: &mut Unpacker,
+    chunk: &[u8],
+    collected: &mut Collected,
+) -> io::Result<()> {
+    let (mut rest, mut out) = (chunk, Vec::new());
+    while !rest.is_empty() || unpacker.is_pending() {
+        match unpacker.step(rest, &mut out) {
+            Ok(taken) => rest = &rest[taken..],
+            Err(error) => {
+                collected.failure = Some(error);
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        collected.write_all(&out)?;
+    }
+    Ok(())
 }
 
 /// A block says first how long it is decompressed, which is checked before it is believed.

@@ -7,7 +7,7 @@
 //!
 //! All numbers are little-endian; objects begin at multiples of 8 bytes with a type, flags and their
 //! length. Entries have the offsets of their data; arrays, each pointing to the next one, have those of
-//! the entries. Data is compressed with zstd or LZ4, if at all; in compact files offsets have 32 bits.
+//! the entries. Data is compressed with zstd, LZ4 or xz, if at all; in compact files offsets have 32 bits.
 //! Source: "Journal File Format", systemd.io/JOURNAL_FILE_FORMAT.
 //!
 //! Invariants:
@@ -23,10 +23,12 @@ mod pages;
 use std::fmt;
 use std::io;
 
+use super::body::Encoding;
 use super::journal_export::{
     ENTRY_BYTES_MAX, ENTRY_FIELDS_MAX, EntryFault, Exported, Fields, Span,
 };
 use super::unpack::Unpacker;
+use super::unpack::lz4::unpack_block;
 use object::{Header, Kind, Object};
 use pages::Pages;
 
@@ -393,21 +395,18 @@ impl<S: Source> JournalFile<S> {
                 self.held.extend_from_slice(&payload);
                 true
             }
-            object::ZSTD => match self.unpack_zstd(&payload) {
+            object::ZSTD => match self.unpack(Encoding::Zstd, &payload) {
                 Some(is_whole) => is_whole,
                 None => return damage(offset, "an entry's data is not complete zstd"),
             },
-            object::LZ4 => match unpack_lz4(&payload, &mut self.held) {
+            object::LZ4 => match unpack_block(&payload, ENTRY_BYTES_MAX, &mut self.held) {
                 Some(is_whole) => is_whole,
                 None => return damage(offset, "an entry's data is not complete LZ4"),
             },
-            object::XZ => {
-                return damage(
-                    offset,
-                    "an entry's data is compressed with xz, which is not read here: use \
-                     `journalctl --file FILE -o export`",
-                );
-            }
+            object::XZ => match self.unpack(Encoding::Xz, &payload) {
+                Some(is_whole) => is_whole,
+                None => return damage(offset, "an entry's data is not complete xz"),
+            },
             _ => return damage(offset, "an entry's data is compressed in an unknown way"),
         };
         if !is_whole {
@@ -433,11 +432,13 @@ impl<S: Source> JournalFile<S> {
         Ok(Ok(()))
     }
 
-    /// Appends what is unpacked to `held`; gives whether all of it has room, `None` if it is no zstd.
-    fn unpack_zstd(&mut self, payload: &[u8]) -> Option<bool> {
-        let mut unpacker = match self.unpacker.take() {
+    /// Appends what is unpacked to `held`; gives whether all of it has room, `None` if it is not what
+    /// the encoding says.
+    fn unpack(&mut self, encoding: Encoding, payload: &[u8]) -> Option<bool> {
+        let held = self.unpacker.take();
+        let mut unpacker = match held.filter(|unpacker| unpacker.encoding() == encoding) {
             Some(unpacker) => unpacker,
-            None => Unpacker::new(super::body::Encoding::Zstd)?,
+            None => Unpacker::new(encoding)?,
         };
         let (mut rest, mut out) = (payload, Vec::new());
         while !rest.is_empty() || unpacker.is_pending() {
@@ -452,19 +453,6 @@ impl<S: Source> JournalFile<S> {
         self.unpacker = is_complete.then_some(unpacker);
         is_complete.then_some(true)
     }
-}
-
-/// The same for LZ4: the length (8 bytes), then a block.
-fn unpack_lz4(payload: &[u8], held: &mut Vec<u8>) -> Option<bool> {
-    let (length, block) = payload.split_first_chunk()?;
-    let length = u64::from_le_bytes(*length);
-    if length > (ENTRY_BYTES_MAX - held.len()) as u64 {
-        return Some(false);
-    }
-    let from = held.len();
-    held.resize(from + length as usize, 0);
-    let unpacked = lz4_flex::block::decompress_into(block, &mut held[from..]).ok()?;
-    (unpacked == length as usize).then_some(true)
 }
 
 #[cfg(test)]

@@ -31,7 +31,12 @@ const REJECTIONS_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadError {
     /// It is not compressed as it says.
-    Body(BodyError),
+    Body {
+        /// What is wrong.
+        error: BodyError,
+        /// Bytes of the body, as it came, that were taken before.
+        at: u64,
+    },
     /// It is no journal in export format.
     Export(ExportError),
     /// It ends within an entry.
@@ -41,7 +46,7 @@ pub enum UploadError {
 impl fmt::Display for UploadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UploadError::Body(error) => write!(f, "{error}"),
+            UploadError::Body { error, at } => write!(f, "{error}; seen at its byte {at}"),
             UploadError::Export(error) => write!(f, "{error}"),
             UploadError::Partial(partial) => write!(
                 f,
@@ -84,6 +89,8 @@ pub struct UploadReader {
     /// What came and is not decompressed yet, from `input_at` on.
     input: Vec<u8>,
     input_at: usize,
+    /// What came before `input`.
+    input_bytes_before: u64,
     /// What is decompressed and not read yet, from `unpacked_at` on.
     unpacked: Vec<u8>,
     unpacked_at: usize,
@@ -101,6 +108,7 @@ impl UploadReader {
             labels,
             input: Vec::new(),
             input_at: 0,
+            input_bytes_before: 0,
             unpacked: Vec::new(),
             unpacked_at: 0,
             entries: 0,
@@ -110,6 +118,7 @@ impl UploadReader {
     /// Takes the next bytes of the body, once what came before [is read](UploadReader::is_drained).
     pub fn give(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.is_drained());
+        self.input_bytes_before += self.input.len() as u64;
         self.input = bytes;
         self.input_at = 0;
     }
@@ -137,7 +146,7 @@ impl UploadReader {
             if self.unpacked_at == self.unpacked.len() {
                 let input = &self.input[self.input_at..];
                 let taken = self.unpacker.step(input, &mut self.unpacked);
-                self.input_at += taken.map_err(UploadError::Body)?;
+                self.input_at += taken.map_err(|error| self.broken(error))?;
                 self.unpacked_at = 0;
             }
             bytes += self.read_piece(&mut part)?;
@@ -155,7 +164,7 @@ impl UploadReader {
         let encoding = Unpacker::new(Encoding::Identity);
         if let Some(identity) = encoding {
             let unpacker = std::mem::replace(&mut self.unpacker, identity);
-            self.unpacked = unpacker.finish().map_err(UploadError::Body)?;
+            self.unpacked = unpacker.finish().map_err(|error| self.broken(error))?;
             self.unpacked_at = 0;
         }
         while self.unpacked_at < self.unpacked.len() {
@@ -165,6 +174,11 @@ impl UploadReader {
             Some(partial) => Err(UploadError::Partial(partial)),
             None => Ok(part),
         }
+    }
+
+    fn broken(&self, error: BodyError) -> UploadError {
+        let at = self.input_bytes_before + self.input_at as u64;
+        UploadError::Body { error, at }
     }
 
     /// Reads a piece of what is decompressed; gives the bytes of its records.
@@ -208,6 +222,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unpack::samples::{DICTIONARY_8_MIB, lz4, xz};
     use super::*;
 
     fn read(reader: &mut UploadReader, chunks: &[&[u8]]) -> Result<Vec<Part>, UploadError> {
@@ -233,6 +248,32 @@ mod tests {
         let last = reader.finish().unwrap();
         let all = parts.iter().map(|part| part.entries.len()).sum::<usize>() + last.entries.len();
         assert_eq!(all, entries);
+    }
+
+    #[test]
+    fn where_a_body_breaks_is_said() {
+        let whole = b"MESSAGE=x\n\n".repeat(100);
+        for (encoding, mut body, encoded) in [
+            (Encoding::Xz, xz(&whole, DICTIONARY_8_MIB), "xz"),
+            (Encoding::Lz4Blocks, lz4(&whole, 64 << 10), "LZ4"),
+            (
+                Encoding::Zstd,
+                zstd::encode_all(&whole[..], 3).unwrap(),
+                "zstd",
+            ),
+        ] {
+            let first = body.len() as u64;
+            body.extend([0xff; 30]);
+            let mut reader = UploadReader::new(encoding, 100, Labels::new()).unwrap();
+            let broken = read(&mut reader, &[&body[..20], &body[20..]]).unwrap_err();
+            let UploadError::Body { error, at } = &broken else {
+                panic!("{broken:?}");
+            };
+            assert!(*at >= first && *at <= first + 30, "{at} of {first}");
+            assert_eq!(*error, BodyError::Corrupt(encoding));
+            let said = broken.to_string();
+            assert!(said.contains(encoded) && said.ends_with(&format!("at its byte {at}")));
+        }
     }
 
     #[test]
@@ -264,7 +305,7 @@ mod tests {
         let packed = zstd::encode_all(&whole[..], 3).unwrap();
         assert!(end(Encoding::Zstd, &packed).is_ok());
         let cut = end(Encoding::Zstd, &packed[..packed.len() - 1]);
-        assert!(matches!(cut, Err(UploadError::Body(_))), "{cut:?}");
+        assert!(matches!(cut, Err(UploadError::Body { .. })), "{cut:?}");
         let text = end(Encoding::Identity, b"text\nof no journal\n");
         assert!(matches!(text, Err(UploadError::Export(_))));
     }

@@ -3,12 +3,21 @@
 //! Invariants: a step gives at most [`STEP_BYTES_MAX`], whatever the input; nothing of what was given
 //! is kept. A body that ends early is an error at its end, never a short result.
 
+pub(super) mod lz4;
+mod xz;
+
+#[cfg(test)]
+pub(super) mod samples;
+
 use std::io::{self, Write};
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 use super::body::{BodyError, Encoding, zstd_decoder};
+pub use lz4::LZ4_BLOCK_BYTES_MAX;
+use lz4::Lz4Unpacker;
+use xz::XzUnpacker;
 
 /// zstd's output of a step.
 const ZSTD_STEP_BYTES: usize = 64 << 10;
@@ -18,6 +27,14 @@ const DEFLATE_STEP_BYTES: usize = 512;
 
 /// The most that a step gives.
 pub const STEP_BYTES_MAX: usize = 1 << 20;
+
+/// The largest dictionary of xz that may be filled: as large as zstd's window. It is that of
+/// `xz -6`, the default.
+pub const XZ_DICTIONARY_BYTES_MAX: usize = 8 << 20;
+
+/// The largest dictionary that xz may ask for, which is that of `xz -9`, if its streams are no longer
+/// than [`XZ_DICTIONARY_BYTES_MAX`], so that no more of it is ever filled.
+pub const XZ_DICTIONARY_CLAIM_BYTES_MAX: usize = 64 << 20;
 
 /// Decompresses one body.
 pub struct Unpacker {
@@ -37,9 +54,16 @@ enum Inner {
         /// Whether there may be more output without input.
         is_pending: bool,
     },
+    Xz(Box<XzUnpacker>),
+    Lz4(Lz4Unpacker),
 }
 
 impl Unpacker {
+    /// How what it decompresses is compressed.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// A decoder for one body; `None` if its encoding has no end within a stream, as a block of
     /// Snappy, or its memory is not to be had.
     pub fn new(encoding: Encoding) -> Option<Unpacker> {
@@ -52,6 +76,8 @@ impl Unpacker {
                 complete: true,
                 is_pending: false,
             },
+            Encoding::Xz => Inner::Xz(Box::new(XzUnpacker::new())),
+            Encoding::Lz4Blocks => Inner::Lz4(Lz4Unpacker::default()),
             Encoding::SnappyBlock => return None,
         };
         Some(Unpacker {
@@ -63,24 +89,21 @@ impl Unpacker {
 
     /// Whether [`Unpacker::step`] has something to do without further input.
     pub fn is_pending(&self) -> bool {
-        matches!(
-            self.inner,
-            Inner::Zstd {
-                is_pending: true,
-                ..
-            }
-        )
+        match &self.inner {
+            Inner::Zstd { is_pending, .. } => *is_pending,
+            Inner::Xz(xz) => xz.is_pending,
+            _ => false,
+        }
     }
 
     /// Whether the body may end here, as far as that can be told before its [end](Unpacker::finish).
     pub fn is_complete(&self) -> bool {
-        !matches!(
-            self.inner,
-            Inner::Zstd {
-                complete: false,
-                ..
-            }
-        )
+        match &self.inner {
+            Inner::Zstd { complete, .. } => *complete,
+            Inner::Xz(xz) => xz.is_complete,
+            Inner::Lz4(lz4) => lz4.is_complete(),
+            _ => true,
+        }
     }
 
     /// Decompresses some of the input into `out`, which it replaces; gives how much it took.
@@ -114,6 +137,11 @@ impl Unpacker {
                 complete,
                 is_pending,
             } => zstd_step(decoder, input, out, complete, is_pending),
+            Inner::Xz(xz) => return xz.step(input, out),
+            Inner::Lz4(lz4) => {
+                let corrupt = || io::ErrorKind::InvalidData.into();
+                lz4.step(input, out).ok_or_else(corrupt)
+            }
         };
         taken.map_err(|_| BodyError::Corrupt(self.encoding))
     }
@@ -127,6 +155,7 @@ impl Unpacker {
         if !self.has_input {
             return Ok(Vec::new());
         }
+        let is_complete = self.is_complete();
         match self.inner {
             Inner::Identity => Ok(Vec::new()),
             Inner::Gzip(mut gzip) => match gzip.try_finish() {
@@ -137,7 +166,9 @@ impl Unpacker {
                 Ok(()) => Ok(std::mem::take(zlib.get_mut())),
                 Err(_) => Err(corrupt),
             },
-            Inner::Zstd { complete, .. } => complete.then(Vec::new).ok_or(corrupt),
+            Inner::Zstd { .. } | Inner::Xz(_) | Inner::Lz4(_) => {
+                is_complete.then(Vec::new).ok_or(corrupt)
+            }
         }
     }
 }
@@ -167,85 +198,4 @@ fn zstd_step(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn packed(encoding: Encoding, text: &[u8]) -> Vec<u8> {
-        match encoding {
-            Encoding::Gzip => {
-                let mut writer = flate2::write::GzEncoder::new(Vec::new(), Default::default());
-                writer.write_all(text).unwrap();
-                writer.finish().unwrap()
-            }
-            Encoding::Deflate => {
-                let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
-                writer.write_all(text).unwrap();
-                writer.finish().unwrap()
-            }
-            Encoding::Zstd => zstd::encode_all(text, 3).unwrap(),
-            _ => text.to_vec(),
-        }
-    }
-
-    fn unpacked(encoding: Encoding, chunks: &[&[u8]]) -> Result<Vec<u8>, BodyError> {
-        let mut unpacker = Unpacker::new(encoding).unwrap();
-        let (mut all, mut out) = (Vec::new(), Vec::new());
-        for chunk in chunks {
-            let mut rest = *chunk;
-            while !rest.is_empty() || unpacker.is_pending() {
-                let taken = unpacker.step(rest, &mut out)?;
-                assert!(out.len() <= STEP_BYTES_MAX);
-                rest = &rest[taken..];
-                all.extend_from_slice(&out);
-            }
-        }
-        all.extend(unpacker.finish()?);
-        Ok(all)
-    }
-
-    const ALL: [Encoding; 4] = [
-        Encoding::Identity,
-        Encoding::Gzip,
-        Encoding::Deflate,
-        Encoding::Zstd,
-    ];
-
-    #[test]
-    fn what_was_packed_is_unpacked_however_it_is_cut() {
-        let text = "a line of a journal that repeats "
-            .repeat(100_000)
-            .into_bytes();
-        for encoding in ALL {
-            // Two bodies one behind the other are one, where the encoding allows it.
-            let mut body = packed(encoding, &text);
-            let mut wanted = text.clone();
-            if encoding != Encoding::Deflate {
-                body.extend(packed(encoding, b"end"));
-                wanted.extend(b"end");
-            }
-            for size in [1, 7, 1000, body.len()] {
-                let chunks: Vec<&[u8]> = body.chunks(size).collect();
-                assert!(
-                    unpacked(encoding, &chunks).unwrap() == wanted,
-                    "{encoding:?} {size}"
-                );
-            }
-            assert_eq!(unpacked(encoding, &[]), Ok(Vec::new()));
-        }
-    }
-
-    #[test]
-    fn what_ends_early_or_is_something_else_is_refused() {
-        let text = b"some text that is long enough".repeat(9);
-        for encoding in &ALL[1..] {
-            let body = packed(*encoding, &text);
-            let corrupt = Err(BodyError::Corrupt(*encoding));
-            assert_eq!(unpacked(*encoding, &[&body[..body.len() - 1]]), corrupt);
-            assert_eq!(unpacked(*encoding, &[&body[..1]]), corrupt);
-            assert_eq!(
-                unpacked(*encoding, &[b"no such thing, but some text"]),
-                corrupt
-            );
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::intake::unpack::samples;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
@@ -42,6 +43,8 @@ fn bodies_come_out_as_they_went_in() {
         (Encoding::Zstd, [zstd(halves.0), zstd(halves.1)].concat()),
         (Encoding::Deflate, deflate(&text)),
         (Encoding::SnappyBlock, snappy(&text)),
+        (Encoding::Xz, samples::xz(&text, samples::DICTIONARY_8_MIB)),
+        (Encoding::Lz4Blocks, samples::lz4(&text, 64 << 10)),
     ] {
         for chunk in [1 << 20, 1000, 7] {
             let decoded = decode(encoding, &body, BODY_BYTES_MAX, chunk);
@@ -110,4 +113,13 @@ fn headers_name_encodings() {
     assert_eq!(Encoding::from_header("identity"), Some(Encoding::Identity));
     assert_eq!(Encoding::from_header("deflate"), Some(Encoding::Deflate));
     assert_eq!(Encoding::from_header("br"), None);
+    // Only journals are uploaded with these.
+    let upload = Encoding::from_upload_header;
+    for (name, encoding) in [("XZ", Encoding::Xz), ("lz4", Encoding::Lz4Blocks)] {
+        assert_eq!(
+            (Encoding::from_header(name), upload(name)),
+            (None, Some(encoding))
+        );
+    }
+    assert_eq!((upload("gzip"), upload("br")), (Some(Encoding::Gzip), None));
 }

@@ -1,6 +1,9 @@
 //! Journal files that are made here, whole, damaged and cut. Those of systemd are read in the tests
 //! with real processes.
 
+use super::super::unpack::samples::{
+    DICTIONARY_8_MIB, DICTIONARY_128_MIB, MEBIBYTE_XZ, xz as packed_xz,
+};
 use super::*;
 
 /// Writes journal files.
@@ -172,14 +175,18 @@ fn compressed_data_is_unpacked_within_bounds() {
         packed.extend(lz4_flex::block::compress(text));
         packed
     };
+    let xz = |text: &[u8]| packed_xz(text, DICTIONARY_8_MIB);
+    let xz_bomb = MEBIBYTE_XZ.repeat((ENTRY_BYTES_MAX >> 20) + 1);
     let bomb = [b"MESSAGE=", &vec![b'x'; ENTRY_BYTES_MAX][..]].concat();
     let mut lying = lz4(&text);
     lying[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     let whole = String::from_utf8(text.clone()).unwrap();
-    let table: [(u8, Vec<u8>, &str); 10] = [
+    let table: [(u8, Vec<u8>, &str); 15] = [
         (object::ZSTD, zstd(&text), &whole),
         (object::LZ4, lz4(&text), &whole),
+        (object::XZ, xz(&text), &whole),
         (object::ZSTD, zstd(&bomb), "TooLong"),
+        (object::XZ, [xz(b"MESSAGE="), xz_bomb].concat(), "TooLong"),
         (object::LZ4, lz4(&bomb), "TooLong"),
         (object::LZ4, lying, "TooLong"),
         (
@@ -196,6 +203,21 @@ fn compressed_data_is_unpacked_within_bounds() {
             object::LZ4,
             b"short".to_vec(),
             "damage: an entry's data is not complete LZ4",
+        ),
+        (
+            object::XZ,
+            xz(&text)[..200].to_vec(),
+            "damage: an entry's data is not complete xz",
+        ),
+        (
+            object::XZ,
+            packed_xz(&text, DICTIONARY_128_MIB),
+            "damage: an entry's data is not complete xz",
+        ),
+        (
+            object::XZ,
+            b"short".to_vec(),
+            "damage: an entry's data is not complete xz",
         ),
         (
             8,
