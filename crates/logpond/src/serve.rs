@@ -54,6 +54,7 @@ use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Rep
 use crate::net::tls::ClusterTls;
 use crate::net::{self, RelpPeers};
 use crate::open_files;
+use crate::panics::StopAtPanic;
 use crate::query::Pond;
 #[cfg(feature = "sql")]
 use crate::query::spill_directory;
@@ -118,11 +119,11 @@ impl Server {
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
         let relp_peers = relp_peers(settings, &*disk, &recovered);
-        let mut roles = Roles::start(settings, disk, &addresses, &recovered, &access, &metrics)?;
+        let (stopper, shutdown) = stopping();
+        let found = (&addresses, &recovered);
+        let mut roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
         let zones = roles.declare(settings)?;
 
-        let (stopper, shutdown) = shutdown::pair();
-        let stopper = Arc::new(stopper);
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
@@ -243,6 +244,7 @@ impl Roles {
         recovered: &Recovered,
         access: &Access,
         metrics: &Arc<Metrics>,
+        stopper: &Arc<Stopper>,
     ) -> Result<Roles, ServeError> {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
@@ -274,7 +276,7 @@ impl Roles {
             true => Gate::default(),
             false => Gate::of_no_ingester(),
         };
-        let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate)?;
+        let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate, stopper)?;
         let ingest = ingest.ruled_by(access.rules());
         let parts = store::Parts {
             disk: disk.clone(),
@@ -342,6 +344,12 @@ impl Roles {
     }
 }
 
+/// What stops the server, for whoever may, and what learns of it.
+fn stopping() -> (Arc<Stopper>, Shutdown) {
+    let (stopper, shutdown) = shutdown::pair();
+    (Arc::new(stopper), shutdown)
+}
+
 /// Starts the writer of a journal.
 fn start_ingest(
     journal: DiskJournal,
@@ -349,9 +357,19 @@ fn start_ingest(
     metrics: &Arc<Metrics>,
     replication: Arc<dyn Replication>,
     gate: Gate,
+    stopper: &Arc<Stopper>,
 ) -> Result<(Ingest, Writer), ServeError> {
     let (news, metrics) = (news.clone(), metrics.clone());
-    let started = ingest::start(journal, news, metrics, clock::now, replication, gate);
+    let at_panic = StopAtPanic(stopper.clone());
+    let started = ingest::start(
+        journal,
+        news,
+        metrics,
+        clock::now,
+        replication,
+        gate,
+        at_panic,
+    );
     started.map_err(ServeError::Thread)
 }
 

@@ -16,6 +16,7 @@ use logpond_segment::disk::Disk;
 use super::notify::Waiting;
 use super::state_file::StateFile;
 use super::{Alerts, Known, Loaded, LoadedGroup, Peers, Recorder, Source, matched};
+use crate::panics::caught;
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
 
@@ -56,6 +57,9 @@ struct Copied {
     states: Result<Vec<GroupState>, String>,
     at: Instant,
 }
+
+/// How long nothing is evaluated after a panic, so that none follows upon the other.
+const PANIC_PAUSE: Duration = Duration::from_secs(5);
 
 struct Evaluator {
     parts: Parts,
@@ -102,7 +106,12 @@ pub fn start(parts: Parts, stop: &Shutdown) -> io::Result<JoinHandle<()>> {
             is_failing: false,
             stop,
         };
-        evaluator.run();
+        while let Err(panicked) = caught(|| evaluator.run()) {
+            warn(&format!(
+                "alert rules are not evaluated for now: {panicked}"
+            ));
+            evaluator.stop.wait_at_most(PANIC_PAUSE);
+        }
         for teller in tellers {
             // One that panicked has said so.
             let _ = teller.join();

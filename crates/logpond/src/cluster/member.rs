@@ -34,6 +34,7 @@ use super::transport::{HttpTransport, Letter};
 use super::{Held, Identity};
 use crate::net::tls::ClusterTls;
 use crate::output::quantity;
+use crate::panics::caught;
 use crate::query::{Nodes, Unreachable};
 use crate::saved::SavedQueries;
 use crate::shutdown::Shutdown;
@@ -286,7 +287,11 @@ impl Member {
         for _ in 0..GOSSIP_THREADS {
             let (member, letters) = (Arc::clone(self), Arc::clone(&letters));
             let spawned = thread::Builder::new().name("lp-gossip".to_owned());
-            threads.push(spawned.spawn(move || member.send(&letters))?);
+            threads.push(spawned.spawn(move || {
+                while let Err(panicked) = caught(|| member.send(&letters)) {
+                    warn(&format!("a message to another node was lost: {panicked}"));
+                }
+            })?);
         }
         let (member, stop) = (Arc::clone(self), stop.clone());
         let spawned = thread::Builder::new().name("lp-member".to_owned());
@@ -295,9 +300,16 @@ impl Member {
                 if stop.is_stopping() {
                     break;
                 }
-                member.meet(turn);
-                member.join_others();
-                member.look_around();
+                let round = caught(|| {
+                    member.meet(turn);
+                    member.join_others();
+                    member.look_around();
+                });
+                if let Err(panicked) = round {
+                    warn(&format!(
+                        "other nodes are not looked at for now: {panicked}"
+                    ));
+                }
                 stop.wait_at_most(ROUND);
             }
         })?);

@@ -16,6 +16,7 @@ use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
 use super::pace::Served;
 use super::{Handoff, new_attempt};
+use crate::panics::caught;
 use crate::side_by_side::side_by_side;
 use crate::store::LiveSegment;
 use crate::telemetry::warn;
@@ -150,7 +151,8 @@ impl Handoff {
         let disk = &*self.parts.disk;
         let id = self.new_id();
         let mut parser = Parser::new();
-        let built = build::from_journal(disk, id, &closed, |entry| parser.parse(entry));
+        let built = caught(|| build::from_journal(disk, id, &closed, |entry| parser.parse(entry)));
+        let built = built.map_err(|panicked| self.discarded(id, &panicked))?;
         let built = built.map_err(|error| self.discarded(id, &error))?;
         let manifest = &built.written.manifest;
         let contents: Vec<Content> = manifest
@@ -172,7 +174,9 @@ impl Handoff {
         self.parts.live.replace(&[], Some(live));
         self.counters.consumed_files.add(closed.len() as u64);
         self.counters.consumed_rows.add(manifest.rows);
-        self.counters.unfit_lines.add(parser.take_unfit());
+        let met = parser.take_met();
+        self.counters.unfit_lines.add(met.unfit);
+        self.counters.panicked_lines.add(met.panicked);
         Ok(bytes)
     }
 

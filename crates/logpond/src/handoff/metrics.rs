@@ -14,6 +14,8 @@ pub(super) struct Counters {
     pub(super) consumed_rows: Counter,
     /// Lines in them that no format of access logs fits, though some were declared.
     pub(super) unfit_lines: Counter,
+    /// Lines in them that are kept without fields, since reading them panicked.
+    pub(super) panicked_lines: Counter,
     /// Copies that other nodes have synced.
     pub(super) copies_sent: Counter,
     /// Copies that this node has synced for others.
@@ -49,6 +51,11 @@ impl Counters {
                 "logpond_handoff_unfit_lines_total",
                 "Lines of text in them that none of the access-log formats declared for them fits.",
                 self.unfit_lines.get(),
+            ),
+            (
+                "logpond_handoff_panicked_lines_total",
+                "Lines in them kept as text without fields, since reading them met a defect of this program.",
+                self.panicked_lines.get(),
             ),
             (
                 "logpond_handoff_copies_sent_total",

@@ -51,6 +51,7 @@ use tokio::sync::watch;
 use crate::clock;
 use crate::cluster::Member;
 use crate::ingest::{Changes, Closer, Gate, Replication};
+use crate::panics::caught;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::store::{Elsewhere, LiveSet, Store};
 use crate::telemetry::Metrics;
@@ -231,6 +232,16 @@ impl Handoff {
                 seen = self.wait_for_round(seen, stop);
             }
         }
+    }
+
+    /// Does work of a round; a panic is said, counted, and ends that work only.
+    fn live_through<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let done = caught(work);
+        if let Err(panicked) = &done {
+            self.counters.failures.add(1);
+            warn(&format!("copies are not seen to for now: {panicked}"));
+        }
+        done.ok()
     }
 
     /// Waits for the next round, or until somebody asks for it.

@@ -42,6 +42,7 @@ use logpond_segment::disk::Space;
 use logpond_segment::journal::{Appended, Visible, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::panics::StopAtPanic;
 use crate::telemetry::Metrics;
 pub use changes::{Changes, News};
 pub use durability::{Durability, OneCopy, Replication, States};
@@ -318,7 +319,7 @@ impl Writer {
     }
 }
 
-/// Starts the writer thread `lp-journal`.
+/// Starts the writer thread `lp-journal`; without it nothing is taken.
 ///
 /// # Errors
 /// When the system gives no thread.
@@ -329,6 +330,7 @@ pub fn start(
     clock: fn() -> Timestamp,
     replication: Arc<dyn Replication>,
     gate: Gate,
+    at_panic: StopAtPanic,
 ) -> io::Result<(Ingest, Writer)> {
     let durability = Durability::new(journal.visible(), replication);
     // Bounded by the semaphore: nothing is sent without a permit.
@@ -343,7 +345,10 @@ pub fn start(
     driver.ask_first(gate.clone());
     let thread = thread::Builder::new()
         .name("lp-journal".to_owned())
-        .spawn(move || driver.run())?;
+        .spawn(move || {
+            let _at_panic = at_panic;
+            driver.run()
+        })?;
     let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX as usize));
     let ingest = Ingest {
         queue,

@@ -7,6 +7,7 @@ use logpond_segment::journal;
 use logpond_segment::mem_disk::MemDisk;
 
 use super::*;
+use crate::shutdown::{self, Shutdown};
 
 /// What the stand-in journal was told and what it shall answer.
 #[derive(Default)]
@@ -31,6 +32,9 @@ impl Script {
     }
 }
 
+/// The line of which the journal panics.
+const PANICS: &[u8] = b"panic";
+
 struct FakeJournal {
     script: Arc<Script>,
     unsynced: Vec<Vec<u8>>,
@@ -47,6 +51,7 @@ impl Journal for FakeJournal {
     ) -> Result<Appended, WriteError> {
         drop(self.script.gate.lock());
         self.script.log("append");
+        assert!(batch.iter().all(|line| line != PANICS), "a defect");
         self.unsynced.extend(batch.iter().map(<[u8]>::to_vec));
         let first_id = Id::new(now.unix_ms() as u64, Incarnation(7), self.count);
         self.count += batch.len() as u64;
@@ -116,6 +121,13 @@ struct Stand {
     writer: Writer,
     changes: Changes,
     metrics: Arc<Metrics>,
+    shutdown: Shutdown,
+}
+
+/// What stops a server if its writer panics, and what learns of it.
+fn stop_at_panic() -> (StopAtPanic, Shutdown) {
+    let (stopper, shutdown) = shutdown::pair();
+    (StopAtPanic(Arc::new(stopper)), shutdown)
 }
 
 fn stand() -> Stand {
@@ -129,6 +141,7 @@ fn stand() -> Stand {
     let news = News::default();
     let metrics = Arc::new(Metrics::default());
     let clock = || Timestamp(1_772_409_600_000_000_000);
+    let (at_panic, shutdown) = stop_at_panic();
     let (ingest, writer) = start(
         journal,
         news.clone(),
@@ -136,6 +149,7 @@ fn stand() -> Stand {
         clock,
         Arc::new(OneCopy),
         Gate::default(),
+        at_panic,
     )
     .unwrap();
     Stand {
@@ -144,6 +158,7 @@ fn stand() -> Stand {
         writer,
         changes: news.grown,
         metrics,
+        shutdown,
     }
 }
 
@@ -173,6 +188,18 @@ fn a_durable_batch_is_synced_and_visible_when_it_is_accepted() {
     assert_eq!(s.script.calls.lock().unwrap()[2..], ["close", "sync"]);
 }
 
+#[test]
+fn a_writer_that_panics_stops_the_server() {
+    let s = stand();
+    block_on(s.ingest.submit(batch(&["a"]), true)).unwrap();
+    assert!(!s.shutdown.is_stopping());
+    let refused = block_on(s.ingest.submit(batch(&["panic"]), true));
+    assert!(refused.is_err());
+    assert!(matches!(s.writer.join(), Err(EndError::Panic)));
+    assert!(s.shutdown.is_stopping());
+    assert!(block_on(s.ingest.submit(batch(&["b"]), true)).is_err());
+}
+
 /// A reader hears of each sync; who waits for files hears of those only.
 #[test]
 fn what_waits_for_files_is_not_woken_by_records() {
@@ -189,6 +216,7 @@ fn what_waits_for_files_is_not_woken_by_records() {
         clock,
         copies,
         Gate::default(),
+        stop_at_panic().0,
     );
     let (ingest, writer) = started.unwrap();
     for syncs in 1..=3 {

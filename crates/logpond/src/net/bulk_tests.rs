@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::clock;
 use crate::ingest::{self, DiskJournal, Gate, News, Replication};
+use crate::panics::StopAtPanic;
 use crate::shutdown;
 use crate::telemetry::{Intake, Metrics};
 
@@ -31,6 +32,8 @@ impl Replication for Nowhere {
 fn without_copies_there_is_no_success() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::default());
     let metrics = Arc::new(Metrics::default());
+    let (stopper, shutdown) = shutdown::pair();
+    let stopper = Arc::new(stopper);
     let (ingest, writer) = ingest::start(
         DiskJournal::new(disk, journal::Settings::default()),
         News::default(),
@@ -38,9 +41,9 @@ fn without_copies_there_is_no_success() {
         clock::now,
         Arc::new(Nowhere(watch::Sender::new(0))),
         Gate::default(),
+        StopAtPanic(stopper),
     )
     .unwrap();
-    let (_stopper, shutdown) = shutdown::pair();
     let context = Context {
         ingest,
         metrics,

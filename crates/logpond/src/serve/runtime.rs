@@ -1,14 +1,17 @@
 //! The async half of the server: listeners, HTTP, signals, and the watch over its own delays.
 
+use std::any::Any;
+use std::future;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::panic;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::Interval;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::{Addresses, ServeError};
 use crate::cluster::{self, HttpTransport, Member, Service};
@@ -20,7 +23,7 @@ use crate::net::tls::ClusterTls;
 use crate::service_manager;
 use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 use crate::shutdown::{Shutdown, Stopper};
-use crate::telemetry::{Intake, Metrics, kernel_drops};
+use crate::telemetry::{Intake, Metrics, kernel_drops, warn};
 use crate::watch::Watcher;
 
 /// Threads that decode bodies: with two, one large body does not hold up the others, and their
@@ -311,9 +314,14 @@ impl Running {
 
     /// Waits for the stop, then for everything that is open. A second signal ends the waiting.
     async fn serve(mut self) {
+        let mut panic = None;
         tokio::select! {
             () = self.signals.next() => {}
             () = self.shutdown.stopping() => {}
+            payload = first_panic(&mut self.tasks) => {
+                warn("a task that listens panicked, and the server stops; please report it");
+                panic = Some(payload);
+            }
         }
         self.stopper.stop();
         let told = tokio::task::spawn_blocking(|| service_manager::tell("STOPPING=1"));
@@ -327,7 +335,22 @@ impl Running {
         }
         let (ingest, hostname) = &self.last;
         ingest.tell_last_losses(hostname).await;
+        if let Some(payload) = panic {
+            panic::resume_unwind(payload);
+        }
     }
+}
+
+/// Waits for a task that panics, for ever if none does: the server would go on without a part of it.
+async fn first_panic(tasks: &mut JoinSet<()>) -> Box<dyn Any + Send> {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(payload) = ended.map_err(JoinError::try_into_panic)
+            && let Ok(payload) = payload
+        {
+            return payload;
+        }
+    }
+    future::pending().await
 }
 
 /// Starts what the server does for itself.

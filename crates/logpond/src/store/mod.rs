@@ -35,6 +35,7 @@ use logpond_segment::sources::SourceSet;
 use logpond_segment::{compact, retain};
 
 use crate::ingest::{Changes, Closer};
+use crate::panics::caught;
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use live::{LiveSegment, LiveSet, Segments, holds};
@@ -354,23 +355,19 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
 fn run(mut worker: Worker, requests: &Receiver<Request>, is_stopping: &AtomicBool) {
     let mut seen = 0;
     while !is_stopping.load(Ordering::Relaxed) {
-        match requests.try_recv() {
-            Ok(Request::CompactAll { cold, done }) => {
-                // A failure that nobody waits for would be lost.
-                if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
-                    crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
-                }
-            }
-            Ok(Request::GiveUp {
-                id,
-                confirmed,
-                done,
-            }) => {
-                let _ = done.send(worker.give_up(id, &confirmed));
-            }
-            Err(_) => {
-                seen = worker.wait_for_changes(seen, TICK);
-                worker.tick();
+        if let Err(panicked) = caught(|| step(&mut worker, requests, &mut seen)) {
+            worker.note_failure(&panicked.to_string());
+        }
+    }
+}
+
+/// Does what was asked for, or waits for what is due and does that.
+fn step(worker: &mut Worker, requests: &Receiver<Request>, seen: &mut u64) {
+    match requests.try_recv() {
+        Ok(Request::CompactAll { cold, done }) => {
+            // A failure that nobody waits for would be lost.
+            if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
+                crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
             }
         }
     }

@@ -21,6 +21,7 @@ use super::live::{LiveSegment, LiveSet, holds};
 use super::offload::Board;
 use super::{Parts, Policy};
 use crate::clock;
+use crate::panics::caught;
 use crate::telemetry::{Counter, Exposition, Gauge, Metrics, warn};
 use crate::terminal::with_causes;
 
@@ -69,6 +70,8 @@ pub struct Counters {
     pub consumed_rows: Counter,
     /// Lines among them that no format of access logs fits, though some were declared.
     pub unfit_lines: Counter,
+    /// Lines among them that are kept without fields, since reading them panicked.
+    pub panicked_lines: Counter,
     /// Merges and rewrites done.
     pub merges: Counter,
     /// Segments retired because others hold their rows.
@@ -140,6 +143,11 @@ impl Counters {
                 "logpond_store_unfit_lines_total",
                 "Lines of text among them that none of the access-log formats declared for them fits.",
                 self.unfit_lines.get(),
+            ),
+            (
+                "logpond_store_panicked_lines_total",
+                "Lines kept as text without fields, since reading them met a defect of this program.",
+                self.panicked_lines.get(),
             ),
             (
                 "logpond_store_merges_total",
@@ -344,16 +352,19 @@ impl Worker {
         let id = self.new_id();
         let parser = &mut self.parser;
         // What an attempt that failed has counted is counted again.
-        parser.take_unfit();
-        let built = build::from_journal(&*self.parts.disk, id, files, |entry| parser.parse(entry));
-        let built = built.map_err(|error| {
-            self.failed(id, "journal files could not be put into a segment", &error)
-        })?;
+        parser.take_met();
+        let disk = &*self.parts.disk;
+        let built = caught(|| build::from_journal(disk, id, files, |entry| parser.parse(entry)));
+        let what = "journal files could not be put into a segment";
+        let built = built.map_err(|panicked| self.failed(id, what, &panicked))?;
+        let built = built.map_err(|error| self.failed(id, what, &error))?;
         let file = build::open(&*self.parts.disk, id)
             .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
         self.counters.consumed_files.add(files.len() as u64);
         self.counters.consumed_rows.add(built.written.manifest.rows);
-        self.counters.unfit_lines.add(self.parser.take_unfit());
+        let met = self.parser.take_met();
+        self.counters.unfit_lines.add(met.unfit);
+        self.counters.panicked_lines.add(met.panicked);
         if built.damages.count > 0 {
             self.counters.damages.add(built.damages.count);
             for damage in &built.damages.listed {
@@ -530,7 +541,14 @@ impl Worker {
         };
         let is_stopping = Arc::clone(&self.is_stopping);
         let stopped = move || is_stopping.load(Ordering::Relaxed);
-        match build::merge(&*self.parts.disk, id, &files, profile, &stopped) {
+        let disk = &*self.parts.disk;
+        let merged = caught(|| build::merge(disk, id, &files, profile, &stopped));
+        let merged = merged.map_err(|panicked| {
+            // What brings it out stays as it is, and does not keep others from being merged.
+            self.unmergeable.extend(ids_of(&inputs));
+            self.failed(id, "segments could not be merged", &panicked)
+        })?;
+        match merged {
             Ok(_) => {}
             Err(error @ BuildError::Input(_)) => {
                 self.set_aside_damaged(&inputs);

@@ -297,6 +297,13 @@ fn digits(line: &[u8], at: usize) -> Option<(usize, usize)> {
     (count > 0).then_some((at, at + count))
 }
 
+/// What stands between two places, without white space around it.
+fn trimmed(text: &str, from: usize, end: usize) -> (usize, usize) {
+    let inside = &text[from..end];
+    let start = end - inside.trim_ascii_start().len();
+    (start, start + inside.trim_ascii().len())
+}
+
 /// Bytes of a key that a `=` follows.
 fn key_bytes(text: &[u8]) -> Option<usize> {
     let is_in_key = |byte: &&u8| {
@@ -371,9 +378,7 @@ impl<'a> Reader<'_, 'a> {
             let result = word(&bytes[..end], start, KEY_BYTES_MAX)?;
             let open = behind(&bytes[..end], skip(result.1), b"{")?;
             let close = open + memchr(b'}', &bytes[open..end])?;
-            let permissions = self.text[open..close].trim_ascii();
-            let start = skip(open).min(close);
-            Some((result, (start, start + permissions.len()), close + 1))
+            Some((result, trimmed(self.text, open, close), close + 1))
         };
         let Some((result, permissions, after)) = found() else {
             return from;
@@ -405,10 +410,8 @@ impl<'a> Reader<'_, 'a> {
         };
         if let Some(inside) = closing {
             let close = start + 1 + inside;
-            let value = &self.text[start + 1..close];
-            let value_start = close - value.trim_ascii_start().len();
             let span = match first {
-                Some(b'{') => (value_start, value_start + value.trim_ascii().len()),
+                Some(b'{') => trimmed(self.text, start + 1, close),
                 _ => (start + 1, close),
             };
             self.add(name, span, sayer, Reading::Text);

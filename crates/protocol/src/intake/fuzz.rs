@@ -6,6 +6,7 @@ use logpond_record::{Batch, Entry, EntryKind, Envelope, Id, Labels, Timestamp, e
 
 use super::access_format::{AccessFormat, LABEL_PREFIX};
 use super::assembly::{Assembled, Assembler, Settings};
+use super::body::{BodyError, Decoder, Encoding};
 use super::container::{Format, Part};
 use super::frames::{FrameSplitter, Framed};
 use super::journal_entry::{DERIVED, Sealer, fields_of};
@@ -393,6 +394,31 @@ pub fn fuzz_journal_file(data: &[u8]) {
     }
 }
 
+/// Any bytes as xz and as LZ4 of systemd, from the begin and behind what xz begins with: cut or not, the
+/// same comes of them.
+pub fn fuzz_unpack(data: &[u8]) {
+    const BEGIN: [u8; 24] =
+        *b"\xfd7zXZ\0\0\0\xff\x12\xd9\x41\x02\0\x21\x01\0\0\0\0\x37\x27\x97\xd6";
+    const BYTES_MAX: usize = 1 << 20;
+    let behind = [&BEGIN[..], data].concat();
+    for (encoding, body) in [
+        (Encoding::Xz, data),
+        (Encoding::Xz, &behind),
+        (Encoding::Lz4Blocks, data),
+    ] {
+        let unpacked = |piece_bytes: usize| -> Result<Vec<u8>, BodyError> {
+            let mut decoder = Decoder::new(encoding, BYTES_MAX)?;
+            for piece in body.chunks(piece_bytes) {
+                decoder.write(piece)?;
+            }
+            decoder.finish()
+        };
+        // Of damage and a limit, whichever a step comes to first is said.
+        let in_pieces = unpacked(1 + data.len() % 5);
+        assert_eq!(unpacked(BYTES_MAX).ok(), in_pieces.ok());
+    }
+}
+
 fn check_sealed(sealer: &mut Sealer, fields: &[(&str, &[u8])]) {
     let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
     if sealer.seal(fields.iter().copied(), &mut batch).is_err() {
@@ -454,4 +480,6 @@ fn round_trip_of(kind: EntryKind, labels: &Labels, raw: &[u8]) {
             raw.escape_ascii()
         );
     }
+    let met = parser.take_met();
+    assert_eq!(met.panicked, 0, "{}", raw.escape_ascii());
 }

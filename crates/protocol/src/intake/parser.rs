@@ -1,7 +1,9 @@
 //! Entries of the journal as records.
 //!
 //! Invariants: [`Parser::parse`] never fails, and the record's `write_line` gives the entry's bytes
-//! back. What a parser remembers makes it faster and never changes a record.
+//! back. What a parser remembers makes it faster and never changes a record. A panic on the way, which
+//! is a defect of this program, costs the entry its fields and nothing else: an entry that is in the
+//! journal would otherwise end whoever reads it, at each start again.
 //!
 //! A line is tried in the access-log formats that its batch declares, then as JSON, syslog, access
 //! log and logfmt, each only if it begins like one; what is none of them is text, whose time is a timestamp that it begins with. Text that is not UTF-8 is
@@ -10,6 +12,7 @@
 mod formats;
 
 use std::borrow::Cow;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use logpond_record::limits::SHAPE_BYTES_MAX;
@@ -17,7 +20,7 @@ use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
 };
 
-use super::declared::{fields_of_batch, is_default};
+use super::declared::{fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
 use super::outline::{Outcome, Outline, without_message};
@@ -55,8 +58,17 @@ pub struct Parser {
     learned: Learned,
     formats: Formats,
     zones: Zones,
-    unfit: u64,
+    met: Met,
     scratch: Vec<u8>,
+}
+
+/// What a parser has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Lines that were text though their batch declared formats of access logs.
+    pub unfit: u64,
+    /// Entries that are without fields since reading them panicked.
+    pub panicked: u64,
 }
 
 impl Default for Parser {
@@ -100,19 +112,56 @@ impl Parser {
             learned: Learned::new(),
             formats: Formats::default(),
             zones: Zones::default(),
-            unfit: 0,
+            met: Met::default(),
             scratch: Vec::with_capacity(SHAPE_BYTES_MAX),
         }
     }
 
-    /// How many lines were text though their batch declared formats of access logs, since this was
-    /// last asked.
-    pub fn take_unfit(&mut self) -> u64 {
-        std::mem::take(&mut self.unfit)
+    /// What it has met since this was last asked.
+    pub fn take_met(&mut self) -> Met {
+        std::mem::take(&mut self.met)
     }
 
     /// The record that an entry is.
     pub fn parse<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        self.guarded(entry, Parser::parse_stored)
+    }
+
+    /// The same with labels under their own names, also if fields of the line have them: what is sealed
+    /// again must be what was sent.
+    pub(crate) fn parse_as_sent<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        self.guarded(entry, Parser::parse_sent)
+    }
+
+    /// Reads an entry, or keeps it as text without fields if that panics.
+    fn guarded<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        parse: impl FnOnce(&mut Parser, &Entry<'a>) -> Record<'a>,
+    ) -> Record<'a> {
+        let mut record = None;
+        let parsed = panic::catch_unwind(AssertUnwindSafe(|| record = Some(parse(self, entry))));
+        match (parsed, record) {
+            (Ok(()), Some(record)) => record,
+            _ => self.give_up(entry),
+        }
+    }
+
+    /// The entry as text without fields. What was learned is given up with what was under way.
+    #[cold]
+    fn give_up<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+        let met = Met {
+            panicked: self.met.panicked + 1,
+            ..self.met
+        };
+        *self = Parser {
+            met,
+            ..Parser::new()
+        };
+        self.record(entry, self.unread(entry), labels_as_sent(entry))
+    }
+
+    fn parse_stored<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
         let parsed = self.read(entry);
         let mut labels = own_labels(entry);
         set_apart(&mut labels, &parsed.shape, |name, value| {
@@ -126,13 +175,9 @@ impl Parser {
         self.record(entry, parsed, labels)
     }
 
-    /// The same with labels under their own names, also if fields of the line have them: what is sealed
-    /// again must be what was sent.
-    pub(crate) fn parse_as_sent<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
+    fn parse_sent<'a>(&mut self, entry: &Entry<'a>) -> Record<'a> {
         let parsed = self.read(entry);
-        let mut labels = own_labels(entry);
-        labels.extend(labels_of_batch(entry));
-        self.record(entry, parsed, labels)
+        self.record(entry, parsed, labels_as_sent(entry))
     }
 
     fn read<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
@@ -147,6 +192,7 @@ impl Parser {
         parsed: Parsed<'a>,
         mut labels: Vec<(Cow<'a, str>, Value<'a>)>,
     ) -> Record<'a> {
+        let has_own_time = parsed.parts.time.is_some() || parsed.time.is_some();
         labels.extend(parsed.derived);
         let says_level = |name: &str| LEVEL_FIELDS.contains(&name);
         if let Some(level) = parsed
@@ -168,7 +214,8 @@ impl Parser {
             labels,
             whole: parsed.whole.then_some(Cow::Borrowed(entry.raw)),
         };
-        if let Some(time) = entry.envelope.time {
+        let given = entry.envelope.time;
+        if let Some(time) = given.filter(|_| !(has_own_time && is_line_time_first(entry.labels))) {
             set_time(&mut record, time, TimeSource::Header(Assumed::Nothing));
         } else if let Some((time, assumed)) = parsed.time {
             set_time(&mut record, time, TimeSource::Field(assumed));
@@ -325,22 +372,27 @@ impl Parser {
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
-        self.unfit += u64::from(entry.kind == EntryKind::Line && formats::is_declared(entry));
+        let is_unfit = entry.kind == EntryKind::Line && formats::is_declared(entry);
+        self.met.unfit += u64::from(is_unfit);
+        let mut parsed = self.unread(entry);
+        if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
+            parsed.parts.time = Some(time);
+            parsed.parts.time_source = TimeSource::Line(assumed);
+        }
+        // Of text whose sender says what counts, the words do not.
+        parsed.level = match entry.kind {
+            EntryKind::Text => None,
+            _ => levels::of_line(entry.raw),
+        };
+        parsed
+    }
+
+    /// Text of which nothing is known.
+    fn unread<'a>(&self, entry: &Entry<'a>) -> Parsed<'a> {
         let mut parts = Parts::new(1);
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
-        if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
-            parts.time = Some(time);
-            parts.time_source = TimeSource::Line(assumed);
-        }
-        Parsed {
-            // Of text whose sender says what counts, the words do not.
-            level: match entry.kind {
-                EntryKind::Text => None,
-                _ => levels::of_line(entry.raw),
-            },
-            ..Parsed::new(self.shapes.text(), parts)
-        }
+        Parsed::new(self.shapes.text(), parts)
     }
 }
 
@@ -349,6 +401,13 @@ fn own_labels<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
     let own = entry.envelope.fields();
     own.map(|(name, value)| (Cow::Borrowed(name), value))
         .collect()
+}
+
+/// What the sender said of the entry, then what was declared for all of its batch.
+fn labels_as_sent<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Value<'a>)> {
+    let mut labels = own_labels(entry);
+    labels.extend(labels_of_batch(entry));
+    labels
 }
 
 /// What was declared for all of its batch.

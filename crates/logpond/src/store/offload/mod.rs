@@ -112,9 +112,7 @@ impl OffloadThread {
         self.store.close();
         self.thread.thread().unpark();
         if self.thread.join().is_err() {
-            crate::telemetry::warn(
-                "the thread for the bucket panicked; what is local was not affected",
-            );
+            warn("the thread for the bucket panicked; what is local was not affected");
         }
     }
 }
@@ -184,6 +182,22 @@ pub(super) fn start(
 /// Whether a server need not start: no waiting helps.
 fn is_final(error: &BucketError) -> bool {
     error.kind != FailureKind::Unavailable
+}
+
+/// Names in every answer that this thread has come to an unforeseen end.
+struct Guard(Board, Arc<Counters>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let Guard(board, counters) = self;
+            counters.reachable.set(0);
+            let what = "the thread for the bucket panicked, and nothing new is read from there or put there; \
+                        restart the server, and please report it";
+            warn(what);
+            board.set_missing(vec![what.to_owned()]);
+        }
+    }
 }
 
 fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {

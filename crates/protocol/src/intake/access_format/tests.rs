@@ -137,7 +137,7 @@ fn lines_that_do_not_fit_are_what_they_were() {
         for raw in [&b"hello"[..], json.as_bytes()] {
             parser.parse(&entry(EntryKind::Line, labels, raw));
         }
-        assert_eq!(parser.take_unfit(), unfit);
+        assert_eq!(parser.take_met().unfit, unfit);
     }
     // A definition that is none, which only a sender could have put there.
     assert_eq!(describe("nothing", EntryKind::Line, "x"), "| x");

@@ -83,6 +83,15 @@ const LINES: &[(&str, &str)] = &[
         "type=USER msg=audit(1772409600.123:7): a=\"b c msg='d\u{1d}E={ f",
         "field=1772409600.123 _AUDIT_TYPE_NAME=USER _AUDIT_ID=7 _AUDIT_FIELD_A=\"b _AUDIT_FIELD_TEXT=c _AUDIT_FIELD_MSG='d _AUDIT_NAME_E={ _AUDIT_NAME_TEXT=f _AUDIT_TYPE=1005 | line",
     ),
+    // White space that is no space, and letters of several bytes right behind it.
+    (
+        "audit: type=1400 audit(1772409600.123:458): avc:  denied  { \t\u{27e9}read\u{27e9}\t } for pid=7",
+        "field=1772409600.123 _AUDIT_TYPE=1400 _AUDIT_ID=458 _AUDIT_FIELD_SERESULT=denied _AUDIT_FIELD_SEPERMS=\\xe2\\x9f\\xa9read\\xe2\\x9f\\xa9 _PID=7 _AUDIT_TYPE_NAME=AVC | line",
+    ),
+    (
+        "audit: type=1400 audit(1772409600.123:458): avc:  denied  {\t} for pid=7",
+        "field=1772409600.123 _AUDIT_TYPE=1400 _AUDIT_ID=458 _AUDIT_FIELD_SERESULT=denied _AUDIT_FIELD_SEPERMS= _PID=7 _AUDIT_TYPE_NAME=AVC | line",
+    ),
     // No time that a record could have.
     (
         "type=SYSCALL msg=audit(99999999999999999999.123:7): pid=1",

@@ -265,6 +265,31 @@ fn labels_are_set_apart_from_fields_of_the_line() {
     }
 }
 
+#[test]
+fn an_entry_whose_reading_panics_is_kept_without_fields() {
+    let labels: Labels = vec![("app".into(), "web".into())];
+    let line = br#"{"level":"info","ts":"2026-03-02T00:00:00Z"}"#;
+    let entry = entry(EntryKind::Line, &labels, line);
+    let mut parser = Parser::new();
+    let expected = describe_record(&parser.parse(&entry));
+    let record = parser.guarded(&entry, |_, _| panic!("a defect"));
+    assert!(rebuilds(&record, line));
+    assert_eq!(record.message, Message::Part(Value::text(line)));
+    assert_eq!(
+        (record.time, record.time_source),
+        (RECEIVED, TimeSource::Received)
+    );
+    assert_eq!(record.labels, [("app".into(), Value::Str("web".into()))]);
+    // Nothing of it stays behind.
+    assert_eq!(describe_record(&parser.parse(&entry)), expected);
+    let met = Met {
+        unfit: 0,
+        panicked: 1,
+    };
+    assert_eq!(parser.take_met(), met);
+    assert_eq!(parser.take_met(), Met::default());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 

@@ -88,6 +88,7 @@ fn check(kind: EntryKind, raw: &[u8], mut edit: Even) {
     if let (Message::Part(value), true) = (&record.message, edit.wants_message) {
         assert_eq!(*value, Value::Str(PUT.into()), "{}", line.escape_ascii());
     }
+    assert_eq!(parser.take_met().panicked, 0, "{}", raw.escape_ascii());
 }
 
 /// The fields that count: of several with a name the first.
