@@ -54,6 +54,9 @@ use crate::telemetry::{Intake, Metrics};
 /// of buffer each this is 64 MiB at the very worst.
 pub const CONNECTIONS_MAX: usize = 1024;
 
+/// How long a socket is waited for at the stop: the runtime has looked at what the kernel holds by then.
+const LAST_LOOK: Duration = Duration::from_millis(1);
+
 /// Bytes gathered before a batch is submitted although more could be read. One connection that
 /// waits 2 ms for each sync still gets 250 MB/s.
 const BATCH_BYTES: usize = 512 << 10;
@@ -127,6 +130,12 @@ impl Context {
     fn count_lost(&self, records: usize) {
         self.metrics.intake(self.intake).lost.add(records as u64);
     }
+}
+
+/// Waits for what a socket holds at the stop, not for what may still come. Without a wait the runtime does
+/// not know of what came since it looked last; of a socket that is new it knows nothing.
+async fn look_once_more<T>(ready: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(LAST_LOOK, ready).await.ok()
 }
 
 /// Accepts connections until the stop, then waits for the open ones, at most

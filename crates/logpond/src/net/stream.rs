@@ -14,7 +14,7 @@ use super::gelf::Decoding;
 use super::relp::{Peer, Peers, RelpSession};
 use super::tls::{Acceptor, Incoming};
 use super::wire::Wire;
-use super::{BATCH_BYTES, Context, LINGER};
+use super::{BATCH_BYTES, Context, LINGER, look_once_more};
 use crate::hostname;
 use crate::ingest::Refused;
 use crate::telemetry::Intake;
@@ -171,6 +171,7 @@ impl Connection {
                 }
             };
             if stopping {
+                look_once_more(self.stream.readable()).await;
                 return self.read_rest();
             }
         }

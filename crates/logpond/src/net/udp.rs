@@ -12,7 +12,7 @@ use tokio::net::UdpSocket;
 
 use super::gather::Gather;
 use super::gelf::{Assembly, Decoding};
-use super::{BATCH_BYTES, Context, LINGER};
+use super::{BATCH_BYTES, Context, LINGER, look_once_more};
 use crate::telemetry::Intake;
 
 /// The largest UDP payload there is, and one byte.
@@ -51,6 +51,7 @@ pub async fn serve_udp(socket: UdpSocket, context: Context) {
         }
         intake.hand_over().await;
     }
+    look_once_more(intake.socket.readable()).await;
     while intake.drain() {
         intake.hand_over().await;
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::mem::MaybeUninit;
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
@@ -369,4 +370,39 @@ fn who_prints_without_end_holds_up_nobody() {
         is_over.store(true, Ordering::Relaxed);
         assert!(is_answered);
     });
+}
+
+/// A program may write its last words just before the whole machine is shut down.
+#[test]
+fn what_was_sent_before_the_stop_is_taken() {
+    const PROGRAMS: usize = 10;
+    let scratch = Scratch::new("local-last").unwrap();
+    let socket = scratch.path().join("log");
+    let socket_flag = socket.display().to_string();
+    let extra = ["--dev-log-stream", &socket_flag, "--keep-sockets", "off"];
+    let (pond, directory) = start_journald(&scratch, &extra);
+    let mut line = TcpStream::connect(pond.address("fast")).unwrap();
+    line.write_all(b"first\n").unwrap();
+    record(&pond, "first");
+    // Nothing is seen one after the other.
+    signal("STOP", pond.pid()).unwrap();
+    line.write_all(b"lasttcp\n").unwrap();
+    let mut programs = Vec::new();
+    for _ in 0..PROGRAMS {
+        let mut printing = UnixStream::connect(directory.join("stdout")).unwrap();
+        printing
+            .write_all(b"printer\n\n30\n0\n0\n0\n0\nlastprinter\n")
+            .unwrap();
+        let mut logging = UnixStream::connect(&socket).unwrap();
+        logging.write_all(b"<13>app: lastlogger\0").unwrap();
+        programs.extend([printing, logging]);
+    }
+    signal("TERM", pond.pid()).unwrap();
+    signal("CONT", pond.pid()).unwrap();
+    assert_eq!(pond.ended().unwrap().code(), Some(0));
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    for (of, expected) in [("tcp", 1), ("printer", PROGRAMS), ("logger", PROGRAMS)] {
+        let (rows, _) = pond.query(&format!("last{of}")).unwrap();
+        assert_eq!(rows.len(), expected, "{of}");
+    }
 }

@@ -21,7 +21,7 @@ use super::streams;
 use crate::clock;
 use crate::net::framing::Framing;
 use crate::net::gather::Gather;
-use crate::net::{BATCH_BYTES, Context, LINGER};
+use crate::net::{BATCH_BYTES, Context, LINGER, look_once_more};
 
 /// Read buffer of a stream that sends: one read is what the others wait for at most.
 const READ_BYTES: usize = 64 << 10;
@@ -97,6 +97,9 @@ impl Connection<'_> {
         let mut end = None;
         loop {
             if shutdown.is_stopping() {
+                if end.is_none() {
+                    look_once_more(stream.readable()).await;
+                }
                 // Somebody may send without end.
                 let now = Instant::now();
                 if *end.get_or_insert(now + LAST_MAX) <= now {

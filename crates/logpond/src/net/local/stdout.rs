@@ -24,7 +24,7 @@ use super::queue::Filling;
 use super::receive::LAST_MAX;
 use super::streams;
 use crate::clock;
-use crate::net::Context;
+use crate::net::{Context, look_once_more};
 
 /// Read buffer of a stream.
 const READ_BYTES: usize = 16 << 10;
@@ -192,9 +192,16 @@ impl Connection<'_> {
         let mut shutdown = self.shared.context.shutdown.clone();
         let mut buffer = [0; HEADER_BYTES_MAX];
         loop {
-            let ready = tokio::select! {
-                ready = stream.ready(Interest::READABLE) => ready?,
-                () = shutdown.stopping() => return Ok(Next::Stop),
+            let readable = stream.ready(Interest::READABLE);
+            let ready = match shutdown.is_stopping() {
+                true => look_once_more(readable).await,
+                false => tokio::select! {
+                    ready = readable => Some(ready),
+                    () = shutdown.stopping() => continue,
+                },
+            };
+            let Some(ready) = ready.transpose()? else {
+                return Ok(Next::Stop);
             };
             // What is seen again is nothing new: the next of it is waited for.
             let read = stream.try_io(Interest::READABLE, || {
@@ -236,6 +243,9 @@ impl Connection<'_> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             if shutdown.is_stopping() {
+                if until.is_none() {
+                    look_once_more(stream.readable()).await;
+                }
                 let until = *until.get_or_insert_with(|| Instant::now() + LAST_MAX);
                 if Instant::now() >= until {
                     return Next::Stop;

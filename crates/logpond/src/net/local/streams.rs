@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use logpond_record::Labels;
 use tokio::net::{UnixListener, UnixStream};
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::process::{Credentials, Processes};
 use super::receive::LAST_MAX;
-use crate::net::{Context, RETRY_PAUSE};
+use crate::net::{Context, RETRY_PAUSE, look_once_more};
 use crate::shutdown::DRAIN_TIME_MAX;
 
 /// Streams of a socket at a time, as many as journald has; further ones wait to be accepted, with
@@ -65,8 +65,7 @@ pub(super) async fn accept<S, B, F>(
     // A program that has sent something may have ended since; others may connect without end.
     let until = Instant::now() + LAST_MAX;
     while Instant::now() < until
-        && let Ok(Ok((slot, stream))) =
-            tokio::time::timeout(Duration::ZERO, next(&listener, &slots)).await
+        && let Some(Ok((slot, stream))) = look_once_more(next(&listener, &slots)).await
     {
         go_on(slot, begin(stream).await, &mut open);
     }
