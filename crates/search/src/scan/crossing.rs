@@ -5,6 +5,8 @@
 //! slot's own text. So the rows that may have such a match are found by the beginnings and ends of
 //! values, without rendering a line.
 
+use std::sync::Arc;
+
 use logpond_record::{Piece, Shape, SlotKind};
 use logpond_segment::tokens::fold;
 
@@ -17,7 +19,10 @@ pub(super) struct Crossing<'n> {
     pub(super) slot: usize,
     /// Whether it is the slot's end, not its beginning.
     pub(super) is_end: bool,
-    /// What the match may have on the slot's side.
+    /// Where the match may be cut. Crossings of one needle with the same cuts and the same side are
+    /// alike, whatever their shapes.
+    pub(super) cuts: Arc<[usize]>,
+    /// What the match may have on the slot's side, of each cut.
     parts: Vec<&'n [u8]>,
     /// The bytes next to the cuts: the slot's last or first one is among them.
     edges: Alphabet,
@@ -33,20 +38,26 @@ pub(super) fn crossings<'n>(shape: &Shape, needle: Needle<'n>) -> Option<Vec<Cro
     let pieces: Vec<&Piece> = shape.pieces().iter().filter(|p| !is_silent(p)).collect();
     let mut found = Vec::new();
     for pair in pieces.windows(2) {
-        let (slot, is_end, parts) = match pair {
-            [Piece::Slot(slot), Piece::Slot(_)] => (*slot, true, before(needle, |_| true)),
+        let (slot, is_end, cuts) = match pair {
+            [Piece::Slot(slot), Piece::Slot(_)] => (*slot, true, cuts(needle, |_, _| true)),
             [Piece::Slot(slot), Piece::Literal(text)] => {
                 let text = needle.fold(text.as_bytes());
-                let fits = |rest: &[u8]| rest.starts_with(&text) || text.starts_with(rest);
-                (*slot, true, before(needle, fits))
+                let fits =
+                    |_: &[u8], rest: &[u8]| rest.starts_with(&text) || text.starts_with(rest);
+                (*slot, true, cuts(needle, fits))
             }
             [Piece::Literal(text), Piece::Slot(slot)] => {
                 let text = needle.fold(text.as_bytes());
-                let fits = |rest: &[u8]| rest.ends_with(&text) || text.ends_with(rest);
-                (*slot, false, after(needle, fits))
+                let fits = |rest: &[u8], _: &[u8]| rest.ends_with(&text) || text.ends_with(rest);
+                (*slot, false, cuts(needle, fits))
             }
             _ => return None,
         };
+        let part = |at: &usize| match is_end {
+            true => &needle.text[..*at],
+            false => &needle.text[*at..],
+        };
+        let parts: Vec<&[u8]> = cuts.iter().map(part).collect();
         let edge = |part: &&[u8]| match is_end {
             true => part.last().copied(),
             false => part.first().copied(),
@@ -56,6 +67,7 @@ pub(super) fn crossings<'n>(shape: &Shape, needle: Needle<'n>) -> Option<Vec<Cro
             found.push(Crossing {
                 slot,
                 is_end,
+                cuts,
                 parts,
                 edges: Alphabet::of(&edges),
                 folded: needle.folded,
@@ -65,22 +77,13 @@ pub(super) fn crossings<'n>(shape: &Shape, needle: Needle<'n>) -> Option<Vec<Cro
     Some(found)
 }
 
-/// What stands before the cuts behind which the rest fits.
-fn before(needle: Needle<'_>, fits: impl Fn(&[u8]) -> bool) -> Vec<&[u8]> {
-    let cuts = 1..needle.text.len();
-    cuts.map(|at| needle.text.split_at(at))
-        .filter(|(_, rest)| fits(rest))
-        .map(|(part, _)| part)
-        .collect()
-}
-
-/// What stands behind the cuts before which the rest fits.
-fn after(needle: Needle<'_>, fits: impl Fn(&[u8]) -> bool) -> Vec<&[u8]> {
-    let cuts = 1..needle.text.len();
-    cuts.map(|at| needle.text.split_at(at))
-        .filter(|(rest, _)| fits(rest))
-        .map(|(_, part)| part)
-        .collect()
+/// The cuts whose two sides fit.
+fn cuts(needle: Needle<'_>, fits: impl Fn(&[u8], &[u8]) -> bool) -> Arc<[usize]> {
+    let fits = |at: &usize| {
+        let (before, behind) = needle.text.split_at(*at);
+        fits(before, behind)
+    };
+    (1..needle.text.len()).filter(fits).collect()
 }
 
 impl Crossing<'_> {

@@ -58,7 +58,7 @@ pub(super) fn select_by_text(
         };
         let mut search = ShapeSearch::new(finder, &shape, &rows, &crossings);
         search.run(scan, &mut decisions)?;
-        search.search_crossings(code, scan, &decisions)?;
+        search.search_crossings(scan, &decisions)?;
         search.sort(scan, &mut wanted, &mut open)?;
     }
     if !open.is_empty() {

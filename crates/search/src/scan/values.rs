@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value};
+use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value, write_json_string};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringColumn, Strings};
+use memchr::memmem;
 
 use super::block::number_value;
 use super::crossing::Crossing;
@@ -20,15 +21,15 @@ use crate::pattern::Finder;
 pub(super) type TextDecisions = HashMap<(usize, usize, Asked), (Arc<Strings>, Arc<Decided>)>;
 
 /// What is asked of the strings of a dictionary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     /// Whether the pattern is in them.
     Holds(Shown),
-    /// Whether a match may cross from or into them, at an end of a slot of a shape.
+    /// Whether a match may cross from or into them, at an end of a slot, if it is cut there.
     Crosses {
-        shape: u32,
-        slot: usize,
+        cuts: Arc<[usize]>,
         is_end: bool,
+        shown: Shown,
     },
 }
 
@@ -112,6 +113,8 @@ pub(super) struct ShapeSearch<'a> {
     rows: &'a [u32],
     /// Where a match may go beyond a slot.
     crossings: &'a [Crossing<'a>],
+    /// How the names of these slots stand in objects of the overflow column.
+    crossed_names: Vec<memmem::Finder<'static>>,
     hits: Vec<Hit>,
     /// The slot at hand.
     slot: u16,
@@ -151,6 +154,7 @@ impl<'a> ShapeSearch<'a> {
             shape,
             rows,
             crossings,
+            crossed_names: crossed_names(shape, crossings),
             hits: vec![Hit::No; rows.len()],
             slot: 0,
         }
@@ -184,7 +188,6 @@ impl<'a> ShapeSearch<'a> {
     /// Marks the rows in which a match may go beyond a slot.
     pub(super) fn search_crossings(
         &mut self,
-        shape_code: u32,
         scan: &mut GroupScan<'_>,
         decisions: &BlockDecisions,
     ) -> Result<(), ReadError> {
@@ -204,9 +207,9 @@ impl<'a> ShapeSearch<'a> {
                 kind => {
                     if let Some(column) = scan.directory.schema.column(&slot.name) {
                         let asked = Asked::Crosses {
-                            shape: shape_code,
-                            slot: crossing.slot,
+                            cuts: Arc::clone(&crossing.cuts),
                             is_end: crossing.is_end,
+                            shown: Shown::new(kind, false),
                         };
                         let asked = (decisions.number, column, asked);
                         self.cross_column(asked, kind, crossing, scan)?;
@@ -508,8 +511,25 @@ impl<'a> ShapeSearch<'a> {
                 || memchr::memchr(b']', object).is_some()
                     && self.shape.slots().iter().any(is_escaped)
         };
-        !self.crossings.is_empty() || self.finder.is_match(object) || has_escapes()
+        let has_crossed = || {
+            let mut names = self.crossed_names.iter();
+            names.any(|name| name.find(object).is_some())
+        };
+        self.finder.is_match(object) || has_escapes() || has_crossed()
     }
+}
+
+/// How the names of slots with crossings stand in objects of the overflow column.
+fn crossed_names(shape: &Shape, crossings: &[Crossing<'_>]) -> Vec<memmem::Finder<'static>> {
+    let mut slots: Vec<usize> = crossings.iter().map(|crossing| crossing.slot).collect();
+    slots.dedup();
+    let name = |slot: usize| {
+        let mut text = Vec::new();
+        write_json_string(&shape.slots()[slot].name, &mut text);
+        text.push(b':');
+        memmem::Finder::new(&text).into_owned()
+    };
+    slots.into_iter().map(name).collect()
 }
 
 /// What a row shows instead of the values of columns.
