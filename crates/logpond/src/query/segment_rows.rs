@@ -12,7 +12,7 @@ use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan::{self, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected};
 use logpond_search::{Filter, Scratch};
-use logpond_segment::file::{Directory, ReadError};
+use logpond_segment::file::{Directory, ReadError, SegmentFile};
 
 use super::journal_rows::{Row, Start};
 use super::output::Output;
@@ -40,9 +40,27 @@ const KEPT_AHEAD_BYTES_MAX: u64 = 4 << 20;
 /// Rows between two looks at what is kept and whether anybody still reads.
 const CHECK_ROWS: u32 = 256;
 
-/// The segments of a view with their directories, which row groups borrow from.
+/// A segment of a view as it is read for it, with its directory, which row groups borrow from.
+struct Reading<'v> {
+    viewed: &'v Viewed,
+    file: SegmentFile,
+    directory: Arc<Directory>,
+}
+
+impl Reading<'_> {
+    fn scan<'s>(&'s self, evaluator: &'s Evaluator) -> SegmentScan<'s> {
+        SegmentScan::new(
+            &self.file,
+            &self.directory,
+            evaluator,
+            &self.viewed.excluded,
+        )
+    }
+}
+
+/// The segments of a view that are read.
 pub(super) struct Opened<'v> {
-    segments: Vec<(&'v Viewed, Arc<Directory>)>,
+    segments: Vec<Reading<'v>>,
 }
 
 impl<'v> Opened<'v> {
@@ -58,7 +76,11 @@ impl<'v> Opened<'v> {
                 continue;
             }
             match segment.directory() {
-                Ok(directory) => segments.push((viewed, directory)),
+                Ok(directory) => segments.push(Reading {
+                    viewed,
+                    file: segment.counted(&view.costs),
+                    directory,
+                }),
                 Err(error) => {
                     note_damage(segment, &error);
                     trailer.miss(describe(segment, &error));
@@ -76,8 +98,8 @@ impl<'v> Opened<'v> {
     /// Row groups that overlap a range.
     pub(super) fn groups(&self, range: TimeRange) -> Vec<Group> {
         let mut groups = Vec::new();
-        for (segment, (_, directory)) in self.segments.iter().enumerate() {
-            for (number, group) in directory.row_groups.iter().enumerate() {
+        for (segment, reading) in self.segments.iter().enumerate() {
+            for (number, group) in reading.directory.row_groups.iter().enumerate() {
                 let (min, max) = group.time_bounds();
                 if range.overlaps(Timestamp(min), Timestamp(max)) {
                     groups.push(Group {
@@ -94,7 +116,7 @@ impl<'v> Opened<'v> {
 
     /// Whether all rows of a row group are in a range, and none of them is left out.
     pub(super) fn is_whole(&self, group: &Group, range: TimeRange) -> bool {
-        let (viewed, _) = &self.segments[group.segment];
+        let viewed = self.segments[group.segment].viewed;
         let mut sources = viewed.segment.sources().iter();
         range.covers(group.min, group.max)
             && (viewed.excluded.is_empty()
@@ -103,7 +125,7 @@ impl<'v> Opened<'v> {
 
     /// The segment of a row group.
     pub(super) fn segment_id(&self, group: &Group) -> Id {
-        let (viewed, _) = &self.segments[group.segment];
+        let viewed = self.segments[group.segment].viewed;
         viewed.segment.file().manifest().id
     }
 
@@ -114,8 +136,7 @@ impl<'v> Opened<'v> {
         trailer: &mut Trailer,
     ) -> Result<Vec<Timestamp>, QueryError> {
         let evaluator = evaluator(&Filter::All, TimeRange::ALL)?;
-        let (viewed, directory) = &self.segments[group.segment];
-        let segment = scan_of(viewed, directory, &evaluator);
+        let segment = self.segments[group.segment].scan(&evaluator);
         let mut scan = GroupScan::new(&segment, group.number);
         let mut times = Vec::new();
         scan.for_each_block(|scan, selected| {
@@ -132,10 +153,8 @@ impl<'v> Opened<'v> {
 
     /// Scans of the segments.
     pub(super) fn scans<'s>(&'s self, evaluator: &'s Evaluator) -> Vec<SegmentScan<'s>> {
-        let scan = |(viewed, directory): &'s (&Viewed, Arc<Directory>)| {
-            scan_of(viewed, directory, evaluator)
-        };
-        self.segments.iter().map(scan).collect()
+        let segments = self.segments.iter();
+        segments.map(|reading| reading.scan(evaluator)).collect()
     }
 }
 
@@ -161,14 +180,6 @@ impl Group {
     }
 }
 
-fn scan_of<'s>(
-    viewed: &'s Viewed,
-    directory: &'s Directory,
-    evaluator: &'s Evaluator,
-) -> SegmentScan<'s> {
-    SegmentScan::new(&viewed.file, directory, evaluator, &viewed.excluded)
-}
-
 /// Whoever sees to copies looks for another one. A disk that fails says nothing of the file.
 fn note_damage(segment: &LiveSegment, error: &ReadError) {
     if matches!(error, ReadError::Damaged(_)) {
@@ -188,7 +199,7 @@ fn describe(segment: &LiveSegment, error: &ReadError) -> String {
 fn settle(opened: &Opened<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mut Trailer) {
     trailer.bytes_scanned += scan.bytes_read();
     for damage in scan.damages() {
-        let (viewed, _) = &opened.segments[group.segment];
+        let viewed = opened.segments[group.segment].viewed;
         viewed.segment.note_damage();
         trailer.miss(format_args!(
             "segments/{}.parquet: {damage}",

@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use logpond_bucket::Costs;
 use logpond_cluster::Share;
 use logpond_segment::disk::Disk;
-use logpond_segment::file::SegmentFile;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
@@ -26,8 +25,6 @@ const TRIES_MAX: usize = 100;
 /// A segment, and what of it is counted elsewhere.
 pub(super) struct Viewed {
     pub(super) segment: Arc<LiveSegment>,
-    /// What is read of it for this view.
-    pub(super) file: SegmentFile,
     /// Sources whose rows are in no answer; whatever set, the segment need not list them.
     pub(super) excluded: Arc<SourceSet>,
 }
@@ -43,7 +40,7 @@ pub(super) struct View {
     /// Journal files that cannot be opened and files that were put aside, with the reason.
     missing: Vec<String>,
     /// What was asked of the bucket for it.
-    costs: Arc<Costs>,
+    pub(super) costs: Arc<Costs>,
 }
 
 impl View {
@@ -89,7 +86,6 @@ impl View {
                 return Ok(None);
             };
             view.segments.push(Viewed {
-                file: segment.counted(&view.costs),
                 segment: Arc::clone(segment),
                 excluded: Arc::new(wanted.excluded.clone()),
             });
@@ -121,13 +117,12 @@ impl View {
     /// `None` if a file is gone: a segment has it by now.
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
         let excluded = Arc::new(retries::excluded(&snapshot, &segments));
-        let costs = Arc::default();
         let mut view = View {
             journal: Vec::new(),
             missing: Vec::new(),
             snapshot,
-            segments: counted_once(&segments, &excluded, &costs),
-            costs,
+            segments: counted_once(&segments, &excluded),
+            costs: Arc::default(),
         };
         for closed in view.snapshot.closed.iter() {
             if holds(&segments, closed.source) || excluded.contains(closed.source) {
@@ -174,7 +169,7 @@ impl View {
 
 /// The segments, each without the sources that are in no answer, and those that one with more rows
 /// has as well. Of these a node alone has none, unless it was one of several before.
-fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>, costs: &Arc<Costs>) -> Vec<Viewed> {
+fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
     let mut all: Vec<&Arc<LiveSegment>> = segments.iter().collect();
     all.sort_by_key(|segment| std::cmp::Reverse(segment.file().manifest().rows));
     let mut taken = SourceSet::new();
@@ -189,7 +184,6 @@ fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>, costs: &Arc<Cost
             }
         };
         Viewed {
-            file: segment.counted(costs),
             segment: Arc::clone(segment),
             excluded,
         }
