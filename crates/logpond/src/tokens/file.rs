@@ -1,12 +1,12 @@
 //! The file of tokens: read with a bound, replaced in one step.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::entry::Tokens;
+use crate::private_file;
 
 /// The most tokens of one file. A token for each machine of a large site fits; an entry takes 200
 /// bytes and a look-up passes over all of them.
@@ -14,9 +14,6 @@ pub const TOKENS_MAX: usize = 2_000;
 
 /// The longest file that is read: many times [`TOKENS_MAX`] entries.
 const FILE_BYTES_MAX: u64 = 2 << 20;
-
-/// Only its owner may read it: hashes of secrets are no secrets, but nobody else needs them.
-const FILE_MODE: u32 = 0o600;
 
 /// Why tokens cannot be read or changed.
 #[derive(Debug)]
@@ -147,30 +144,9 @@ pub fn update<T>(
     directory.lock().map_err(unusable(path))?;
     let mut tokens = read(path)?;
     let outcome = change(&mut tokens)?;
-    replace(path, &directory, tokens.render().as_bytes()).map_err(unusable(path))?;
+    // Hashes of secrets are no secrets, but nobody else needs them.
+    private_file::replace(path, &directory, tokens.render().as_bytes()).map_err(unusable(path))?;
     Ok(outcome)
-}
-
-fn replace(path: &Path, directory: &File, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    // Of a command that was killed: nobody else writes under the lock.
-    let _ = fs::remove_file(&temporary);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(FILE_MODE)
-        .open(&temporary)?;
-    // Made by root for a server that runs as another user, who must be able to read it.
-    if rustix::process::geteuid().is_root() {
-        let owner = fs::metadata(path).or_else(|_| directory.metadata())?;
-        fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
-    }
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    directory.sync_all()
 }
 
 fn unusable(path: &Path) -> impl Fn(io::Error) -> TokenFileError {

@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use logpond_tls::time_text;
 use rustls_acme::acme::{AcmeError, Auth, Identifier, Problem};
 use rustls_acme::{Event, EventError, EventOk, OrderError};
 
 use super::order::Order;
-use super::store::moment;
 use crate::telemetry::{say, warn};
 
 /// The client's longest pause is two to the power of this, in seconds.
@@ -57,7 +57,7 @@ impl Report {
                 say(&format!("a certificate for {names} has come"));
             }
             EventOk::CertCacheStore => {
-                let until = self.order.ordered().not_after().map(moment);
+                let until = self.order.ordered().not_after().map(time_text);
                 let until = until.unwrap_or_default();
                 let path = store.certificate().display();
                 say(&format!(
@@ -86,7 +86,7 @@ impl Report {
         self.failures += 1;
         let (names, directory) = (self.order.names(), self.order.directory());
         let stays = match self.order.ordered().not_after() {
-            Some(until) => format!("; that until {} stays in use", moment(until)),
+            Some(until) => format!("; that until {} stays in use", time_text(until)),
             None => String::new(),
         };
         warn(&format!(

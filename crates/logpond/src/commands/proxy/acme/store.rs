@@ -3,28 +3,25 @@
 //! Names of files tell what they are for: the first of a certificate's names, and a hash of all of them and of the
 //! server, so that a change of settings takes nothing for something else.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_lc_rs::digest::{SHA256, digest};
 use logpond_proxy::Ordered;
-use logpond_tls::{Identity, TlsError};
+use logpond_tls::{Identity, TlsError, time_text};
 use rustix::fs::{Access, access};
 use rustls_acme::{AccountCache, CertCache};
 
 use crate::commands::Failure;
+use crate::private_file;
 use crate::telemetry::{say, warn};
 use crate::terminal::with_causes;
 
-/// Keys are for their owner only.
-const FILE_MODE: u32 = 0o600;
-
-/// So is the directory, if it is made here.
+/// Keys are for their owner only, and so is the directory, if it is made here.
 const DIRECTORY_MODE: u32 = 0o700;
 
 /// Digits of a hash in the name of a file.
@@ -82,7 +79,11 @@ impl Store {
             return false;
         }
         let names = self.ordered().names().join(", ");
-        let until = self.ordered().not_after().map(moment).unwrap_or_default();
+        let until = self
+            .ordered()
+            .not_after()
+            .map(time_text)
+            .unwrap_or_default();
         let path = self.certificate().display();
         say(&format!(
             "the certificate for {names} is that in {path}, which holds until {until}"
@@ -143,18 +144,7 @@ impl Store {
         let directory = File::open(self.directory())?;
         // Against a process that takes over from this one.
         directory.lock()?;
-        let temporary = path.with_extension("tmp");
-        // Of a process that was killed.
-        let _ = fs::remove_file(&temporary);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        directory.sync_all()
+        private_file::replace(path, &directory, bytes)
     }
 
     /// Does something with files where that is done.
@@ -215,13 +205,6 @@ fn hash(texts: &[String]) -> String {
     let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
     let bytes = &bytes.as_ref()[..HASH_DIGITS / 2];
     bytes.iter().fold(String::with_capacity(HASH_DIGITS), hex)
-}
-
-/// A moment since 1970 in words.
-pub(super) fn moment(since_1970: Duration) -> String {
-    let seconds = i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_second(seconds)
-        .map_or_else(|_| format!("@{seconds}"), |time| time.to_string())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn what_has_come_is_shown_and_there_again() {
     assert!(second.read_shown().is_some() && second.ordered().not_after().is_some());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), DIRECTORY_MODE);
-    assert_eq!(mode(first.certificate()), FILE_MODE);
+    assert_eq!(mode(first.certificate()), 0o600);
     // Nothing else is left there.
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
 }
