@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use logpond_record::{Incarnation, SourceId};
+use serde_json::{Map, Value};
 
 /// Sequence numbers from the first to the last, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +78,34 @@ impl SourceSet {
         for (incarnation, interval) in other.intervals() {
             self.insert_interval(incarnation, interval);
         }
+    }
+
+    /// The set as JSON: for each incarnation the first and last number of each run, one behind the other.
+    pub fn to_json(&self) -> Value {
+        let mut incarnations = Map::new();
+        for (incarnation, run) in self.intervals() {
+            let list = incarnations.entry(incarnation.to_string());
+            if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
+                list.extend([run.from.into(), run.to.into()]);
+            }
+        }
+        Value::Object(incarnations)
+    }
+
+    /// Reads what [`SourceSet::to_json`] gave; `None` for anything else.
+    pub fn from_json(value: &Value) -> Option<SourceSet> {
+        let mut sources = SourceSet::new();
+        for (incarnation, runs) in value.as_object()? {
+            let incarnation: Incarnation = incarnation.parse().ok()?;
+            let (runs, rest) = runs.as_array()?.as_chunks::<2>();
+            for [from, to] in runs {
+                let (from, to) = (from.as_u64()?, to.as_u64()?);
+                (from <= to)
+                    .then(|| sources.insert_interval(incarnation, Interval { from, to }))?;
+            }
+            rest.is_empty().then_some(())?;
+        }
+        Some(sources)
     }
 
     /// Takes away all sources of another set: in time that grows with the other one.

@@ -1,9 +1,9 @@
 //! Links as JSON, so that people and other programs can read them. The layout is in
 //! `docs/format/bucket.md`.
 
-use logpond_record::{Id, Incarnation, Timestamp};
-use logpond_segment::sources::{Interval, SourceSet};
-use serde_json::{Map, Value, json};
+use logpond_record::{Id, Timestamp};
+use logpond_segment::sources::SourceSet;
+use serde_json::{Value, json};
 
 use super::link::{Dropped, Link, Listed, SEGMENTS_MAX};
 
@@ -23,7 +23,7 @@ impl Link {
             "nonce": format!("{:032x}", self.nonce),
             "segments": self.segments.iter().map(segment_to_json).collect::<Vec<_>>(),
             "dropped": self.dropped.iter().map(dropped_to_json).collect::<Vec<_>>(),
-            "expired": sources_to_json(&self.expired),
+            "expired": self.expired.to_json(),
         })
         .to_string()
     }
@@ -43,7 +43,7 @@ impl Link {
             nonce: u128::from_str_radix(object.get("nonce")?.as_str()?, 16).ok()?,
             segments: segments.iter().map(read_segment).collect::<Option<_>>()?,
             dropped: dropped.iter().map(read_dropped).collect::<Option<_>>()?,
-            expired: read_sources(object.get("expired")?)?,
+            expired: SourceSet::from_json(object.get("expired")?)?,
         };
         let is_sorted = link.segments.is_sorted_by(|a, b| a.id < b.id);
         let of_day = link.segments.iter().all(|s| s.day() == link.day);
@@ -63,7 +63,7 @@ fn segment_to_json(segment: &Listed) -> Value {
         "received_min_ns": segment.received.0.0,
         "received_max_ns": segment.received.1.0,
         "cold": segment.cold,
-        "sources": sources_to_json(&segment.sources),
+        "sources": segment.sources.to_json(),
     })
 }
 
@@ -80,7 +80,7 @@ fn read_segment(value: &Value) -> Option<Listed> {
         time: (time("time_min_ns")?, time("time_max_ns")?),
         received: (time("received_min_ns")?, time("received_max_ns")?),
         cold: object.get("cold")?.as_bool()?,
-        sources: read_sources(object.get("sources")?)?,
+        sources: SourceSet::from_json(object.get("sources")?)?,
     };
     (segment.index_from <= segment.bytes).then_some(segment)
 }
@@ -95,30 +95,4 @@ fn read_dropped(value: &Value) -> Option<Dropped> {
         id: object.get("id")?.as_str()?.parse::<Id>().ok()?,
         since: Timestamp(object.get("since_ns")?.as_i64()?),
     })
-}
-
-/// For each incarnation the first and last sequence of each run, one behind the other.
-fn sources_to_json(sources: &SourceSet) -> Value {
-    let mut incarnations = Map::new();
-    for (incarnation, run) in sources.intervals() {
-        let list = incarnations.entry(incarnation.to_string());
-        if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
-            list.extend([run.from.into(), run.to.into()]);
-        }
-    }
-    Value::Object(incarnations)
-}
-
-fn read_sources(value: &Value) -> Option<SourceSet> {
-    let mut sources = SourceSet::new();
-    for (incarnation, runs) in value.as_object()? {
-        let incarnation: Incarnation = incarnation.parse().ok()?;
-        let (runs, rest) = runs.as_array()?.as_chunks::<2>();
-        for [from, to] in runs {
-            let (from, to) = (from.as_u64()?, to.as_u64()?);
-            (from <= to).then(|| sources.insert_interval(incarnation, Interval { from, to }))?;
-        }
-        rest.is_empty().then_some(())?;
-    }
-    Some(sources)
 }

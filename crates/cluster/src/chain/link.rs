@@ -87,6 +87,8 @@ pub enum Change {
     List(Listed),
     /// Let segments go that are too old, or too many; those among them that are listed.
     Expire(Vec<Id>),
+    /// Drop objects that no link lists: they are to be removed, and nobody may list them from then on.
+    Drop(Vec<Id>),
     /// Forget dropped segments whose objects were removed.
     Forget(Vec<Id>),
 }
@@ -101,6 +103,8 @@ pub enum Settled {
     Held,
     /// These hold some of its sources and others; somebody must merge them with it first.
     Overlaps(Vec<Id>),
+    /// Its object was dropped, and may be removed at any moment. Its writer puts its rows into another one.
+    Dropped,
     /// The day has [`SEGMENTS_MAX`] segments; some must be merged first.
     Full,
 }
@@ -133,6 +137,11 @@ impl Link {
         Some(&self.segments[at])
     }
 
+    /// Whether an object is to be removed, or was.
+    pub fn is_dropped(&self, id: Id) -> bool {
+        self.dropped.iter().any(|dropped| dropped.id == id)
+    }
+
     /// All sources that count.
     pub fn sources(&self) -> SourceSet {
         SourceSet::union_of(self.segments.iter().map(|s| &s.sources))
@@ -143,6 +152,7 @@ impl Link {
         match change {
             Change::List(segment) => self.list(segment, now),
             Change::Expire(ids) => self.expire(ids, now),
+            Change::Drop(ids) => self.drop_unlisted(ids, now),
             Change::Forget(ids) => self.forget(ids),
         }
     }
@@ -174,6 +184,9 @@ impl Link {
         if !replaces {
             return Verdict::Settled(Settled::Overlaps(ids().collect()));
         }
+        if self.is_dropped(new.id) {
+            return Verdict::Settled(Settled::Dropped);
+        }
         if self.segments.len() - touched.len() >= SEGMENTS_MAX {
             return Verdict::Settled(Settled::Full);
         }
@@ -181,8 +194,6 @@ impl Link {
         next.drop_all(&ids().collect::<Vec<_>>(), now);
         let at = next.segments.partition_point(|s| s.id < new.id);
         next.segments.insert(at, new.clone());
-        // A segment that was dropped may be listed again: by a writer who had not finished.
-        next.dropped.retain(|dropped| dropped.id != new.id);
         Verdict::Write(next)
     }
 
@@ -199,6 +210,17 @@ impl Link {
         for segment in ids.iter().filter_map(|id| self.segment(*id)) {
             next.expired.union_with(&segment.sources);
         }
+        next.drop_all(&ids, now);
+        Verdict::Write(next)
+    }
+
+    fn drop_unlisted(&self, ids: &[Id], now: Timestamp) -> Verdict {
+        let is_new = |id: &Id| self.segment(*id).is_none() && !self.is_dropped(*id);
+        let ids: Vec<Id> = ids.iter().copied().filter(is_new).collect();
+        if ids.is_empty() {
+            return Verdict::Settled(Settled::Done);
+        }
+        let mut next = self.next();
         next.drop_all(&ids, now);
         Verdict::Write(next)
     }

@@ -231,8 +231,9 @@ fn change() -> impl Strategy<Value = Change> {
         segment.cold = is_cold;
         Change::List(segment)
     });
-    let expiry = prop::collection::vec((1u128..7).prop_map(Id), 1..3).prop_map(Change::Expire);
-    prop_oneof![5 => listing, 1 => expiry]
+    let ids = || prop::collection::vec((1u128..7).prop_map(Id), 1..3);
+    let (expiry, drop) = (ids().prop_map(Change::Expire), ids().prop_map(Change::Drop));
+    prop_oneof![5 => listing, 1 => expiry, 1 => drop]
 }
 
 fn event(writers: usize) -> impl Strategy<Value = Event> {
@@ -289,6 +290,11 @@ impl Writer {
                     .filter_map(of)
                     .all(|s| s.is_disjoint(&head.expired))
             }
+            (Some(Outcome::Written(_) | Outcome::Settled(Settled::Done, _)), Change::Drop(ids)) => {
+                // What was listed before stays so; nothing else of these is listed from then on.
+                ids.iter()
+                    .all(|id| head.segment(*id).is_none() || !head.is_dropped(*id))
+            }
             _ => true,
         }
     }
@@ -302,6 +308,8 @@ fn check(head: &Link, before: &Link) {
             assert!(is_disjoint, "{} and {} share sources", segment.id, other.id);
         }
         assert!(segment.sources.is_disjoint(&head.expired), "{}", segment.id);
+        let was_dropped = before.is_dropped(segment.id);
+        assert!(!was_dropped, "{} is listed again", segment.id);
     }
     let (mut known, mut then) = (head.sources(), before.sources());
     known.union_with(&head.expired);

@@ -7,7 +7,6 @@ use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::batches::{BatchId, BatchSet};
-use crate::sources::Interval;
 
 /// The version of the segment format that is written.
 const FORMAT_VERSION: u64 = 1;
@@ -85,7 +84,7 @@ impl Manifest {
             "id": self.id.to_string(),
             "sources": sources,
             "retries": retries,
-            "batches": batches_to_json(&self.batches),
+            "batches": self.batches.to_json(),
             "rows": self.rows,
             "line_bytes": self.line_bytes,
             "whole_lines": self.whole_lines,
@@ -118,7 +117,7 @@ impl Manifest {
         Some(Manifest {
             id: object.get("id")?.as_str()?.parse().ok()?,
             sources,
-            batches: read_batches(object.get("batches")?.as_object()?)?,
+            batches: BatchSet::from_json(object.get("batches")?)?,
             rows: number("rows")?,
             line_bytes: number("line_bytes")?,
             whole_lines: number("whole_lines")?,
@@ -161,32 +160,6 @@ fn read_retry(retry: &Map<String, Value>, sources: &mut [SourceEntry]) -> Option
         is_shadowed: retry.get("shadowed")?.as_bool()?,
     });
     Some(())
-}
-
-/// For each epoch the first and last sequence of each run, one behind the other.
-fn batches_to_json(batches: &BatchSet) -> Value {
-    let mut epochs = Map::new();
-    for (epoch, run) in batches.runs() {
-        let list = epochs.entry(format!("{epoch:032x}"));
-        if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
-            list.extend([run.from.into(), run.to.into()]);
-        }
-    }
-    Value::Object(epochs)
-}
-
-fn read_batches(epochs: &Map<String, Value>) -> Option<BatchSet> {
-    let mut batches = BatchSet::default();
-    for (epoch, runs) in epochs {
-        let epoch = u128::from_str_radix(epoch, 16).ok()?;
-        let (runs, rest) = runs.as_array()?.as_chunks::<2>();
-        for [from, to] in runs {
-            let (from, to) = (from.as_u64()?, to.as_u64()?);
-            (from <= to).then(|| batches.insert_run(epoch, Interval { from, to }))?;
-        }
-        rest.is_empty().then_some(())?;
-    }
-    Some(batches)
 }
 
 /// Runs of sources of one incarnation with consecutive numbers.
