@@ -3,9 +3,11 @@
 
 mod cache;
 mod chains;
+mod delta;
 mod location;
 mod objects;
 mod probe;
+mod rejected;
 mod remote_file;
 mod store;
 mod sweep;
@@ -20,4 +22,3 @@ pub use probe::probe;
 pub use remote_file::{Costs, RemoteFile};
 pub use store::{Store, StoreCounters};
 pub use sweep::{GRACE, Swept, store_time, sweep};
-pub use transport::Attempts;

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use logpond_segment::disk::ReadAt;
@@ -18,6 +18,14 @@ pub struct ObjectEntry {
     pub bytes: u64,
     /// When it was written last, by the store's clock.
     pub modified: SystemTime,
+}
+
+impl ObjectEntry {
+    /// Whether it has been there for `age` at this time of the store's clock.
+    pub fn is_older(&self, time: SystemTime, age: Duration) -> bool {
+        let since = time.duration_since(self.modified);
+        since.is_ok_and(|since| since >= age)
+    }
 }
 
 /// What became of an object that was to be created.
@@ -35,6 +43,8 @@ pub enum Created {
 pub enum FailureKind {
     /// There is no such object, or, where one is written, no such bucket.
     Missing,
+    /// The store says that there is no such bucket.
+    NoBucket,
     /// The store refuses: credentials or rights. Trying again does not help until somebody has
     /// changed something.
     Refused,
@@ -61,8 +71,12 @@ impl fmt::Display for BucketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             FailureKind::Missing if self.operation == "read" => "there is no such object",
-            FailureKind::Missing => "there is no such bucket; make it, or correct its name",
-            FailureKind::Refused => "the store refuses it; check the credentials and rights",
+            FailureKind::Missing | FailureKind::NoBucket => {
+                "there is no such bucket; make it, or correct its name"
+            }
+            FailureKind::Refused => {
+                "the store refuses it; check the credentials, rights and region"
+            }
             FailureKind::Unavailable => "the store is not available",
             FailureKind::Unsupported => "the store cannot do it",
         };
@@ -83,7 +97,7 @@ impl Error for BucketError {
 impl From<BucketError> for io::Error {
     fn from(error: BucketError) -> io::Error {
         let kind = match error.kind {
-            FailureKind::Missing => io::ErrorKind::NotFound,
+            FailureKind::Missing | FailureKind::NoBucket => io::ErrorKind::NotFound,
             FailureKind::Refused => io::ErrorKind::PermissionDenied,
             FailureKind::Unavailable => io::ErrorKind::HostUnreachable,
             FailureKind::Unsupported => io::ErrorKind::Unsupported,

@@ -1,6 +1,7 @@
 //! The real stores, by the library `object_store`.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::location::Location;
 use crate::objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
-use crate::transport::{Attempts, Refused};
+use crate::rejected::Rejected;
 use crate::vendors;
 
 /// Longer objects are sent in parts of this length.
@@ -43,7 +44,7 @@ pub struct StoreCounters {
     /// What failed, after all attempts.
     pub failures: AtomicU64,
     /// Requests on the wire, each attempt counted; none where the store is a directory.
-    pub attempts: Arc<Attempts>,
+    pub attempts: Arc<AtomicU64>,
 }
 
 /// A store of objects at a place.
@@ -51,6 +52,8 @@ pub struct Store {
     store: Arc<dyn ObjectStore>,
     handle: Handle,
     counters: StoreCounters,
+    /// Whose credentials are used, where none were given.
+    hint: Option<&'static str>,
     is_closed: watch::Sender<bool>,
     // In this order: the thread ends when the sender is gone.
     _alive: oneshot::Sender<()>,
@@ -79,6 +82,7 @@ impl Store {
             store,
             handle,
             counters,
+            hint: vendors::without_credentials(location, variables),
             is_closed: watch::Sender::new(false),
             _alive: alive,
             _thread: thread,
@@ -117,11 +121,19 @@ impl Store {
             if kind != FailureKind::Missing {
                 add(&self.counters.failures, 1);
             }
+            let is_doubtful = matches!(kind, FailureKind::Refused | FailureKind::Unavailable);
+            let source = match self.hint.filter(|_| is_doubtful) {
+                Some(hint) => Box::new(Uncertain {
+                    hint,
+                    source: error,
+                }),
+                None => Box::<dyn Error + Send + Sync>::from(error),
+            };
             BucketError {
                 operation,
                 name: name.to_owned(),
                 kind,
-                source: error.into(),
+                source,
             }
         })
     }
@@ -278,6 +290,8 @@ impl Objects for Store {
             Ok(entries)
         });
         let mut entries = self.wait("list", prefix, collected)?;
+        // Emulators of Azure list from the start, whatever is asked for.
+        entries.retain(|entry| behind.is_none_or(|behind| entry.name.as_str() > behind));
         // Directories list in no order.
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -311,19 +325,37 @@ fn kind(error: &object_store::Error) -> FailureKind {
         NotFound { .. } => FailureKind::Missing,
         PermissionDenied { .. } | Unauthenticated { .. } => FailureKind::Refused,
         NotSupported { .. } | NotImplemented { .. } => FailureKind::Unsupported,
-        _ if is_refused(error) => FailureKind::Refused,
-        _ => FailureKind::Unavailable,
+        _ => rejected(error).map_or(FailureKind::Unavailable, |rejected| rejected.kind),
     }
 }
 
-/// Whether a refusal is what an error is about in the end.
-fn is_refused(error: &object_store::Error) -> bool {
+/// What the store says of settings, if that is what an error is about in the end.
+fn rejected(error: &object_store::Error) -> Option<&Rejected> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
-        if error.is::<Refused>() {
-            return true;
+        if let Some(rejected) = error.downcast_ref() {
+            return Some(rejected);
         }
         next = error.source();
     }
-    false
+    None
+}
+
+/// A failure where no credentials were given, which is its reason mostly.
+#[derive(Debug)]
+struct Uncertain {
+    hint: &'static str,
+    source: object_store::Error,
+}
+
+impl fmt::Display for Uncertain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.hint)
+    }
+}
+
+impl Error for Uncertain {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.source)
+    }
 }

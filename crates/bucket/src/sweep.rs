@@ -3,6 +3,7 @@
 //! Ages are by the store's own clock, so that no writer's wrong one removes what another has
 //! just uploaded and not yet committed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -21,6 +22,9 @@ pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// How long links stay that are below the head: nobody reads them but who has just listed them, and each
 /// listing has all that there are.
 const LINK_GRACE: Duration = Duration::from_secs(600);
+
+/// The most orphans of a day that are removed at a time; the others are found again.
+const ORPHANS_MAX: usize = 1_000;
 
 /// The object that is written to ask the store for the time.
 const CLOCK: &str = "probe/clock";
@@ -48,11 +52,7 @@ pub fn sweep(
     now: Timestamp,
 ) -> Result<Swept, BucketError> {
     let time = store_time(objects)?;
-    let is_older = |entry: &ObjectEntry, than: Duration| {
-        let age = time.duration_since(entry.modified);
-        age.is_ok_and(|age| age >= than)
-    };
-    let is_old_link = |entry: &ObjectEntry| is_older(entry, grace.min(LINK_GRACE));
+    let is_old_link = |entry: &ObjectEntry| entry.is_older(time, grace.min(LINK_GRACE));
     // Segments before heads: what is listed by then was there when the segments were.
     let segments = objects.list(SEGMENTS, None)?;
     chains.refresh()?;
@@ -60,15 +60,14 @@ pub fn sweep(
         links: remove_links(objects, chains.heads(), is_old_link)?,
         ..Swept::default()
     };
-    for entry in segments.iter().filter(|entry| is_older(entry, grace)) {
-        if parse_segment_name(&entry.name)
-            .is_some_and(|(day, id)| is_orphan(chains.heads(), day, id))
-        {
-            objects.remove(&entry.name)?;
-            swept.orphans += 1;
-        }
-    }
-    swept.dropped = remove_dropped(objects, chains, grace, now)?;
+    let old = segments.iter().filter(|entry| entry.is_older(time, grace));
+    let old = old.filter_map(|entry| parse_segment_name(&entry.name));
+    let orphans = orphans(chains.heads(), old);
+    let there = segments
+        .iter()
+        .filter_map(|entry| parse_segment_name(&entry.name));
+    swept.dropped = remove_dropped(objects, chains, &there.collect(), grace, now)?;
+    swept.orphans = remove_orphans(objects, chains, orphans, now)?;
     Ok(swept)
 }
 
@@ -90,9 +89,41 @@ pub fn store_time(objects: &dyn Objects) -> Result<SystemTime, BucketError> {
 }
 
 fn is_orphan(heads: &Heads, day: Day, id: Id) -> bool {
-    heads.get(&day).is_none_or(|head| {
-        head.segment(id).is_none() && head.dropped.iter().all(|dropped| dropped.id != id)
-    })
+    heads
+        .get(&day)
+        .is_none_or(|head| head.segment(id).is_none() && !head.is_dropped(id))
+}
+
+/// Those of some objects that no link knows.
+fn orphans(heads: &Heads, all: impl Iterator<Item = (Day, Id)>) -> BTreeMap<Day, Vec<Id>> {
+    let mut orphans: BTreeMap<Day, Vec<Id>> = BTreeMap::new();
+    for (day, id) in all.filter(|(day, id)| is_orphan(heads, *day, *id)) {
+        orphans.entry(day).or_default().push(id);
+    }
+    orphans
+}
+
+/// Removes objects that no link lists. First a link says that they are dropped: their writers may come back at
+/// any moment, and would list what is just being removed.
+fn remove_orphans(
+    objects: &dyn Objects,
+    chains: &mut Chains,
+    orphans: BTreeMap<Day, Vec<Id>>,
+    now: Timestamp,
+) -> Result<u64, BucketError> {
+    let mut removed = 0;
+    for (day, mut ids) in orphans {
+        ids.truncate(ORPHANS_MAX);
+        chains.commit(day, Change::Drop(ids.clone()), now)?;
+        let head = chains.heads().get(&day).cloned();
+        for id in ids {
+            if head.as_ref().is_some_and(|head| head.is_dropped(id)) {
+                objects.remove(&segment_name(day, id))?;
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
 }
 
 /// Removes links that have been below a head for long: they are old, and so is the one behind them.
@@ -119,29 +150,32 @@ fn remove_links(
     Ok(removed)
 }
 
-/// Removes segments that were dropped long ago, then forgets them.
+/// Removes segments that were dropped long ago, and forgets those of even longer ago: while one is remembered
+/// nobody lists it again, whom a sweeper that stood still might remove it from.
 fn remove_dropped(
     objects: &dyn Objects,
     chains: &mut Chains,
+    there: &BTreeSet<(Day, Id)>,
     grace: Duration,
     now: Timestamp,
 ) -> Result<u64, BucketError> {
     let grace_ns = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
     let mut removed = 0;
     for (day, head) in chains.heads().clone() {
-        let due = head
-            .dropped
-            .iter()
-            .filter(|dropped| dropped.since.saturating_add(grace_ns) <= now);
-        let due: Vec<Id> = due.map(|dropped| dropped.id).collect();
-        if due.is_empty() {
-            continue;
+        let dropped_for = |periods: i64| {
+            let age_ns = grace_ns.saturating_mul(periods);
+            let old = head.dropped.iter();
+            old.filter(move |dropped| dropped.since.saturating_add(age_ns) <= now)
+                .map(|dropped| dropped.id)
+        };
+        for id in dropped_for(1).filter(|id| there.contains(&(day, *id))) {
+            objects.remove(&segment_name(day, id))?;
+            removed += 1;
         }
-        for id in &due {
-            objects.remove(&segment_name(day, *id))?;
+        let forgotten: Vec<Id> = dropped_for(2).collect();
+        if !forgotten.is_empty() {
+            chains.commit(day, Change::Forget(forgotten), now)?;
         }
-        removed += due.len() as u64;
-        chains.commit(day, Change::Forget(due), now)?;
     }
     Ok(removed)
 }

@@ -1,7 +1,5 @@
 //! How requests get to a store: by hyper over rustls, with bounds on time and size.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::StatusCode;
+use hyper::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
@@ -22,6 +20,8 @@ use object_store::client::{
 };
 use rustls::ClientConfig;
 
+use crate::rejected::Rejected;
+
 /// How long a connection may take to come about.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -32,8 +32,17 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 /// no longer than this.
 const ANSWER_BYTES_MAX: usize = 65 << 20;
 
-/// So much of a refusal's text is kept.
-const REASON_BYTES_MAX: usize = 500;
+/// How long a machine may take to tell which role's credentials it has. A machine without any may not answer at
+/// all, which is to be said soon.
+const ROLE_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// What the paths begin with by which machines tell credentials: at Amazon, Google and Azure.
+const ROLE_PATHS: [&str; 4] = [
+    "/latest/api/token",
+    "/latest/meta-data/",
+    "/computeMetadata/",
+    "/metadata/identity/oauth2/token",
+];
 
 /// How long an unused connection is kept.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
@@ -41,27 +50,16 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Unused connections that are kept.
 const IDLE_CONNECTIONS_MAX: usize = 16;
 
-/// Requests on their way, each attempt counted.
-#[derive(Debug, Default)]
-pub struct Attempts(AtomicU64);
-
-impl Attempts {
-    /// How many there were.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Makes clients that trust the system's authorities.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     tls: ClientConfig,
-    attempts: Arc<Attempts>,
+    attempts: Arc<AtomicU64>,
 }
 
 impl Transport {
     /// Reads the system's authorities.
-    pub(crate) fn new(attempts: Arc<Attempts>) -> io::Result<Transport> {
+    pub(crate) fn new(attempts: Arc<AtomicU64>) -> io::Result<Transport> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let tls = ClientConfig::builder_with_provider(logpond_tls::provider())
@@ -95,37 +93,26 @@ impl HttpConnector for Transport {
     }
 }
 
-/// The store knows who asks, or not, and says no.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    status: StatusCode,
-    /// What it says beside that, cut to [`REASON_BYTES_MAX`].
-    reason: String,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store answers {} {}", self.status, self.reason)
-    }
-}
-
-impl Error for Refused {}
-
 #[derive(Debug)]
 struct Service {
     client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
-    attempts: Arc<Attempts>,
+    attempts: Arc<AtomicU64>,
 }
 
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        self.attempts.0.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(REQUEST_TIME_MAX, self.exchange(request)).await;
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        // What times out for a role is not tried again: nobody is there.
+        let (time_max, kind) = match asks_role(request.uri()) {
+            true => (ROLE_TIME_MAX, HttpErrorKind::Unknown),
+            false => (REQUEST_TIME_MAX, HttpErrorKind::Timeout),
+        };
+        let answer = tokio::time::timeout(time_max, self.exchange(request)).await;
         answer.unwrap_or_else(|_| {
-            let text = format!("no whole answer within {REQUEST_TIME_MAX:?}");
+            let text = format!("no whole answer within {time_max:?}");
             let error = io::Error::new(io::ErrorKind::TimedOut, text);
-            Err(HttpError::new(HttpErrorKind::Timeout, error))
+            Err(HttpError::new(kind, error))
         })
     }
 }
@@ -151,20 +138,17 @@ impl Service {
             HttpError::new_boxed(kind, error)
         })?;
         let body: Bytes = body.to_bytes();
-        if matches!(
-            head.status,
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-        ) {
-            let reason = &body[..body.len().min(REASON_BYTES_MAX)];
-            let refused = Refused {
-                status: head.status,
-                reason: String::from_utf8_lossy(reason).into_owned(),
-            };
+        if let Some(rejected) = Rejected::of(&head, &body) {
             // Listings would not say of which kind their failure is.
-            return Err(HttpError::new(HttpErrorKind::Unknown, refused));
+            return Err(HttpError::new(HttpErrorKind::Unknown, rejected));
         }
         let never = |never: std::convert::Infallible| match never {};
         let body = HttpResponseBody::new(Full::new(body).map_err(never));
         Ok(HttpResponse::from_parts(head, body))
     }
+}
+
+/// Whether a machine is asked for the credentials of its role, and not a store for objects.
+fn asks_role(uri: &Uri) -> bool {
+    ROLE_PATHS.iter().any(|path| uri.path().starts_with(path))
 }

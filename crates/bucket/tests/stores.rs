@@ -4,6 +4,7 @@
 mod relay;
 mod s3_server;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -207,6 +208,7 @@ fn writers_race_over_a_network_that_fails() {
         7 => Fault::Answer(429),
         10 => Fault::LostReply,
         13 => Fault::Closed,
+        15 => Fault::Slow,
         16 if head.contains("if-none-match") => Fault::Answer(412),
         19 if head.contains("if-none-match") => Fault::Answer(409),
         _ => Fault::None,
@@ -281,11 +283,20 @@ fn what_nobody_needs_is_swept() {
         names(&store.list("segments/", None).unwrap()),
         [segment_name(day, Id(3))]
     );
-    let mut fresh = Chains::new(Arc::clone(&store), nonce);
-    fresh.refresh().unwrap();
-    let head = &fresh.heads()[&day];
-    assert_eq!(
-        (head.number, head.segments.len(), head.dropped.len()),
-        (4, 1, 0)
-    );
+    let state = || {
+        let mut fresh = Chains::new(Arc::clone(&store), nonce);
+        fresh.refresh().unwrap();
+        let head = &fresh.heads()[&day];
+        (head.number, head.segments.len(), head.dropped.len())
+    };
+    assert_eq!(state(), (5, 1, 1));
+    // The writer of the one that nobody had listed comes back.
+    let late = |chains: &mut Chains| chains.commit(day, Change::List(listed(9, 8..9)), NOON);
+    assert!(matches!(
+        late(&mut chains),
+        Ok(Outcome::Settled(Settled::Dropped, _))
+    ));
+    sweep(&*store, &mut chains, Duration::ZERO, NOON).unwrap();
+    assert_eq!(state(), (6, 1, 0));
+    assert!(matches!(late(&mut chains), Ok(Outcome::Written(_))));
 }

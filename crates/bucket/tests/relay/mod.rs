@@ -2,9 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
+
+/// How long a slow answer waits, twice: within what clients wait for.
+const PAUSE: Duration = Duration::from_millis(400);
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub(crate) enum Fault {
     LostReply,
     /// The server never sees it, and the connection ends.
     Closed,
+    /// The answer comes in two pieces, with a pause before each.
+    Slow,
     /// The server sees it without its condition.
     Unconditional,
 }
@@ -93,7 +99,15 @@ fn serve(
         if fault == Fault::LostReply {
             return;
         }
-        let _ = client.write_all(&answer);
+        let pieces = answer.split_at(answer.len() / 2);
+        for piece in [pieces.0, pieces.1] {
+            if fault == Fault::Slow {
+                // Nobody sends anything.
+                let (_sender, never) = mpsc::channel::<()>();
+                let _ = never.recv_timeout(PAUSE);
+            }
+            let _ = client.write_all(piece);
+        }
         // The answer says that the connection ends.
         return;
     }

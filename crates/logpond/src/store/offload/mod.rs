@@ -30,8 +30,8 @@ use super::live::LiveSet;
 use crate::clock;
 use crate::ingest::Changes;
 use crate::settings::vendor_variables;
-use crate::telemetry::Metrics;
-pub(super) use board::Board;
+use crate::telemetry::{Metrics, warn};
+pub use board::Board;
 use metrics::Counters;
 use passes::Offload;
 use remote::Remote;
@@ -123,8 +123,9 @@ impl OffloadThread {
 /// When the bucket cannot be used; that it cannot be reached is none.
 pub(super) fn start(
     settings: &BucketSettings,
+    board: Board,
     parts: Parts,
-) -> Result<(Board, OffloadThread), BucketStartError> {
+) -> Result<OffloadThread, BucketStartError> {
     let unusable = |source| BucketStartError {
         location: settings.location.clone(),
         source,
@@ -132,7 +133,7 @@ pub(super) fn start(
     let unopened = |error| unusable(Unusable::Open(error));
     let store = Store::open(&settings.location, &vendor_variables());
     let store = Arc::new(store.map_err(unopened)?);
-    let (board, counters) = (Board::default(), Arc::new(Counters::default()));
+    let counters = Arc::new(Counters::default());
     let objects: Arc<dyn Objects> = store.clone();
     let remote = Remote::new(settings, Arc::clone(&objects)).map_err(unopened)?;
     metrics::register(&parts.metrics, &counters, &store, remote.cache());
@@ -142,13 +143,14 @@ pub(super) fn start(
         objects,
         remote,
         parts,
-        board: board.clone(),
+        board,
         counters,
         is_stopping: Arc::clone(&is_stopping),
         is_proven: false,
         uploaded: Vec::new(),
         held: Vec::new(),
         put_off: Vec::new(),
+        copies: Vec::new(),
         refreshed_at: None,
         swept_at: None,
         complaint: None,
@@ -175,8 +177,19 @@ pub(super) fn start(
                 "its thread panicked; please report it",
             )))
         }
-        _ => Ok((board, thread)),
+        Err(RecvTimeoutError::Timeout) => {
+            warn(&unanswered(&settings.location));
+            Ok(thread)
+        }
+        Ok(_) => Ok(thread),
     }
+}
+
+/// What is said of a store that has not said anything yet.
+fn unanswered(location: &Location) -> String {
+    format!(
+        "the bucket {location} has not answered for {FIRST_WAIT_MAX:?}; starting without it, and waiting on"
+    )
 }
 
 /// Whether a server need not start: no waiting helps.
@@ -209,14 +222,21 @@ fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
             thread::park_timeout(INTERVAL);
         }
         _ => {
-            offload.note(result.as_ref().err());
-            let _ = first.send(result);
+            // What the stop has cut short is no failure.
+            if !offload.is_stopping() {
+                offload.note(result.as_ref().err());
+            }
+            let is_read = result.is_ok();
+            // Nobody waits any more who has said that it does not answer.
+            if first.send(result).is_err() && is_read {
+                warn("the bucket has answered, and is read");
+            }
         }
     }
+    let _guard = Guard(offload.board.clone(), Arc::clone(&offload.counters));
     while !offload.is_stopping() {
         let result = offload.pass();
         if offload.is_stopping() {
-            // What the stop has cut short is no failure.
             break;
         }
         offload.note(result.as_ref().err());
