@@ -419,8 +419,7 @@ impl<'a> Maker<'a> {
 /// Whether an object will not be removed while this backup runs: the newest snapshot lists it, which
 /// no `prune` removes, or it is young.
 fn counted_on(object: &ObjectEntry, listed: &BTreeSet<String>, time: SystemTime) -> bool {
-    let age = time.duration_since(object.modified);
-    listed.contains(&object.name) || age.map_or(true, |age| age < GRACE / 2)
+    listed.contains(&object.name) || !object.is_older(time, GRACE / 2)
 }
 
 /// Opens a file; `None` if it is gone.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use logpond_bucket::{ObjectEntry, Objects, store_time};
 
@@ -41,7 +41,7 @@ pub fn prune(
     grace: Duration,
 ) -> Result<Pruned, BackupError> {
     let time = store_time(objects)?;
-    let is_old = |object: &ObjectEntry| is_older(object, time, grace);
+    let is_old = |object: &ObjectEntry| object.is_older(time, grace);
     // Before snapshots are listed: a backup that ends in between was running, and one that begins
     // later counts on the newest snapshot of this listing or a newer one.
     let is_running = is_running(objects, is_old)?;
@@ -91,9 +91,4 @@ fn is_running(
         }
     }
     Ok(running)
-}
-
-fn is_older(object: &ObjectEntry, time: SystemTime, grace: Duration) -> bool {
-    let age = time.duration_since(object.modified);
-    age.is_ok_and(|age| age >= grace)
 }

@@ -14,12 +14,9 @@ use crate::backup::{BackupError, Job, Made, make};
 use crate::cli::{Backup, BackupCommand};
 use crate::disk::RealDisk;
 use crate::output::quantity;
-use crate::settings::vendor_variables;
+use crate::settings::{BUCKET_CACHE, vendor_variables};
 use crate::terminal::note;
 use crate::{clock, hostname};
-
-/// What of a data directory says that there is a bucket with more.
-const BUCKET_CACHE: &str = "bucket-cache";
 
 pub(super) fn run(args: &Backup) -> Result<Exit, Failure> {
     match &args.command {
@@ -64,6 +61,7 @@ fn back_up(args: &Backup) -> Result<Exit, Failure> {
         nonce: clock::random().unwrap_or_default(),
     })?;
     say(&made, to);
+    // What of a data directory says that there is a bucket with more.
     if is_there(BUCKET_CACHE) {
         note("  not in it: what is only in the bucket of the server (serve --bucket)");
     }
