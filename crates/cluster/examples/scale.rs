@@ -202,6 +202,7 @@ fn segment(hour: u64, number: u64, sources: SourceSet) -> HeldSegment {
         time_max: Timestamp(end),
         received_min: Timestamp(start),
         received_max: Timestamp(end),
+        is_remote: false,
         sources,
     }
 }
@@ -320,7 +321,7 @@ fn look(indexed: &[Arc<Indexed>]) {
             node: member.node,
             zone: None,
             free_bytes: 1 << 40,
-            total_bytes: 1 << 41,
+            is_full: false,
             is_draining: false,
         })
         .collect();

@@ -68,6 +68,8 @@ pub struct Consume {
     attempt: Attempt,
     /// What each other store has said; none of it if it was not heard.
     others: BTreeMap<NodeId, Option<SourceSet>>,
+    /// What buckets list, as far as anybody has said.
+    listed: SourceSet,
     phase: Phase,
     /// Sources that enough stores have.
     done: SourceSet,
@@ -104,6 +106,7 @@ impl Consume {
             targets,
             attempt,
             others: others.map(|node| (*node, None)).collect(),
+            listed: SourceSet::new(),
             phase: Phase::Ask,
             done: SourceSet::new(),
             sending: Vec::new(),
@@ -172,7 +175,12 @@ impl Consume {
         let claimed = self.claim.sources();
         let own = holdings.answer(&WhoHolds::new(self.attempt, claimed.clone()));
         let others = self.others.values().flatten();
-        self.done = held_by(others.chain([&own]), self.copies).common(&claimed);
+        let mut done = held_by(others.chain([&own]), self.copies);
+        done.union_with(&self.listed);
+        if let Some(listed) = holdings.listed() {
+            done.union_with(listed);
+        }
+        self.done = done.common(&claimed);
         let rest = claimed.without(&self.done);
         let mut unsent = rest.common(&own);
         for (segment, sources) in holdings.live() {
@@ -205,6 +213,9 @@ impl Consume {
         if answer.attempt == self.attempt && unheard.remove(&answer.node) {
             self.others
                 .insert(answer.node, Some(answer.sources.clone()));
+            if let Some(listed) = &answer.listed {
+                self.listed.union_with(listed);
+            }
         }
     }
 
@@ -312,6 +323,7 @@ mod tests {
             attempt: Attempt(3),
             node: NodeId(node),
             sources: set(numbers),
+            listed: None,
             contents: Vec::new(),
         });
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
+use crate::placement::Key;
 use crate::{HeldSegment, Indexed, NodeId};
 
 /// A segment that a node is to read.
@@ -45,7 +46,8 @@ impl Cover {
     /// What is not wanted is counted nowhere, whoever holds it. Segments are taken from the one with
     /// the most rows down, so that a merged segment wins over its inputs; of the holders of a segment
     /// the one with the fewest bytes to read so far, `local` if it is one of them and has no more to
-    /// read than any other.
+    /// read than any other. Of those that would read it from a bucket it is always the same one, which
+    /// may have kept what it read last time, and none of them if somebody has it on disk.
     pub fn plan(
         held: &[&Indexed],
         wanted: &SourceSet,
@@ -99,6 +101,20 @@ impl Cover {
 struct Candidate<'a> {
     segment: &'a HeldSegment,
     holders: Vec<NodeId>,
+    /// Those that would read it from a bucket.
+    remote: Vec<NodeId>,
+}
+
+impl Candidate<'_> {
+    /// The one that reads it from a bucket.
+    fn reader(&self) -> Option<NodeId> {
+        let first = self.segment.sources.iter().next()?;
+        let key = Key::Source {
+            incarnation: first.incarnation.0,
+            sequence: first.sequence,
+        };
+        key.rank(self.remote.iter().copied()).first().copied()
+    }
 }
 
 /// The segments that may have rows in a range, most rows first.
@@ -111,8 +127,12 @@ fn candidates<'a>(held: &[&'a Indexed], range: TimeRange) -> Vec<Candidate<'a>> 
             let candidate = candidate.or_insert(Candidate {
                 segment,
                 holders: Vec::new(),
+                remote: Vec::new(),
             });
-            candidate.holders.push(node);
+            match segment.is_remote {
+                true => candidate.remote.push(node),
+                false => candidate.holders.push(node),
+            }
         }
     }
     let mut all: Vec<_> = by_name.into_values().collect();
@@ -146,7 +166,8 @@ impl Planning {
             let bytes = self.bytes.get(node).copied().unwrap_or(0);
             (bytes, Some(*node) != self.local, *node)
         };
-        let Some(node) = candidate.holders.iter().copied().min_by_key(load) else {
+        let on_disk = candidate.holders.iter().copied().min_by_key(load);
+        let Some(node) = on_disk.or_else(|| candidate.reader()) else {
             return;
         };
         *self.bytes.entry(node).or_default() += candidate.segment.bytes;

@@ -76,11 +76,17 @@ pub struct Progress {
 
 impl Progress {
     /// What is left, where `elsewhere` has the sources of which there are enough copies on others.
+    /// What a bucket lists is there, too.
     pub fn new(holdings: &Holdings, elsewhere: &SourceSet) -> Progress {
+        let lacking = holdings.stored().without(elsewhere);
+        let lacking = match holdings.listed() {
+            Some(listed) => lacking.without(listed),
+            None => lacking,
+        };
         Progress {
             segments: holdings.live().count(),
             sources: holdings.stored().len(),
-            lacking: holdings.stored().without(elsewhere).len(),
+            lacking: lacking.len(),
         }
     }
 

@@ -9,6 +9,9 @@
 //! would have flagged it later. So they all have it. No clock, lease or verdict on who is alive
 //! is in this: a pause of any length between the answers and the drop changes nothing.
 //!
+//! What a bucket lists counts as enough copies, whoever has seen it there (CLUSTER R14): it goes only
+//! when it expires, and nobody's disk is needed for it.
+//!
 //! Invariants: an answer counts only if it carries the attempt's name and comes from a node that
 //! was asked; of each node only the first one; a yes with other contents than were expected counts
 //! as a conflict and never as a yes (R2, R4).
@@ -21,8 +24,11 @@ use logpond_segment::sources::SourceSet;
 use crate::NodeId;
 use crate::wire::{DecodeError, Decoder, Encoder};
 
-/// Version of the encodings.
+/// Version of a question's encoding.
 const VERSION: u64 = 1;
+
+/// Version of an answer's encoding.
+const HELD_VERSION: u64 = 2;
 
 /// The most sources of which a question may ask for the contents: 40 bytes each, so that an answer
 /// stays below 3 MB.
@@ -124,17 +130,23 @@ pub struct Held {
     pub node: NodeId,
     /// Those of the sources that it holds and is not giving up.
     pub sources: SourceSet,
-    /// What is in each of them, if that was asked for.
+    /// Those that its bucket lists, as far as it has read there; `None` if it has no bucket.
+    pub listed: Option<SourceSet>,
+    /// What is in each of both, if that was asked for.
     pub contents: Vec<Content>,
 }
 
 impl Held {
     /// The answer as a message.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Encoder::new(VERSION);
+        let mut out = Encoder::new(HELD_VERSION);
         out.wide(self.attempt.0);
         out.wide(self.node.0);
         out.sources(&self.sources);
+        out.flag(self.listed.is_some());
+        if let Some(listed) = &self.listed {
+            out.sources(listed);
+        }
         out.count(self.contents.len());
         for content in &self.contents {
             content.encode(&mut out);
@@ -147,13 +159,17 @@ impl Held {
     /// # Errors
     /// See [`DecodeError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Held, DecodeError> {
-        let mut from = Decoder::new(bytes, VERSION)?;
+        let mut from = Decoder::new(bytes, HELD_VERSION)?;
         let mut held = Held {
             attempt: Attempt(from.wide("the attempt")?),
             node: NodeId(from.wide("the node")?),
             sources: from.sources("the sources that are held")?,
+            listed: None,
             contents: Vec::new(),
         };
+        if from.flag("whether there is a bucket")? {
+            held.listed = Some(from.sources("the sources that are listed")?);
+        }
         for _ in 0..from.count(CONTENT_BYTES_MIN, "the contents")? {
             held.contents.push(Content::decode(&mut from)?);
         }
@@ -207,7 +223,15 @@ pub struct GiveUp {
 enum Outcome {
     Unknown,
     Failed,
-    Yes(SourceSet),
+    Yes(Yes),
+}
+
+/// What a node has of what is wanted.
+#[derive(Clone, Debug)]
+struct Yes {
+    held: SourceSet,
+    /// What it has seen listed, if it has a bucket.
+    listed: Option<SourceSet>,
 }
 
 impl GiveUp {
@@ -268,6 +292,8 @@ impl GiveUp {
             return false;
         };
         let mut yes = self.wanted.common(&answer.sources);
+        let listed = answer.listed.as_ref();
+        let mut listed = listed.map(|listed| self.wanted.common(listed));
         if !self.expected.is_empty() {
             let mut same = SourceSet::new();
             for content in &answer.contents {
@@ -280,8 +306,9 @@ impl GiveUp {
                 }
             }
             yes = yes.common(&same);
+            listed = listed.map(|listed| listed.common(&same));
         }
-        *outcome = Outcome::Yes(yes);
+        *outcome = Outcome::Yes(Yes { held: yes, listed });
         true
     }
 
@@ -293,20 +320,45 @@ impl GiveUp {
         }
     }
 
-    /// The sources that may be dropped: enough others have them.
+    /// The sources that may be dropped: enough others have them, or a bucket does. Where one copy is
+    /// enough, one on the disk of a node with a bucket is not: it is on its way there.
     pub fn confirmed(&self) -> SourceSet {
+        let is_enough = |yes: &Yes| self.copies.nodes > 1 || yes.listed.is_none();
+        let mut confirmed = self.held_by_nodes(is_enough);
+        for (_, yes) in self.heard() {
+            if let Some(listed) = &yes.listed {
+                confirmed.union_with(listed);
+            }
+        }
+        confirmed
+    }
+
+    /// The sources that may be dropped once a bucket lists them: nothing else is to be done for them.
+    pub fn on_their_way(&self) -> SourceSet {
+        self.held_by_nodes(|_| true).without(&self.confirmed())
+    }
+
+    /// What so many nodes and zones have as there are to be copies, of the answers that count.
+    fn held_by_nodes(&self, counts: impl Fn(&Yes) -> bool) -> SourceSet {
         let mut zones: BTreeMap<Zone, SourceSet> = BTreeMap::new();
         let mut nodes = Vec::new();
-        for (peer, outcome) in self.asked.values() {
-            if let Outcome::Yes(sources) = outcome {
-                let zone = peer.zone.map_or(Zone::Alone(peer.node), Zone::Named);
-                zones.entry(zone).or_default().union_with(sources);
-                nodes.push(sources);
-            }
+        for (peer, yes) in self.heard().filter(|(_, yes)| counts(yes)) {
+            let zone = peer.zone.map_or(Zone::Alone(peer.node), Zone::Named);
+            zones.entry(zone).or_default().union_with(&yes.held);
+            nodes.push(&yes.held);
         }
         let by_nodes = held_by(nodes, self.copies.nodes.max(1));
         let by_zones = held_by(zones.values(), self.copies.zones.max(1));
         by_nodes.common(&by_zones)
+    }
+
+    fn heard(&self) -> impl Iterator<Item = (&Peer, &Yes)> {
+        self.asked
+            .values()
+            .filter_map(|(peer, outcome)| match outcome {
+                Outcome::Yes(yes) => Some((peer, yes)),
+                Outcome::Unknown | Outcome::Failed => None,
+            })
     }
 
     /// Whether nothing that could still be heard would change what is confirmed.

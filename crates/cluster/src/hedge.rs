@@ -292,6 +292,7 @@ mod tests {
             time_max: Timestamp(0),
             received_min: Timestamp(0),
             received_max: Timestamp(0),
+            is_remote: false,
             sources: SourceSet::from_iter([SourceId {
                 incarnation,
                 sequence: *sequence,

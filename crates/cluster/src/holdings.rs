@@ -29,6 +29,8 @@ pub struct Holdings {
     stored: SourceSet,
     flags: BTreeMap<Attempt, SourceSet>,
     is_draining: bool,
+    /// What its bucket lists, as far as it has read there, if it has one.
+    listed: Option<SourceSet>,
 }
 
 impl Holdings {
@@ -65,6 +67,22 @@ impl Holdings {
     /// Says whether the node is being emptied: it counts as a holder of nothing from then on.
     pub fn set_draining(&mut self, is_draining: bool) {
         self.is_draining = is_draining;
+    }
+
+    /// Says what this node's bucket lists, if it has one. Nothing of it is held here: what is listed
+    /// needs no disk of this node (CLUSTER R14).
+    pub fn set_listed(&mut self, listed: Option<SourceSet>) {
+        self.listed = listed;
+    }
+
+    /// What this node's bucket lists, if it has one.
+    pub fn listed(&self) -> Option<&SourceSet> {
+        self.listed.as_ref()
+    }
+
+    /// Those that this node's bucket lists, of the sources that are asked for.
+    pub fn answer_listed(&self, question: &WhoHolds) -> Option<SourceSet> {
+        self.listed().map(|listed| listed.common(&question.sources))
     }
 
     /// Which of the sources that are asked for are held, and are not being given up.

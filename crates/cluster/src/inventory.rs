@@ -3,6 +3,7 @@
 //! An inventory is made from the files that are there (CLUSTER R12); nothing else is remembered
 //! that could disagree with them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
@@ -13,10 +14,10 @@ use crate::wire::{DecodeError, Decoder, Encoder};
 use crate::{NodeId, ProcessId, Registry};
 
 /// Version of the encoding.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Version of a [`Recent`]'s encoding.
-const RECENT_VERSION: u64 = 1;
+const RECENT_VERSION: u64 = 2;
 
 /// A live segment of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct HeldSegment {
     pub received_max: Timestamp,
     /// The sources whose rows it holds.
     pub sources: SourceSet,
+    /// Whether the node reads it from a bucket, not from a disk of its own.
+    pub is_remote: bool,
 }
 
 /// A journal file of a node.
@@ -69,6 +72,37 @@ pub struct Living {
     pub end: u64,
 }
 
+/// What a node knows of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BucketView {
+    /// It has none.
+    #[default]
+    None,
+    /// Everything that is listed there is among what it holds.
+    Read,
+    /// There may be more than it could read.
+    Unread,
+}
+
+impl BucketView {
+    fn number(self) -> u64 {
+        match self {
+            BucketView::None => 0,
+            BucketView::Read => 1,
+            BucketView::Unread => 2,
+        }
+    }
+
+    fn of_number(number: u64) -> Result<BucketView, DecodeError> {
+        match number {
+            0 => Ok(BucketView::None),
+            1 => Ok(BucketView::Read),
+            2 => Ok(BucketView::Unread),
+            _ => Err(DecodeError::Malformed("what is known of a bucket")),
+        }
+    }
+}
+
 /// What a node holds and knows at one moment.
 ///
 /// Shape: about 160 bytes for each segment and 7 for each interval of sources.
@@ -88,8 +122,10 @@ pub struct Inventory {
     pub journal: Vec<HeldJournal>,
     /// Its sources that are copies of batches that were sent again (CLUSTER R10).
     pub retries: Vec<RetryCopy>,
-    /// What it writes now, if it has written anything.
+    /// What it writes now, or is about to once enough nodes have noted that it was born.
     pub living: Option<Living>,
+    /// What it knows of its bucket.
+    pub bucket: BucketView,
     /// What it has heard.
     pub registry: Arc<Registry>,
 }
@@ -114,6 +150,8 @@ pub struct Recent {
     pub retries: Vec<RetryCopy>,
     /// See [`Inventory::living`].
     pub living: Option<Living>,
+    /// See [`Inventory::bucket`].
+    pub bucket: BucketView,
 }
 
 impl Recent {
@@ -153,6 +191,7 @@ impl Recent {
             journal: Vec::new(),
             retries: Vec::new(),
             living: None,
+            bucket: BucketView::None,
         })
     }
 
@@ -170,6 +209,7 @@ impl Recent {
             out.wide(living.incarnation.0);
             out.number(living.end);
         }
+        out.number(self.bucket.number());
     }
 
     fn decode_rest(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -185,6 +225,7 @@ impl Recent {
                 end: from.number("the living incarnation's end")?,
             });
         }
+        self.bucket = BucketView::of_number(from.number("what is known of a bucket")?)?;
         Ok(())
     }
 }
@@ -201,6 +242,7 @@ impl Inventory {
             journal: Vec::new(),
             retries: Vec::new(),
             living: None,
+            bucket: BucketView::None,
             registry: Arc::default(),
         }
     }
@@ -227,6 +269,7 @@ impl Inventory {
             journal: self.journal.clone(),
             retries: self.retries.clone(),
             living: self.living,
+            bucket: self.bucket,
         }
     }
 
@@ -252,7 +295,7 @@ impl Inventory {
         let mut from = Decoder::new(bytes, VERSION)?;
         let mut recent = Recent::decode_name(&mut from)?;
         let mut segments = Vec::new();
-        for _ in 0..from.count(60, "the segments")? {
+        for _ in 0..from.count(61, "the segments")? {
             segments.push(decode_segment(&mut from)?);
         }
         recent.decode_rest(&mut from)?;
@@ -280,6 +323,7 @@ impl Inventory {
             journal: recent.journal,
             retries: recent.retries,
             living: recent.living,
+            bucket: recent.bucket,
             registry,
         }
     }
@@ -293,6 +337,8 @@ pub struct Indexed {
     /// The same in one piece of memory: a coordinator compares and merges those of all nodes.
     runs: Arc<[(Incarnation, Interval)]>,
     registry_digest: u128,
+    /// Whose sources it reads from a bucket.
+    remote: Arc<BTreeSet<Incarnation>>,
     /// Event times of the segments, apart from them: a plan looks at all of these.
     times: Arc<[(Timestamp, Timestamp)]>,
 }
@@ -302,7 +348,10 @@ impl Indexed {
     pub fn new(inventory: Inventory) -> Indexed {
         let times = inventory.segments.iter();
         let stored = inventory.stored();
+        let remote = inventory.segments.iter().filter(|s| s.is_remote);
+        let remote = remote.flat_map(|s| s.sources.last_of_each());
         Indexed {
+            remote: Arc::new(remote.map(|source| source.incarnation).collect()),
             runs: stored.intervals().collect(),
             stored: Arc::new(stored),
             registry_digest: inventory.registry.digest(),
@@ -330,6 +379,7 @@ impl Indexed {
             stored: Arc::clone(&self.stored),
             runs: Arc::clone(&self.runs),
             registry_digest: self.registry_digest,
+            remote: Arc::clone(&self.remote),
             times: Arc::clone(&self.times),
         })
     }
@@ -347,6 +397,11 @@ impl Indexed {
     /// The intervals of [`Indexed::stored`], in order.
     pub(crate) fn runs(&self) -> &Arc<[(Incarnation, Interval)]> {
         &self.runs
+    }
+
+    /// The incarnations of which it reads sources from a bucket.
+    pub(crate) fn remote(&self) -> &BTreeSet<Incarnation> {
+        &self.remote
     }
 
     /// See [`Registry::digest`].
@@ -372,6 +427,7 @@ fn encode_segment(segment: &HeldSegment, out: &mut Encoder) {
     out.time(segment.received_min);
     out.time(segment.received_max);
     out.sources(&segment.sources);
+    out.flag(segment.is_remote);
 }
 
 fn decode_segment(from: &mut Decoder<'_>) -> Result<HeldSegment, DecodeError> {
@@ -385,6 +441,7 @@ fn decode_segment(from: &mut Decoder<'_>) -> Result<HeldSegment, DecodeError> {
         received_min: from.time("a segment's times")?,
         received_max: from.time("a segment's times")?,
         sources: from.sources("a segment's sources")?,
+        is_remote: from.flag("where a segment is")?,
     })
 }
 
@@ -452,6 +509,7 @@ mod tests {
         let mut inventory = Inventory::empty(NodeId(7), ProcessId(u128::MAX));
         inventory.version = numbers.len() as u64;
         inventory.base = inventory.version / 2;
+        inventory.bucket = BucketView::Read;
         inventory.registry = registry.into();
         for (index, (number, time)) in numbers.iter().enumerate() {
             let source = SourceId {
@@ -470,6 +528,7 @@ mod tests {
                     received_min: min,
                     received_max: max,
                     sources: SourceSet::from_iter([source]),
+                    is_remote: number % 4 == 0,
                 });
             } else {
                 inventory.journal.push(HeldJournal {
@@ -517,7 +576,7 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_golden_file() {
         let path =
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v1.inventory");
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v2.inventory");
         if std::env::var_os("LOGPOND_BLESS").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, golden().to_bytes()).unwrap();
@@ -530,7 +589,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_recent_part_are_those_of_the_golden_file() {
         let path =
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v1.recent");
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v2.recent");
         if std::env::var_os("LOGPOND_BLESS").is_some() {
             std::fs::write(&path, golden().recent().to_bytes()).unwrap();
         }

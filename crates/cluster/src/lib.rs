@@ -43,7 +43,7 @@ pub mod expiry;
 pub use cover::{Cover, SegmentShare, Share};
 pub use holdings::Holdings;
 pub use identity::{HexError, NodeId, ProcessId};
-pub use inventory::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent};
+pub use inventory::{BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent};
 pub use logpond_segment::wire;
 pub use registry::{Fate, Registry};
 pub use roles::{Roles, UnknownRoles};

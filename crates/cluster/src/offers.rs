@@ -15,6 +15,7 @@ use logpond_record::SourceId;
 use logpond_segment::sources::SourceSet;
 
 use crate::NodeId;
+use crate::chain::Day;
 use crate::give_up::{CONTENT_BYTES_MIN, CONTENTS_MAX, Content};
 use crate::placement::Key;
 use crate::wire::{DecodeError, Decoder, Encoder};
@@ -59,6 +60,9 @@ impl Default for Settings {
 
 /// After a failed claim its files wait for a second, then twice as long, and so on up to this.
 const BACKOFF_MS_MAX: u64 = 30_000;
+
+/// Until files are asked for again that a bucket did not list yet.
+const LISTING_MS: u64 = 1_000;
 
 /// Names a claim. Random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,7 +150,10 @@ enum State {
     Claimed {
         claim: ClaimId,
     },
-    Reported,
+    Reported {
+        /// It is not asked for before this.
+        from_ms: u64,
+    },
     /// No store needs to take it, but the file stays for now.
     Safe,
 }
@@ -154,6 +161,7 @@ enum State {
 #[derive(Clone, Debug)]
 struct Offer {
     file: Offered,
+    day: Day,
     closed_ms: u64,
     state: State,
     failures: u32,
@@ -186,10 +194,12 @@ impl Offers {
         }
     }
 
-    /// Adds a closed file: just closed, or found at the start.
-    pub fn add(&mut self, file: Offered, now_ms: u64) {
+    /// Adds a closed file: just closed, or found at the start. `day` is that of the first record in it
+    /// that came in: files of two days are never claimed together, see [`crate::chain`].
+    pub fn add(&mut self, file: Offered, day: Day, now_ms: u64) {
         let offer = Offer {
             file,
+            day,
             closed_ms: now_ms,
             state: State::Offered { from_ms: now_ms },
             failures: 0,
@@ -236,7 +246,7 @@ impl Offers {
                     oldest_ms = oldest_ms.min(offer.closed_ms);
                 }
                 State::Offered { from_ms } => wait(from_ms),
-                State::Claimed { .. } | State::Reported | State::Safe => {}
+                State::Claimed { .. } | State::Reported { .. } | State::Safe => {}
             }
         }
         if free.is_empty() || own >= self.settings.claims_per_store_max {
@@ -283,11 +293,14 @@ impl Offers {
             files: Vec::new(),
             lease_ms: self.settings.lease_ms,
         };
-        let mut bytes = 0u64;
+        let (mut bytes, mut day) = (0u64, None);
         for source in free {
             let Some(offer) = self.offers.get_mut(source) else {
                 continue;
             };
+            if *day.get_or_insert(offer.day) != offer.day {
+                continue;
+            }
             bytes = bytes.saturating_add(offer.file.bytes);
             let is_full = bytes > bytes_max || claim.files.len() as u64 == CONTENTS_MAX;
             if is_full && !claim.files.is_empty() {
@@ -338,7 +351,7 @@ impl Offers {
     pub fn reported(&mut self, id: ClaimId, sources: &SourceSet, now_ms: u64) {
         for (source, offer) in &mut self.offers {
             if sources.contains(*source) {
-                offer.state = State::Reported;
+                offer.state = State::Reported { from_ms: now_ms };
             }
         }
         // What the claim held beyond that is offered again.
@@ -351,7 +364,8 @@ impl Offers {
         let retry_ms = self.settings.retry_ms;
         let due = self.offers.values_mut().filter(|offer| {
             let again_ms = offer.tried_ms.saturating_add(retry_ms);
-            offer.state == State::Reported || again_ms <= now_ms
+            let is_due = matches!(offer.state, State::Reported { from_ms } if from_ms <= now_ms);
+            is_due || again_ms <= now_ms
         });
         due.take(CONTENTS_MAX as usize)
             .map(|offer| {
@@ -369,10 +383,20 @@ impl Offers {
     /// Notes that these could not be given up: what was reported or safe of them is offered again.
     pub fn kept(&mut self, sources: &SourceSet, now_ms: u64) {
         for (source, offer) in &mut self.offers {
-            let is_done = matches!(offer.state, State::Reported | State::Safe);
+            let is_done = matches!(offer.state, State::Reported { .. } | State::Safe);
             if is_done && sources.contains(*source) {
                 let from_ms = now_ms;
                 offer.state = State::Offered { from_ms };
+            }
+        }
+    }
+
+    /// Notes files that may go once a bucket lists them: they are asked for again in a while.
+    pub fn on_their_way(&mut self, sources: &SourceSet, now_ms: u64) {
+        let from_ms = now_ms.saturating_add(LISTING_MS);
+        for (source, offer) in &mut self.offers {
+            if sources.contains(*source) {
+                offer.state = State::Reported { from_ms };
             }
         }
     }

@@ -14,8 +14,12 @@ use crate::NodeId;
 /// which the loss of that many disks loses something, and few overlaps for readers.
 pub const COHORT_SECONDS: u64 = 3600;
 
-/// A store that is fuller than this is given nothing: it needs room for its own merges.
-pub const FULL_PERCENT: u64 = 90;
+/// A store with less free than this share of its disk is given nothing: it needs room for its own
+/// merges.
+const FREE_PERCENT_MIN: u64 = 10;
+
+/// Even a store that keeps nothing free on purpose is given nothing once it has less than this.
+const RESERVE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a choice is made for; equal keys are chosen alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +121,8 @@ pub struct Store {
     pub zone: Option<u64>,
     /// Room on its disk.
     pub free_bytes: u64,
-    /// Size of its disk; 0 if it is not known.
-    pub total_bytes: u64,
+    /// Whether it has said that it has no room, see [`is_full`].
+    pub is_full: bool,
     /// Whether it is being emptied.
     pub is_draining: bool,
 }
@@ -126,15 +130,22 @@ pub struct Store {
 impl Store {
     /// Whether it may be given copies.
     pub fn can_take(&self) -> bool {
-        let used = self.total_bytes.saturating_sub(self.free_bytes);
-        let is_full = u128::from(used) * 100 > u128::from(self.total_bytes) * FULL_PERCENT as u128;
-        !self.is_draining && !is_full
+        !self.is_draining && !self.is_full
     }
 
     /// Its free space, in powers of two, so that choices do not change with every segment.
     fn weight(&self) -> f64 {
         (1u64 << self.free_bytes.max(1).ilog2()) as f64
     }
+}
+
+/// Whether a store has no room for copies: less than a tenth of its disk is free. One that removes
+/// its oldest segments only to keep less than that free has little room for good: it takes copies
+/// down to half of what it keeps.
+pub fn is_full(free_bytes: u64, total_bytes: u64, keep_free_bytes: u64) -> bool {
+    let reserve_bytes = RESERVE_BYTES_MAX.min(total_bytes / 25);
+    let wanted_bytes = (total_bytes / 100 * FREE_PERCENT_MIN).min(keep_free_bytes / 2);
+    free_bytes < wanted_bytes.max(reserve_bytes)
 }
 
 /// The number of the hour of a cohort, from seconds since 1970.
@@ -151,7 +162,7 @@ mod tests {
             node: NodeId(node),
             zone: None,
             free_bytes,
-            total_bytes: free_bytes,
+            is_full: false,
             is_draining: false,
         }
     }
@@ -193,12 +204,30 @@ mod tests {
     #[test]
     fn holders_full_and_leaving_stores_are_given_nothing() {
         let mut stores = [1, 2, 3, 4, 5].map(|n| store(n, 100));
-        stores[0].total_bytes = 1001;
-        stores[1].total_bytes = 1000;
+        stores[0].is_full = true;
         stores[2].is_draining = true;
         let mut targets = hour(1).rank_targets(&stores, &[NodeId(4)]);
         targets.sort_unstable();
         assert_eq!(targets, [NodeId(2), NodeId(5)]);
+    }
+
+    #[test]
+    fn a_store_that_keeps_little_free_takes_copies_all_the_same() {
+        const GIB: u64 = 1 << 30;
+        // Free, and kept free, of 1,000 GiB.
+        let cases = [
+            (101 * GIB, 200 * GIB, false),
+            (99 * GIB, 200 * GIB, true),
+            // Its oldest segments go when 50 GiB are left: it never has more for long.
+            (49 * GIB, 50 * GIB, false),
+            (24 * GIB, 50 * GIB, true),
+            (65 << 20, 0, false),
+            (63 << 20, 0, true),
+        ];
+        for (free, keep_free, expected) in cases {
+            assert_eq!(is_full(free, 1000 * GIB, keep_free), expected, "{free}");
+        }
+        assert!(!is_full(0, 0, 0), "a disk of which nothing is known");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
 use crate::registry::Known;
+use crate::target::unread;
 use crate::{
     Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry, Share,
     Target,
@@ -38,6 +39,8 @@ pub struct Collection {
     /// Digests of the registries in that: nearly all nodes have heard the same.
     digests: BTreeSet<u128>,
     nodes: BTreeMap<NodeId, Heard>,
+    /// Nodes that were asked again; none is a third time.
+    again: BTreeSet<NodeId>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +61,7 @@ impl Collection {
             registry,
             digests: BTreeSet::new(),
             nodes: others.collect(),
+            again: BTreeSet::new(),
         };
         collection.add_known();
         collection
@@ -77,6 +81,25 @@ impl Collection {
         each.filter(|(_, heard)| matches!(heard, Heard::Nothing))
             .map(|(node, _)| *node)
             .collect()
+    }
+
+    /// Whom to ask again once all were heard: nodes that had begun to take records in after they had
+    /// answered, as others say that answered later. What they took in would be unknown although they
+    /// are there. Each is named once.
+    pub fn to_ask_again(&mut self) -> Vec<NodeId> {
+        let births = self.registry.incarnations();
+        let births = births.filter(|(_, fate)| fate.sealed.is_none());
+        let overtaken = births.filter_map(|(incarnation, fate)| {
+            let Some(Heard::Inventory(said)) = self.nodes.get(&fate.node) else {
+                return None;
+            };
+            let is_news = said.inventory().registry.fate(incarnation).is_none();
+            is_news.then_some(fate.node)
+        });
+        let overtaken: BTreeSet<NodeId> = overtaken.collect();
+        let new: Vec<NodeId> = overtaken.difference(&self.again).copied().collect();
+        self.again.extend(&new);
+        new
     }
 
     /// Takes an inventory that was made, or found to be unchanged, after the question had begun.
@@ -232,6 +255,9 @@ pub struct Question {
     stored: Arc<SourceSet>,
     silent: Vec<NodeId>,
     silent_max: usize,
+    /// Nodes whose bucket may have had more when the target was made. Who has read it since has not
+    /// added to that.
+    unread: Vec<NodeId>,
     range: TimeRange,
     local: Option<NodeId>,
     /// Sources that count nowhere, since visible ones hold the same batches (R10).
@@ -278,8 +304,10 @@ impl Question {
         local: Option<NodeId>,
         silent_max: usize,
     ) -> (Question, Vec<Task>) {
+        let unread = unread(&scene.answered);
         let held = scene.answered.into_iter();
         let mut question = Question {
+            unread,
             held: held.map(|i| (i.inventory().node, i)).collect(),
             target: scene.target,
             stored: scene.stored,
@@ -447,13 +475,17 @@ impl Question {
     /// What may be claimed of what was counted.
     pub fn finish(&self) -> Completeness {
         let answered: Vec<&Indexed> = self.held.values().map(|i| &**i).collect();
-        Completeness::judge(
+        let judged = Completeness::judge(
             &self.target,
             &self.accounted(),
             &answered,
             &self.silent,
             self.silent_max,
-        )
+        );
+        Completeness {
+            unread: self.unread.clone(),
+            ..judged
+        }
     }
 
     fn take(&mut self, cover: Cover) -> Vec<Task> {

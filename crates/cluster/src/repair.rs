@@ -105,6 +105,8 @@ pub struct Repair {
     failed_until_ms: BTreeMap<NodeId, u64>,
     /// Sources that count nowhere any more: nobody is sent them.
     expired: SourceSet,
+    /// Sources that a bucket lists: their copies are nobody's care.
+    listed: SourceSet,
     /// Since when this node has seen too few, or too many, copies of what a segment holds.
     few_since_ms: BTreeMap<Id, u64>,
     many_since_ms: BTreeMap<Id, u64>,
@@ -121,6 +123,7 @@ impl Repair {
             in_flight: BTreeMap::new(),
             failed_until_ms: BTreeMap::new(),
             expired: SourceSet::new(),
+            listed: SourceSet::new(),
             few_since_ms: BTreeMap::new(),
             many_since_ms: BTreeMap::new(),
             is_settled: false,
@@ -131,6 +134,12 @@ impl Repair {
     /// that removes them first; the others must not send them back.
     pub fn set_expired(&mut self, expired: SourceSet) {
         self.expired = expired;
+    }
+
+    /// Says which sources a bucket lists, as far as this node has read there. They are sent to nobody,
+    /// and a node that leaves needs no other node to have them.
+    pub fn set_listed(&mut self, listed: SourceSet) {
+        self.listed = listed;
     }
 
     /// Whether the last plan found everything here in as many copies as there are to be: no time
@@ -149,6 +158,7 @@ impl Repair {
         let counting = members.iter().filter(|member| self.counts(member));
         let enough = held_by(counting.map(|m| m.held.stored()), self.copies);
         let few = mine.held.stored().without(&enough).without(&self.expired);
+        let few = few.without(&self.listed);
         self.is_settled = few.is_empty();
         let mut jobs = Vec::new();
         let segments = &mine.held.inventory().segments;
@@ -260,7 +270,11 @@ impl Repair {
         let held = members.iter().filter(|m| before.contains(&m.node));
         let others: Vec<SourceSet> = held.map(|m| sources.common(m.held.stored())).collect();
         let rank = others.iter().filter(|s| s.contains(first)).count() as u64;
-        if !held_by(&others, self.copies).contains_all(sources) {
+        let mut enough = held_by(&others, self.copies);
+        if is_leaving {
+            enough.union_with(&self.listed);
+        }
+        if !enough.contains_all(sources) {
             self.many_since_ms.remove(&segment);
             return false;
         }

@@ -4,6 +4,7 @@
 //! was counted exactly once, as far as the nodes that answered can know; and they know all if at
 //! most as many nodes were silent as may hide a birth between them.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -11,7 +12,7 @@ use logpond_record::{Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
 
 use crate::registry::Known;
-use crate::{Fate, Indexed, NodeId, Registry};
+use crate::{BucketView, Fate, Indexed, NodeId, Registry};
 
 /// What exists, as far as the nodes know that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,11 +114,26 @@ impl Target {
         incarnations.extend(ends.keys());
         incarnations.sort_unstable();
         incarnations.dedup();
+        let foreign = foreign(answered, &target.registry, &living);
+        target.add_foreign(&foreign, stored);
+        incarnations.retain(|incarnation| !foreign.contains(incarnation));
         for incarnation in incarnations {
             let end = ends.get(&incarnation).copied().unwrap_or(0);
             target.add(incarnation, end, living.get(&incarnation).copied());
         }
         target
+    }
+
+    /// Adds what is held of incarnations of others.
+    fn add_foreign(&mut self, foreign: &BTreeSet<Incarnation>, stored: &SourceSet) {
+        if foreign.is_empty() {
+            return;
+        }
+        for (incarnation, interval) in stored.intervals() {
+            if foreign.contains(&incarnation) {
+                self.wanted.insert_interval(incarnation, interval);
+            }
+        }
     }
 
     /// Adds an incarnation of which `held_end` sources are held somewhere, and that says itself
@@ -160,6 +176,21 @@ impl Target {
     }
 }
 
+/// Incarnations whose sources came by way of a bucket and that no node was born as: others put
+/// them there, a server that was lost or that stands beside this cluster. Nobody here can say how many
+/// sources they have, or which of these have expired; what is held of them is what there is.
+fn foreign(
+    answered: &[&Indexed],
+    registry: &Registry,
+    living: &BTreeMap<Incarnation, u64>,
+) -> BTreeSet<Incarnation> {
+    let remote = answered.iter().flat_map(|indexed| indexed.remote());
+    let is_known = |incarnation: &Incarnation| {
+        registry.fate(*incarnation).is_some() || living.contains_key(incarnation)
+    };
+    remote.copied().filter(|i| !is_known(i)).collect()
+}
+
 /// What all of these have heard. Nearly always nearly all have heard the same.
 fn merged(answered: &[&Indexed]) -> Registry {
     let mut merged = Registry::default();
@@ -183,6 +214,8 @@ pub struct Completeness {
     pub lost: Vec<Tail>,
     /// Nodes that did not answer, if they are so many that they could hide others.
     pub hiding: Vec<NodeId>,
+    /// Nodes that could not read all of their bucket, if none of the others has read it.
+    pub unread: Vec<NodeId>,
 }
 
 impl Completeness {
@@ -214,12 +247,28 @@ impl Completeness {
                 true => silent.to_vec(),
                 false => Vec::new(),
             },
+            unread: unread(answered),
         }
     }
 
     /// Whether nothing that could ever be counted is missing.
     pub fn is_complete(&self) -> bool {
-        self.gaps.is_empty() && self.tails.is_empty() && self.hiding.is_empty()
+        self.gaps.is_empty()
+            && self.tails.is_empty()
+            && self.hiding.is_empty()
+            && self.unread.is_empty()
+    }
+}
+
+/// The nodes that may not know of everything in their bucket, unless another one has read it.
+pub(crate) fn unread<I: Borrow<Indexed>>(answered: &[I]) -> Vec<NodeId> {
+    let view = |view| {
+        let each = answered.iter().map(|held| held.borrow().inventory());
+        each.filter(move |inventory| inventory.bucket == view)
+    };
+    match view(BucketView::Read).next() {
+        Some(_) => Vec::new(),
+        None => view(BucketView::Unread).map(|i| i.node).collect(),
     }
 }
 
@@ -276,7 +325,7 @@ mod tests {
 
     use logpond_record::Id;
 
-    use crate::{HeldJournal, Inventory, Living, ProcessId};
+    use crate::{HeldJournal, HeldSegment, Inventory, Living, ProcessId};
 
     const INGESTER: Incarnation = Incarnation(5);
 
@@ -314,6 +363,50 @@ mod tests {
         let target = Target::new(answered);
         let counted = counted.iter().map(|n| source(*n)).collect();
         Completeness::judge(&target, &counted, answered, silent, 1)
+    }
+
+    /// A segment of others, read from a bucket.
+    fn remote(numbers: &[u64]) -> HeldSegment {
+        HeldSegment {
+            id: Id(1),
+            digest: 1,
+            bytes: 1,
+            rows: 1,
+            time_min: Timestamp(0),
+            time_max: Timestamp(0),
+            received_min: Timestamp(0),
+            received_max: Timestamp(0),
+            is_remote: true,
+            sources: numbers.iter().map(|n| source(*n)).collect(),
+        }
+    }
+
+    #[test]
+    fn what_others_have_put_into_a_bucket_is_what_there_is_of_them() {
+        let mut inventory = node(1, &[]);
+        inventory.segments = vec![remote(&[4, 6])].into();
+        let reader = Indexed::new(inventory.clone());
+        assert!(judge(&[&reader], &[4, 6], &[]).is_complete());
+        assert_eq!(judge(&[&reader], &[4], &[]).gaps.len(), 1);
+        // One of this cluster's own has what its registry says.
+        let own = born(inventory, |_| ());
+        let judged = judge(&[&own], &[4, 6], &[]);
+        assert_eq!((judged.gaps.len(), judged.tails.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_bucket_that_nobody_has_read_makes_answers_incomplete() {
+        let with = |number, bucket| {
+            let mut inventory = node(number, &[]);
+            inventory.bucket = bucket;
+            Indexed::new(inventory)
+        };
+        let (unread, read) = (with(1, BucketView::Unread), with(2, BucketView::Read));
+        let judged = judge(&[&unread], &[], &[]);
+        assert_eq!(judged.unread, [NodeId(1)]);
+        assert!(!judged.is_complete());
+        assert!(judge(&[&unread, &read], &[], &[]).is_complete());
+        assert!(judge(&[&with(3, BucketView::None)], &[], &[]).is_complete());
     }
 
     #[test]

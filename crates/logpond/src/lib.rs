@@ -40,6 +40,8 @@ pub mod watch;
 pub mod disk;
 mod memory;
 mod open_files;
+pub mod panics;
+mod private_file;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

@@ -60,8 +60,8 @@ use crate::query::Pond;
 use crate::query::spill_directory;
 use crate::service_manager;
 use crate::settings::Settings;
-use crate::shutdown::{self, Stopper};
-use crate::store::{self, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
+use crate::shutdown::{self, Shutdown, Stopper};
+use crate::store::{self, Board, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
 use crate::telemetry::{Metrics, warn};
 use access::Access;
 use runtime::{Listeners, Parts};
@@ -240,8 +240,7 @@ impl Roles {
     fn start(
         settings: &Settings,
         disk: Arc<dyn Disk>,
-        addresses: &Addresses,
-        recovered: &Recovered,
+        (addresses, recovered): (&Addresses, &Recovered),
         access: &Access,
         metrics: &Arc<Metrics>,
         stopper: &Arc<Stopper>,
@@ -251,7 +250,10 @@ impl Roles {
         visible.add_closed(recovered.closed.clone());
         let (live, trash) = open_segments(&*disk)?;
         note_unusable(recovered, &live);
-        let held = (live.clone(), visible.clone());
+        let bucket = settings.bucket.clone();
+        let bucket = bucket.map(|bucket| (bucket, Board::default()));
+        let board = bucket.as_ref().map(|(_, board)| board.clone());
+        let held = (live.clone(), visible.clone(), board.is_some());
         let member = node::member(settings, &disk, held, addresses, access)?;
         if let Some(member) = &member {
             journal.announce_to(member.clone());
@@ -264,6 +266,7 @@ impl Roles {
                 visible: visible.clone(),
                 live: live.clone(),
                 changes: news.closed.clone(),
+                board,
                 clock: clock::now,
                 metrics: metrics.clone(),
             })
@@ -288,7 +291,7 @@ impl Roles {
             clock: clock::now,
             metrics: metrics.clone(),
             cluster: handoff.clone().map(|handoff| handoff as Arc<dyn Elsewhere>),
-            bucket: settings.bucket.clone(),
+            bucket,
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::from)?;

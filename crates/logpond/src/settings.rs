@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use access_logs::access_logs;
+pub(crate) use bucket::BUCKET_CACHE;
 pub use bucket::vendor_variables;
 pub use error::SettingsError;
 pub(crate) use file::position;
@@ -436,9 +437,7 @@ impl Settings {
             canary: values.read("canary", |text| off_or(text, parse_age))?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
-            keep_free: values.read("keep-free", |text| {
-                parse_room(text).map_err(|e| e.to_string())
-            })?,
+            keep_free: values.read("keep-free", room)?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
             timezones: values.read("timezone", timezones::timezones)?,
@@ -520,6 +519,10 @@ fn copies(text: &str) -> Result<usize, String> {
     copies
         .filter(|copies| (1..=COPIES_MAX).contains(copies))
         .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
+}
+
+fn room(text: &str) -> Result<Size, String> {
+    parse_room(text).map_err(|error| error.to_string())
 }
 
 fn line_bytes(text: &str) -> Result<usize, String> {

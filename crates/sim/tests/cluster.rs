@@ -11,7 +11,7 @@ const SEEDS: std::ops::Range<u64> = 1..2001;
 /// Seeds run side by side on so many threads; the result does not depend on it.
 const THREADS: u64 = 2;
 
-/// By then a run without a rule must have failed; the most hidden ones take about 100.
+/// By then a run without a rule must have failed; the most hidden ones take about 500.
 const MUTATED_SEEDS: std::ops::Range<u64> = 1..1501;
 
 fn seeds() -> Vec<u64> {
@@ -93,6 +93,44 @@ fn assert_enough(total: &Report) {
         (total.checks, 20 * runs, "checks of copies"),
         (total.sources_counted, 1000 * runs, "sources counted"),
     ];
+    assert_counts(&minimums, total);
+    assert_enough_of_bucket(total);
+}
+
+/// The same of the runs with a bucket.
+fn assert_enough_of_bucket(total: &Report) {
+    let runs = total.bucket_runs;
+    let minimums = [
+        (runs, total.runs / 4, "runs with a bucket"),
+        (total.uploads, 40 * runs, "uploads"),
+        (total.links, 40 * runs, "links"),
+        (total.lost_races, runs, "races for links that were lost"),
+        (total.held, 5 * runs, "segments that others had listed"),
+        (total.overlaps, runs / 2, "overlaps"),
+        (total.overlap_merges, runs, "merges of overlaps"),
+        (total.expiries, runs / 2, "expiries in the bucket"),
+        (total.swept_links, 40 * runs, "links swept"),
+        (total.swept_segments, 20 * runs, "segments swept"),
+        (total.left_to_bucket, 20 * runs, "copies left to the bucket"),
+        (total.on_their_way, 20 * runs, "sources on their way"),
+        (total.foreign, 10 * runs, "changes by another cluster"),
+        (
+            total.foreign_counted,
+            100 * runs,
+            "sources of another cluster",
+        ),
+        (total.bucket_cuts, 8 * runs, "cuts from the bucket"),
+        (total.unreachable, 10 * runs, "rounds without the bucket"),
+        (total.bucket_losses, runs / 4, "disks lost before a bucket"),
+        (total.remote_reads, 100 * runs, "segments read remotely"),
+        (total.remote_failures, 5 * runs, "remote reads that failed"),
+        (total.remote_complete, 10 * runs, "complete remote answers"),
+        (total.unread, runs / 2, "answers without the bucket"),
+    ];
+    assert_counts(&minimums, total);
+}
+
+fn assert_counts(minimums: &[(u64, u64, &str)], total: &Report) {
     for (count, minimum, what) in minimums {
         assert!(count >= minimum, "too few {what}, {count}: {total}");
     }
@@ -120,8 +158,12 @@ fn expected(knock: Knock) -> &'static [&'static str] {
         Knock::AnsweredDamage => &["R6", "nothing settles"],
         Knock::EarlyLeaving => &["R6", "Batch"],
         Knock::IgnoredExclusions => &["R7", "R10"],
-        Knock::UnlimitedDeletion | Knock::EarlyStamps => &["R6", "R7", "Batch", "nothing settles"],
-        Knock::BlindCompleteness => &["R9"],
+        Knock::UnlimitedDeletion | Knock::EarlyStamps => {
+            &["R6", "R8", "R7", "Batch", "nothing settles"]
+        }
+        Knock::BlindCompleteness | Knock::BlindBucket => &["R9"],
+        Knock::DropUnlisted | Knock::UploadedIsListed | Knock::WrittenIsListed => &["R6", "Batch"],
+        Knock::SharedListing | Knock::HastySweep => &["R14"],
         Knock::CountedRetries => &["R10"],
     }
 }

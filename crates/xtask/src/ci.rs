@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{Outcome, cargo, check, find_program, is_ci, root};
+use crate::run::{Outcome, cargo, cargo_test, check, find_program, is_ci, root};
 use crate::{docs, fuzz, sql, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
@@ -14,6 +14,9 @@ const FUZZ_SECONDS: u64 = 10;
 /// Longer runs, by other seeds, find more.
 const TORTURE: [&str; 4] = ["--minutes", "0.35", "--seed", "1"];
 
+/// The clusters that are: with copies on disks, and with one in a bucket.
+const TORTURED: [&str; 2] = ["roles", "bucket"];
+
 type Step = (&'static str, fn() -> Outcome<()>);
 
 const STEPS: [Step; 9] = [
@@ -23,7 +26,7 @@ const STEPS: [Step; 9] = [
     ("advisories", advisories),
     ("test", test),
     ("sql", sql::run),
-    ("torture", || torture::run(&TORTURE.map(str::to_owned))),
+    ("torture", torture),
     ("docs", || docs::run(&["--check".to_string()])),
     ("fuzz", || fuzz::run(&[FUZZ_SECONDS.to_string()])),
 ];
@@ -112,7 +115,15 @@ fn missing(tool: &str, consequence: &str) -> Outcome<()> {
     Ok(())
 }
 
+fn torture() -> Outcome<()> {
+    TORTURED.iter().try_for_each(|topology| {
+        let arguments = [&TORTURE[..], &["--topology", topology]].concat();
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        torture::run(&arguments)
+    })
+}
+
 fn test() -> Outcome<()> {
     // The end-to-end tests run last, so that a broken unit test shows first.
-    check(cargo().args(["test", "--workspace", "--locked", "--quiet"]))
+    check(cargo_test().args(["--workspace", "--locked", "--quiet"]))
 }

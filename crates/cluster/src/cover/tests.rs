@@ -1,6 +1,7 @@
 //! Covers of made-up clusters, compared with counting by hand.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use logpond_record::{Incarnation, Timestamp};
 use proptest::prelude::*;
@@ -31,6 +32,7 @@ fn segment(id: u128, sources: &BTreeSet<u64>) -> HeldSegment {
         time_max: times().max().unwrap_or(Timestamp(0)),
         received_min: Timestamp(0),
         received_max: Timestamp(0),
+        is_remote: false,
         sources: sources.iter().map(|n| source(*n)).collect(),
     }
 }
@@ -52,6 +54,44 @@ fn node(number: u128, segments: Vec<HeldSegment>, journal: Vec<HeldJournal>) -> 
     inventory.segments = segments.into();
     inventory.journal = journal;
     Indexed::new(inventory)
+}
+
+#[test]
+fn a_disk_comes_before_a_bucket_and_the_same_node_reads_what_is_only_there() {
+    let remote = |id, numbers: &[u64]| HeldSegment {
+        is_remote: true,
+        ..segment(id, &numbers.iter().copied().collect())
+    };
+    let here = |id, numbers: &[u64]| HeldSegment {
+        is_remote: false,
+        ..remote(id, numbers)
+    };
+    let nodes = [
+        node(1, vec![remote(1, &[1]), remote(2, &[2])], Vec::new()),
+        node(2, vec![here(1, &[1]), remote(2, &[2])], Vec::new()),
+        node(3, vec![remote(1, &[1]), remote(2, &[2])], Vec::new()),
+    ];
+    let cover = plan(&nodes, &SourceSet::new(), TimeRange::ALL);
+    let reads = |cover: &Cover, number| {
+        let shares = cover.shares.iter();
+        let mut holding = shares.filter(|(_, share)| share.sources.contains(source(number)));
+        *holding.next().expect("somebody reads it").0
+    };
+    assert_eq!(reads(&cover, 1), NodeId(2));
+    let reader = reads(&cover, 2);
+    // Whoever asks, and whatever else there is to read.
+    let busy: Vec<Indexed> = nodes
+        .iter()
+        .map(|known| {
+            let mut inventory = known.inventory().clone();
+            if inventory.node == reader {
+                Arc::make_mut(&mut inventory.segments).push(here(3, &[3, 4, 5, 6]));
+            }
+            Indexed::new(inventory)
+        })
+        .collect();
+    let cover = plan(&busy, &SourceSet::new(), TimeRange::ALL);
+    assert_eq!((reads(&cover, 2), reads(&cover, 3)), (reader, reader));
 }
 
 fn plan(nodes: &[Indexed], unwanted: &SourceSet, range: TimeRange) -> Cover {

@@ -31,6 +31,7 @@ fn yes(attempt: u128, node: u128, numbers: &[u64]) -> Held {
         attempt: Attempt(attempt),
         node: NodeId(node),
         sources: set(numbers),
+        listed: None,
         contents: Vec::new(),
     }
 }
@@ -82,6 +83,64 @@ fn copies_lie_in_distinct_zones() {
     assert!(confirmed(&[2, 4]));
 }
 
+/// The answer of a node with a bucket.
+fn with_bucket(answer: Held, listed: &[u64]) -> Held {
+    Held {
+        listed: Some(set(listed)),
+        ..answer
+    }
+}
+
+#[test]
+fn what_a_bucket_lists_has_copies_enough() {
+    let copies = Copies::on_nodes(3);
+    let mut attempt = GiveUp::new(Attempt(7), set(&[1, 2]), &peers(&[None; 3]), copies);
+    attempt.answered(&with_bucket(yes(7, 1, &[]), &[2, 9]));
+    assert_eq!(attempt.confirmed(), set(&[2]));
+    assert!(attempt.on_their_way().is_empty());
+    // Two nodes are two copies all the same, bucket or not.
+    let copies = Copies::on_nodes(2);
+    let mut attempt = GiveUp::new(Attempt(7), set(&[1]), &peers(&[None; 2]), copies);
+    attempt.answered(&with_bucket(yes(7, 1, &[1]), &[]));
+    attempt.answered(&yes(7, 2, &[1]));
+    assert_eq!(attempt.confirmed(), set(&[1]));
+}
+
+#[test]
+fn where_one_copy_is_enough_it_is_the_one_in_the_bucket() {
+    let asked = || {
+        GiveUp::new(
+            Attempt(7),
+            set(&[1, 2]),
+            &peers(&[None]),
+            Copies::on_nodes(1),
+        )
+    };
+    let mut attempt = asked();
+    attempt.answered(&with_bucket(yes(7, 1, &[1, 2]), &[2]));
+    assert_eq!(attempt.confirmed(), set(&[2]));
+    assert_eq!(attempt.on_their_way(), set(&[1]));
+    let mut attempt = asked();
+    attempt.answered(&yes(7, 1, &[1]));
+    assert_eq!(attempt.confirmed(), set(&[1]), "there is no bucket");
+}
+
+#[test]
+fn other_contents_in_a_bucket_are_no_copy() {
+    let content = |hash| Content {
+        source: source(1),
+        rows: 3,
+        hash,
+    };
+    let mut attempt = GiveUp::new(Attempt(7), set(&[1]), &peers(&[None]), Copies::on_nodes(1))
+        .expecting(&[content(10)]);
+    let mut answer = with_bucket(yes(7, 1, &[]), &[1]);
+    answer.contents = vec![content(11)];
+    attempt.answered(&answer);
+    assert!(attempt.confirmed().is_empty());
+    assert_eq!(attempt.conflicts().len(), 1);
+}
+
 #[test]
 fn other_contents_are_no_copy() {
     let content = |sequence, hash| Content {
@@ -129,13 +188,14 @@ fn the_bytes_are_those_of_the_golden_files() {
         with_contents: true,
     };
     let mut answer = yes(3, 4, &[0, 300]);
+    answer.listed = Some(set(&[1, 2]));
     answer.contents.push(Content {
         source: source(300),
         rows: 1000,
         hash: u128::MAX,
     });
     golden("v1.who-holds", &question.to_bytes());
-    golden("v1.held", &answer.to_bytes());
+    golden("v2.held", &answer.to_bytes());
     assert_eq!(WhoHolds::from_bytes(&question.to_bytes()), Ok(question));
     assert_eq!(Held::from_bytes(&answer.to_bytes()), Ok(answer));
 }

@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-use logpond_record::Incarnation;
+use logpond_record::{Incarnation, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
 
 const INGESTER: NodeId = NodeId(100);
 const STORES: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
+
+fn day() -> Day {
+    Day::of(Timestamp(0))
+}
 
 fn file(sequence: u64, bytes: u64) -> Offered {
     Offered {
@@ -41,7 +45,7 @@ const SETTINGS: Settings = Settings {
 /// So many files of 40 bytes, closed at the start.
 fn offers(count: u64) -> Offers {
     let mut offers = Offers::new(INGESTER, SETTINGS);
-    (0..count).for_each(|n| offers.add(file(n, 40), 0));
+    (0..count).for_each(|n| offers.add(file(n, 40), day(), 0));
     offers
 }
 
@@ -84,6 +88,34 @@ fn much_is_handed_out_at_once_and_in_pieces() {
         claim(&mut offers, owner, 3, 0).is_err(),
         "two claims are enough"
     );
+}
+
+#[test]
+fn files_of_two_days_are_not_claimed_together() {
+    let mut offers = Offers::new(INGESTER, SETTINGS);
+    let next = Day::of(Timestamp(86_400_000_000_000));
+    for (number, day) in [(0, day()), (1, next), (2, day())] {
+        offers.add(file(number, 10), day, 0);
+    }
+    let (owner, _) = owner(&offers);
+    assert_eq!(claim(&mut offers, owner, 1, 1000), Ok(set(&[0, 2])));
+    assert_eq!(claim(&mut offers, owner, 2, 1000), Ok(set(&[1])));
+}
+
+#[test]
+fn what_a_bucket_is_to_list_is_asked_for_again_in_a_while() {
+    let mut offers = offers(1);
+    let (owner, _) = owner(&offers);
+    assert_eq!(claim(&mut offers, owner, 1, 2000), Ok(set(&[0])));
+    offers.reported(ClaimId(1), &set(&[0]), 2100);
+    assert_eq!(offers.candidates(2100).len(), 1);
+    offers.on_their_way(&set(&[0]), 2100);
+    assert!(offers.candidates(3099).is_empty());
+    assert!(
+        claim(&mut offers, owner, 2, 3099).is_err(),
+        "nobody need take it"
+    );
+    assert_eq!(offers.candidates(3100).len(), 1);
 }
 
 #[test]
@@ -194,7 +226,7 @@ proptest! {
             now_ms += pass_ms;
             match what {
                 0 | 1 => {
-                    offers.add(file(number, 40), now_ms);
+                    offers.add(file(number, 40), day(), now_ms);
                     added.union_with(&set(&[number]));
                 }
                 2 => drop(claim(&mut offers, STORES[number as usize % 3], id, now_ms)),

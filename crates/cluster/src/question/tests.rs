@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-use crate::{Fate, HeldJournal, HeldSegment, Living};
+use crate::{BucketView, Fate, HeldJournal, HeldSegment, Living};
 
 const INGESTER: Incarnation = Incarnation(5);
 
@@ -52,6 +52,7 @@ fn node(number: u128, segments: &[(u128, &[u64])], registry: Registry) -> Arc<In
             time_max: Timestamp(numbers.iter().max().map_or(0, |n| *n as i64)),
             received_min: Timestamp(0),
             received_max: Timestamp(9),
+            is_remote: false,
             sources: set(numbers),
         })
         .collect::<Vec<_>>()
@@ -118,6 +119,36 @@ fn a_silent_nodes_earlier_word_is_remembered() {
     let tails = collected.target().tails;
     assert_eq!(tails.len(), 1);
     assert_eq!(tails[0].incarnation, Incarnation(6));
+}
+
+/// It answers before its birth, and another one after it.
+#[test]
+fn a_node_whose_word_is_overtaken_is_asked_again() {
+    let born = || {
+        let mut later = registry(&[1, 2]);
+        later.note(Incarnation(6), Fate::born(NodeId(2), Timestamp(0)));
+        later
+    };
+    let mut collection = Collection::new(Registry::default(), []);
+    collection.answered(node(2, &[], registry(&[1, 2])));
+    assert_eq!(collection.to_ask_again(), []);
+    collection.answered(node(1, &[(1, &[0, 1, 2, 3])], born()));
+    assert_eq!(collection.to_ask_again(), [NodeId(2)]);
+    // What it said at first counts if it does not answer now; nor is it asked for ever.
+    let mut silent = collection.clone();
+    silent.silent(NodeId(2), None);
+    assert_eq!(silent.to_ask_again(), []);
+    let collected = silent.finish();
+    assert_eq!((collected.answered.len(), collected.silent.len()), (2, 0));
+    assert_eq!(collected.target().tails.len(), 1);
+    let mut inventory = node(2, &[], born()).inventory().clone();
+    inventory.living = Some(Living {
+        incarnation: Incarnation(6),
+        end: 0,
+    });
+    collection.answered(Arc::new(Indexed::new(inventory)));
+    assert_eq!(collection.to_ask_again(), []);
+    assert_eq!(collection.finish().target().tails, []);
 }
 
 #[test]
@@ -370,4 +401,22 @@ proptest! {
         prop_assert_eq!(wanted.without(&counted), reported);
         prop_assert_eq!(completeness.is_complete(), wanted == counted);
     }
+}
+
+/// The target is of before: what the bucket has beyond it was not asked for.
+#[test]
+fn a_bucket_that_is_read_while_a_question_runs_has_not_been_read_for_it() {
+    let with = |bucket, segments: &[(u128, &[u64])]| {
+        let mut inventory = node(1, segments, registry(&[1])).inventory().clone();
+        inventory.bucket = bucket;
+        Arc::new(Indexed::new(inventory))
+    };
+    let all: [(u128, &[u64]); 1] = [(7, &[0, 1, 2, 3])];
+    let (mut question, tasks) = ask(&[with(BucketView::Unread, &all)], &[]);
+    assert!(question.receipt(tasks[0].id, &set(&[0, 1])));
+    let again = question.replan(vec![with(BucketView::Read, &all)]);
+    assert!(question.receipt(again[0].id, &set(&[2, 3])));
+    let judged = question.finish();
+    assert!(judged.gaps.is_empty() && !judged.is_complete());
+    assert_eq!(judged.unread, [NodeId(1)]);
 }

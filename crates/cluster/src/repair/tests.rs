@@ -27,6 +27,7 @@ fn node(number: u128, segments: &[(u128, &[u64])]) -> Indexed {
         time_max: Timestamp(0),
         received_min: Timestamp(0),
         received_max: Timestamp(0),
+        is_remote: false,
         sources: set(numbers),
     });
     inventory.segments = each.collect::<Vec<_>>().into();
@@ -38,7 +39,7 @@ fn stores(count: u128) -> Vec<Store> {
         node: NodeId(node),
         zone: None,
         free_bytes: 100,
-        total_bytes: 100,
+        is_full: false,
         is_draining: false,
     });
     each.collect()
@@ -97,6 +98,26 @@ fn one_holder_copies_what_has_too_few_copies() {
     let plan = plans(&members(&nodes, &[]), 0);
     assert_eq!(plan.len(), 1, "{plan:?}");
     assert!(matches!(plan[0], (1, Job::Copy { segment: Id(2), to }) if to != NodeId(1)));
+}
+
+#[test]
+fn what_a_bucket_lists_is_copied_to_nobody() {
+    let nodes = [node(1, &[(1, &[0]), (2, &[1])]), node(2, &[])];
+    let plan = |presence: &[(u128, Presence)]| {
+        let members = members(&nodes, presence);
+        let mut repair = Repair::new(NodeId(1), 2, AT_ONCE);
+        repair.set_listed(set(&[0]));
+        repair.plan(&members, &stores(2), 0)
+    };
+    let copy = |segment| Job::Copy {
+        segment,
+        to: NodeId(2),
+    };
+    assert_eq!(plan(&[]), [copy(Id(2))]);
+    assert_eq!(
+        plan(&[(1, Presence::Draining)]),
+        [Job::GiveUp(Id(1)), copy(Id(2))]
+    );
 }
 
 #[test]

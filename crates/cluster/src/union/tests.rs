@@ -48,6 +48,7 @@ fn segments(sources: &[(u128, u64)]) -> Vec<HeldSegment> {
             time_max: max,
             received_min: min,
             received_max: max,
+            is_remote: false,
             sources,
         }
     });

@@ -10,7 +10,6 @@ use std::time::Duration;
 use chitchat::transport::Transport;
 use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
 use logpond_cluster::{NodeId, Roles};
-use logpond_segment::disk::Space;
 
 use super::Identity;
 use crate::shutdown::Shutdown;
@@ -39,7 +38,7 @@ const KEY_VERSION: &str = "version";
 const KEY_ROLES: &str = "roles";
 const KEY_LEAVING: &str = "leaving";
 const KEY_FREE: &str = "free";
-const KEY_TOTAL: &str = "total";
+const KEY_FULL: &str = "full";
 const KEY_ALERT_RULES: &str = "alert_rules";
 
 /// Room is said in units of 64 MiB, so that it is no news all the time.
@@ -66,8 +65,8 @@ pub struct Seen {
     pub is_leaving: bool,
     /// Room on its disk.
     pub free_bytes: u64,
-    /// Size of its disk.
-    pub total_bytes: u64,
+    /// Whether it has no room for copies.
+    pub is_full: bool,
     /// Digest of its alert rules; 0 is none.
     pub alert_rules: u64,
     /// Whether it is thought to be alive.
@@ -88,7 +87,7 @@ struct Own {
     saved: u64,
     is_leaving: bool,
     free_bytes: u64,
-    total_bytes: u64,
+    is_full: bool,
     alert_rules: u64,
 }
 
@@ -128,10 +127,11 @@ impl Gossip {
         self.own().is_leaving = is_leaving;
     }
 
-    /// Says from now on that this node's disk has so much room.
-    pub fn say_space(&self, space: Space) {
+    /// Says from now on that this node's disk has so much room, and whether that is too little for
+    /// copies.
+    pub fn say_space(&self, free_bytes: u64, is_full: bool) {
         let mut own = self.own();
-        (own.free_bytes, own.total_bytes) = (space.free_bytes, space.total_bytes);
+        (own.free_bytes, own.is_full) = (free_bytes, is_full);
     }
 
     /// Says from now on that this node's alert rules have this digest.
@@ -192,7 +192,7 @@ impl Gossip {
                     state.set(KEY_SAVED, said.saved);
                     state.set(KEY_LEAVING, u8::from(said.is_leaving));
                     state.set(KEY_FREE, said.free_bytes >> SPACE_SHIFT);
-                    state.set(KEY_TOTAL, said.total_bytes >> SPACE_SHIFT);
+                    state.set(KEY_FULL, u8::from(said.is_full));
                     state.set(KEY_ALERT_RULES, said.alert_rules);
                     let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                     let states = chitchat.node_states().iter();
@@ -251,7 +251,7 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
         roles: text(KEY_ROLES).parse().unwrap_or(Roles::QUERY),
         is_leaving: number(KEY_LEAVING) != 0,
         free_bytes: number(KEY_FREE).saturating_mul(1 << SPACE_SHIFT),
-        total_bytes: number(KEY_TOTAL).saturating_mul(1 << SPACE_SHIFT),
+        is_full: number(KEY_FULL) != 0,
         alert_rules: number(KEY_ALERT_RULES),
         is_live,
     }

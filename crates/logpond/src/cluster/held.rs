@@ -5,21 +5,26 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use logpond_cluster::{HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent, Registry};
-use logpond_record::SourceId;
+use logpond_cluster::{
+    BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent, Registry,
+};
+use logpond_record::{Incarnation, SourceId};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::journal::{Snapshot, Summary, Visible};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Identity;
 use crate::query;
-use crate::store::{LiveSegment, LiveSet, Segments};
+use crate::store::{LiveSegment, LiveSet, Segments, local};
 
 /// The files of this node.
 pub struct Held {
     identity: Identity,
     live: LiveSet,
     visible: Arc<Visible>,
+    has_bucket: bool,
+    /// What was born last; it may not have written anything yet.
+    born: Mutex<Option<Incarnation>>,
     last: Mutex<Option<Last>>,
     stored: Mutex<Option<(Segments, Arc<Indexed>)>>,
 }
@@ -34,14 +39,36 @@ struct Last {
 
 impl Held {
     /// What is held in these.
-    pub fn new(identity: Identity, live: LiveSet, visible: Arc<Visible>) -> Held {
+    pub fn new(identity: Identity, live: LiveSet, visible: Arc<Visible>, has_bucket: bool) -> Held {
         Held {
             identity,
             live,
             visible,
+            has_bucket,
+            born: Mutex::default(),
             last: Mutex::new(None),
             stored: Mutex::new(None),
         }
+    }
+
+    /// Notes an incarnation that is about to take records in, before anybody hears of it: who has
+    /// heard of it is told then that it has none yet.
+    pub fn note_born(&self, incarnation: Incarnation) {
+        *self.born.lock().unwrap_or_else(PoisonError::into_inner) = Some(incarnation);
+    }
+
+    /// What is written now, as far as a snapshot shows; `born` is of before that.
+    fn living(journal: &Snapshot, born: Option<Incarnation>) -> Option<Living> {
+        let written = journal.latest.map(|source| Living {
+            incarnation: source.incarnation,
+            end: source.sequence + 1,
+        });
+        let unwritten = born.map(|incarnation| Living {
+            incarnation,
+            end: 0,
+        });
+        let is_latest = |living: &Living| Some(living.incarnation) == born || born.is_none();
+        written.filter(is_latest).or(unwritten)
     }
 
     /// Which of some batches are here as they were first sent.
@@ -51,7 +78,16 @@ impl Held {
         query::originals(&journal, &self.live.snapshot(), wanted)
     }
 
-    /// The inventory now, of segments alone: it changes rarely.
+    /// What is known of the bucket.
+    fn bucket(&self) -> BucketView {
+        match self.live.put_aside().has_elsewhere() {
+            _ if !self.has_bucket => BucketView::None,
+            true => BucketView::Unread,
+            false => BucketView::Read,
+        }
+    }
+
+    /// The inventory now, of segments on this node's disk alone: it changes rarely.
     pub fn stored(&self) -> Arc<Indexed> {
         let segments = self.live.snapshot();
         let mut last = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +101,8 @@ impl Held {
             .map_or(0, |(_, last)| last.inventory().version + 1);
         let mut inventory = Inventory::empty(self.identity.node, self.identity.process);
         (inventory.version, inventory.base) = (version, version);
-        inventory.segments = Arc::new(describe_all(&segments));
+        let on_disk = local(&segments).map(|segment| describe(segment));
+        inventory.segments = Arc::new(on_disk.collect());
         let inventory = Arc::new(Indexed::new(inventory));
         *last = Some((segments, Arc::clone(&inventory)));
         inventory
@@ -74,12 +111,15 @@ impl Held {
     /// The inventory now.
     pub fn inventory(&self, registry: Arc<Registry>) -> Arc<Indexed> {
         // The journal first: what moves between the two steps is then in both.
+        let bucket = self.bucket();
+        let born = *self.born.lock().unwrap_or_else(PoisonError::into_inner);
         let journal = self.visible.snapshot();
         let segments = self.live.snapshot();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last
             && Arc::ptr_eq(&last.segments, &segments)
             && last.journal == journal.version
+            && last.inventory.inventory().bucket == bucket
             && Arc::ptr_eq(&last.registry, &registry)
         {
             return Arc::clone(&last.inventory);
@@ -93,10 +133,8 @@ impl Held {
             base: known.map_or(0, |known| known.base),
             journal: journal_files(&journal),
             retries: query::copies(&journal, &segments),
-            living: journal.latest.map(|source| Living {
-                incarnation: source.incarnation,
-                end: source.sequence + 1,
-            }),
+            living: Held::living(&journal, born),
+            bucket,
         };
         let same = before.as_ref().filter(|last| {
             Arc::ptr_eq(&last.segments, &segments) && Arc::ptr_eq(&last.registry, &registry)
@@ -145,6 +183,7 @@ fn describe(segment: &LiveSegment) -> HeldSegment {
         received_min: manifest.received_min,
         received_max: manifest.received_max,
         sources: segment.sources().clone(),
+        is_remote: segment.is_remote(),
     }
 }
 
@@ -163,4 +202,52 @@ fn journal_files(journal: &Snapshot) -> Vec<HeldJournal> {
     let open = journal.open.iter();
     let open = open.map(|o| file(o.source, o.synced_bytes, &o.summary, true));
     closed.chain(open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_cluster::{NodeId, ProcessId};
+
+    use super::*;
+
+    #[test]
+    fn what_is_born_has_nothing_until_it_has_written() {
+        let held = |latest: Option<(u128, u64)>, born: Option<u128>| {
+            let latest = latest.map(|(incarnation, sequence)| SourceId {
+                incarnation: Incarnation(incarnation),
+                sequence,
+            });
+            let journal = Snapshot {
+                latest,
+                ..Snapshot::default()
+            };
+            let living = Held::living(&journal, born.map(Incarnation));
+            living.map(|living| (living.incarnation.0, living.end))
+        };
+        assert_eq!(held(None, None), None);
+        assert_eq!(held(Some((1, 4)), None), Some((1, 5)));
+        assert_eq!(held(None, Some(1)), Some((1, 0)));
+        assert_eq!(held(Some((1, 0)), Some(1)), Some((1, 1)));
+        // The one before it has ended.
+        assert_eq!(held(Some((1, 4)), Some(2)), Some((2, 0)));
+    }
+
+    /// A birth changes the registry, and with it the inventory.
+    #[test]
+    fn an_inventory_tells_of_a_birth() {
+        let identity = Identity {
+            node: NodeId(1),
+            process: ProcessId(2),
+        };
+        let held = Held::new(identity, LiveSet::default(), Arc::default(), false);
+        let before = held.inventory(Arc::default());
+        assert_eq!(before.inventory().living, None);
+        held.note_born(Incarnation(3));
+        let living = held.inventory(Arc::default()).inventory().living;
+        let nothing_yet = Living {
+            incarnation: Incarnation(3),
+            end: 0,
+        };
+        assert_eq!(living, Some(nothing_yet));
+    }
 }

@@ -221,6 +221,7 @@ impl Births for Member {
         let mut lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
         lives.insert(incarnation);
         drop(lives);
+        self.held.note_born(incarnation);
         self.note(|registry| registry.note(incarnation, fate))
             .map_err(|error| format!("the registry cannot be written: {error}"))?;
         self.join_others();

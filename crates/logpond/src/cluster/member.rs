@@ -12,10 +12,11 @@ use std::time::Duration;
 use logpond_cluster::births::{lost_lives, silent_max};
 use logpond_cluster::give_up::{Held as Answer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
-use logpond_cluster::placement::Store;
+use logpond_cluster::placement::{self, Store};
 use logpond_cluster::registry::Known;
 use logpond_cluster::{Fate, Indexed, Inventory, NodeId, Registry, Roles};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
+use logpond_search::size::Size;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 use logpond_segment::sources::SourceSet;
@@ -70,6 +71,8 @@ pub struct Parts {
     pub started: Timestamp,
     /// The data directory, for how much room there is.
     pub disk: Arc<dyn Disk>,
+    /// How much of it is kept free.
+    pub keep_free: Size,
     /// What this node shows to others; without it calls are neither encrypted nor authenticated.
     pub tls: Option<Arc<ClusterTls>>,
 }
@@ -94,6 +97,7 @@ pub struct Member {
     /// When the process started, in milliseconds.
     pub(super) generation: u64,
     pub(super) disk: Arc<dyn Disk>,
+    keep_free: Size,
     pub(super) client: Client,
     pub(super) gossip: Gossip,
     /// The last inventory of each node, with its tag.
@@ -129,6 +133,7 @@ impl Member {
             copies: parts.copies,
             generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
             disk: parts.disk,
+            keep_free: parts.keep_free,
             client: Client::new(parts.advertise, parts.tls),
             gossip: Gossip::default(),
             inventories: Mutex::default(),
@@ -331,13 +336,19 @@ impl Member {
         }
     }
 
+    /// Whether this node has no room for copies if its disk has so much; not if nothing is known of it.
+    pub fn is_full(&self, space: Space) -> bool {
+        let keep_free_bytes = self.keep_free.of(space.total_bytes);
+        placement::is_full(space.free_bytes, space.total_bytes, keep_free_bytes)
+    }
+
     /// Notes the nodes that gossip names, and asks those for their registry that have news.
     fn look_around(&self) {
-        let space = self.disk.space();
-        self.gossip.say_space(space.unwrap_or(Space {
+        let space = self.disk.space().unwrap_or(Space {
             free_bytes: 0,
             total_bytes: 0,
-        }));
+        });
+        self.gossip.say_space(space.free_bytes, self.is_full(space));
         let seen = self.gossip.seen();
         let noted = self.note(|registry| {
             seen.iter().fold(false, |news, (node, seen)| {
@@ -482,7 +493,7 @@ impl Member {
                 node,
                 zone: None,
                 free_bytes: seen.free_bytes,
-                total_bytes: seen.total_bytes,
+                is_full: seen.is_full,
                 is_draining: seen.is_leaving,
             })
         };

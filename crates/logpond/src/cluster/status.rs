@@ -19,6 +19,8 @@ pub struct NodeStatus {
     pub free_bytes: u64,
     /// Size of the disk.
     pub total_bytes: u64,
+    /// Whether that is too little room for copies of other nodes' records.
+    pub is_full: bool,
     /// Closed journal files of which this node has the only copy, as far as it knows.
     pub waiting_files: u64,
     /// Bytes of them.

@@ -171,7 +171,7 @@ impl Handoff {
         });
         match shown {
             Ok(file) => {
-                let live = Arc::new(LiveSegment::new(file));
+                let live = Arc::new(LiveSegment::copy(file));
                 self.parts.live.replace(&[], Some(live));
                 self.counters.copies_received.add(1);
                 Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use logpond_cluster::drain::{Leaving, Step};
 
 use super::{Handoff, Tools};
+use crate::store::local;
 use crate::telemetry::warn;
 
 impl Handoff {
@@ -15,7 +16,7 @@ impl Handoff {
             Ok(false) => return,
             Err(why) => return warn(&format!("this node cannot leave yet: {why}")),
         }
-        if !self.parts.live.snapshot().is_empty() {
+        if local(&self.parts.live.snapshot()).next().is_some() {
             return;
         }
         match self.parts.member.forget_itself() {

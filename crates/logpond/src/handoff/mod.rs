@@ -53,8 +53,8 @@ use crate::cluster::Member;
 use crate::ingest::{Changes, Closer, Gate, Replication};
 use crate::panics::caught;
 use crate::shutdown::{Shutdown, Stopper};
-use crate::store::{Elsewhere, LiveSet, Store};
-use crate::telemetry::Metrics;
+use crate::store::{Board, Elsewhere, LiveSet, Store, local};
+use crate::telemetry::{Metrics, warn};
 
 pub use copies::CopyError;
 use metrics::Counters;
@@ -90,6 +90,8 @@ pub struct Parts {
     pub live: LiveSet,
     /// Says when a journal file was closed, or a node has something to hand over.
     pub changes: Changes,
+    /// What is known of the bucket, if there is one.
+    pub board: Option<Board>,
     /// The time.
     pub clock: fn() -> Timestamp,
     /// The process's metrics.
@@ -192,7 +194,7 @@ impl Handoff {
             thread::Builder::new().name(name.to_owned()).spawn(move || {
                 let mut seen = 0;
                 while !stop.is_stopping() {
-                    work(&handoff);
+                    handoff.live_through(|| work(&handoff));
                     seen = handoff.parts.changes.wait(seen, ROUND);
                 }
             })
@@ -223,12 +225,15 @@ impl Handoff {
             let peers = self.parts.member.peer_clocks().unwrap_or_default();
             let now = (self.parts.clock)();
             tools.gate.set_behind(is_behind(now, &peers, behind_ns_max));
-            let has_more = self.see_to_copies(&mut repairing, &tools.store);
-            match is_leaving {
-                true => self.leave(tools),
-                false => self.stay(tools),
-            }
-            if !has_more {
+            let has_more = self.live_through(|| {
+                let has_more = self.see_to_copies(&mut repairing, &tools.store);
+                match is_leaving {
+                    true => self.leave(tools),
+                    false => self.stay(tools),
+                }
+                has_more
+            });
+            if has_more != Some(true) {
                 seen = self.wait_for_round(seen, stop);
             }
         }
@@ -280,11 +285,15 @@ impl Handoff {
         self.parts.member.identity().node
     }
 
-    /// What this node's segments hold, as far as they can be read.
+    /// What the segments on this node's disk hold, as far as they can be read, and what the bucket does.
     fn holdings(&self) -> Holdings {
         let live = self.parts.live.snapshot();
-        let each = live.iter().filter(|segment| !segment.is_damaged());
-        Holdings::new(each.map(|s| (s.file().manifest().id, s.sources().clone())))
+        let each = local(&live).filter(|segment| !segment.is_damaged());
+        let mut holdings =
+            Holdings::new(each.map(|s| (s.file().manifest().id, s.sources().clone())));
+        let board = self.parts.board.as_ref();
+        holdings.set_listed(board.map(|board| (*board.sources()).clone()));
+        holdings
     }
 
     fn new_id(&self) -> Id {
@@ -295,7 +304,8 @@ impl Handoff {
 
 impl Replication for Handoff {
     fn is_replicated(&self, source: SourceId) -> bool {
-        self.parts.member.copies() == 1 || self.state().replicated.contains(source)
+        let is_alone = self.parts.member.copies() == 1 && self.parts.board.is_none();
+        is_alone || self.state().replicated.contains(source)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_cluster::NodeId;
+use logpond_cluster::chain::Day;
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId, Offered};
 use logpond_cluster::placement::Store;
+use logpond_cluster::{Holdings, NodeId};
 use logpond_record::SourceId;
 use logpond_segment::disk::ReadAt;
 use logpond_segment::journal::ClosedFile;
@@ -49,7 +50,8 @@ impl Handoff {
                     content: content_of(file),
                     bytes: file.bytes,
                 };
-                state.offers.add(offered, now_ms);
+                let day = Day::of(file.summary.received_min);
+                state.offers.add(offered, day, now_ms);
                 state.pace.offer(file.bytes);
                 is_news = true;
             }
@@ -144,26 +146,31 @@ impl Handoff {
             .cloned()
     }
 
-    /// Which of the sources that are asked for are held and not being given up, at one moment: a
-    /// segment that an attempt has given up is gone before its flag is.
-    fn unflagged(&self, question: &WhoHolds) -> SourceSet {
+    /// What this node holds and is not giving up, at one moment: a segment that an attempt has given up
+    /// is gone before its flag is.
+    fn unflagged(&self) -> Holdings {
         let state = self.state();
         let mut holdings = self.holdings();
         holdings.set_draining(self.parts.member.is_leaving());
         for (attempt, sources) in &state.flags {
             holdings.flag(*attempt, sources.clone());
         }
-        holdings.answer(question)
+        holdings
     }
 
-    /// Which of the sources that are asked for this node's segments hold, and what is in them.
+    /// Which of the sources that are asked for this node's segments or its bucket hold, and what is in
+    /// them.
     pub fn holds(&self, question: &WhoHolds) -> Held {
-        let sources = self.unflagged(question);
+        let holdings = self.unflagged();
+        let sources = holdings.answer(question);
+        let listed = holdings.answer_listed(question);
         let mut contents = Vec::new();
         if question.with_contents {
             let live = self.parts.live.snapshot();
             let entries = live.iter().flat_map(|s| s.file().manifest().sources.iter());
-            let asked = entries.filter(|entry| sources.contains(entry.source));
+            let mut all = sources.clone();
+            all.union_with(listed.as_ref().unwrap_or(&SourceSet::new()));
+            let asked = entries.filter(|entry| all.contains(entry.source));
             contents.extend(asked.map(|entry| Content {
                 source: entry.source,
                 rows: entry.rows,
@@ -176,6 +183,7 @@ impl Handoff {
             attempt: question.attempt,
             node: self.own(),
             sources,
+            listed,
             contents,
         }
     }

@@ -49,13 +49,16 @@ impl Handoff {
         if !confirmed.is_empty() {
             self.confirmed.send_modify(|count| *count += 1);
         }
+        let on_their_way = attempt.on_their_way().without(&stays);
         stays.union_with(&confirmed.without(&may_go));
         self.remove(&may_go);
         let now_ms = self.now_ms();
         let mut state = self.state();
         state.offers.dropped(&may_go);
         state.offers.safe(&stays);
+        state.offers.on_their_way(&on_their_way, now_ms);
         let kept = wanted.without(&may_go).without(&stays);
+        let kept = kept.without(&on_their_way);
         state.offers.kept(&kept, now_ms);
     }
 

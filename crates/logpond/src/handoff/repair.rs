@@ -17,7 +17,7 @@ use logpond_segment::sources::SourceSet;
 use super::{Handoff, new_attempt};
 use crate::query::Nodes;
 use crate::side_by_side::side_by_side;
-use crate::store::{LiveSegment, Store};
+use crate::store::{Board, LiveSegment, Store, local};
 use crate::telemetry::warn;
 
 /// What the thread that sees to copies knows from round to round.
@@ -37,6 +37,8 @@ struct Round {
     known: Vec<Known>,
     /// Sources that count nowhere any more.
     expired: SourceSet,
+    /// Sources that the bucket lists.
+    listed: Arc<SourceSet>,
 }
 
 /// How many copies there are of what is stored, as far as nodes say.
@@ -84,7 +86,7 @@ impl Repairing {
                 .iter()
                 .map(seen)
                 .eq(before.known.iter().map(seen));
-            is_same && round.expired == before.expired
+            is_same && round.expired == before.expired && round.listed == before.listed
         })
     }
 
@@ -109,6 +111,7 @@ impl Handoff {
         let round = Round {
             known: self.look_at_nodes(state),
             expired: self.parts.member.registry().expired(),
+            listed: self.listed(),
         };
         if state.is_settled(&round) {
             return self.give_up_damaged(store);
@@ -131,7 +134,8 @@ impl Handoff {
             })
             .collect();
         state.repair.set_expired(round.expired.clone());
-        self.note_copies(&members, &round.expired, state.copies);
+        state.repair.set_listed((*round.listed).clone());
+        self.note_copies(&members, &round, state.copies);
         let targets = self.parts.member.stores();
         let jobs = state.repair.plan(&members, &targets, self.now_ms());
         let (copies, rest): (Vec<Job>, Vec<Job>) = jobs
@@ -179,7 +183,16 @@ impl Handoff {
         known
     }
 
-    fn note_copies(&self, members: &[Seen<'_>], expired: &SourceSet, copies: usize) {
+    /// The sources that the bucket lists, if there is one.
+    fn listed(&self) -> Arc<SourceSet> {
+        self.parts
+            .board
+            .as_ref()
+            .map(Board::sources)
+            .unwrap_or_default()
+    }
+
+    fn note_copies(&self, members: &[Seen<'_>], round: &Round, copies: usize) {
         let (few, many) = repair::deficit(members, copies);
         let leaving = self.parts.member.is_leaving().then(|| {
             let others = members.iter().filter(|m| m.presence == Presence::Live);
@@ -187,7 +200,7 @@ impl Handoff {
             Progress::new(&self.holdings(), &elsewhere)
         });
         self.state().copies = CopyState {
-            lacking: few.without(expired).len(),
+            lacking: few.without(&round.expired).without(&round.listed).len(),
             superfluous: many.len(),
             leaving,
         };
@@ -232,7 +245,7 @@ impl Handoff {
     /// the only one then, and is copied. Without another copy it is kept for what can be read of it.
     fn give_up_damaged(&self, store: &Store) -> bool {
         let live = self.parts.live.snapshot();
-        let damaged = live.iter().filter(|segment| segment.is_damaged());
+        let damaged = local(&live).filter(|segment| segment.is_damaged());
         let mut is_done = false;
         for id in damaged.map(|segment| segment.file().manifest().id) {
             if self.give_up(id, 1, store) {

@@ -34,6 +34,7 @@ impl Handoff {
             segment_bytes: sum(|s| s.file().bytes()),
             free_bytes: space.free_bytes,
             total_bytes: space.total_bytes,
+            is_full: self.parts.member.is_full(space),
             waiting_files: state.offers.waiting_count() as u64,
             waiting_bytes,
             waiting_ms: state.offers.oldest_age_ms(now_ms).unwrap_or(0),

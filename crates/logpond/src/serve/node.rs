@@ -38,7 +38,7 @@ pub(super) struct Started {
 pub(super) fn member(
     settings: &Settings,
     disk: &Arc<dyn Disk>,
-    (live, visible): (LiveSet, Arc<Visible>),
+    (live, visible, has_bucket): (LiveSet, Arc<Visible>, bool),
     addresses: &Addresses,
     access: &Access,
 ) -> Result<Option<Arc<Member>>, ServeError> {
@@ -51,13 +51,14 @@ pub(super) fn member(
         identity,
         roles: settings.roles,
         registry,
-        held: Held::new(identity, live, visible),
+        held: Held::new(identity, live, visible, has_bucket),
         advertise: settings.advertise.unwrap_or(gossip),
         http: addresses.http,
         join: settings.join.clone(),
         copies: settings.replication,
         started: clock::now(),
         disk: disk.clone(),
+        keep_free: settings.keep_free,
         tls: access.cluster(),
         saved: access.saved(),
     };

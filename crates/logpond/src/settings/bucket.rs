@@ -8,7 +8,7 @@ use super::{SettingsError, Values, off_or, parse_age, parse_bytes};
 use crate::store::{BucketSettings, Local};
 
 /// The directory below the data directory for what was read from the bucket.
-const CACHE_DIRECTORY: &str = "bucket-cache";
+pub(crate) const BUCKET_CACHE: &str = "bucket-cache";
 
 /// What the names of variables begin with that say how a vendor's store is reached.
 const VENDOR_PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
@@ -43,13 +43,9 @@ impl Values<'_> {
         let Some(location) = location else {
             return Ok(None);
         };
-        if !matches!(self.given("gossip").text.trim(), "off" | "") {
-            let reason = "a bucket is for a server alone so far: leave out gossip, or the bucket";
-            return Err(self.refuse("bucket", reason.to_owned()));
-        }
         Ok(Some(BucketSettings {
             location,
-            cache: data.join(CACHE_DIRECTORY),
+            cache: data.join(BUCKET_CACHE),
             cache_bytes,
             local: self.local()?,
         }))

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use logpond_segment::retain::{self, Held, Reason, Room};
+use logpond_record::Id;
+use logpond_segment::retain::{self, Reason, Room};
 use logpond_segment::sources::SourceSet;
 
-use super::live::LiveSegment;
+use super::live::{LiveSegment, is_leaving, local, staying};
+use super::offload::Board;
 use super::steps::Worker;
 
 impl Worker {
@@ -21,9 +23,9 @@ impl Worker {
         let live = &self.parts.live;
         let segments = live.snapshot();
         let id = |segment: &Arc<LiveSegment>| segment.file().manifest().id;
-        let known: BTreeSet<_> = segments.iter().map(id).collect();
-        let local = segments.iter().filter(|s| !s.is_remote());
-        let here = SourceSet::union_of(local.map(|s| s.sources()));
+        let known: BTreeSet<_> = segments.iter().filter(|s| s.is_remote()).map(id).collect();
+        let leaving = board.leaving();
+        let here = staying(&segments, &leaving);
         for (id, remote) in opened.iter() {
             let is_wanted = !known.contains(id) && !expired.contains(id);
             if is_wanted && !here.contains_all(remote.sources()) {
@@ -37,15 +39,31 @@ impl Worker {
         if !gone.is_empty() {
             live.replace(&gone, None);
         }
-        let wanted = board.wanted();
-        for local in segments.iter().filter(|s| !s.is_remote()) {
-            if let Some(remote) = opened
-                .get(&id(local))
-                .filter(|_| wanted.contains(&id(local)))
-            {
-                self.retire(&[Arc::clone(local)], Some(Arc::clone(remote)))?;
+        self.give_up_leaving(&board, &leaving)?;
+        // One that was merged meanwhile is not there any more, and that is enough.
+        board
+            .take_renewing()
+            .into_iter()
+            .try_for_each(|id| self.renew(id))
+    }
+
+    /// Gives up the local segments that are to leave and whose sources can all be read from the bucket.
+    fn give_up_leaving(&mut self, board: &Board, leaving: &BTreeSet<Id>) -> Result<(), String> {
+        let segments = self.parts.live.snapshot();
+        let remote = segments.iter().filter(|s| s.is_remote());
+        let there = SourceSet::union_of(remote.map(|s| s.sources()));
+        for segment in local(&segments).filter(|s| is_leaving(s, leaving)) {
+            if there.contains_all(segment.sources()) {
+                self.retire(&[Arc::clone(segment)], None)?;
+                board.left(segment.file().manifest().id);
             }
         }
+        let is_there = |id: &Id| local(&segments).any(|s| s.file().manifest().id == *id);
+        // What was merged meanwhile may stay, as far as this is known.
+        leaving
+            .iter()
+            .filter(|id| !is_there(id))
+            .for_each(|id| board.left(*id));
         Ok(())
     }
 
@@ -55,12 +73,12 @@ impl Worker {
         let Some(board) = &self.board else {
             return false;
         };
-        let listed = board.listed();
+        let listed = board.sources();
         let segments = self.parts.live.snapshot();
-        let local = segments.iter().filter(|segment| {
-            !segment.is_remote() && listed.contains(&segment.file().manifest().id)
-        });
-        let held: Vec<Held<Arc<LiveSegment>>> = local.map(held).collect();
+        let held: Vec<_> = local(&segments)
+            .filter(|segment| listed.contains_all(segment.sources()))
+            .map(|segment| segment.held(segment.file().manifest().id))
+            .collect();
         let settings = retain::Settings {
             age_ns: self.policy.local.age_ns,
             size_bytes: self.policy.local.size_bytes,
@@ -70,18 +88,7 @@ impl Worker {
         let plan = retain::plan(&held, Some((self.parts.clock)()), &settings, room);
         let gives_room = plan.iter().any(|(_, reason)| *reason == Reason::Free);
         // They go once they can be read from there.
-        plan.iter()
-            .for_each(|(segment, _)| board.want(segment.file().manifest().id));
+        plan.into_iter().for_each(|(id, _)| board.leave(id));
         gives_room
-    }
-}
-
-fn held(segment: &Arc<LiveSegment>) -> Held<Arc<LiveSegment>> {
-    let manifest = segment.file().manifest();
-    Held {
-        key: Arc::clone(segment),
-        received_min: manifest.received_min,
-        received_max: manifest.received_max,
-        bytes: segment.file().bytes(),
     }
 }

@@ -6,15 +6,17 @@
 //!   neither a rename nor a removal hurts (R13).
 //! - Every source is in at most one segment of a list, or the list says which one counts.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{Costs, RemoteFile};
-use logpond_record::SourceId;
+use logpond_record::{Id, SourceId};
 use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
 use logpond_segment::file::{Directory, ReadError, Retry, SegmentFile};
+use logpond_segment::retain::Held;
 use logpond_segment::sources::SourceSet;
 
 use super::PutAside;
@@ -32,12 +34,21 @@ pub struct LiveSegment {
     is_damaged: AtomicBool,
     /// Where it is read from, if not from the local disk.
     remote: Option<Arc<RemoteFile>>,
+    /// Whether another node has made it and sees to it that it comes into the bucket.
+    is_copy: AtomicBool,
 }
 
 impl LiveSegment {
     /// A segment of the local disk that was opened.
     pub fn new(file: SegmentFile) -> LiveSegment {
         LiveSegment::open(file, None)
+    }
+
+    /// A copy of what another node has made.
+    pub fn copy(file: SegmentFile) -> LiveSegment {
+        let copy = LiveSegment::open(file, None);
+        copy.is_copy.store(true, Ordering::Relaxed);
+        copy
     }
 
     /// A segment that was opened by way of this file in the bucket.
@@ -62,7 +73,18 @@ impl LiveSegment {
             directory: Mutex::new(None),
             is_damaged: AtomicBool::new(false),
             remote,
+            is_copy: AtomicBool::new(false),
         }
+    }
+
+    /// Whether another node has made it, as far as this process knows, and nobody has taken it over.
+    pub(super) fn is_copy(&self) -> bool {
+        self.is_copy.load(Ordering::Relaxed)
+    }
+
+    /// Has this node see to it as if it had made it.
+    pub(super) fn take_over(&self) {
+        self.is_copy.store(false, Ordering::Relaxed);
     }
 
     /// Whether it is read from the bucket rather than from the local disk.
@@ -137,6 +159,17 @@ impl LiveSegment {
         }
     }
 
+    /// What retention must know of it, under this name.
+    pub(super) fn held<K>(&self, key: K) -> Held<K> {
+        let manifest = self.file.manifest();
+        Held {
+            key,
+            received_min: manifest.received_min,
+            received_max: manifest.received_max,
+            bytes: self.file.bytes(),
+        }
+    }
+
     /// What planners must know of it.
     pub fn describe(&self) -> Live {
         Live::new(self.file.manifest(), self.file.bytes())
@@ -189,4 +222,21 @@ pub fn holds(segments: &[Arc<LiveSegment>], source: SourceId) -> bool {
     segments
         .iter()
         .any(|segment| segment.sources.contains(source))
+}
+
+/// The segments that are read from the local disk.
+pub fn local(segments: &[Arc<LiveSegment>]) -> impl Iterator<Item = &Arc<LiveSegment>> {
+    segments.iter().filter(|segment| !segment.is_remote())
+}
+
+/// The sources that are to be read from the local disk for good: not those of segments that are leaving, nor
+/// those of copies, which are here until the bucket has them, nor what is damaged.
+pub(super) fn staying(segments: &[Arc<LiveSegment>], leaving: &BTreeSet<Id>) -> SourceSet {
+    let stays = |s: &&Arc<LiveSegment>| !is_leaving(s, leaving) && !s.is_damaged();
+    SourceSet::union_of(local(segments).filter(stays).map(|s| s.sources()))
+}
+
+/// Whether a local segment is to be given up once it can be read from the bucket.
+pub(super) fn is_leaving(segment: &LiveSegment, leaving: &BTreeSet<Id>) -> bool {
+    segment.is_copy() || leaving.contains(&segment.file().manifest().id)
 }

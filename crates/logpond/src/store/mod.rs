@@ -38,9 +38,9 @@ use crate::ingest::{Changes, Closer};
 use crate::panics::caught;
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
-pub use live::{LiveSegment, LiveSet, Segments, holds};
+pub use live::{LiveSegment, LiveSet, Segments, holds, local};
 use offload::OffloadThread;
-pub use offload::{BucketSettings, BucketStartError};
+pub use offload::{Board, BucketSettings, BucketStartError};
 pub use put_aside::PutAside;
 pub use steps::Counters;
 use steps::Worker;
@@ -71,8 +71,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Who makes segments of journal files instead, in a cluster.
     pub cluster: Option<Arc<dyn Elsewhere>>,
-    /// Where segments are put beside the local disk, if anywhere.
-    pub bucket: Option<BucketSettings>,
+    /// Where segments are put beside the local disk, if anywhere, and where is said what is there.
+    pub bucket: Option<(BucketSettings, Board)>,
 }
 
 /// What a store of a cluster leaves to others.
@@ -308,7 +308,8 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
     let counters = Arc::new(Counters::default());
     counters.register(&parts.metrics, parts.live.clone(), parts.disk.clone());
     let (changes, live) = (parts.changes.clone(), parts.live.clone());
-    let bucket = parts.bucket.as_ref().map(|bucket| {
+    let board = parts.bucket.as_ref().map(|(_, board)| board.clone());
+    let offload = parts.bucket.as_ref().map(|(bucket, board)| {
         let parts = offload::Parts {
             disk: parts.disk.clone(),
             live: parts.live.clone(),
@@ -316,9 +317,9 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
             clock: parts.clock,
             metrics: parts.metrics.clone(),
         };
-        offload::start(bucket, parts)
+        offload::start(bucket, board.clone(), parts)
     });
-    let (board, offload) = bucket.transpose().map_err(StartError::Bucket)?.unzip();
+    let offload = offload.transpose().map_err(StartError::Bucket)?;
     let mut worker = Worker::new(
         parts,
         board,
@@ -369,6 +370,17 @@ fn step(worker: &mut Worker, requests: &Receiver<Request>, seen: &mut u64) {
             if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
                 crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
             }
+        }
+        Ok(Request::GiveUp {
+            id,
+            confirmed,
+            done,
+        }) => {
+            let _ = done.send(worker.give_up(id, &confirmed));
+        }
+        Err(_) => {
+            *seen = worker.wait_for_changes(*seen, TICK);
+            worker.tick();
         }
     }
 }

@@ -44,6 +44,15 @@ impl PutAside {
             .unwrap_or_else(PoisonError::into_inner) = missing;
     }
 
+    /// Whether something cannot be read beyond the local disk.
+    pub fn has_elsewhere(&self) -> bool {
+        let elsewhere = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        !elsewhere.is_empty()
+    }
+
     /// The files that are still there, and what is missing elsewhere, each with the reason. Costs one look
     /// at each file.
     pub fn list(&self, disk: &dyn Disk) -> Vec<String> {

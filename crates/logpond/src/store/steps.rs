@@ -17,7 +17,7 @@ use logpond_segment::retain::{self, Held, Reason, Room};
 use logpond_segment::sources::SourceSet;
 
 use super::expiry::Expiry;
-use super::live::{LiveSegment, LiveSet, holds};
+use super::live::{LiveSegment, LiveSet, holds, is_leaving, local, staying};
 use super::offload::Board;
 use super::{Parts, Policy};
 use crate::clock;
@@ -269,7 +269,7 @@ impl Worker {
         self.parts.live.forget_idle();
     }
 
-    fn note_failure(&mut self, what: &str) {
+    pub(super) fn note_failure(&mut self, what: &str) {
         self.counters.failures.add(1);
         self.failed_at = Some(Instant::now());
         warn(&format!("{what}; trying again"));
@@ -457,12 +457,18 @@ impl Worker {
 
     fn describe(&self) -> Vec<compact::Live> {
         let segments = self.parts.live.snapshot();
-        let local = segments.iter().filter(|s| !s.is_remote());
-        let local = SourceSet::union_of(local.map(|s| s.sources()));
-        // What is in the bucket only is read from there for a merge if others shared its sources.
+        let leaving = self.board.as_ref().map(Board::leaving);
+        let leaving = leaving.unwrap_or_default();
+        let here = staying(&segments, &leaving);
+        let is_leaving = |s: &LiveSegment| self.board.is_some() && is_leaving(s, &leaving);
+        // What is in the bucket only is read from there for a merge if others share its sources.
+        // What is on its way there stays as it is.
         let mergeable = segments.iter().filter(|s| {
             !self.unmergeable.contains(&s.file().manifest().id)
-                && (!s.is_remote() || !s.sources().is_disjoint(&local))
+                && match s.is_remote() {
+                    true => !s.sources().is_disjoint(&here),
+                    false => !is_leaving(s),
+                }
         });
         mergeable.map(|s| s.describe()).collect()
     }
@@ -511,6 +517,15 @@ impl Worker {
         Ok(true)
     }
 
+    /// Puts what a segment holds into a new one.
+    pub(super) fn renew(&mut self, id: Id) -> Result<(), String> {
+        let segments = self.parts.live.snapshot();
+        match local(&segments).find(|s| s.file().manifest().id == id) {
+            Some(segment) => self.merge(&[id], segment.file().manifest().cold),
+            None => Ok(()),
+        }
+    }
+
     fn merge(&mut self, inputs: &[Id], cold: bool) -> Result<(), String> {
         let segments = self.parts.live.snapshot();
         let inputs: Vec<Arc<LiveSegment>> = inputs
@@ -524,8 +539,7 @@ impl Worker {
             .collect();
         let (inputs, is_partial) = bounded(inputs)?;
         if batch_runs(&inputs) > BATCH_RUNS_MAX {
-            self.unmergeable
-                .extend(inputs.iter().map(|s| s.file().manifest().id));
+            self.unmergeable.extend(ids_of(&inputs));
             return Err(
                 "segments name too many batches to be merged; they stay as they are".into(),
             );
@@ -556,8 +570,7 @@ impl Worker {
             }
             Err(error @ BuildError::Differs(_)) => {
                 // Whichever it is that is not as its manifest says, they are whole as they are.
-                let ids = inputs.iter().map(|input| input.file().manifest().id);
-                self.unmergeable.extend(ids);
+                self.unmergeable.extend(ids_of(&inputs));
                 return Err(self.failed(id, "segments could not be merged", &error));
             }
             Err(BuildError::Stopped) => {
@@ -693,12 +706,9 @@ impl Worker {
             key: Kept::Journal(file.clone()),
         });
         let segments = self.parts.live.snapshot();
-        let segments = segments.iter().map(|segment| Held {
-            received_min: segment.file().manifest().received_min,
-            received_max: segment.file().manifest().received_max,
-            bytes: segment.file().bytes(),
-            key: Kept::Segment(Arc::clone(segment)),
-        });
+        let segments = segments
+            .iter()
+            .map(|segment| segment.held(Kept::Segment(Arc::clone(segment))));
         journals.chain(segments).collect()
     }
 
@@ -718,6 +728,10 @@ impl Worker {
         self.trash.retain(|(id, ..)| !due.contains(id));
         Ok(())
     }
+}
+
+fn ids_of(segments: &[Arc<LiveSegment>]) -> impl Iterator<Item = Id> {
+    segments.iter().map(|segment| segment.file().manifest().id)
 }
 
 /// What is damaged in a closed file.

@@ -80,7 +80,7 @@ pub enum Intake {
 }
 
 /// All intakes, in the order of their numbers.
-pub const INTAKES: [Intake; 26] = [
+pub const INTAKES: [Intake; 27] = [
     Intake::Fast,
     Intake::Durable,
     Intake::Bulk,

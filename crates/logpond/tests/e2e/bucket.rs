@@ -2,8 +2,7 @@
 //! that are away or refuse.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::http::Client;
-use crate::pond::{self, Pond, Scratch, files_below, wait_until};
+use crate::pond::{self, Pond, Scratch, wait_until};
 use crate::s3::{Gate, Moment, S3Server, Trap};
 use crate::surroundings::{program, python, say};
 
@@ -317,63 +316,23 @@ fn refusals_say_where_what_and_what_to_do() {
     }
 }
 
-/// The statements of the recipe in `docs/bucket.md`, for the bucket in this directory.
-fn recipe(bucket: &Path) -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = fs::read_to_string(root.join("docs/bucket.md")).unwrap();
-    let (_, recipe) = text.split_once("```sql\n").unwrap();
-    let (recipe, _) = recipe.split_once("```").unwrap();
-    let recipe = recipe.replace("/srv/pond", bucket.to_str().unwrap());
-    let statements = recipe.split(';').map(str::trim).filter(|s| !s.is_empty());
-    statements.map(str::to_string).collect()
-}
-
-/// The rows of what the heads list in a directory, and of all segments there, as DuckDB counts them;
-/// `None` if nothing is listed yet.
-fn counted_by_duckdb(python: &Path, bucket: &Path) -> Option<(u64, u64)> {
-    if files_below(&bucket.join("m"), ".json").is_empty() {
-        return None;
-    }
-    let mut statements = recipe(bucket);
-    statements.push("SELECT count(*) FROM segments".to_string());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/read_with_duckdb.py");
-    let output = Command::new(python)
-        .arg(script)
-        .arg(serde_json::to_string(&statements).unwrap())
-        .args(files_below(bucket, ".parquet"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let answers: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let [.., listed, bare] = &answers[..] else {
-        panic!("too few answers: {answers:?}");
-    };
-    let count = |answer: &serde_json::Value| answer[0][0].as_u64().unwrap();
-    Some((count(listed), count(bare)))
-}
-
 #[test]
-fn duckdb_counts_what_the_heads_list() {
-    let Some(python) = python("reading a bucket with DuckDB") else {
-        return;
+fn a_store_that_does_not_answer_is_named_soon() {
+    // Connections come about, and nobody reads from them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let scratch = Scratch::new("bucket-silent").unwrap();
+    let pond = try_start(&endpoint, &scratch.path().join("data"), "s3://logs/pond").unwrap();
+    let is_named = || {
+        pond.stderr()
+            .contains("s3://logs/pond has not answered for 5s")
     };
-    let scratch = Scratch::new("bucket-duckdb").unwrap();
-    let bucket = scratch.path().join("bucket");
-    let url = format!("file:{}", bucket.display());
-    let data = scratch.path().join("data");
-    let pond = Pond::start(program(), &data, &["--bucket", &url]).unwrap();
-    for round in 1..=3 {
-        push(&pond, (round - 1) * 100..round * 100);
-        // Merges what there was with what has come.
-        pond.compact().unwrap();
-        wait_until("the merge is listed", || {
-            counted_by_duckdb(&python, &bucket).is_some_and(|(listed, _)| listed == round * 100)
-        })
-        .unwrap();
-    }
-    // What was merged lies there for a day, and counts for nothing.
-    let (listed, bare) = counted_by_duckdb(&python, &bucket).unwrap();
-    assert_eq!(listed, 300);
-    assert!(bare >= 100 + 200 + 300, "{bare}");
+    wait_until("the store is named", is_named).unwrap();
+    push(&pond, 0..BATCH);
+    let (found, is_complete) = numbers(&pond);
+    assert_eq!((found.len() as u64, is_complete), (BATCH, false));
+    // Nor is it a failure of the store that the server ends.
+    pond::signal("TERM", pond.pid()).unwrap();
+    wait_until("the server has drained", || pond.client().is_err()).unwrap();
+    assert!(!pond.stderr().contains("trying again"), "{}", pond.stderr());
 }

@@ -7,6 +7,7 @@ use logpond_cluster::give_up::held_by;
 use logpond_record::SourceId;
 use logpond_segment::sources::SourceSet;
 
+use super::bucket::Bucket;
 use super::disk::{Batch, Frame};
 use super::ledger::Violation;
 use super::world::World;
@@ -20,6 +21,8 @@ pub(super) struct Answer {
     pub(super) shadowed: SourceSet,
     /// Sources that still grew then.
     pub(super) open: SourceSet,
+    /// What it has of another cluster, if it is complete.
+    pub(super) foreign: SourceSet,
     pub(super) got: Vec<(SourceId, Frame)>,
     pub(super) completeness: Completeness,
 }
@@ -78,6 +81,7 @@ impl World {
             let text = format!("{text} {batch:?} of {source}, {sources:?}: {completeness:?}");
             self.ledger.violate(&text);
         }
+        self.judge_foreign(answer);
         if !is_complete {
             self.ledger.last_incomplete = Some(answer.completeness.clone());
         }
@@ -85,6 +89,16 @@ impl World {
         if is_all && self.is_calm() {
             self.ledger.is_all_answered = true;
         }
+    }
+
+    /// An answer that is complete has what others had put into the bucket when it was read last.
+    fn judge_foreign(&mut self, answer: &Answer) {
+        let lacking = answer.foreign.without(&answer.counted);
+        if answer.completeness.is_complete() && !lacking.is_empty() {
+            let text = format!("R9: an answer that is called complete lacks {lacking:?} of others");
+            self.ledger.violate(&text);
+        }
+        self.report.foreign_counted += answer.foreign.common(&answer.counted).len();
     }
 
     /// What was counted must be what is in the sources of the receipts, whichever copies were read:
@@ -149,7 +163,9 @@ impl World {
         completeness.tails.is_empty()
             && completeness.hiding.is_empty()
             && completeness.gaps.iter().all(|gap| is_lost(gap.node))
+            && completeness.unread.is_empty()
             && self.held(1).is_disjoint(&gone)
+            && self.listed_in_bucket().is_disjoint(&gone)
     }
 
     /// Whether any disk holds a batch.
@@ -161,6 +177,9 @@ impl World {
             let holds = |frames: &[Frame]| frames.iter().any(|frame| frame.batch == batch);
             segments.any(|(_, segment)| segment.contents.values().any(|rows| holds(rows)))
                 || journal.any(|(_, file)| holds(&file.frames))
+        }) || self.bucket.iter().flat_map(Bucket::objects).any(|object| {
+            let mut frames = object.contents.values().flat_map(|rows| rows.iter());
+            frames.any(|frame| frame.batch == batch)
         })
     }
 
@@ -179,16 +198,37 @@ impl World {
         held_by(&stored, copies)
     }
 
+    /// The sources of which there are so many copies, or that the bucket lists. One copy is not enough
+    /// where there is a bucket: it is on its way there.
+    pub(super) fn safe_somewhere(&self, copies: usize) -> SourceSet {
+        let mut safe = self.listed_in_bucket();
+        if self.bucket.is_none() || self.copies > 1 {
+            safe.union_with(&self.held(copies));
+        }
+        safe
+    }
+
     /// Judges the step that was just made (C6).
     pub(super) fn check_step(&mut self) -> Result<(), Violation> {
-        let destroys = self.loses_disks || self.restores;
+        // The bucket is lost with no disk.
+        let is_all_there = self.bucket.is_some() && self.copies == 1;
+        let destroys = (self.loses_disks || self.restores) && !is_all_there;
+        if let Some(bucket) = &self.bucket
+            && !bucket.expired().is_disjoint(self.ledger.all_safe())
+        {
+            self.ledger
+                .violate("R8: what is not old expires in the bucket");
+        }
         if self.ledger.take_shrunk() && !destroys {
-            let lacking = self.ledger.all_safe().without(&self.held(self.copies));
+            let lacking = self
+                .ledger
+                .all_safe()
+                .without(&self.safe_somewhere(self.copies));
             // Of what was damaged there may be one copy less until it is repaired.
             let lacking = match lacking.is_empty() {
                 true => lacking,
                 false => {
-                    let least = self.held(self.copies - usize::from(self.damages));
+                    let least = self.safe_somewhere(self.copies - usize::from(self.damages));
                     lacking.without(&self.damaged.common(&least))
                 }
             };
@@ -224,7 +264,10 @@ impl World {
         // Where disks come back as they were, files may be disputed, and stay until somebody looks.
         is_quiet && (self.all_have_left() || self.restores) && {
             let any = self.held(1);
-            self.held(self.copies).contains_all(&any)
+            match &self.bucket {
+                None => self.held(self.copies).contains_all(&any),
+                Some(bucket) => bucket.listed().contains_all(&any),
+            }
         }
     }
 
@@ -236,6 +279,7 @@ impl World {
     /// Judges the end of a run.
     pub(super) fn check_end(&mut self) -> Result<(), Violation> {
         self.report.runs = 1;
+        self.report.bucket_runs = u64::from(self.bucket.is_some());
         for (batch, source) in self.ledger.acked_until(self.ledger.acked_count()) {
             let is_kept = self.ledger.is_replicated(*batch) || !self.loses_data();
             if is_kept && !self.is_anywhere(*batch) && !self.ledger.is_torn(*source) {

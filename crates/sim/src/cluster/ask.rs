@@ -7,15 +7,17 @@ use logpond_cluster::births::silent_max;
 use logpond_cluster::hedge::{Ended, Outcome, Races};
 use logpond_cluster::question::{Collection, Question, Task, TaskId};
 use logpond_cluster::{
-    HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
+    BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
 };
 use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy, yielding};
 use logpond_segment::sources::SourceSet;
 
 use super::answer::Answer;
+use super::bucket::Object;
 use super::disk::{Batch, Frame, Rows};
 use super::message::{Place, Reply, Request, Seen, Waiting};
+use super::remote::{Reading, count};
 use super::world::{Knock, World};
 
 /// A question under way.
@@ -33,6 +35,10 @@ pub(super) struct Asking {
     races: Races<Scanned>,
     got: Vec<(SourceId, Frame)>,
     open: SourceSet,
+    /// What of others' in the bucket a complete answer counts.
+    foreign: SourceSet,
+    /// Whether something was read from the bucket.
+    has_remote: bool,
 }
 
 /// The sources that a node has counted, and what it has read of them.
@@ -57,6 +63,8 @@ impl World {
             races: Races::default(),
             got: Vec::new(),
             open: SourceSet::new(),
+            foreign: self.expected_foreign(),
+            has_remote: false,
         };
         self.process(place).asking.insert(query, asking);
         self.collect(place, query);
@@ -69,6 +77,11 @@ impl World {
         let to_ask = asking.collection.as_ref().map(Collection::to_ask);
         let mut to_ask = to_ask.unwrap_or_default();
         to_ask.retain(|node| asking.asked.insert(*node));
+        if asking.asked.is_empty() {
+            let again = asking.collection.as_mut().map(Collection::to_ask_again);
+            to_ask = again.unwrap_or_default();
+            asking.asked.extend(&to_ask);
+        }
         if asking.asked.is_empty() {
             return self.first_plan(place, query);
         }
@@ -118,6 +131,14 @@ impl World {
         let Some(collection) = asking.collection.take() else {
             return;
         };
+        let mut views = asking
+            .fresh
+            .iter()
+            .map(|seen| seen.indexed.inventory().bucket);
+        if views.all(|view| view == BucketView::None) {
+            // Nobody has answered who knows of a bucket.
+            asking.foreign = SourceSet::new();
+        }
         for seen in std::mem::take(&mut asking.fresh) {
             for (source, rows) in &seen.batches {
                 asking.see(*source, rows);
@@ -196,6 +217,13 @@ impl World {
         }
     }
 
+    /// Takes note of an answer for which the bucket was asked.
+    pub(super) fn note_remote(&mut self, place: Place, query: u64, is_remote: bool) {
+        if let Some(asking) = self.process(place).asking.get_mut(&query) {
+            asking.has_remote |= is_remote;
+        }
+    }
+
     /// A task is done, or is not going to be.
     pub(super) fn scanned(
         &mut self,
@@ -235,7 +263,10 @@ impl World {
     }
 
     fn finish(&mut self, place: Place, query: u64) {
-        let is_blind = self.knock == Some(Knock::BlindCompleteness);
+        let (is_blind, is_bucket_blind) = (
+            self.knock == Some(Knock::BlindCompleteness),
+            self.knock == Some(Knock::BlindBucket),
+        );
         let Some(asking) = self.process(place).asking.remove(&query) else {
             return;
         };
@@ -244,13 +275,20 @@ impl World {
         };
         let counted = question.counted().clone();
         let mut completeness = question.finish();
+        if is_bucket_blind {
+            completeness.unread.clear();
+        }
         if is_blind {
             completeness.tails.clear();
             completeness.hiding.clear();
         }
         self.report.answers += 1;
+        self.report.unread += u64::from(!completeness.unread.is_empty());
         match completeness.is_complete() {
-            true => self.report.complete += 1,
+            true => {
+                self.report.complete += 1;
+                self.report.remote_complete += u64::from(asking.has_remote);
+            }
             false => self.report.incomplete += 1,
         }
         self.judge(&Answer {
@@ -258,6 +296,7 @@ impl World {
             counted,
             shadowed: asking.shadowed,
             open: asking.open,
+            foreign: asking.foreign,
             got: asking.got,
             completeness,
         });
@@ -291,10 +330,26 @@ impl World {
                 time_max: Timestamp(0),
                 received_min: segment.received,
                 received_max: segment.received,
+                is_remote: false,
                 sources: segment.sources(),
             });
             batches.extend(segment.contents.clone());
         }
+        let stored = Arc::new(Indexed::new(inventory.clone()));
+        inventory.bucket = self.bucket_view(place);
+        if let Some(offload) = self.nodes[place]
+            .process
+            .as_ref()
+            .and_then(|p| p.offload.as_ref())
+        {
+            for (id, object) in &offload.remote {
+                Arc::make_mut(&mut inventory.segments).push(remote_segment(*id, object));
+                for (source, rows) in &object.contents {
+                    batches.entry(*source).or_insert_with(|| rows.clone());
+                }
+            }
+        }
+        let disk = &self.nodes[place].disk;
         for (source, file) in disk.journal() {
             inventory.journal.push(HeldJournal {
                 source,
@@ -311,6 +366,7 @@ impl World {
         let indexed = Arc::new(Indexed::new(inventory));
         Arc::new(Seen {
             indexed,
+            stored,
             batches,
             is_leaving: disk.is_leaving,
         })
@@ -320,30 +376,35 @@ impl World {
     pub(super) fn scan(
         &mut self,
         place: Place,
+        (to, number): (Place, u64),
         share: &Share,
         open: &BTreeMap<SourceId, u64>,
-    ) -> Reply {
+    ) -> Option<Reply> {
         let ignores_exclusions = self.knock == Some(Knock::IgnoredExclusions);
         share
             .segments
             .iter()
             .for_each(|wanted| self.notice_damage(place, wanted.id));
         let disk = &self.nodes[place].disk;
+        let process = self.nodes[place].process.as_ref();
+        let offload = process.and_then(|process| process.offload.as_ref());
         let mut counted = SourceSet::new();
         let mut frames = Vec::new();
+        let mut left = BTreeMap::new();
         for wanted in &share.segments {
             let Some(segment) = disk.readable(wanted.id) else {
+                if offload.is_some_and(|offload| offload.remote.contains_key(&wanted.id)) {
+                    left.insert(wanted.id, wanted.excluded.clone());
+                }
                 continue;
             };
-            for (source, rows) in &segment.contents {
-                let is_excluded = wanted.excluded.contains(*source);
-                if !is_excluded {
-                    counted.insert(*source);
-                }
-                if !is_excluded || ignores_exclusions {
-                    frames.extend(rows.iter().map(|frame| (*source, *frame)));
-                }
-            }
+            let into = (&mut counted, &mut frames);
+            count(
+                &segment.contents,
+                &wanted.excluded,
+                ignores_exclusions,
+                into,
+            );
         }
         for source in share.journal.iter() {
             let Some(file) = disk.file(source) else {
@@ -354,7 +415,39 @@ impl World {
             counted.insert(source);
             frames.extend(read.iter().map(|frame| (source, *frame)));
         }
-        Reply::Scanned { counted, frames }
+        if left.is_empty() {
+            return Some(Reply::Scanned {
+                counted,
+                frames,
+                is_remote: false,
+            });
+        }
+        let reading = Reading {
+            to,
+            number,
+            counted,
+            frames,
+            left,
+        };
+        self.read_remote(place, reading);
+        None
+    }
+}
+
+/// A segment of the bucket as an inventory names it.
+fn remote_segment(id: Id, object: &Object) -> HeldSegment {
+    let listed = object.listed(id);
+    HeldSegment {
+        id,
+        digest: id.0,
+        bytes: 1,
+        rows: listed.rows,
+        time_min: Timestamp(0),
+        time_max: Timestamp(0),
+        received_min: object.received,
+        received_max: object.received,
+        is_remote: true,
+        sources: listed.sources,
     }
 }
 

@@ -4,7 +4,7 @@ use logpond_cluster::NodeId;
 use logpond_cluster::registry::Known;
 use logpond_record::Incarnation;
 
-use super::message::{Event, Place};
+use super::message::{BUCKET, Event, Place};
 use super::world::World;
 
 /// Longer than any attempt to give something up takes, a pause in the middle of it included: who has
@@ -70,6 +70,9 @@ impl World {
     /// Cuts a node off from some others, in one direction or both.
     fn cut(&mut self, place: Place) {
         let until_ms = self.now_ms + 500 + self.random.below(6_000);
+        if self.bucket.is_some() && self.random.one_in(2) {
+            return self.cut_bucket(until_ms);
+        }
         let is_both = self.random.one_in(2);
         let is_all = self.random.one_in(3);
         for other in 0..self.nodes.len() {
@@ -88,6 +91,25 @@ impl World {
         }
     }
 
+    /// Has the object store be out of reach, of some or of all, for requests, replies or both.
+    fn cut_bucket(&mut self, until_ms: u64) {
+        let is_all = self.random.one_in(3);
+        let ways = 1 + self.random.below(3);
+        let until_ms = until_ms + self.random.below(6_000);
+        for place in 0..self.nodes.len() {
+            if !is_all && !self.random.one_in(2) {
+                continue;
+            }
+            self.report.bucket_cuts += 1;
+            for (bit, link) in [(1, (place, BUCKET)), (2, (BUCKET, place))] {
+                if ways & bit != 0 {
+                    self.cuts.insert(link);
+                    self.at(until_ms, Event::Uncut(link.0, link.1));
+                }
+            }
+        }
+    }
+
     /// Fills a disk for a while.
     fn fill(&mut self, place: Place) {
         self.report.fulls += 1;
@@ -101,7 +123,7 @@ impl World {
         if !self.damages || is_early || !self.is_noticed() || !self.is_repaired(place) {
             return;
         }
-        let all = self.held(self.copies);
+        let all = self.safe_somewhere(self.copies);
         let live: Vec<_> = self.nodes[place].disk.live().map(|(id, _)| id).collect();
         if live.is_empty() || !all.contains_all(self.ledger.all_safe()) {
             return;
@@ -185,7 +207,7 @@ impl World {
 
     /// Whether every source that should be safe is on enough disks without this one's.
     fn is_repaired(&self, place: Place) -> bool {
-        let all = self.held(self.copies);
+        let all = self.safe_somewhere(self.copies);
         let disks = self
             .nodes
             .iter()
@@ -201,6 +223,7 @@ impl World {
             return;
         }
         self.report.losses += 1;
+        self.report.bucket_losses += u64::from(self.bucket.is_some());
         self.nodes[place].process = None;
         self.nodes[place].is_gone = true;
         self.nodes[place].disk = super::disk::Disk::default();

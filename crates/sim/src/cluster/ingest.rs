@@ -1,6 +1,7 @@
 //! The ingester of a node: batches into journal files, files to stores, and away.
 
 use logpond_cluster::births::{Publication, others_for_birth};
+use logpond_cluster::chain::Day;
 use logpond_cluster::expiry::{OFF_NS_MAX, is_behind};
 use logpond_cluster::give_up::{GiveUp, Peer};
 use logpond_cluster::offers::{ClaimId, Offered};
@@ -206,12 +207,12 @@ impl World {
             return;
         };
         file.is_closed = true;
-        let frames = file.frames.clone();
+        let (frames, day) = (file.frames.clone(), Day::of(file.received));
         self.ledger.closed(source, &frames);
         let content = content(source, &frames);
         let process = self.process(place);
         let bytes = content.rows;
-        process.offers.add(Offered { content, bytes }, now_ms);
+        process.offers.add(Offered { content, bytes }, day, now_ms);
         process.version += 1;
         if let Some(life) = &mut process.life
             && life.open.is_some_and(|(open, _)| open == source)
@@ -278,8 +279,11 @@ impl World {
         let conflicts = give_up.conflicts().iter();
         let disputed: SourceSet = conflicts.map(|(_, content)| content.source).collect();
         let kept = asked.without(&give_up.confirmed()).without(&disputed);
+        let on_their_way = give_up.on_their_way().without(&disputed);
+        self.report.on_their_way += on_their_way.len();
         let offers = &mut self.process(place).offers;
-        offers.kept(&kept, now_ms);
+        offers.on_their_way(&on_their_way, now_ms);
+        offers.kept(&kept.without(&on_their_way), now_ms);
         offers.safe(&disputed.without(&give_up.confirmed()));
     }
 

@@ -10,6 +10,7 @@ use logpond_cluster::{Indexed, NodeId, Registry, Share};
 use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 
+use super::bucket::{Ask, Got};
 use super::disk::{Contents, Frame, Rows};
 
 /// A node, or beyond [`FORWARDERS`] a forwarder.
@@ -18,10 +19,15 @@ pub(super) type Place = usize;
 /// Forwarders have numbers from this on.
 pub(super) const FORWARDERS: Place = 1000;
 
+/// Where the object store is.
+pub(super) const BUCKET: Place = 2000;
+
 /// An inventory with the batches in its sources, which in the product are in the files' footers.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) indexed: Arc<Indexed>,
+    /// The same of what is on its own disk, which repair goes by.
+    pub(super) stored: Arc<Indexed>,
     pub(super) batches: BTreeMap<SourceId, Rows>,
     /// Whether the node is leaving, which in the product gossip says.
     pub(super) is_leaving: bool,
@@ -49,10 +55,12 @@ pub(super) enum Request {
         share: Share,
         open: BTreeMap<SourceId, u64>,
     },
+    Bucket(Ask),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
+    Bucket(Got),
     Acked(SourceId),
     Refused,
     Replicated(bool),
@@ -69,6 +77,8 @@ pub(super) enum Reply {
     Scanned {
         counted: SourceSet,
         frames: Vec<(SourceId, Frame)>,
+        /// Whether the bucket was asked for it.
+        is_remote: bool,
     },
 }
 
@@ -111,6 +121,13 @@ pub(super) enum Waiting {
         query: u64,
         task: TaskId,
     },
+    /// The one who works with the bucket.
+    Bucket,
+    /// One who reads a segment of it for a question.
+    Remote {
+        name: u64,
+        segment: Id,
+    },
     /// Nobody waits.
     Nothing,
 }
@@ -141,6 +158,8 @@ pub(super) enum Event {
         timer: Timer,
     },
     Fault,
+    /// The other cluster's store does something.
+    Foreign,
     Restart(Place),
     Uncut(Place, Place),
 }
@@ -174,4 +193,8 @@ pub(super) enum Timer {
     Retire(Id),
     /// What is retired is to be removed.
     Purge,
+    /// Works with the bucket.
+    Offload,
+    /// Takes over what is listed in the bucket.
+    Follow,
 }

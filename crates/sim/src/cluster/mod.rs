@@ -5,12 +5,13 @@
 //! is modelled here is only what carries their requests out: a network that delays, drops,
 //! duplicates and reorders, disks that lose what was not synced, processes that stop, pause and
 //! come back, clocks that jump, disks that are lost, full, damaged or come back as they were earlier,
-//! and nodes that are replaced or leave. A ledger outside of the nodes knows every batch and every source, and judges
-//! each step and each answer.
+//! and nodes that are replaced or leave. Every third cluster has a bucket behind it. A ledger outside
+//! of the nodes knows every batch and every source, and judges each step and each answer.
 //!
 //! ```text
 //! forwarders ─▶ ingesters: births, offers ─▶ stores: claims, holdings ─▶ repair, merges
 //!      │                └─────────── questions to all nodes ◀──────────────┘
+//!                                                 │ uploads, links ─▶ bucket ◀─ another cluster
 //!      └─▶ ledger: acknowledged, contents of sources, dropped ◀── every step, every answer
 //! ```
 //!
@@ -19,14 +20,18 @@
 
 mod answer;
 mod ask;
+mod bucket;
 mod disk;
 mod drain;
 mod fault;
+mod foreign;
 mod forward;
 mod ingest;
 mod ledger;
 mod message;
+mod offload;
 mod process;
+mod remote;
 mod repair;
 mod report;
 mod store;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_cluster::births::{Ends, Joining, Publication, lost_lives, others_for_birth};
+use logpond_cluster::chain::Day;
 use logpond_cluster::consume::Consume;
 use logpond_cluster::expiry::Deletion;
 use logpond_cluster::give_up::{Attempt, GiveUp};
@@ -17,6 +18,8 @@ use logpond_segment::sources::SourceSet;
 use super::ask::Asking;
 use super::disk::{Contents, content};
 use super::message::{Event, Place, Reply, Request, Seen, Timer, Waiting};
+use super::offload::Offload;
+use super::remote::Reading;
 use super::world::{Knock, World};
 
 /// Everything goes faster here than in the product, so that short runs see all of it.
@@ -111,6 +114,10 @@ pub(super) struct Process {
     /// That this node has left, as others have recorded it.
     pub(super) farewell: Option<Publication>,
     pub(super) version: u64,
+    /// What it knows of the bucket, if it has one.
+    pub(super) offload: Option<Offload>,
+    /// Shares of questions that wait for the bucket.
+    pub(super) reading: BTreeMap<u64, Reading>,
 }
 
 impl Process {
@@ -157,12 +164,17 @@ impl World {
                 self.ledger.closed(source, &file.frames);
                 let content = content(source, &file.frames);
                 let bytes = content.rows;
-                offers.add(Offered { content, bytes }, now_ms);
+                let day = Day::of(file.received);
+                offers.add(Offered { content, bytes }, day, now_ms);
             }
         }
         let live = disk.live();
         let mut holdings = Holdings::new(live.map(|(id, segment)| (id, segment.sources())));
         holdings.set_draining(disk.is_leaving);
+        let has_bucket = self.bucket.is_some() && self.nodes[place].stores;
+        let offload = has_bucket.then(|| Offload::new(now_ms));
+        holdings.set_listed(has_bucket.then(SourceSet::new));
+        let disk = &self.nodes[place].disk;
         let registry = disk.registry.clone();
         self.nodes[place].process = Some(Process {
             number,
@@ -186,6 +198,8 @@ impl World {
             deletion: Deletion::new(now, now_ms),
             farewell: None,
             version: 0,
+            offload,
+            reading: BTreeMap::new(),
         });
         self.introduce(place);
         self.set_timers(place);
@@ -194,8 +208,6 @@ impl World {
     /// Notes the node itself, and how its earlier lives have ended.
     fn introduce(&mut self, place: Place) {
         let (node, version) = (self.nodes[place].id, self.now_ms + 1);
-        let mut others = self.nodes.iter().filter(|other| other.id != node);
-        let seed = others.find(|other| !other.is_gone).map(|other| other.id);
         let process = self.process(place);
         let known = |version| Known {
             address: String::new(),
@@ -203,15 +215,28 @@ impl World {
             forgotten: None,
         };
         process.registry.note_node(node, known(version));
-        if let Some(seed) = seed {
-            // The address that it was told to join.
-            process.registry.note_node(seed, known(0));
-        }
+        self.tell_seed(place);
+        let process = self.process(place);
         let to_seal = process.ends.to_seal(node, &process.registry, None);
         for (incarnation, end) in to_seal {
             process.registry.seal(incarnation, end);
         }
         self.write_registry(place);
+    }
+
+    /// Somebody tells a node an address to join.
+    fn tell_seed(&mut self, place: Place) {
+        let node = self.nodes[place].id;
+        let mut others = self.nodes.iter().filter(|other| other.id != node);
+        let seed = others.find(|other| !other.is_gone).map(|other| other.id);
+        if let Some(seed) = seed {
+            let known = Known {
+                address: String::new(),
+                version: 0,
+                forgotten: None,
+            };
+            self.process(place).registry.note_node(seed, known);
+        }
     }
 
     fn set_timers(&mut self, place: Place) {
@@ -227,6 +252,10 @@ impl World {
             for timer in [Timer::Consume, Timer::Merge, Timer::Look, Timer::Purge] {
                 self.again(place, timer);
             }
+            if self.bucket.is_some() {
+                self.again(place, Timer::Offload);
+                self.again(place, Timer::Follow);
+            }
         }
     }
 
@@ -239,6 +268,8 @@ impl World {
             Timer::Look => 1_000,
             Timer::Purge => 3_000,
             Timer::Gossip => 1_000,
+            Timer::Offload => 300,
+            Timer::Follow => 400,
             _ => 1_500,
         };
         let after_ms = every_ms / 2 + self.random.below(every_ms);
@@ -260,6 +291,8 @@ impl World {
             }
             Timer::Ask => self.ask(place),
             Timer::Purge => self.purge(place),
+            Timer::Offload => self.begin_offload(place),
+            Timer::Follow => self.follow_bucket(place),
             Timer::Synced { source, count } => return self.synced(place, source, count),
             Timer::Written(id) => return self.written(place, id),
             Timer::Named(id) => return self.named(place, id),
@@ -455,6 +488,12 @@ impl World {
     fn gossip(&mut self, place: Place) {
         if self.is_healing() {
             self.forget_all();
+        }
+        let known = self.known(place);
+        let mut others = known.iter().map(|node| self.place_of(*node));
+        if !others.any(|other| other != place && !self.nodes[other].is_gone) {
+            // Whom it was told to join has left before anybody had heard of it.
+            self.tell_seed(place);
         }
         self.declare_lost(place);
         self.leave(place);

@@ -7,6 +7,7 @@ use logpond_cluster::repair::{Job, Member, Presence};
 use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
 
+use super::bucket::Got;
 use super::ingest::peer;
 use super::message::{Place, Reply, Request, Seen, Timer, Waiting};
 use super::process::Giving;
@@ -38,7 +39,7 @@ impl World {
         let seen: Vec<(NodeId, Arc<Indexed>, u64)> = process
             .seen
             .iter()
-            .map(|(node, (seen, at_ms))| (*node, seen.indexed.clone(), *at_ms))
+            .map(|(node, (seen, at_ms))| (*node, seen.stored.clone(), *at_ms))
             .collect();
         let members: Vec<Member<'_>> = seen
             .iter()
@@ -150,7 +151,9 @@ impl World {
             }
             Request::Record(registry) => self.record(to, &registry),
             Request::Inventory => Some(Reply::Inventory(self.inventory(to))),
-            Request::Scan { share, open } => Some(self.scan(to, &share, &open)),
+            Request::Scan { share, open } => self.scan(to, (from, number), &share, &open),
+            // Nodes are no stores of objects.
+            Request::Bucket(_) => None,
         }
     }
 
@@ -158,6 +161,7 @@ impl World {
     pub(super) fn heard(&mut self, place: Place, waiting: Waiting, reply: Reply) {
         match (waiting, reply) {
             (Waiting::Batch(sequence), reply) => self.batch_heard(place, sequence, &reply),
+            (waiting, Reply::Bucket(got)) => self.heard_of_bucket(place, &waiting, got),
             (Waiting::Claim { ingester }, Reply::Claimed(Some(claim))) => {
                 self.claimed(place, ingester, claim);
             }
@@ -208,11 +212,29 @@ impl World {
                 self.saw(place, node, seen.clone());
                 self.collected(place, query, node, Some(seen));
             }
-            (Waiting::Scan { query, task }, Reply::Scanned { counted, frames }) => {
+            (
+                Waiting::Scan { query, task },
+                Reply::Scanned {
+                    counted,
+                    frames,
+                    is_remote,
+                },
+            ) => {
+                self.note_remote(place, query, is_remote);
                 self.scanned(place, query, task, Some((counted, frames)));
             }
             (waiting @ (Waiting::Put { .. } | Waiting::Repair { .. }), _) => {
                 self.failed(place, waiting);
+            }
+            _ => {}
+        }
+    }
+
+    fn heard_of_bucket(&mut self, place: Place, waiting: &Waiting, got: Got) {
+        match waiting {
+            Waiting::Bucket => self.bucket_heard(place, Some(got)),
+            Waiting::Remote { name, segment } => {
+                self.remote_read(place, *name, *segment, Some(got));
             }
             _ => {}
         }
@@ -261,6 +283,8 @@ impl World {
                     .repair
                     .copied(segment, node, false, now_ms);
             }
+            Waiting::Bucket => self.bucket_heard(place, None),
+            Waiting::Remote { name, segment } => self.remote_read(place, name, segment, None),
             Waiting::Collect { query, node } => self.collected(place, query, node, None),
             Waiting::Scan { query, task } => self.scanned(place, query, task, None),
             Waiting::Claim { .. } | Waiting::Record | Waiting::Look { .. } | Waiting::Nothing => {}

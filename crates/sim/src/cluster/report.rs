@@ -97,4 +97,48 @@ counts! {
     incomplete: "incomplete",
     /// Sources whose counted rows were compared.
     sources_counted: "sources counted",
+    /// Runs with a bucket.
+    bucket_runs: "with a bucket",
+    /// Segments that were uploaded.
+    uploads: "uploads",
+    /// Links that were written.
+    links: "links",
+    /// Links of which another writer had the name.
+    lost_races: "lost races",
+    /// Segments whose sources others had listed.
+    held: "listed by others",
+    /// Segments that share sources with what others had listed.
+    overlaps: "overlaps",
+    /// Merges of those with these.
+    overlap_merges: "merges of overlaps",
+    /// Segments that got another name, as theirs was used up in the bucket.
+    renewals: "segments renewed",
+    /// Segments that were taken off for their age.
+    expiries: "expiries in the bucket",
+    /// Old links that were removed.
+    swept_links: "links swept",
+    /// Segments that were removed because nobody lists them.
+    swept_segments: "segments swept",
+    /// Local copies that were given up for those in the bucket.
+    left_to_bucket: "left to the bucket",
+    /// Sources of which one copy waited to be listed.
+    on_their_way: "sources on their way",
+    /// Segments that another cluster's store has put there.
+    foreign: "changes by another cluster",
+    /// Sources of it that answers had to count, and did.
+    foreign_counted: "sources of another cluster counted",
+    /// Times that a node could not reach the bucket for a while.
+    bucket_cuts: "cuts from the bucket",
+    /// Rounds that ended since the bucket did not answer.
+    unreachable: "rounds without the bucket",
+    /// Lost disks of clusters with a bucket.
+    bucket_losses: "disks lost before a bucket",
+    /// Segments that were read from the bucket for questions.
+    remote_reads: "segments read remotely",
+    /// Those that could not be.
+    remote_failures: "remote reads failed",
+    /// Complete answers with something that was read from the bucket.
+    remote_complete: "complete with remote reads",
+    /// Answers that say that the bucket was not read.
+    unread: "answers without the bucket",
 }

@@ -1,12 +1,17 @@
 //! The store of a node: claims into segments, copies to others, merges, and deletion by age.
 
+use std::sync::Arc;
+
+use logpond_cluster::chain::Day;
 use logpond_cluster::consume::{Consume, Step};
 use logpond_cluster::expiry::{Clocks, Permit};
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
 use logpond_cluster::offers::Claim;
 use logpond_cluster::placement::{Key, Store};
 use logpond_record::{Id, Timestamp};
+use logpond_segment::sources::SourceSet;
 
+use super::bucket::Object;
 use super::disk::{Contents, content};
 use super::message::{Place, Reply, Request, Timer, Waiting};
 use super::process::{Consuming, Then};
@@ -16,7 +21,7 @@ use super::world::{Knock, World};
 const CLAIMS_MAX: usize = 2;
 
 /// What was received longer ago is to go; no run lasts as long.
-const RETENTION_NS: i64 = 3_600_000_000_000;
+pub(super) const RETENTION_NS: i64 = 3_600_000_000_000;
 
 impl World {
     /// Asks an ingester for work.
@@ -59,7 +64,7 @@ impl World {
             node,
             zone: None,
             free_bytes: 1 << 30,
-            total_bytes: 1 << 30,
+            is_full: false,
             is_draining: leaving.contains(&node),
         };
         stores.map(store).collect()
@@ -177,7 +182,13 @@ impl World {
         process.version += 1;
         match then {
             Then::Consume(number) => self.consume(place, number),
-            Then::Reply { to, number } => self.reply(place, to, number, Reply::Stored),
+            Then::Reply { to, number } => {
+                if let Some(offload) = &mut self.process(place).offload {
+                    // Nobody has uploaded it, as far as this node has tried.
+                    offload.copies.insert(id, u64::MAX);
+                }
+                self.reply(place, to, number, Reply::Stored);
+            }
             Then::Retire(inputs) => {
                 process.merged.insert(id, inputs);
                 let most_ms = if self.is_eager { 5_000 } else { 500 };
@@ -201,7 +212,7 @@ impl World {
             return Some(Reply::Refused);
         }
         let process = self.process(place);
-        let sources: logpond_segment::sources::SourceSet = contents.keys().copied().collect();
+        let sources: SourceSet = contents.keys().copied().collect();
         let held = process
             .holdings
             .answer(&WhoHolds::new(attempt, sources.clone()));
@@ -224,12 +235,20 @@ impl World {
     /// Says what is held.
     pub(super) fn who_holds(&mut self, place: Place, question: &WhoHolds) -> Reply {
         let node = self.nodes[place].id;
-        let sources = self.process(place).holdings.answer(question);
+        let holdings = &self.process(place).holdings;
+        let sources = holdings.answer(question);
+        let listed = holdings.answer_listed(question);
         let mut contents = Vec::new();
         if question.with_contents {
-            for source in sources.iter() {
+            let mut all = sources.clone();
+            all.union_with(listed.as_ref().unwrap_or(&SourceSet::new()));
+            let process = self.nodes[place].process.as_ref();
+            let offload = process.and_then(|process| process.offload.as_ref());
+            for source in all.iter() {
                 let mut live = self.nodes[place].disk.named();
                 let rows = live.find_map(|(_, segment)| segment.contents.get(&source));
+                let mut remote = offload.iter().flat_map(|offload| offload.remote.values());
+                let rows = rows.or_else(|| remote.find_map(|o| o.contents.get(&source)));
                 contents.extend(rows.map(|rows| content(source, rows)));
             }
         }
@@ -237,6 +256,7 @@ impl World {
             attempt: question.attempt,
             node,
             sources,
+            listed,
             contents,
         })
     }
@@ -244,25 +264,69 @@ impl World {
     /// Merges a few segments.
     pub(super) fn merge(&mut self, place: Place) {
         let process = self.process(place);
-        let live: Vec<Id> = process.holdings.live().map(|(id, _)| id).collect();
         let is_busy = !process.merged.is_empty()
             || process
                 .writing
                 .values()
                 .any(|(_, then)| matches!(then, Then::Retire(_)));
-        if is_busy || live.len() < 3 {
+        if is_busy {
             return;
         }
-        let first = self.random.below(live.len() as u64 - 1) as usize;
-        let mut inputs: Vec<Id> = live[first..].iter().take(3).copied().collect();
+        if let Some(id) = self.next_renewal(place) {
+            return self.merge_these(place, vec![id], &[]);
+        }
+        let (mut inputs, remote) = match self.overlapping(place) {
+            Some(overlapping) => {
+                self.report.overlap_merges += 1;
+                overlapping
+            }
+            None => (self.neighbours(place), Vec::new()),
+        };
         for id in &inputs {
             self.notice_damage(place, *id);
         }
         let disk = &self.nodes[place].disk;
         inputs.retain(|id| disk.readable(*id).is_some());
-        if inputs.len() < 2 || self.is_full(place) {
+        if inputs.is_empty() || inputs.len() + remote.len() < 2 || self.is_full(place) {
             return;
         }
+        self.merge_these(place, inputs, &remote);
+    }
+
+    /// A segment of this disk that is to get another name.
+    fn next_renewal(&mut self, place: Place) -> Option<Id> {
+        if self.is_full(place) {
+            return None;
+        }
+        let id = self.process(place).offload.as_mut()?.renewing.pop_first()?;
+        self.notice_damage(place, id);
+        let is_live = self
+            .process(place)
+            .holdings
+            .live()
+            .any(|(live, _)| live == id);
+        (is_live && self.nodes[place].disk.readable(id).is_some()).then_some(id)
+    }
+
+    /// Some segments that are worth a merge; with a bucket, of one day and not on their way there.
+    fn neighbours(&mut self, place: Place) -> Vec<Id> {
+        let process = self.process(place);
+        let mut live: Vec<Id> = process.holdings.live().map(|(id, _)| id).collect();
+        if let Some(offload) = &process.offload {
+            live.retain(|id| !offload.is_leaving(*id));
+        }
+        if live.len() < 3 {
+            return Vec::new();
+        }
+        let first = self.random.below(live.len() as u64 - 1) as usize;
+        let disk = &self.nodes[place].disk;
+        let day = |id: &Id| disk.opened(*id).map(|segment| Day::of(segment.received));
+        let is_alike = |id: &&Id| self.bucket.is_none() || day(id) == day(&live[first]);
+        let next = live[first..].iter().filter(is_alike);
+        next.take(3).copied().collect()
+    }
+
+    fn merge_these(&mut self, place: Place, inputs: Vec<Id>, remote: &[(Id, Arc<Object>)]) {
         let mut contents = Contents::new();
         let mut received = Timestamp::MIN;
         for id in &inputs {
@@ -270,6 +334,10 @@ impl World {
                 contents.extend(segment.contents.clone());
                 received = received.max(segment.received);
             }
+        }
+        for (_, object) in remote {
+            contents.extend(object.contents.clone());
+            received = received.max(object.received);
         }
         if self.knock == Some(Knock::SplitSources) {
             let mut rows = contents.values_mut();
@@ -345,6 +413,15 @@ impl World {
             (Permit::Ahead(_), _) => return,
         };
         let horizon = by.saturating_add(-RETENTION_NS);
+        if let Some(offload) = &mut self.process(place).offload {
+            let before = offload.remote.len();
+            let old = offload
+                .remote
+                .extract_if(.., |_, object| object.received < horizon);
+            offload.expired.extend(old.map(|(id, _)| id));
+            let is_less = offload.remote.len() < before;
+            self.process(place).version += u64::from(is_less);
+        }
         let live = self.nodes[place].disk.live();
         let old = live.filter(|(_, segment)| segment.received < horizon);
         let old: Vec<Id> = old.map(|(id, _)| id).collect();

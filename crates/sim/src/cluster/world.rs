@@ -6,25 +6,31 @@ use std::sync::Arc;
 
 use logpond_cluster::give_up::{Attempt, Copies};
 use logpond_cluster::{NodeId, Registry};
-use logpond_record::Timestamp;
+use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::mem_disk::Seeded;
 use logpond_segment::sources::SourceSet;
 
+use super::bucket::Bucket;
 use super::disk::Disk;
+use super::foreign::Foreign;
 use super::forward::Forwarder;
 use super::ledger::{Ledger, Violation};
-use super::message::{Body, Event, FORWARDERS, Place, Reply, Request, Timer, Waiting};
+use super::message::{BUCKET, Body, Event, FORWARDERS, Place, Reply, Request, Timer, Waiting};
 use super::process::Process;
 use super::report::Report;
 
 /// Wall clocks begin here.
-const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
+/// 20 seconds before midnight.
+pub(super) const EPOCH_NS: i64 = 1_700_006_380_000_000_000;
 
 /// Faults strike until then.
 const FAULTS_END_MS: u64 = 40_000;
 
 /// By then all must be as it should be.
 const END_MS: u64 = 160_000;
+
+/// Of the seeds every third has a bucket.
+const BUCKETS_EVERY: u64 = 3;
 
 /// A rule that is taken away where the simulation carries it out, so that a run must fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +67,23 @@ pub enum Knock {
     AnsweredDamage,
     /// R6: a node leaves without waiting until others hold what it has.
     EarlyLeaving,
+    /// R14: a store gives its copy up for one that is uploaded and not listed.
+    DropUnlisted,
+    /// R14: a node says of what is uploaded that it is listed.
+    UploadedIsListed,
+    /// R14: a segment is listed beside others that hold some of its sources.
+    SharedListing,
+    /// R14: a link that could be written is taken for the head.
+    WrittenIsListed,
+    /// R14: what nobody lists yet is removed at once.
+    HastySweep,
+    /// R9: a bucket that nobody has read is taken to be empty.
+    BlindBucket,
 }
 
 impl Knock {
     /// All of them.
-    pub const ALL: [Knock; 16] = [
+    pub const ALL: [Knock; 22] = [
         Knock::AckBeforeSync,
         Knock::CountedIncarnations,
         Knock::UnknownBirths,
@@ -82,7 +100,26 @@ impl Knock {
         Knock::UnwrittenRecords,
         Knock::AnsweredDamage,
         Knock::EarlyLeaving,
+        Knock::DropUnlisted,
+        Knock::UploadedIsListed,
+        Knock::SharedListing,
+        Knock::WrittenIsListed,
+        Knock::HastySweep,
+        Knock::BlindBucket,
     ];
+
+    /// Whether it matters only where there is a bucket.
+    fn is_of_bucket(self) -> bool {
+        matches!(
+            self,
+            Knock::DropUnlisted
+                | Knock::UploadedIsListed
+                | Knock::SharedListing
+                | Knock::WrittenIsListed
+                | Knock::HastySweep
+                | Knock::BlindBucket
+        )
+    }
 }
 
 /// Runs a seed.
@@ -120,6 +157,10 @@ pub(super) struct World {
     pub(super) knock: Option<Knock>,
     pub(super) copies: usize,
     pub(super) nodes: Vec<Node>,
+    /// The object store behind the stores, if there is one.
+    pub(super) bucket: Option<Bucket>,
+    /// Another cluster's store that writes to it.
+    pub(super) foreign: Option<Foreign>,
     pub(super) forwarders: Vec<Forwarder>,
     /// One-way.
     pub(super) cuts: BTreeSet<(Place, Place)>,
@@ -146,11 +187,15 @@ impl World {
         let mut random = Seeded::new(seed);
         let stores = 2 + random.below(4);
         let copies = 1 + random.below(stores.min(3)) as usize;
+        let has_bucket =
+            seed.is_multiple_of(BUCKETS_EVERY) || knock.is_some_and(Knock::is_of_bucket);
         let mut world = World {
             now_ms: 0,
             knock,
             copies,
             nodes: Vec::new(),
+            foreign: None,
+            bucket: has_bucket.then(Bucket::default),
             forwarders: Vec::new(),
             cuts: BTreeSet::new(),
             loses_disks: random.one_in(2),
@@ -167,8 +212,12 @@ impl World {
             next: 0,
             random,
         };
-        world.loses_disks &= copies > 1;
-        world.restores &= copies > 1;
+        if world.bucket.is_some() {
+            world.copies = copies.min(2);
+        }
+        let copies = world.copies;
+        world.loses_disks &= copies > 1 || world.bucket.is_some();
+        world.restores &= copies > 1 && world.bucket.is_none();
         world.damages &= copies > 1 && !world.loses_disks && !world.restores;
         let ingesters = 1 + world.random.below(2);
         let both = world.random.one_in(2);
@@ -185,6 +234,11 @@ impl World {
             world.timer(FORWARDERS + at as usize, from_ms, Timer::Send);
         }
         world.at(500, Event::Fault);
+        if world.bucket.is_some() && world.random.one_in(2) {
+            let incarnation = Incarnation(world.wide());
+            world.foreign = Some(Foreign::new(incarnation));
+            world.at(100, Event::Foreign);
+        }
         world
     }
 
@@ -238,7 +292,7 @@ impl World {
         let place = match &event {
             Event::Deliver { to, .. } => Some(*to),
             Event::Timeout { at, .. } | Event::Timer { at, .. } => Some(*at),
-            Event::Fault | Event::Restart(_) | Event::Uncut(..) => None,
+            Event::Fault | Event::Foreign | Event::Restart(_) | Event::Uncut(..) => None,
         };
         // A process that stands still sees everything later.
         let paused = place.and_then(|place| self.nodes.get(place));
@@ -267,6 +321,7 @@ impl World {
                 }
             }
             Event::Fault => self.fault(),
+            Event::Foreign => self.foreign_step(),
             Event::Restart(place) => self.start(place),
             Event::Uncut(from, to) => {
                 self.cuts.remove(&(from, to));
@@ -277,6 +332,10 @@ impl World {
     fn deliver(&mut self, from: Place, to: Place, body: Body) {
         match body {
             Body::Request { number, request } => {
+                if let (BUCKET, Request::Bucket(ask)) = (to, &request) {
+                    let got = self.serve_bucket(ask.clone());
+                    return self.reply(to, from, number, Reply::Bucket(got));
+                }
                 if to >= FORWARDERS || self.nodes[to].process.is_none() {
                     return;
                 }
@@ -378,6 +437,10 @@ impl World {
             let mut delay_ms = 1 + self.random.below(20);
             if !is_calm && self.random.one_in(40) {
                 delay_ms += self.random.below(5000);
+            }
+            if !is_calm && to == BUCKET && self.random.one_in(8) {
+                // Stores of objects take their time now and then.
+                delay_ms += self.random.below(1500);
             }
             let is_held = |body: &Body| {
                 matches!(

@@ -43,21 +43,47 @@ use summary::Summary;
 use topology::{Launch, Process, Role};
 use world::World;
 
-/// A number of processes of each role.
-type Topology = &'static [(Role, usize)];
+/// Processes that belong together. Any node answers.
+struct Topology {
+    name: &'static str,
+    /// A number of processes of each role.
+    roles: &'static [(Role, usize)],
+    /// The copies that are kept.
+    copies: usize,
+    /// Whether there is a bucket behind them.
+    has_bucket: bool,
+}
 
-/// Topologies by their names. Any node answers.
-const TOPOLOGIES: [(&str, Topology); 2] = [
-    (
-        "roles",
-        &[
+const TOPOLOGIES: [Topology; 3] = [
+    Topology {
+        name: "roles",
+        roles: &[
             (Role::Ingest, 3),
             (Role::Store, 3),
             (Role::QueryNode, 1),
             (Role::Forward, 2),
         ],
-    ),
-    ("serve", &[(Role::Serve, 3), (Role::Forward, 2)]),
+        copies: 2,
+        has_bucket: false,
+    },
+    Topology {
+        name: "serve",
+        roles: &[(Role::Serve, 3), (Role::Forward, 2)],
+        copies: 2,
+        has_bucket: false,
+    },
+    // One copy, which must be the one in the bucket: disks of stores are lost.
+    Topology {
+        name: "bucket",
+        roles: &[
+            (Role::Ingest, 2),
+            (Role::Store, 2),
+            (Role::QueryNode, 1),
+            (Role::Forward, 1),
+        ],
+        copies: 1,
+        has_bucket: true,
+    },
 ];
 
 /// How many ask at a time.
@@ -70,7 +96,7 @@ const VIOLATIONS_SHOWN_MAX: usize = 20;
 struct Settings {
     load: Duration,
     seed: u64,
-    topology: Topology,
+    topology: &'static Topology,
     /// The program to torture, if it is not one that is built for it.
     program: Option<PathBuf>,
     keeps: bool,
@@ -136,7 +162,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
     let mut settings = Settings {
         load: Duration::from_secs(60),
         seed: now % 1_000_000,
-        topology: TOPOLOGIES[0].1,
+        topology: &TOPOLOGIES[0],
         program: None,
         keeps: false,
         is_inside: false,
@@ -157,9 +183,10 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
             "--seed" => settings.seed = value()?.parse().map_err(|e| format!("--seed: {e}"))?,
             "--topology" => {
                 let name = value()?;
-                let found = TOPOLOGIES.iter().find(|(known, _)| *known == name);
-                let unknown = || format!("--topology: {name} is neither roles nor serve");
-                settings.topology = found.ok_or_else(unknown)?.1;
+                let found = TOPOLOGIES.iter().find(|known| known.name == name);
+                let names = TOPOLOGIES.map(|known| known.name).join(", ");
+                let unknown = || format!("--topology: {name} is none of {names}");
+                settings.topology = found.ok_or_else(unknown)?;
             }
             "--program" => settings.program = Some(value()?.into()),
             "--keep" => settings.keeps = true,
@@ -231,8 +258,13 @@ fn prepare(
         directory: directory.to_owned(),
         // With and without encryption between nodes, both are there to be used.
         has_certificates: settings.seed % 2 == 1,
+        copies: settings.topology.copies,
+        bucket: settings
+            .topology
+            .has_bucket
+            .then(|| directory.join("bucket")),
     };
-    let processes = topology::processes(&launch, settings.topology);
+    let processes = topology::processes(&launch, settings.topology.roles);
     world.join(processes.len())?;
     let mut kinds = vec![Kind::Named, Kind::Named, Kind::Plain];
     let forwarders = processes.iter().filter(|process| !process.role.is_node());

@@ -77,6 +77,10 @@ pub(super) struct Launch {
     pub(super) directory: PathBuf,
     /// Whether nodes have certificates for each other.
     pub(super) has_certificates: bool,
+    /// The copies that are kept.
+    pub(super) copies: usize,
+    /// The directory that is the bucket behind the nodes, if there is one.
+    pub(super) bucket: Option<PathBuf>,
 }
 
 /// A process of the topology, running or not.
@@ -202,7 +206,7 @@ impl Process {
         }
         add(&[
             "--replication",
-            "2",
+            &self.launch.copies.to_string(),
             "--repair-after",
             REPAIR_AFTER,
             "--keep-free",
@@ -222,6 +226,9 @@ impl Process {
             &self.gossip(),
         ]);
         add(&["--join", &self.addresses(&self.nodes, "", GOSSIP_PORT)]);
+        if let Some(bucket) = &self.launch.bucket {
+            add(&["--bucket", &format!("file:{}", text(bucket))]);
+        }
         if self.launch.has_certificates {
             add(&["--cluster-tls", &text(&self.path(".tls"))]);
         }

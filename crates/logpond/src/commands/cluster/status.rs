@@ -121,6 +121,13 @@ fn summary(status: &ClusterStatus) -> Vec<String> {
                 quantity::counted(left.lacking, "source"),
             ));
         }
+        if let Some(status) = node.status.as_ref().filter(|status| status.is_full) {
+            lines.push(format!(
+                "{} takes no copies: its disk has only {} free",
+                node.address,
+                quantity::bytes(status.free_bytes),
+            ));
+        }
         lines.extend(clock_line(node));
         if node.state == State::Gone {
             lines.push(format!(

@@ -145,12 +145,16 @@ pub(super) fn collect(cluster: &Cluster, waits: bool) -> Collected {
 }
 
 impl Asking<'_> {
-    /// Asks those that were not asked yet.
+    /// Asks those that were not asked yet, and in the end those whose word was overtaken.
     fn ask(&mut self) {
         let own = self.cluster.nodes.own();
-        let new = self.collection.to_ask().into_iter();
-        let new = new.filter(|node| *node != own && !self.waiting.contains_key(node));
-        for node in new.collect::<Vec<_>>() {
+        let to_ask = self.collection.to_ask().into_iter();
+        let is_new = |node: &NodeId| *node != own && !self.waiting.contains_key(node);
+        let mut new: Vec<NodeId> = to_ask.filter(is_new).collect();
+        if new.is_empty() && self.waiting.is_empty() {
+            new = self.collection.to_ask_again();
+        }
+        for node in new {
             let (nodes, sender) = (Arc::clone(&self.cluster.nodes), self.sender.clone());
             self.waiting.insert(node, Instant::now());
             let in_flight = self.cluster.hedging.begin_inventory();
@@ -397,6 +401,12 @@ pub(super) fn judge(
     }
     for node in &completeness.hiding {
         trailer.miss(format_args!("{} does not answer", nodes.name(*node)));
+    }
+    for node in &completeness.unread {
+        let name = nodes.name(*node);
+        trailer.miss(format_args!(
+            "{name} could not read all of its bucket, nor has another node"
+        ));
     }
     if !unmet.is_empty() {
         let addresses = unmet.join(", ");

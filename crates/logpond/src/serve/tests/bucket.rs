@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::Server;
-use super::client::{PATIENCE, get, push, request};
+use super::client::{PATIENCE, get, metric, push, request};
 use super::settings;
 use crate::settings::Settings;
 use crate::store::{BucketSettings, Local};
@@ -77,16 +77,6 @@ fn places(http: SocketAddr) -> Vec<String> {
     let (rows, _) = get(http, "/api/v1/segments").rows();
     let places = rows.iter().filter_map(|row| row["place"].as_str());
     places.map(str::to_owned).collect()
-}
-
-fn metric(http: SocketAddr, name: &str) -> i64 {
-    let page = String::from_utf8(get(http, "/metrics").body).unwrap();
-    let line = page
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {name} in {page}"))
-        .parse()
-        .unwrap()
 }
 
 /// Asks until it is so.

@@ -43,6 +43,17 @@ pub(super) fn get(address: SocketAddr, path: &str) -> Answer {
     request(address, "GET", path, &[], b"")
 }
 
+/// A number of the metrics.
+pub(super) fn metric(address: SocketAddr, name: &str) -> i64 {
+    let page = String::from_utf8(get(address, "/metrics").body).unwrap();
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in {page}"))
+        .parse()
+        .unwrap()
+}
+
 pub(super) fn push(address: SocketAddr, content_type: &str, body: &[u8]) -> Answer {
     request(
         address,

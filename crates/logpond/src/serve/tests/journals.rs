@@ -14,6 +14,8 @@ use super::lines::wait_for_count;
 
 const EXPORT: (&str, &str) = ("Content-Type", "application/vnd.fdo.journal");
 const PLAIN: (&str, &str) = ("Content-Type", "text/plain");
+const BROTLI: (&str, &str) = ("Content-Encoding", "br");
+const LZ4: (&str, &str) = ("Content-Encoding", "lz4");
 const XZ: (&str, &str) = ("Content-Encoding", "xz");
 const ZSTD: (&str, &str) = ("Content-Encoding", "zstd");
 
@@ -77,7 +79,7 @@ fn an_upload_is_acknowledged_in_the_words_of_systemd() {
         answer
             .head
             .to_ascii_lowercase()
-            .contains("accept-encoding: zstd, gzip, deflate")
+            .contains("accept-encoding: zstd,lz4,gzip,xz,deflate\r\n")
     );
     let answer = upload(&pond, &[EXPORT], b"");
     assert_eq!((answer.status, text(&answer)), (202, "OK.\n"));
@@ -94,7 +96,7 @@ fn what_is_no_journal_is_refused_with_the_status_that_the_sender_knows() {
     let table: [(Headers, &[u8], u16, &str); 6] = [
         (&[PLAIN], b"", 415, "application/vnd.fdo.journal"),
         (&[], b"", 415, "application/vnd.fdo.journal"),
-        (&[EXPORT, XZ], b"", 415, "zstd"),
+        (&[EXPORT, BROTLI], b"", 415, "zstd,lz4,gzip,xz,deflate"),
         (&[EXPORT], &partial, 417, "within an entry"),
         (
             &[EXPORT],
@@ -103,6 +105,8 @@ fn what_is_no_journal_is_refused_with_the_status_that_the_sender_knows() {
             "no journal in export format",
         ),
         (&[EXPORT, ZSTD], b"text", 400, "zstd"),
+        (&[EXPORT, LZ4], b"text", 400, "LZ4"),
+        (&[EXPORT, XZ], b"text", 400, "xz"),
     ];
     for (headers, body, status, said) in table {
         let answer = upload(&pond, headers, body);

@@ -4,7 +4,7 @@ use std::io::{BufReader, Write};
 use std::thread;
 
 use super::Pond;
-use super::client::{Answer, connect, get, read_chunk, read_head, request};
+use super::client::{Answer, connect, get, metric, read_chunk, read_head, request};
 
 const EPOCH: &str = "0123456789abcdef0123456789abcdef";
 
@@ -23,12 +23,6 @@ fn count(pond: &Pond) -> u64 {
     trailer["rows"].as_u64().unwrap()
 }
 
-fn metric(pond: &Pond, name: &str) -> u64 {
-    let text = String::from_utf8(get(pond.http(), "/metrics").body).unwrap();
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
-    lines.next().unwrap().trim().parse().unwrap()
-}
-
 #[test]
 fn a_batch_sent_again_is_there_once() {
     let mut pond = Pond::new();
@@ -45,8 +39,8 @@ fn a_batch_sent_again_is_there_once() {
         answer.head
     );
     assert_eq!(count(&pond), 3);
-    assert_eq!(metric(&pond, "logpond_ingest_resends_total "), 3);
-    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 4);
+    assert_eq!(metric(pond.http(), "logpond_ingest_resends_total"), 3);
+    assert_eq!(metric(pond.http(), "logpond_ingest_resends_known_total"), 4);
     // After a restart it is known too, or stored already.
     pond.restart();
     assert_eq!(send(&pond, &name(1, 1), b"c\n").json()["accepted"], 1);
@@ -162,7 +156,7 @@ fn batches_in_segments_count_once() {
             200
         );
     }
-    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 0);
+    assert_eq!(metric(pond.http(), "logpond_ingest_resends_known_total"), 0);
     assert_exact(&pond);
     pond.restart();
     assert_exact(&pond);
@@ -299,7 +293,7 @@ fn documents_with_ids_are_there_once() {
         bulk(&pond, &of("1", 1));
     }
     assert_eq!(count(&pond), 2);
-    assert_eq!(metric(&pond, "logpond_ingest_resends_known_total "), 2);
+    assert_eq!(metric(pond.http(), "logpond_ingest_resends_known_total"), 2);
     // Other ones by the same ids are others.
     bulk(&pond, &of("1", 2));
     assert_eq!(count(&pond), 4);

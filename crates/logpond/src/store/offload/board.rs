@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_record::Id;
+use logpond_segment::sources::SourceSet;
 
 use crate::store::LiveSegment;
 
@@ -12,17 +13,21 @@ pub(in crate::store) type Opened = Arc<BTreeMap<Id, Arc<LiveSegment>>>;
 
 /// What is known of the bucket. Cheap to clone; all clones are the same.
 #[derive(Clone, Default)]
-pub(in crate::store) struct Board(Arc<Mutex<State>>);
+pub struct Board(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     /// What the chains list.
     listed: Arc<BTreeSet<Id>>,
+    /// The sources in that.
+    sources: Arc<SourceSet>,
     opened: Opened,
     /// What could not be read of it, with the reasons.
     missing: Vec<String>,
-    /// Segments that the store wants to read from the bucket from now on.
-    wanted: BTreeSet<Id>,
+    /// Local segments that are to be given up once all their sources can be read from the bucket.
+    leaving: BTreeSet<Id>,
+    /// Local segments whose names are used up in the bucket: what they hold is to get another one.
+    renewing: BTreeSet<Id>,
     /// Segments that are too old or too many.
     expired: BTreeSet<Id>,
 }
@@ -35,6 +40,11 @@ impl Board {
     /// The segments that count in the bucket, as they were read last.
     pub(in crate::store) fn listed(&self) -> Arc<BTreeSet<Id>> {
         Arc::clone(&self.state().listed)
+    }
+
+    /// The sources in them.
+    pub fn sources(&self) -> Arc<SourceSet> {
+        Arc::clone(&self.state().sources)
     }
 
     /// Those among them that were opened.
@@ -55,33 +65,50 @@ impl Board {
     /// Shows what is in the bucket now, and what of it could not be opened. Gives whether that is news.
     pub(super) fn publish(
         &self,
-        listed: BTreeSet<Id>,
+        listed: BTreeMap<Id, &SourceSet>,
         opened: BTreeMap<Id, Arc<LiveSegment>>,
         missing: Vec<String>,
     ) -> bool {
         let mut state = self.state();
-        let is_new = *state.listed != listed
-            || !state.opened.keys().eq(opened.keys())
-            || state.missing != missing;
+        let is_relisted = !state.listed.iter().eq(listed.keys());
+        let is_new =
+            is_relisted || !state.opened.keys().eq(opened.keys()) || state.missing != missing;
         if !is_new {
             return false;
         }
         state.missing = missing;
-        state.wanted.retain(|id| listed.contains(id));
-        state.expired.retain(|id| listed.contains(id));
-        state.listed = Arc::new(listed);
+        state.expired.retain(|id| listed.contains_key(id));
+        if is_relisted {
+            state.sources = Arc::new(SourceSet::union_of(listed.values().copied()));
+            state.listed = Arc::new(listed.into_keys().collect());
+        }
         state.opened = Arc::new(opened);
         true
     }
 
-    /// Asks for a segment to be opened.
-    pub(in crate::store) fn want(&self, id: Id) {
-        self.state().wanted.insert(id);
+    /// Asks for what a local segment holds to be opened, so that it can be given up.
+    pub(in crate::store) fn leave(&self, id: Id) {
+        self.state().leaving.insert(id);
     }
 
-    /// The segments that were asked for.
-    pub(in crate::store) fn wanted(&self) -> BTreeSet<Id> {
-        self.state().wanted.clone()
+    /// Notes that a local segment was given up, or is not there any more.
+    pub(in crate::store) fn left(&self, id: Id) {
+        self.state().leaving.remove(&id);
+    }
+
+    /// The local segments that are to be given up.
+    pub(in crate::store) fn leaving(&self) -> BTreeSet<Id> {
+        self.state().leaving.clone()
+    }
+
+    /// Asks for what a local segment holds to be put into a new one.
+    pub(super) fn renew(&self, id: Id) {
+        self.state().renewing.insert(id);
+    }
+
+    /// The local segments that are to be replaced by new ones, once.
+    pub(in crate::store) fn take_renewing(&self) -> BTreeSet<Id> {
+        std::mem::take(&mut self.state().renewing)
     }
 
     /// Asks for segments to be let go.

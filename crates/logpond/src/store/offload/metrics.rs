@@ -143,7 +143,7 @@ fn expose_store(out: &mut Exposition, asked: &StoreCounters) {
         (
             "logpond_bucket_requests_total",
             "Requests to the bucket on the wire, each attempt counted.",
-            i64::try_from(asked.attempts.get()).unwrap_or(i64::MAX),
+            load(&asked.attempts),
         ),
     ]);
 }

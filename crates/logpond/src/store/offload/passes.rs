@@ -1,6 +1,7 @@
 //! What the thread does again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,15 +9,14 @@ use std::time::{Duration, Instant};
 use logpond_bucket::{BucketError, Chains, GRACE, Location, Objects, probe, sweep};
 use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
 use logpond_record::Id;
-use logpond_segment::build;
-use logpond_segment::sources::SourceSet;
+use logpond_segment::{build, verify};
 
 use super::Parts;
 use super::board::Board;
 use super::metrics::Counters;
 use super::remote::Remote;
 use crate::clock;
-use crate::store::LiveSegment;
+use crate::store::live::{LiveSegment, local, staying};
 use crate::telemetry::warn;
 use crate::terminal::with_causes;
 
@@ -29,6 +29,10 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(600);
 /// An upload that could not be committed for so long is made again: half of the time after which it
 /// is taken for forgotten.
 const COMMIT_TIME_MAX: Duration = Duration::from_secs(GRACE.as_secs() / 2);
+
+/// How long a copy of another node's segment waits for that node to put it into the bucket. Then this
+/// one does, and sees to it from then on.
+const COPY_TIME: Duration = Duration::from_secs(30);
 
 /// How long a segment waits that could not be listed, or not be uploaded, while others go on.
 const PUT_OFF_TIME: Duration = Duration::from_secs(30);
@@ -50,6 +54,8 @@ pub(super) struct Offload {
     pub(super) held: Vec<Id>,
     /// Segments that wait, since when.
     pub(super) put_off: Vec<(Id, Instant)>,
+    /// Copies of other nodes' segments that are not in the bucket, since when they could be.
+    pub(super) copies: Vec<(Id, Instant)>,
     pub(super) refreshed_at: Option<Instant>,
     pub(super) swept_at: Option<Instant>,
     /// What was complained about last.
@@ -76,6 +82,8 @@ impl Offload {
             if self.complaint.is_none() {
                 warn(&format!("{what}; trying again"));
             }
+            // Nobody could put them there.
+            self.copies.clear();
         } else if self.complaint.is_some() {
             warn("the bucket is available again");
         }
@@ -113,26 +121,17 @@ impl Offload {
             .collect()
     }
 
-    fn local(&self) -> Vec<Arc<LiveSegment>> {
-        let segments = self.parts.live.snapshot();
-        segments
-            .iter()
-            .filter(|s| !s.is_remote())
-            .cloned()
-            .collect()
-    }
-
     /// Opens what is new and not here, and shows what there is to the store.
     fn publish(&mut self) {
-        let local = self.local();
-        let here = SourceSet::union_of(local.iter().map(|s| s.sources()));
-        let (before, wanted) = (self.board.opened(), self.board.wanted());
+        let segments = self.parts.live.snapshot();
+        let here = staying(&segments, &self.board.leaving());
+        let before = self.board.opened();
         let listed = self.listed();
         let (mut opened, mut unread) = (BTreeMap::new(), Vec::new());
         for (id, (day, segment)) in &listed {
             if let Some(known) = before.get(id) {
                 opened.insert(*id, Arc::clone(known));
-            } else if wanted.contains(id) || !here.contains_all(&segment.sources) {
+            } else if !here.contains_all(&segment.sources) {
                 unread.push((*day, *segment));
             }
         }
@@ -154,8 +153,8 @@ impl Offload {
         self.counters
             .listed_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let ids: BTreeSet<Id> = listed.into_keys().collect();
-        if self.board.publish(ids, opened, failed) {
+        let sources = listed.iter().map(|(id, (_, s))| (*id, &s.sources));
+        if self.board.publish(sources.collect(), opened, failed) {
             // It is the store that has queries read it.
             self.parts.changes.notify();
         }
@@ -164,6 +163,9 @@ impl Offload {
     /// Takes off what the store lets go.
     fn expire(&mut self) -> Result<(), BucketError> {
         let expired = self.board.expired();
+        if expired.is_empty() {
+            return Ok(());
+        }
         let listed = self.listed();
         let mut days: BTreeMap<Day, Vec<Id>> = BTreeMap::new();
         for id in expired {
@@ -171,13 +173,10 @@ impl Offload {
                 days.entry(*day).or_default().push(id);
             }
         }
-        let is_empty = days.is_empty();
         for (day, ids) in days {
             self.commit(day, Change::Expire(ids))?;
         }
-        if !is_empty {
-            self.publish();
-        }
+        self.publish();
         Ok(())
     }
 
@@ -192,15 +191,17 @@ impl Offload {
     /// Uploads what is not in the bucket, the oldest first.
     fn upload_all(&mut self) -> Result<(), BucketError> {
         let listed = self.board.listed();
-        let mut waiting = self.local();
+        let segments = self.parts.live.snapshot();
+        let mut waiting: Vec<_> = local(&segments).collect();
         let ids: BTreeSet<Id> = waiting.iter().map(|s| s.file().manifest().id).collect();
+        self.copies.retain(|(id, _)| ids.contains(id));
         self.held.retain(|id| ids.contains(id));
         self.uploaded.retain(|(id, _)| ids.contains(id));
         self.put_off
             .retain(|(id, at)| ids.contains(id) && at.elapsed() < PUT_OFF_TIME);
         waiting.retain(|s| {
             let id = &s.file().manifest().id;
-            !listed.contains(id) && !self.held.contains(id)
+            !listed.contains(id) && !self.held.contains(id) && !self.is_left_to_maker(s)
         });
         waiting.sort_by_key(|s| s.file().manifest().received_min);
         let mut left = waiting.len() as i64;
@@ -213,7 +214,11 @@ impl Offload {
             if self.put_off.iter().any(|(waiting, _)| *waiting == id) {
                 continue;
             }
-            match self.upload(&segment) {
+            if !is_sound(segment).unwrap_or(false) {
+                self.put_off.push((id, Instant::now()));
+                continue;
+            }
+            match self.upload(segment) {
                 Ok(true) => left -= 1,
                 Ok(false) => self.put_off.push((id, Instant::now())),
                 Err(error) => {
@@ -227,14 +232,32 @@ impl Offload {
         Ok(())
     }
 
+    /// Whether another node is to upload a segment. It is taken over from one that does not.
+    fn is_left_to_maker(&mut self, segment: &LiveSegment) -> bool {
+        if !segment.is_copy() {
+            return false;
+        }
+        let id = segment.file().manifest().id;
+        match self.copies.iter().find(|(known, _)| *known == id) {
+            Some((_, since)) if since.elapsed() < COPY_TIME => true,
+            Some(_) => {
+                segment.take_over();
+                false
+            }
+            None => {
+                self.copies.push((id, Instant::now()));
+                true
+            }
+        }
+    }
+
     /// Uploads a segment and has the chain list it. Gives whether nothing is left to do for it.
     fn upload(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
         let (file, manifest) = (segment.file(), segment.file().manifest());
         let listed = Listed::new(manifest, file.bytes(), file.index_from());
         let (id, day) = (listed.id, listed.day());
-        self.uploaded
-            .retain(|(_, at)| at.elapsed() < COMMIT_TIME_MAX);
-        if !self.uploaded.iter().any(|(known, _)| *known == id) {
+        let is_there = |(known, at): &(Id, Instant)| *known == id && at.elapsed() < COMMIT_TIME_MAX;
+        if !self.uploaded.iter().any(is_there) {
             let began = Instant::now();
             let path = build::path(id, build::SUFFIX_LIVE);
             let Ok(local) = self.parts.disk.open(&path) else {
@@ -255,6 +278,12 @@ impl Offload {
                 self.counters.held.add(1);
                 self.held.push(id);
                 true
+            }
+            // It had been uploaded long ago, and is being removed.
+            Outcome::Settled(Settled::Dropped, _) => {
+                self.board.renew(id);
+                self.uploaded.retain(|(known, _)| *known != id);
+                false
             }
             // Once the others are opened, the store merges them with this one.
             Outcome::Settled(Settled::Overlaps(_), _) | Outcome::Contended => false,

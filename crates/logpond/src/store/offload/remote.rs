@@ -65,7 +65,8 @@ impl Remote {
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, day: Day, listed: &Listed) -> Result<LiveSegment, String> {
+    /// Opens a segment, or says why it cannot be.
+    pub(super) fn open(&self, day: Day, listed: &Listed) -> Result<LiveSegment, String> {
         let name = segment_name(day, listed.id);
         let file = RemoteFile::new(
             &self.cache,

@@ -201,6 +201,7 @@ impl World {
                     time_max: Timestamp(9),
                     received_min: Timestamp(0),
                     received_max: Timestamp(0),
+                    is_remote: false,
                     sources: SourceSet::from_iter([*name]),
                 });
             }
