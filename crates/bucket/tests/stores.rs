@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use logpond_bucket::{
-    Chains, Created, FailureKind, Location, ObjectEntry, Objects, Store, probe, sweep,
+    Chains, Columns, Created, FailureKind, Location, ObjectEntry, Objects, OpenTable, Store, probe,
+    sweep,
 };
 use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
@@ -224,6 +225,98 @@ fn writers_race_over_a_network_that_fails() {
     race(&stores, 24);
     let met: u64 = relays.iter().map(Relay::faults).sum();
     assert!(met >= 30, "{met} faults were met");
+}
+
+/// What the last version of a table lists, after a look at each version.
+fn read_table(store: &dyn Objects) -> BTreeSet<String> {
+    let (mut live, mut heads) = (BTreeSet::new(), BTreeMap::new());
+    let log = store.list("_delta_log/", None).unwrap();
+    let versions = log.iter().filter(|entry| entry.name.ends_with(".json"));
+    for (number, version) in versions.enumerate() {
+        assert_eq!(version.name, format!("_delta_log/{number:020}.json"));
+        let text = store.get(&version.name, 1 << 20).unwrap().unwrap();
+        for line in text.split(|byte| *byte == b'\n').filter(|l| !l.is_empty()) {
+            let line: serde_json::Value = serde_json::from_slice(line).unwrap();
+            let path = |action: &str| Some(line[action]["path"].as_str()?.to_owned());
+            if let Some(added) = path("add") {
+                assert!(live.insert(added), "added twice");
+            }
+            if let Some(removed) = path("remove") {
+                assert!(live.remove(&removed), "removed without being there");
+            }
+            if let Some(head) = line["txn"]["version"].as_u64() {
+                let before = heads.insert(line["txn"]["appId"].to_string(), head);
+                assert!(before.is_none_or(|before| before < head), "a day goes back");
+            }
+        }
+    }
+    live
+}
+
+/// Writers list segments, and each keeps up the table.
+fn race_for_versions(stores: &[Arc<dyn Objects>], each: u64) {
+    let day = Day::of(NOON);
+    let keep_up = |table: &mut OpenTable, chains: &Chains| {
+        let mut columns = |_, _: &Listed| Ok(Columns::default());
+        table.publish(chains.heads(), &mut columns, NOON)
+    };
+    thread::scope(|scope| {
+        for (writer, store) in (0u64..).zip(stores) {
+            scope.spawn(move || {
+                let mut chains = Chains::new(Arc::clone(store), nonce);
+                let mut table = OpenTable::new(Arc::clone(store), nonce);
+                for number in 0..each {
+                    // Every fourth one is a merge of those before it.
+                    let first = number - number % 4 * u64::from(number % 4 == 3);
+                    let sources = (first..=number).map(|source| 100 * writer + source);
+                    let segment = listed(u128::from(writer * 1000 + number), sources);
+                    let change = || Change::List(segment.clone());
+                    while let Ok(Outcome::Contended) | Err(_) = chains.commit(day, change(), NOON) {
+                    }
+                    // What fails is done with the next one.
+                    let _ = keep_up(&mut table, &chains);
+                }
+            });
+        }
+    });
+    let mut chains = Chains::new(Arc::clone(&stores[0]), nonce);
+    chains.refresh().unwrap();
+    let mut table = OpenTable::new(Arc::clone(&stores[0]), nonce);
+    while !keep_up(&mut table, &chains).is_ok_and(|published| published.is_whole) {}
+    let listed = chains.heads()[&day].segments.iter();
+    let listed: BTreeSet<String> = listed.map(|s| segment_name(day, s.id)).collect();
+    assert_eq!(read_table(&*stores[0]), listed);
+}
+
+#[test]
+fn writers_race_for_versions_of_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let location: Location = format!("file:{}", directory.path().display())
+        .parse()
+        .unwrap();
+    let store: Arc<dyn Objects> = Arc::new(Store::open(&location, &[]).unwrap());
+    race_for_versions(&[Arc::clone(&store), Arc::clone(&store), store], 24);
+    let Some(server) = S3Server::start() else {
+        return;
+    };
+    let faults = |number: u64, head: &str| match number % 17 {
+        1 => Fault::Answer(503),
+        5 => Fault::LostReply,
+        9 => Fault::Closed,
+        13 if head.contains("if-none-match") => Fault::Answer(412),
+        _ => Fault::None,
+    };
+    let relays = [
+        Relay::start(server.address(), faults),
+        Relay::start(server.address(), faults),
+    ];
+    let stores = relays.each_ref().map(|relay| {
+        let store: Arc<dyn Objects> = Arc::new(server.store(relay.address(), "table"));
+        store
+    });
+    race_for_versions(&stores, 24);
+    let met: u64 = relays.iter().map(Relay::faults).sum();
+    assert!(met >= 20, "{met} faults were met");
 }
 
 #[test]

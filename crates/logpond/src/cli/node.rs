@@ -168,6 +168,9 @@ pub struct Node {
     /// Keep this much of what was read from the bucket on the disk [default: 4GiB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bucket_cache: Option<String>,
+    /// Show the bucket as a table to other engines, at most so long after a change [default: 1m].
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub open_table: Option<String>,
     /// Keep what is in the bucket on the disk for this long, too [default: off].
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub local_age: Option<String>,
@@ -279,6 +282,7 @@ impl Node {
             ("keep-free", &self.keep_free),
             ("bucket", &self.bucket),
             ("bucket-cache", &self.bucket_cache),
+            ("open-table", &self.open_table),
             ("local-age", &self.local_age),
             ("local-size", &self.local_size),
             ("alert-rules", &self.alert_rules),

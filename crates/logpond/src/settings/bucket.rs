@@ -48,6 +48,7 @@ impl Values<'_> {
             cache: data.join(BUCKET_CACHE),
             cache_bytes,
             local: self.local()?,
+            table: self.read("open-table", |text| off_or(text, parse_age))?,
         }))
     }
 

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 55] = [
+pub const TABLE: [Setting; 59] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -250,6 +250,12 @@ pub const TABLE: [Setting; 55] = [
         form: "SIZE",
         default: "4GiB",
         doc: "How much of what was read from the bucket is kept on the local disk, the latest used.",
+    },
+    Setting {
+        name: "open-table",
+        form: "DURATION|off",
+        default: "1m",
+        doc: "How often at most the bucket is shown as a table that other engines read (Delta Lake), see docs/open-tables.md; `off`: it is not, or no longer.",
     },
     Setting {
         name: "local-age",

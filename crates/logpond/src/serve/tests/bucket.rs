@@ -19,6 +19,7 @@ fn with_bucket(data: &Path, bucket: &Path) -> Settings {
             cache: data.join("bucket-cache"),
             cache_bytes: 64 << 20,
             local: Local::default(),
+            table: Some(Duration::ZERO),
         }),
         ..settings(data)
     }

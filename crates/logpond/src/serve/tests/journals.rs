@@ -93,7 +93,7 @@ fn an_upload_is_acknowledged_in_the_words_of_systemd() {
 fn what_is_no_journal_is_refused_with_the_status_that_the_sender_knows() {
     let pond = Pond::new();
     let partial = [&entries(0..2)[..], b"MESSAGE=no end\n"].concat();
-    let table: [(Headers, &[u8], u16, &str); 6] = [
+    let table: [(Headers, &[u8], u16, &str); 8] = [
         (&[PLAIN], b"", 415, "application/vnd.fdo.journal"),
         (&[], b"", 415, "application/vnd.fdo.journal"),
         (&[EXPORT, BROTLI], b"", 415, "zstd,lz4,gzip,xz,deflate"),

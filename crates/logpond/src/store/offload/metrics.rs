@@ -22,6 +22,12 @@ pub(super) struct Counters {
     pub(super) swept: Counter,
     /// Passes that failed.
     pub(super) failures: Counter,
+    /// Versions of the table written.
+    pub(super) table_versions: Counter,
+    /// Attempts to bring it up to date that failed.
+    pub(super) table_failures: Counter,
+    /// Fields that have columns in segments and none in the table.
+    pub(super) table_left_out: Gauge,
     /// Segments that wait to be uploaded.
     pub(super) waiting: Gauge,
     /// Segments in the bucket.
@@ -83,6 +89,16 @@ fn expose(out: &mut Exposition, counters: &Counters) {
             "Passes over the bucket that failed.",
             counters.failures.get(),
         ),
+        (
+            "logpond_bucket_table_versions_total",
+            "Versions written of the bucket's open table.",
+            counters.table_versions.get(),
+        ),
+        (
+            "logpond_bucket_table_failures_total",
+            "Attempts to bring the bucket's open table up to date that failed.",
+            counters.table_failures.get(),
+        ),
     ]);
     out.gauges([
         (
@@ -104,6 +120,11 @@ fn expose(out: &mut Exposition, counters: &Counters) {
             "logpond_bucket_reachable",
             "1 while the bucket did all that was asked last time.",
             counters.reachable.get(),
+        ),
+        (
+            "logpond_bucket_table_fields_left_out",
+            "Fields that are columns of segments and not of the bucket's open table.",
+            counters.table_left_out.get(),
         ),
     ]);
 }

@@ -11,6 +11,7 @@ mod board;
 mod metrics;
 mod passes;
 mod remote;
+mod table;
 
 use std::fmt;
 use std::io;
@@ -35,6 +36,7 @@ pub use board::Board;
 use metrics::Counters;
 use passes::Offload;
 use remote::Remote;
+use table::TableKeeper;
 
 /// How often is looked at what is to be uploaded.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -54,6 +56,8 @@ pub struct BucketSettings {
     pub cache_bytes: u64,
     /// How much stays on the local disk anyway.
     pub local: Local,
+    /// How often at most the table is brought up to date that other engines read; `None`: never.
+    pub table: Option<Duration>,
 }
 
 /// Why the bucket cannot be used.
@@ -138,6 +142,9 @@ pub(super) fn start(
     let remote = Remote::new(settings, Arc::clone(&objects)).map_err(unopened)?;
     metrics::register(&parts.metrics, &counters, &store, remote.cache());
     let is_stopping = Arc::new(AtomicBool::new(false));
+    let table = settings
+        .table
+        .map(|interval| TableKeeper::new(Arc::clone(&objects), interval));
     let offload = Offload {
         chains: Chains::new(Arc::clone(&objects), || clock::random().unwrap_or_default()),
         objects,
@@ -154,6 +161,7 @@ pub(super) fn start(
         refreshed_at: None,
         swept_at: None,
         complaint: None,
+        table,
     };
     offload.note_unread(&settings.location);
     let (first, read) = mpsc::channel();
@@ -240,6 +248,9 @@ fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
             break;
         }
         offload.note(result.as_ref().err());
+        if result.is_ok() {
+            offload.keep_table();
+        }
         thread::park_timeout(INTERVAL);
     }
 }

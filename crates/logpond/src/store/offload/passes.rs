@@ -15,6 +15,7 @@ use super::Parts;
 use super::board::Board;
 use super::metrics::Counters;
 use super::remote::Remote;
+use super::table::TableKeeper;
 use crate::clock;
 use crate::store::live::{LiveSegment, local, staying};
 use crate::telemetry::warn;
@@ -60,6 +61,25 @@ pub(super) struct Offload {
     pub(super) swept_at: Option<Instant>,
     /// What was complained about last.
     pub(super) complaint: Option<String>,
+    /// The table for other engines, if there is to be one.
+    pub(super) table: Option<TableKeeper>,
+}
+
+/// Whether a segment may be the copy that counts from now on, if its file can be read. What is damaged is left
+/// to whoever has it whole.
+fn is_sound(segment: &LiveSegment) -> io::Result<bool> {
+    if segment.is_damaged() {
+        return Ok(false);
+    }
+    if verify::pages(segment.file())?.is_empty() {
+        return Ok(true);
+    }
+    segment.note_damage();
+    let id = segment.file().manifest().id;
+    warn(&format!(
+        "segments/{id}.parquet is damaged, and is not put into the bucket"
+    ));
+    Ok(false)
 }
 
 impl Offload {
