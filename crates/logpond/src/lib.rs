@@ -9,7 +9,7 @@
 //! `lp-journal` writes the journal; `lp-store` makes, merges and retires segments; `lp-query-N` run
 //! queries, and `lp-scan-N` help them; `lp-blocking` decode request bodies; `lp-watch` notices files
 //! that change under the server: tokens, certificates, rules and saved queries; `lp-alerts` evaluates
-//! alert rules and `lp-notify-N` tell receivers of alerts.
+//! alert rules and `lp-notify-N` tell receivers of alerts; `lp-kafka` reads topics of Kafka.
 
 pub mod cli;
 pub mod settings;
@@ -20,6 +20,8 @@ pub mod input;
 pub mod net;
 pub mod import;
 pub mod ingest;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod store;
 pub mod query;
 pub mod operate;

@@ -12,6 +12,7 @@ mod access;
 mod alerts;
 mod announce;
 mod error;
+mod kafka;
 mod node;
 mod runtime;
 /// Has the endpoints answer SQL, too.
@@ -127,6 +128,7 @@ impl Server {
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
+        let kafka = kafka::start(settings, &roles, &metrics, &shutdown)?;
         let mut node = node::start(
             roles.node,
             tools,
@@ -176,7 +178,7 @@ impl Server {
             access,
             store: roles.store_thread,
             writer: roles.writer,
-            members: node.threads,
+            members: node.threads.into_iter().chain(kafka).collect(),
             _lock: lock,
         })
     }

@@ -10,6 +10,7 @@ mod access_logs;
 mod bucket;
 mod error;
 mod file;
+mod kafka;
 mod names;
 mod proxy;
 mod quantity;
@@ -29,6 +30,7 @@ pub use bucket::vendor_variables;
 pub use error::SettingsError;
 pub(crate) use file::position;
 pub use file::read_file;
+pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub(crate) use names::nearest;
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
@@ -170,6 +172,8 @@ pub struct Settings {
     pub shippers: ShipperAddresses,
     /// The file that says what clients of the Forward protocol must know.
     pub fluent_security: Option<PathBuf>,
+    /// The topics of Kafka that are read.
+    pub kafka: KafkaSettings,
     /// Where other nodes are served, if this is one of a cluster.
     pub gossip: Option<SocketAddr>,
     /// Where other nodes reach that, if it is not where it is bound.
@@ -233,6 +237,7 @@ impl Settings {
             (self.dev_log, self.dev_log_stream) = (None, None);
             (self.journald, self.kmsg, self.rules) = (None, None, None);
             self.audit = false;
+            self.kafka = KafkaSettings::default();
         }
         Ok(self)
     }
@@ -424,6 +429,7 @@ impl Settings {
             relp: address("relp", 2514)?,
             shippers: values.shippers(insecure, tls.is_some())?,
             fluent_security: values.read("fluent-security", optional_file)?,
+            kafka: values.kafka()?,
             // Nodes know each other by their certificates.
             gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {

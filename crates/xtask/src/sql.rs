@@ -1,5 +1,5 @@
 //! The feature `sql`: linted and tested by itself, as its query engine takes a quarter of an hour to build, and
-//! the feature `acme` with it, so that the program is built once for both.
+//! the features `acme` and `kafka` with it, so that the program is built once for all.
 //!
 //! All is left out while nothing has changed that it is made from since they passed last.
 
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{Outcome, cargo, check, root, target_directory};
 
-/// What the answers to SQL and certificates by ACME are made from.
-const MADE_FROM: [&str; 20] = [
+/// What the answers to SQL, certificates by ACME and the reading of Kafka are made from.
+const MADE_FROM: [&str; 23] = [
     "Cargo.lock",
     "Cargo.toml",
     "rust-toolchain.toml",
@@ -26,8 +26,11 @@ const MADE_FROM: [&str; 20] = [
     "crates/logpond/src/cli",
     "crates/logpond/src/commands",
     "crates/logpond/src/settings",
+    "crates/logpond/src/ingest",
+    "crates/logpond/src/kafka",
     "crates/logpond/tests/acme",
     "crates/logpond/tests/e2e",
+    "crates/logpond/tests/kafka",
     "crates/logpond/tests/sql",
     "docs/sql.md",
     "test",
@@ -44,7 +47,7 @@ const BUILD: [&str; 7] = [
     "--package",
     "logpond-sql",
     "--features",
-    "logpond/sql,logpond/acme",
+    "logpond/sql,logpond/acme,logpond/kafka",
 ];
 
 /// Lints and tests the features, unless that passed with the same files.
@@ -55,14 +58,17 @@ pub(crate) fn run() -> Outcome<()> {
     let now = fingerprint()?;
     let stamp = target_directory().join(STAMP);
     if fs::read_to_string(&stamp).is_ok_and(|passed| passed == now) {
-        eprintln!("nothing has changed that SQL and ACME are made from since they passed");
+        eprintln!("nothing has changed that SQL, ACME and Kafka are made from since they passed");
         return Ok(());
     }
     // The tests first: what they build the linter cannot use, and they say more.
-    let tests = ["--lib", "--test", "sql", "--test", "acme"];
-    check(cargo().args(["test", "--quiet"]).args(BUILD).args(tests))?;
+    let tests = [
+        "--lib", "--test", "sql", "--test", "acme", "--test", "kafka",
+    ];
+    check(cargo_test().arg("--quiet").args(BUILD).args(tests))?;
     let lint = [
-        "--lib", "--bins", "--test", "sql", "--test", "acme", "--", "--deny", "warnings",
+        "--lib", "--bins", "--test", "sql", "--test", "acme", "--test", "kafka", "--", "--deny",
+        "warnings",
     ];
     check(cargo().arg("clippy").args(BUILD).args(lint))?;
     fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))

@@ -101,6 +101,19 @@ pub struct Intakes {
     /// HTTP for what ships to Splunk, too [default: off; port 8088].
     #[arg(long, value_name = "ADDR")]
     pub splunk: Option<String>,
+    /// Read this topic of Kafka, or some partitions of it; may be given several times [default: off].
+    #[arg(
+        long,
+        value_name = "BROKERS/TOPIC[:PARTITIONS]",
+        hide_short_help = true
+    )]
+    pub kafka: Vec<String>,
+    /// Where a partition is begun that was never read: earliest or latest [default: earliest].
+    #[arg(long, value_name = "WHERE", hide_short_help = true)]
+    pub kafka_from: Option<String>,
+    /// How brokers of Kafka are talked to, in TOML [default: off].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
+    pub kafka_security: Option<String>,
     /// The longest line that is taken whole [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub line_bytes_max: Option<String>,
@@ -250,6 +263,8 @@ impl Serve {
             ("loki", &self.intakes.loki),
             ("elasticsearch", &self.intakes.elasticsearch),
             ("splunk", &self.intakes.splunk),
+            ("kafka-from", &self.intakes.kafka_from),
+            ("kafka-security", &self.intakes.kafka_security),
             ("line-bytes-max", &self.intakes.line_bytes_max),
             ("rules", &self.intakes.rules),
         ]));
@@ -257,6 +272,7 @@ impl Serve {
         let lists = [
             ("access-log", &self.intakes.access_log),
             ("timezone", &self.intakes.timezone),
+            ("kafka", &self.intakes.kafka),
         ];
         for (name, texts) in lists.into_iter().filter(|(_, texts)| !texts.is_empty()) {
             all.push((name, texts.join("\n")));

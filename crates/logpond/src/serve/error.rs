@@ -55,6 +55,8 @@ pub enum ServeError {
     Tokens(TokenFileError),
     /// The journal of an earlier life cannot be read.
     Recover(RecoverError),
+    /// Topics of Kafka cannot be read.
+    Kafka(Box<dyn error::Error + Send + Sync>),
     /// The bucket cannot be used.
     Bucket(BucketStartError),
     /// The system gives no thread.
@@ -86,6 +88,7 @@ impl fmt::Display for ServeError {
             ServeError::BindPath(e) => write!(f, "{e}"),
             ServeError::Audit(e) => write!(f, "{e}"),
             ServeError::Tokens(e) => write!(f, "{e}"),
+            ServeError::Kafka(e) => write!(f, "{e}"),
             ServeError::Bucket(e) => write!(f, "{e}"),
             ServeError::Tls(e) => write!(f, "{e}"),
             ServeError::Security(e) => write!(f, "{e}"),
@@ -131,6 +134,7 @@ impl error::Error for ServeError {
             ServeError::BindPath(e) => e.source(),
             ServeError::Audit(e) => e.source(),
             ServeError::Tokens(e) => e.source(),
+            ServeError::Kafka(e) => e.source(),
             ServeError::Bucket(e) => e.source(),
             ServeError::Rules(e) => e.source(),
             ServeError::Saved(e) => e.source(),

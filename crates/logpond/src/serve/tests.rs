@@ -59,6 +59,7 @@ fn settings(data: &Path) -> Settings {
         relp_tls: None,
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
         fluent_security: None,
+        kafka: crate::settings::KafkaSettings::default(),
         gossip: None,
         advertise: None,
         join: Vec::new(),

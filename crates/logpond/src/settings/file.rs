@@ -11,7 +11,13 @@ use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings that may be lists.
-const LISTS: [&str; 4] = ["access-log", "timezone", "alertmanager", "alert-webhook"];
+const LISTS: [&str; 5] = [
+    "access-log",
+    "timezone",
+    "kafka",
+    "alertmanager",
+    "alert-webhook",
+];
 
 /// The sections that are `logpond proxy`'s.
 const PROXIES: &str = "proxy";

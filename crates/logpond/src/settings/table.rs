@@ -186,6 +186,24 @@ pub const TABLE: [Setting; 59] = [
         doc: "Another address of the HTTP interface, for what ships to Splunk's event collector; without a port 8088.",
     },
     Setting {
+        name: "kafka",
+        form: "BROKERS/TOPIC[:PARTITIONS]|off",
+        default: "off",
+        doc: "Topic of Kafka whose messages are taken in, each once, such as `kafka1:9092,kafka2:9092/logs`, or `kafka1:9092/logs:0-5,8` for some partitions; a partition belongs to one node, see docs/kafka.md. The flag may be given several times; in the file it may be a list, in the variable each topic has a line. Only in builds with the feature `kafka`.",
+    },
+    Setting {
+        name: "kafka-from",
+        form: "earliest|latest",
+        default: "earliest",
+        doc: "Where a partition is begun that was never read: with what Kafka still has of it, or with what comes from then on.",
+    },
+    Setting {
+        name: "kafka-security",
+        form: "FILE|off",
+        default: "off",
+        doc: "A TOML file that says how brokers of Kafka are talked to: `tls`, `ca`, `certificate` and `key`, and below `[sasl]` the `mechanism`, `user` and `password`.",
+    },
+    Setting {
         name: "gossip",
         form: "ADDR|off",
         default: "off",

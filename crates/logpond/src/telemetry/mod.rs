@@ -75,6 +75,8 @@ pub enum Intake {
     Splunk,
     /// Uploads of systemd's journal.
     JournalUpload,
+    /// Topics of Kafka.
+    Kafka,
     /// Calls of other nodes.
     Cluster,
 }
@@ -106,6 +108,7 @@ pub const INTAKES: [Intake; 27] = [
     Intake::OtlpGrpc,
     Intake::Splunk,
     Intake::JournalUpload,
+    Intake::Kafka,
     Intake::Cluster,
 ];
 
@@ -138,6 +141,7 @@ impl Intake {
             Intake::OtlpGrpc => "otlp_grpc",
             Intake::Splunk => "splunk",
             Intake::JournalUpload => "journal_upload",
+            Intake::Kafka => "kafka",
             Intake::Cluster => "cluster",
         }
     }

@@ -1,0 +1,541 @@
+//! Reads the topics of one cluster of brokers, until the stop.
+
+mod partitions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::maybe_done;
+use krafka::Kafka;
+use krafka::admin::DescribeClusterOptions;
+use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerRecord, IsolationLevel, TopicPartition};
+use krafka::error::KrafkaError;
+use logpond_record::{Batch, EntryKind, Labels, Timestamp};
+use logpond_segment::batches::{BatchId, BatchSet};
+
+use super::connect::Security;
+use super::counters::{Counters, Partition as Counted};
+use super::positions::Positions;
+use super::runs::{Cut, cut};
+use super::storing::{Piece, Work, store, store_all};
+use super::{Parts, entry};
+use crate::hostname;
+use crate::settings::{KafkaStart, KafkaTopic};
+use crate::shutdown::Shutdown;
+use crate::telemetry::{Intake, warn};
+
+/// What the names of batches are told apart by from those of other intakes.
+const EPOCH_PREFIX: &[u8] = b"kafka ";
+
+/// Messages that are taken over at a time, and so many more may be decoded.
+const MESSAGES_MAX: i32 = 20_000;
+
+/// Bytes that are asked of a broker at a time, as they are sent: compressed or not.
+const FETCH_BYTES_MAX: i32 = 16 << 20;
+
+/// Bytes that are asked of a partition at a time, among these.
+const PARTITION_BYTES_MAX: i32 = 4 << 20;
+
+/// What a batch of messages may become when it is decompressed.
+const DECOMPRESSED_BYTES_MAX: usize = 64 << 20;
+
+/// How long a broker waits for messages before it says that there are none.
+const FETCH_WAIT: Duration = Duration::from_millis(500);
+
+/// How often it is seen which partitions there are.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often it is seen whether other nodes read the same.
+const WATCH_INTERVAL: Duration = Duration::from_secs(15);
+
+/// How often positions are written.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The pauses after a failure: the first, then twice as long each time, up to the last.
+pub(super) const PAUSES: (Duration, Duration) =
+    (Duration::from_millis(250), Duration::from_secs(15));
+
+/// Failed fetches in a row after which brokers are connected to anew.
+const FAILURES_MAX: u32 = 8;
+
+/// How long the same trouble is not said again.
+const SAID_FOR: Duration = Duration::from_secs(300);
+
+/// How long what is under way may take at the stop.
+const END_TIME_MAX: Duration = crate::shutdown::DRAIN_TIME_MAX;
+
+/// What all readers share.
+pub(super) struct Shared {
+    pub(super) parts: Parts,
+    start: KafkaStart,
+    positions: Mutex<Positions>,
+    pub(super) counters: Arc<Counters>,
+    hostname: String,
+}
+
+impl Shared {
+    pub(super) fn new(
+        parts: Parts,
+        start: KafkaStart,
+        positions: Positions,
+        counters: Arc<Counters>,
+    ) -> Arc<Shared> {
+        Arc::new(Shared {
+            parts,
+            start,
+            positions: Mutex::new(positions),
+            counters,
+            hostname: hostname::own(),
+        })
+    }
+
+    pub(super) fn positions(&self) -> MutexGuard<'_, Positions> {
+        self.positions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the positions; what fails is tried again with the next change.
+    pub(super) fn save(&self) {
+        if let Err(error) = self.positions().save() {
+            warn(&format!("positions of Kafka cannot be written: {error}"));
+        }
+    }
+}
+
+/// A partition of a topic that has this id.
+#[derive(Clone)]
+pub(super) struct Partition {
+    pub(super) topic: Arc<str>,
+    pub(super) number: i32,
+    pub(super) epoch: u128,
+    labels: Arc<Labels>,
+}
+
+impl Partition {
+    /// What people call it.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.topic, self.number)
+    }
+}
+
+/// A partition that is read.
+struct Reading {
+    partition: Partition,
+    /// The offset behind all that was handed on to be stored.
+    next: u64,
+}
+
+type Key = (Arc<str>, i32);
+
+/// Why a session with brokers ended.
+pub(super) enum End {
+    /// The process stops.
+    Stop,
+    /// Something failed; try again later.
+    Failed(String),
+}
+
+impl From<KrafkaError> for End {
+    fn from(error: KrafkaError) -> End {
+        End::Failed(error.to_string())
+    }
+}
+
+/// Reads from one cluster of brokers.
+pub(super) struct Reader {
+    brokers: Arc<str>,
+    topics: Vec<KafkaTopic>,
+    security: Security,
+    pub(super) shared: Arc<Shared>,
+    pub(super) shutdown: Shutdown,
+    /// What was said of trouble last, by what it is about.
+    said: Mutex<BTreeMap<String, (String, Instant)>>,
+}
+
+impl Reader {
+    /// A reader for each of the clusters that topics are of.
+    pub(super) fn of_each_cluster(
+        topics: &[KafkaTopic],
+        security: &Security,
+        shared: &Arc<Shared>,
+    ) -> Vec<Reader> {
+        let brokers: BTreeSet<&str> = topics.iter().map(|topic| &*topic.brokers).collect();
+        let reader = |brokers: &str| Reader {
+            brokers: brokers.into(),
+            topics: topics
+                .iter()
+                .filter(|topic| topic.brokers == brokers)
+                .cloned()
+                .collect(),
+            security: security.clone(),
+            shared: shared.clone(),
+            shutdown: shared.parts.shutdown.clone(),
+            said: Mutex::default(),
+        };
+        brokers.into_iter().map(reader).collect()
+    }
+
+    /// Reads until the stop, whatever fails.
+    pub(super) async fn run(self) {
+        let mut pause = PAUSES.0;
+        while !self.shutdown.is_stopping() {
+            let begun = Instant::now();
+            match self.session().await {
+                Err(End::Failed(why)) => self.complain("", &why),
+                Ok(()) | Err(End::Stop) => return,
+            }
+            if begun.elapsed() > PAUSES.1 {
+                pause = PAUSES.0;
+            }
+            self.wait(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Says what is wrong, unless it was said lately of the same thing; counts it.
+    pub(super) fn complain(&self, of: &str, why: &str) {
+        self.shared.counters.add_error(&self.brokers);
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = said
+            .get(of)
+            .is_none_or(|(text, at)| text != why || at.elapsed() > SAID_FOR);
+        if is_new {
+            let of_topic = if of.is_empty() {
+                String::new()
+            } else {
+                format!("/{of}")
+            };
+            warn(&format!("Kafka at {}{of_topic}: {why}", self.brokers));
+            said.insert(of.to_owned(), (why.to_owned(), Instant::now()));
+        }
+    }
+
+    pub(super) async fn wait(&self, time: Duration) {
+        let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = shutdown.stopping() => {}
+        }
+    }
+
+    async fn session(&self) -> Result<(), End> {
+        let mut shutdown = self.shutdown.clone();
+        let connect = async {
+            let kafka = self.security.connect(&self.brokers).await?;
+            let options = DescribeClusterOptions::default();
+            let cluster = kafka.admin().describe_cluster(options).await?.cluster_id;
+            Ok::<_, KrafkaError>((kafka, cluster))
+        };
+        let (kafka, cluster) = tokio::select! {
+            connected = connect => connected?,
+            () = shutdown.stopping() => return Err(End::Stop),
+        };
+        let consumer = consumer_of(&kafka).await?;
+        let mut session = Session {
+            reader: self,
+            consumer,
+            cluster,
+            ids: BTreeMap::new(),
+            read: BTreeMap::new(),
+            given_up: BTreeSet::new(),
+            looked_at: None,
+            watched_at: Instant::now(),
+            saved_at: Instant::now(),
+        };
+        let ended = session.run().await;
+        for reading in session.read.values() {
+            let Partition { topic, number, .. } = &reading.partition;
+            self.shared
+                .counters
+                .of(topic, *number, |counted| counted.is_read = false);
+        }
+        let _ = tokio::time::timeout(Duration::from_secs(1), session.consumer.close()).await;
+        ended
+    }
+}
+
+async fn consumer_of(kafka: &Kafka) -> krafka::Result<Consumer> {
+    let consumer = kafka
+        .consumer_without_group()
+        .auto_offset_reset(AutoOffsetReset::None)
+        .enable_auto_commit(false)
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .fetch_max_bytes(FETCH_BYTES_MAX)
+        .max_partition_fetch_bytes(PARTITION_BYTES_MAX)
+        .max_poll_records(MESSAGES_MAX)
+        .max_buffered_records(MESSAGES_MAX)
+        .max_decompressed_size(DECOMPRESSED_BYTES_MAX)
+        .fetch_max_wait(FETCH_WAIT)
+        .metrics_push(false);
+    consumer.build().await
+}
+
+/// Reading while the brokers are the same.
+struct Session<'r> {
+    reader: &'r Reader,
+    consumer: Consumer,
+    /// The id of the cluster of brokers.
+    cluster: String,
+    /// Ids of the topics that are read.
+    ids: BTreeMap<Arc<str>, [u8; 16]>,
+    read: BTreeMap<Key, Reading>,
+    /// What another node reads, too.
+    given_up: BTreeSet<Key>,
+    looked_at: Option<Instant>,
+    watched_at: Instant,
+    saved_at: Instant,
+}
+
+impl Session<'_> {
+    fn shared(&self) -> &Shared {
+        &self.reader.shared
+    }
+
+    /// Reads until the stop, or until something fails.
+    async fn run(&mut self) -> Result<(), End> {
+        let (mut work, mut failures) = (Vec::new(), 0);
+        loop {
+            self.look().await?;
+            let polled = self.round(&work).await?;
+            work = Vec::new();
+            self.save_now_and_then();
+            work = match polled {
+                Ok(messages) => self.take(messages).await?,
+                Err(KrafkaError::NoOffset { partitions }) => {
+                    for (topic, number) in partitions {
+                        self.out_of_range(&topic, number).await?;
+                    }
+                    Vec::new()
+                }
+                // What was fetched of others meanwhile is given out by the next call.
+                Err(error) if failures < FAILURES_MAX => {
+                    failures += 1;
+                    self.reader.complain("", &error.to_string());
+                    self.reader.wait(PAUSES.0).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            failures = 0;
+            self.note_lags().await;
+        }
+    }
+
+    /// Fetches while what was fetched before is stored.
+    async fn round(&self, work: &[Work]) -> Result<krafka::Result<Vec<ConsumerRecord>>, End> {
+        let mut shutdown = self.reader.shutdown.clone();
+        let mut stored = pin!(maybe_done(store_all(self.reader, work)));
+        let polled = self.consumer.poll(FETCH_WAIT);
+        let both = async { tokio::join!(stored.as_mut(), polled).1 };
+        let polled = tokio::select! {
+            polled = both => Ok(polled),
+            () = shutdown.stopping() => Err(End::Stop),
+        };
+        if polled.is_err() {
+            // What is under way becomes durable or is not there; either is in order, the first is tidier.
+            let _ = tokio::time::timeout(END_TIME_MAX, stored.as_mut()).await;
+        }
+        stored.take_output().unwrap_or(Err(End::Stop))?;
+        polled
+    }
+
+    fn save_now_and_then(&mut self) {
+        if self.saved_at.elapsed() >= SAVE_INTERVAL {
+            self.saved_at = Instant::now();
+            self.shared().save();
+        }
+    }
+
+    async fn note_lags(&self) {
+        let lags = self.consumer.lag().await;
+        for reading in self.read.values() {
+            let Partition { topic, number, .. } = &reading.partition;
+            let lag = lags.get(&TopicPartition::new(&**topic, *number));
+            let end = lag.and_then(|lag| u64::try_from(lag.last_stable_offset?).ok());
+            let lag = end.map_or(0, |end| end.saturating_sub(reading.next));
+            self.count(&reading.partition, |counted| counted.lag = lag);
+        }
+    }
+
+    fn count(&self, of: &Partition, change: impl FnOnce(&mut Counted)) {
+        self.shared().counters.of(&of.topic, of.number, change);
+    }
+}
+
+/// What was fetched.
+impl Session<'_> {
+    /// Makes batches of messages.
+    async fn take(&mut self, messages: Vec<ConsumerRecord>) -> Result<Vec<Work>, End> {
+        if messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.check_ids().await?;
+        let mut by_partition: BTreeMap<Key, Vec<ConsumerRecord>> = BTreeMap::new();
+        for message in messages {
+            let key = (message.topic.clone(), message.partition);
+            by_partition.entry(key).or_default().push(message);
+        }
+        let mut work = Vec::new();
+        for (key, messages) in by_partition {
+            let position = self.consumer.position(&key.0, key.1).await;
+            let end = position.and_then(|end| u64::try_from(end).ok());
+            // What is not read any more is thrown away.
+            if let (Some(reading), Some(end)) = (self.read.get_mut(&key), end) {
+                let next = reading.next;
+                reading.next = next.max(end);
+                let partition = reading.partition.clone();
+                work.push(self.work_of(partition, &messages, next, end));
+            }
+        }
+        Ok(work)
+    }
+
+    /// Begins topics anew that have another id now: what was fetched of them may be of either.
+    async fn check_ids(&mut self) -> Result<(), End> {
+        let found = self.consumer.fetch_metadata(None).await?;
+        for info in found.topics {
+            let known = self.ids.get(&*info.name);
+            if known.is_some_and(|known| *known != info.topic_id) {
+                self.forget(&info.name).await?;
+                self.looked_at = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn work_of(
+        &self,
+        partition: Partition,
+        messages: &[ConsumerRecord],
+        next: u64,
+        end: u64,
+    ) -> Work {
+        let shared = self.shared();
+        let has_value: Vec<&ConsumerRecord> =
+            messages.iter().filter(|m| m.value.is_some()).collect();
+        let offset = |message: &ConsumerRecord| u64::try_from(message.offset).unwrap_or(0);
+        let sizes: Vec<(u64, usize)> = has_value
+            .iter()
+            .map(|message| (offset(message), entry::size_of(message)))
+            .collect();
+        let mut truncated = 0;
+        let pieces = cut(&sizes, next, end)
+            .into_iter()
+            .map(|Cut { messages, run }| {
+                let mut batch = entry::batch_of(&partition.labels);
+                for message in &has_value[messages] {
+                    let is_cut = entry::add(&mut batch, message, shared.parts.line_bytes_max);
+                    truncated += u64::from(is_cut);
+                }
+                let id = BatchId {
+                    epoch: partition.epoch,
+                    sequence: run.from,
+                    attempt: 0,
+                    first_sent: Timestamp(0),
+                    more: run.to - run.from,
+                };
+                Piece {
+                    id,
+                    batch: Arc::new(batch),
+                }
+            });
+        let pieces: Vec<Piece> = pieces.collect();
+        let known = messages
+            .iter()
+            .filter(|message| offset(message) < next)
+            .count() as u64;
+        let fetched = messages.len() as u64;
+        let empty = fetched - has_value.len() as u64;
+        self.count(&partition, |counted| {
+            counted.fetched += fetched;
+            counted.empty += empty;
+            counted.known += known;
+        });
+        shared
+            .parts
+            .metrics
+            .intake(Intake::Kafka)
+            .truncated
+            .add(truncated);
+        Work {
+            partition,
+            pieces,
+            end: end.max(next),
+        }
+    }
+
+    /// Kafka has not what is to be read next of a partition.
+    async fn out_of_range(&mut self, topic: &str, number: i32) -> Result<(), End> {
+        let key: Key = (topic.into(), number);
+        let Some(reading) = self.read.get(&key) else {
+            return Ok(());
+        };
+        let (partition, next) = (reading.partition.clone(), reading.next);
+        let (low, high) = self.consumer.fetch_watermarks(topic, number).await?;
+        let (low, high) = (low.max(0).unsigned_abs(), high.max(0).unsigned_abs());
+        if low > next {
+            self.note_loss(&partition, next, low).await?;
+            if let Some(reading) = self.read.get_mut(&key) {
+                reading.next = low;
+            }
+            return self.seek(topic, number, low).await;
+        }
+        if next > high {
+            let why = format!(
+                "it ends at {high}, and all before {next} was read: it was cut, or created anew; what comes is \
+                 read from {next} on"
+            );
+            self.reader.complain(&format!("{topic}/{number}"), &why);
+        }
+        self.looked_at = None;
+        self.reader.wait(PAUSES.0).await;
+        self.seek(topic, number, next).await
+    }
+
+    /// Writes a record of offsets that are gone. It has their numbers, so that it is there once and they
+    /// are not looked for again.
+    async fn note_loss(&self, of: &Partition, from: u64, to: u64) -> Result<(), End> {
+        let lost = to - from;
+        let (topic, number) = (&of.topic, of.number);
+        self.reader.complain(
+            &format!("{topic}/{number}"),
+            &format!("{lost} offsets from {from} on were removed before they were read"),
+        );
+        let labels = hostname::labels_of_server(&self.shared().hostname);
+        let mut batch = Batch::new(EntryKind::Line, labels);
+        let now = (self.shared().parts.clock)();
+        let line = format!(
+            "time={now} level=warning msg=\"{lost} offsets of Kafka were removed before they were read\" \
+             lost={lost} topic={topic} partition={number} offset={from}"
+        );
+        batch.push(line.as_bytes());
+        let id = BatchId {
+            epoch: of.epoch,
+            sequence: from,
+            attempt: 0,
+            first_sent: Timestamp(0),
+            more: lost - 1,
+        };
+        let piece = Piece {
+            id,
+            batch: Arc::new(batch),
+        };
+        let work = Work {
+            partition: of.clone(),
+            pieces: vec![piece],
+            end: to,
+        };
+        store(self.reader, &work, false).await?;
+        self.count(of, |counted| counted.lost += lost);
+        Ok(())
+    }
+}
+
+/// The offset behind all that a set has of an epoch.
+pub(super) fn behind(held: &BatchSet, epoch: u128) -> Option<u64> {
+    let last = held.of_epoch(epoch).last();
+    last.map(|run| run.to.saturating_add(1))
+}

@@ -1,0 +1,80 @@
+"""What producers and operators do to a broker, for the tests: a line with JSON on standard input is a call,
+and a line on standard output says that it is done."""
+
+import json
+import sys
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+def producer(brokers, codec="none", **settings):
+    return Producer({
+        "bootstrap.servers": brokers,
+        "compression.type": codec,
+        "linger.ms": 5,
+        # A broker that is started again is nothing to report.
+        "log_level": 0,
+        "message.max.bytes": 8 << 20,
+        "queue.buffering.max.messages": 1_000_000,
+        **settings,
+    })
+
+
+def done(futures):
+    for future in futures.values():
+        future.result()
+
+
+def value(n, size=0):
+    return json.dumps({"n": n, "text": "x" * size})
+
+
+def send(to, topic, numbers, partitions, size=0):
+    for n in numbers:
+        partition = n % partitions
+        headers = {"trace": f"t{n}"}
+        to.produce(topic, key=f"key-{n % 5}", value=value(n, size), headers=headers, partition=partition)
+        if n % 1000 == 0:
+            to.poll(0)
+    assert to.flush(60) == 0
+
+
+def call(brokers, admin, it):
+    topic = it.get("topic")
+    match it["do"]:
+        case "create":
+            settings = it.get("settings", {})
+            done(admin.create_topics([NewTopic(topic, it["partitions"], 1, config=settings)]))
+        case "delete":
+            done(admin.delete_topics([topic]))
+        case "send":
+            codec = it.get("codec", "none")
+            numbers = range(it["from"], it["to"])
+            send(producer(brokers, codec), topic, numbers, it["partitions"], it.get("size", 0))
+        case "null":
+            to = producer(brokers)
+            to.produce(topic, key="gone", value=None, partition=0)
+            assert to.flush(60) == 0
+        case "transactions":
+            # One that is thrown away and one that counts, of the same numbers.
+            to = producer(brokers, **{"transactional.id": "tests"})
+            to.init_transactions(60)
+            for ends in (to.abort_transaction, to.commit_transaction):
+                to.begin_transaction()
+                send(to, topic, range(it["from"], it["to"]), it["partitions"])
+                ends(60)
+        case "remove_before":
+            partition = TopicPartition(topic, 0, it["offset"])
+            done(admin.delete_records([partition]))
+
+
+def main():
+    brokers = sys.argv[1]
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
+    for line in sys.stdin:
+        call(brokers, admin, json.loads(line))
+        print("done", flush=True)
+
+
+main()

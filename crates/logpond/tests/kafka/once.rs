@@ -1,0 +1,310 @@
+//! Each message is there once, whatever happens on either side.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::broker::{Broker, Client};
+use crate::pond::{Pond, Scratch, wait_until};
+use crate::surroundings::program;
+
+const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
+
+fn start(data: &Path, broker: &Broker, topic: &str) -> Pond {
+    start_with(data, broker, topic, &[])
+}
+
+fn start_with(data: &Path, broker: &Broker, topic: &str, extra: &[&str]) -> Pond {
+    let kafka = format!("{}/{topic}", broker.address());
+    let arguments = [&["--kafka", &kafka], extra].concat();
+    Pond::start(program(), &data.join("data"), &arguments).unwrap()
+}
+
+/// Waits until a metric of Kafka has reached this.
+fn wait_for(pond: &Pond, name: &str, value: f64) {
+    wait_until(&format!("{name} is {value}"), || {
+        pond.metric(name).unwrap() >= value
+    })
+    .unwrap();
+}
+
+/// How often each number of a topic is there.
+fn numbers(pond: &Pond, topic: &str) -> BTreeMap<u64, usize> {
+    let (rows, _) = pond.query(&format!("topic={topic} n:*")).unwrap();
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        *counts.entry(row["n"].as_u64().unwrap()).or_default() += 1;
+    }
+    counts
+}
+
+/// Each of these numbers is there once, and no other.
+fn expect(pond: &Pond, topic: &str, expected: std::ops::Range<u64>) {
+    let counts = numbers(pond, topic);
+    let doubled: Vec<_> = counts
+        .iter()
+        .filter(|(_, count)| **count != 1)
+        .take(5)
+        .collect();
+    assert!(doubled.is_empty(), "{topic}: {doubled:?}");
+    let found: Vec<u64> = counts.into_keys().collect();
+    let missing: Vec<u64> = expected
+        .clone()
+        .filter(|n| found.binary_search(n).is_err())
+        .take(5)
+        .collect();
+    assert!(missing.is_empty(), "{topic}: {missing:?} are missing");
+    assert_eq!(found.len() as u64, expected.end - expected.start, "{topic}");
+}
+
+fn send(topic: &str, numbers: std::ops::Range<u64>, partitions: u32) -> Value {
+    json!({"do": "send", "topic": topic, "from": numbers.start, "to": numbers.end, "partitions": partitions})
+}
+
+#[test]
+fn messages_are_there_once() {
+    let what = "reading from Kafka";
+    let Some(mut broker) = Broker::start(what) else {
+        return;
+    };
+    let Some(mut client) = broker.client(what) else {
+        return;
+    };
+    all_compressions(&broker, &mut client);
+    killed_servers(&broker, &mut client);
+    expired_offsets(&broker, &mut client);
+    odd_messages(&broker, &mut client);
+    recreated_topics(&broker, &mut client);
+    moved_partitions(&broker, &mut client);
+    restarted_broker(&mut broker, &mut client);
+}
+
+/// Keys, headers, offsets and times are fields; partitions may be chosen.
+fn all_compressions(broker: &Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "all", "partitions": 3}));
+    for (codec, from) in CODECS.iter().zip((0..).step_by(1_000)) {
+        let mut call = send("all", from..from + 1_000, 3);
+        call["codec"] = json!(codec);
+        client.call(call);
+    }
+    let scratch = Scratch::new("kafka-all").unwrap();
+    let pond = start(scratch.path(), broker, "all");
+    wait_for(&pond, "logpond_kafka_stored_total", 5_000.0);
+    expect(&pond, "all", 0..5_000);
+    let (rows, _) = pond.query("topic=all n=2345").unwrap();
+    let row = &rows[0];
+    let expected = [
+        ("partition", json!("2")),
+        ("kafka_key", json!("key-0")),
+        ("kafka_header_trace", json!("t2345")),
+        ("offset", json!(781)),
+    ];
+    for (name, value) in expected {
+        assert_eq!(row[name], value, "{row}");
+    }
+    assert_eq!(pond.metric("logpond_kafka_fetched_total").unwrap(), 5_000.0);
+    wait_until("nothing is left", || {
+        pond.metric("logpond_kafka_lag").unwrap() == 0.0
+    })
+    .unwrap();
+    assert!(pond.terminate().unwrap().success());
+    // Partitions may be read by several servers, each some of them.
+    let scratch = Scratch::new("kafka-part").unwrap();
+    let pond = start(scratch.path(), broker, "all:0-1");
+    let of_two = (0..5_000).filter(|n| n % 3 < 2).count();
+    wait_for(&pond, "logpond_kafka_stored_total", of_two as f64);
+    assert_eq!(numbers(&pond, "all").len(), of_two);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// Kills servers in the middle of reading, and of making segments.
+fn killed_servers(broker: &Broker, client: &mut Client) {
+    const KILLS: u64 = 7;
+    const NUMBERS: u64 = 60_000;
+    client.call(json!({"do": "create", "topic": "kill", "partitions": 3}));
+    let mut call = send("kill", 0..NUMBERS, 3);
+    call["codec"] = json!("lz4");
+    call["size"] = json!(200);
+    client.begin(&call);
+    let scratch = Scratch::new("kafka-kill").unwrap();
+    for kill in 0..KILLS {
+        let pond = start(scratch.path(), broker, "kill");
+        // At another place each time: some only began, some have stored thousands.
+        let fetched = (kill % 3) as f64 * 1_500.0 + 1.0;
+        wait_until("some were fetched", || {
+            let metric = |name| pond.metric(name).unwrap();
+            metric("logpond_kafka_fetched_total") >= fetched
+                || metric("logpond_kafka_offset") >= NUMBERS as f64
+        })
+        .unwrap();
+        if kill % 3 == 1 {
+            pond.compact().unwrap();
+        }
+        pond.kill();
+    }
+    client.finish(&call);
+    let pond = start(scratch.path(), broker, "kill");
+    wait_for(&pond, "logpond_kafka_offset", NUMBERS as f64);
+    expect(&pond, "kill", 0..NUMBERS);
+    pond.compact().unwrap();
+    expect(&pond, "kill", 0..NUMBERS);
+    assert!(pond.terminate().unwrap().success());
+    // Nothing is read again, also where all that is known is in segments.
+    let pond = start(scratch.path(), broker, "kill");
+    client.call(send("kill", NUMBERS..NUMBERS + 30, 3));
+    wait_for(&pond, "logpond_kafka_stored_total", 30.0);
+    expect(&pond, "kill", 0..NUMBERS + 30);
+    assert_eq!(pond.metric("logpond_kafka_fetched_total").unwrap(), 30.0);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// What Kafka removed before it was read is counted, and told by a record that is there once.
+fn expired_offsets(broker: &Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "old", "partitions": 1}));
+    client.call(send("old", 0..1_000, 1));
+    client.call(json!({"do": "remove_before", "topic": "old", "offset": 400}));
+    let scratch = Scratch::new("kafka-old").unwrap();
+    let pond = start(scratch.path(), broker, "old");
+    wait_for(&pond, "logpond_kafka_stored_total", 600.0);
+    expect(&pond, "old", 400..1_000);
+    assert_eq!(
+        pond.metric("logpond_kafka_lost_total").unwrap(),
+        0.0,
+        "never promised"
+    );
+    assert!(pond.terminate().unwrap().success());
+    client.call(send("old", 1_000..1_100, 1));
+    client.call(json!({"do": "remove_before", "topic": "old", "offset": 1_050}));
+    for lost in [50.0, 0.0] {
+        let pond = start(scratch.path(), broker, "old");
+        wait_for(&pond, "logpond_kafka_offset", 1_100.0);
+        assert_eq!(pond.metric("logpond_kafka_lost_total").unwrap(), lost);
+        let (rows, _) = pond.query("app=logpond lost=50").unwrap();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(rows[0]["topic"], "old");
+        assert_eq!(numbers(&pond, "old").len(), 600 + 50);
+        assert!(pond.terminate().unwrap().success());
+    }
+    // Where records have gone, the positions say how far it was read.
+    std::fs::remove_dir_all(scratch.path().join("data/segments")).unwrap();
+    std::fs::remove_dir_all(scratch.path().join("data/journal")).unwrap();
+    let pond = start(scratch.path(), broker, "old");
+    client.call(send("old", 1_100..1_110, 1));
+    wait_for(&pond, "logpond_kafka_stored_total", 10.0);
+    expect(&pond, "old", 1_100..1_110);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// Long messages are cut and marked, those without a value are no records, and transactions that were
+/// thrown away never happened.
+fn odd_messages(broker: &Broker, client: &mut Client) {
+    let settings = json!({"max.message.bytes": "8388608"});
+    client.call(json!({"do": "create", "topic": "odd", "partitions": 1, "settings": settings}));
+    let mut long = send("odd", 0..1, 1);
+    long["size"] = json!(2 << 20);
+    client.call(long);
+    client.call(json!({"do": "null", "topic": "odd"}));
+    client
+        .call(json!({"do": "transactions", "topic": "odd", "from": 1, "to": 200, "partitions": 1}));
+    client.call(send("odd", 200..201, 1));
+    let scratch = Scratch::new("kafka-odd").unwrap();
+    let pond = start(scratch.path(), broker, "odd");
+    wait_for(&pond, "logpond_kafka_stored_total", 201.0);
+    assert_eq!(pond.metric("logpond_kafka_empty_total").unwrap(), 1.0);
+    let counts = numbers(&pond, "odd");
+    assert_eq!(
+        counts.len(),
+        200,
+        "the one that was cut is no JSON any more"
+    );
+    assert!(counts.values().all(|count| *count == 1));
+    let (rows, _) = pond.query("topic=odd _truncated_bytes:*").unwrap();
+    assert_eq!(rows.len(), 1);
+    let bytes: u64 = rows[0]["_truncated_bytes"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(bytes > 2 << 20);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// A topic of the same name is another one, and is read from where it begins.
+fn recreated_topics(broker: &Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "anew", "partitions": 1}));
+    client.call(send("anew", 0..500, 1));
+    let scratch = Scratch::new("kafka-anew").unwrap();
+    let pond = start(scratch.path(), broker, "anew");
+    wait_for(&pond, "logpond_kafka_stored_total", 500.0);
+    client.call(json!({"do": "delete", "topic": "anew"}));
+    wait_until("it is missed", || {
+        pond.metric("logpond_kafka_reading").unwrap() == 0.0
+            || pond.stderr().contains("no such topic")
+    })
+    .unwrap();
+    client.call(json!({"do": "create", "topic": "anew", "partitions": 1}));
+    // Fewer than before, so that the old position would be beyond the end.
+    client.call(send("anew", 500..800, 1));
+    wait_for(&pond, "logpond_kafka_stored_total", 800.0);
+    expect(&pond, "anew", 0..800);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// A broker that goes away is waited for, also one that was not there at the start.
+fn restarted_broker(broker: &mut Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "away", "partitions": 2}));
+    client.call(send("away", 0..1_000, 2));
+    let scratch = Scratch::new("kafka-away").unwrap();
+    let pond = start(scratch.path(), broker, "away");
+    wait_for(&pond, "logpond_kafka_stored_total", 1_000.0);
+    broker.restart();
+    client.call(send("away", 1_000..2_000, 2));
+    wait_for(&pond, "logpond_kafka_stored_total", 2_000.0);
+    expect(&pond, "away", 0..2_000);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// A node that takes a partition over asks all others how far it was read, and waits for who does not
+/// answer. Two that read it at once are found out.
+fn moved_partitions(broker: &Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "moved", "partitions": 1}));
+    client.call(send("moved", 0..1_000, 1));
+    let data = [(); 2].map(|()| Scratch::new("kafka-moved").unwrap());
+    let gossip = ["--gossip", "127.0.0.1:0"];
+    let first = start_with(data[0].path(), broker, "moved", &gossip);
+    let join = first.address("gossip");
+    let second = [&gossip[..], &["--join", &join]].concat();
+    let second = Pond::start(program(), &data[1].path().join("data"), &second).unwrap();
+    wait_for(&first, "logpond_kafka_stored_total", 1_000.0);
+    wait_until("the nodes have met", || {
+        second
+            .query("topic=moved")
+            .is_ok_and(|(rows, _)| rows.len() == 1_000)
+    })
+    .unwrap();
+    // What the first has of it nobody else can say.
+    first.kill();
+    assert!(second.terminate().unwrap().success());
+    client.call(send("moved", 1_000..1_500, 1));
+    let second = start_with(data[1].path(), broker, "moved", &gossip);
+    wait_until("it waits", || {
+        second
+            .stderr()
+            .contains("before it is known what each node has")
+    })
+    .unwrap();
+    assert_eq!(second.metric("logpond_kafka_fetched_total").unwrap(), 0.0);
+    let join = second.address("gossip");
+    let back = [&gossip[..], &["--join", &join]].concat();
+    let first = Pond::start(program(), &data[0].path().join("data"), &back).unwrap();
+    wait_for(&second, "logpond_kafka_stored_total", 500.0);
+    expect(&second, "moved", 0..1_500);
+    // Both are told to read it now. The second is ahead once there is more; the first leaves it to that.
+    assert!(first.terminate().unwrap().success());
+    let first = start_with(data[0].path(), broker, "moved", &back);
+    wait_for(&first, "logpond_kafka_offset", 1_500.0);
+    expect(&first, "moved", 0..1_500);
+    assert!(first.terminate().unwrap().success());
+    assert!(second.terminate().unwrap().success());
+}
