@@ -129,8 +129,8 @@ impl error::Error for TlsError {
     }
 }
 
-/// RFC 3339 in UTC.
-pub(super) fn time_text(since_1970: Duration) -> String {
+/// A moment since 1970 as RFC 3339 in UTC.
+pub fn time_text(since_1970: Duration) -> String {
     let seconds = i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds)
         .map_or_else(|_| format!("@{seconds}"), |time| time.to_string())

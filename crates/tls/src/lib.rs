@@ -25,7 +25,7 @@ use rustls::crypto::CryptoProvider;
 
 pub use algorithm::{key_algorithm, signature_algorithm};
 pub use clients::{ClientFiles, ClientTrust, fingerprint};
-pub use error::TlsError;
+pub use error::{TlsError, time_text};
 pub use explain::{explain, tls_error};
 pub use identity::{FAR_FUTURE, Identity, now, valid_until};
 pub use pem::read_certificates;

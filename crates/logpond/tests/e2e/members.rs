@@ -92,7 +92,7 @@ fn waits_for(what: &str, nodes: &[Pond], mut is_so: impl FnMut() -> bool) {
     });
 }
 
-fn cluster(pond: &Pond, arguments: &[&str]) -> Output {
+pub(crate) fn cluster(pond: &Pond, arguments: &[&str]) -> Output {
     Command::new(program())
         .arg("cluster")
         .args(arguments)

@@ -299,8 +299,12 @@ impl Drop for Pond {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let said = self.stderr();
         if std::thread::panicking() {
-            eprintln!("the server said: {}", self.stderr());
+            eprintln!("the server said: {said}");
+        } else {
+            // It lives through most of its own defects, and a test would not see them.
+            assert!(!said.contains("panicked"), "{said}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let works = Command::new(&path)
         .args([
             "-c",
-            "import duckdb, elasticsearch, fluent, logging_loki, opentelemetry.sdk, pygelf",
+            "import deltalake, duckdb, duckdb_extensions, elasticsearch, fluent, logging_loki, opentelemetry.sdk, pygelf",
         ])
         .output()
         .is_ok_and(|output| output.status.success());

@@ -8,8 +8,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::Arc;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +18,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::pond::{ALL_TIME, Pond, Scratch, wait_until};
 use crate::surroundings::program;
 
 /// What it says when files that changed are good.
@@ -58,11 +58,48 @@ impl Files {
     }
 }
 
+/// What a proxy prints.
+struct Records {
+    printed: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Records {
+    fn of(output: ChildStdout) -> Records {
+        let printed: Arc<Mutex<String>> = Arc::default();
+        let shared = Arc::clone(&printed);
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(output).lines() {
+                *shared.lock().unwrap() += &(line.unwrap() + "\n");
+            }
+        });
+        let reader = Some(reader);
+        Records { printed, reader }
+    }
+
+    fn so_far(&self) -> String {
+        self.printed.lock().unwrap().clone()
+    }
+
+    /// All of them, once nobody prints any more.
+    fn all(&mut self) -> String {
+        self.reader.take().unwrap().join().unwrap();
+        self.so_far()
+    }
+}
+
+/// How many records have this reason for a connection's end.
+fn ended_by(records: &str, reason: &str) -> usize {
+    records
+        .matches(&format!("\"close_reason\":\"{reason}\""))
+        .count()
+}
+
 /// A running proxy.
 struct Proxy {
     child: Child,
     said: BufReader<ChildStderr>,
-    records: Option<JoinHandle<String>>,
+    records: Records,
     address: SocketAddr,
 }
 
@@ -86,17 +123,12 @@ impl Proxy {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut output = child.stdout.take().unwrap();
-        let records = std::thread::spawn(move || {
-            let mut all = String::new();
-            output.read_to_string(&mut all).unwrap();
-            all
-        });
+        let records = Records::of(child.stdout.take().unwrap());
         let said = BufReader::new(child.stderr.take().unwrap());
         let mut proxy = Proxy {
             child,
             said,
-            records: Some(records),
+            records,
             address: "127.0.0.1:0".parse().unwrap(),
         };
         let line = proxy.next_line();
@@ -118,7 +150,7 @@ impl Proxy {
     /// Waits for its end; gives its exit status and its records.
     fn wait(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
-        (code, self.records.take().unwrap().join().unwrap())
+        (code, self.records.all())
     }
 }
 
@@ -436,16 +468,14 @@ fn its_end_waits_for_connections_but_not_for_ever() {
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("HTTP/1.1 200 OK"), "{answer}");
     end(client);
+    let has_ended = || ended_by(&proxy.records.so_far(), "upstream") == 1;
+    wait_until("the connection has ended", has_ended).unwrap();
     // The other one is cut by the second signal.
     proxy.signal(Signal::TERM);
     let (code, records) = proxy.wait();
     assert_eq!(code, Some(0));
-    let count = |reason: &str| {
-        records
-            .matches(&format!("\"close_reason\":\"{reason}\""))
-            .count()
-    };
-    assert_eq!((count("upstream"), count("drained")), (1, 1), "{records}");
+    let ended = ["upstream", "drained"].map(|reason| ended_by(&records, reason));
+    assert_eq!(ended, [1, 1], "{records}");
 }
 
 /// Asks the operators' address for something; gives the status and the body.
@@ -673,16 +703,20 @@ fn a_new_process_takes_over_and_nobody_notices() {
         }
     };
     let next = Successor(Pid::from_raw(process).unwrap());
-    // Open connections stay where they are, and new ones come to the new process.
+    // Open connections stay where they are, and new ones come to the new process as soon as the first
+    // accepts no more.
     assert_eq!(ask(&mut old), "HTTP/1.1 200 OK");
-    let mut new = connect(proxy.address, &own).unwrap();
-    assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
-    let (_, metrics) = operate(&admin, "GET", "/metrics");
-    assert!(
-        metrics.contains("logpond_proxy_connections{frontend=\"0\"} 1\n"),
-        "{metrics}"
-    );
-    end(old);
+    let mut all = vec![old];
+    wait_until("new connections come to the new process", || {
+        let mut new = connect(proxy.address, &own).unwrap();
+        assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
+        all.push(new);
+        let (_, metrics) = operate(&admin, "GET", "/metrics");
+        metrics.contains("logpond_proxy_connections{frontend=\"0\"} 1\n")
+    })
+    .unwrap();
+    let (connections, mut new) = (all.len(), all.pop().unwrap());
+    all.into_iter().for_each(end);
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     assert_eq!(ask(&mut new), "HTTP/1.1 200 OK");
     end(new);
@@ -691,7 +725,7 @@ fn a_new_process_takes_over_and_nobody_notices() {
         std::thread::yield_now();
     }
     // Its output ends with it, and its records are there with those of the first.
-    assert_eq!(proxy.records.take().unwrap().join().unwrap(), "");
+    assert_eq!(proxy.records.all(), "");
     let (rows, _) = pond.query("close_reason=client").unwrap();
-    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(rows.len(), connections, "{rows:?}");
 }

@@ -194,7 +194,7 @@ fn a_held_process_serves_and_another_one_takes_over() {
     end(client);
     third.signal(Signal::TERM);
     // Their output ends with them, and their records are where they were to go.
-    assert_eq!(proxy.records.take().unwrap().join().unwrap(), "");
+    assert_eq!(proxy.records.all(), "");
     let (rows, _) = pond.query("close_reason=client").unwrap();
     assert_eq!(rows.len(), 4, "{rows:?}");
 }
