@@ -38,7 +38,7 @@ usage: cargo xtask COMMAND
                    only by its name, for docs/benchmarks-dashboard.md; proxy, only by its name, for
                    docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure;
                    listener likewise for docs/benchmarks-listener.md, by h2load
-  torture [--minutes N] [--seed S] [--topology roles|serve] [--program PATH] [--keep]
+  torture [--minutes N] [--seed S] [--topology roles|serve|bucket] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";
 

@@ -8,6 +8,12 @@ use std::process::Command;
 /// What went wrong, for a person.
 pub(crate) type Outcome<T> = Result<T, String>;
 
+/// Tests that run at once for each core.
+const TESTS_PER_CORE: usize = 2;
+
+/// Says how many tests run at once.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -33,6 +39,18 @@ pub(crate) fn free_address() -> Outcome<String> {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    command
+}
+
+/// `cargo test` with more tests at once than there are cores: most of those that take long wait for
+/// processes, disks and clocks.
+pub(crate) fn cargo_test() -> Command {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = cargo();
+    command.arg("test");
+    if env::var_os(TEST_THREADS).is_none() {
+        command.env(TEST_THREADS, (cores * TESTS_PER_CORE).to_string());
+    }
     command
 }
 

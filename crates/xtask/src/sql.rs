@@ -7,7 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::run::{Outcome, cargo, check, root, target_directory};
+use crate::run::{Outcome, cargo, cargo_test, check, root, target_directory};
 
 /// What the answers to SQL, certificates by ACME and the reading of Kafka are made from.
 const MADE_FROM: [&str; 23] = [

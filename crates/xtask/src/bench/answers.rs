@@ -6,12 +6,15 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::Settings;
 use super::corpus::Corpora;
 use super::http::{Client, encode};
 use super::ingest::{compact, load, settle};
+use super::loki_corpus;
 use super::peers::{VictoriaLogs, children_cpu, duckdb, line_tool};
 use super::pond::{ALL_TIME, Pond, Scratch, cpu_seconds};
 use super::table::{Report, Target, median};
+use crate::loki::Loki;
 use crate::run::Outcome;
 
 /// Runs of a question to a server; the median counts.
@@ -20,12 +23,16 @@ const RUNS: usize = 15;
 /// Runs of a tool that reads everything each time.
 const TOOL_RUNS: usize = 3;
 
+/// Everything in LogQL.
+const ALL_LINES: &str = r#"{app=~".+"}"#;
+
 /// A question in the languages of all who are asked.
 struct Question {
     name: &'static str,
     /// Path and parameters of Logpond's API, without the time range.
     target: String,
     victoria_logs: Option<String>,
+    loki: Option<loki_corpus::Question>,
     /// Arguments of `grep -c` and its like.
     lines: Vec<String>,
     sql: Option<String>,
@@ -50,6 +57,7 @@ fn question(name: &'static str, target: String) -> Question {
         name,
         target,
         victoria_logs: None,
+        loki: None,
         lines: Vec::new(),
         sql: None,
         target_ms: None,
@@ -75,6 +83,7 @@ fn text_questions(corpora: &Corpora) -> Outcome<Vec<Question>> {
     Ok(vec![
         Question {
             victoria_logs: Some(once.clone()),
+            loki: loki_corpus::lines(format!("{ALL_LINES} |= `{once}`")),
             lines: texts(&["-F", &once]),
             target_ms: Some(Target::at_most(5.0, "<= 5 ms")),
             scanned_percent: Some(2.0),
@@ -82,11 +91,15 @@ fn text_questions(corpora: &Corpora) -> Outcome<Vec<Question>> {
         },
         Question {
             victoria_logs: Some("nosuchword9q".into()),
+            loki: loki_corpus::lines(format!("{ALL_LINES} |= `nosuchword9q`")),
             lines: texts(&["-F", "nosuchword9q"]),
             ..question("absent word", query("nosuchword9q", ""))
         },
         Question {
             victoria_logs: Some(format!("trace_id:={trace}")),
+            loki: loki_corpus::lines(format!(
+                r#"{{app="app"}} |= `{trace}` | json trace_id="trace_id" | trace_id=`{trace}`"#
+            )),
             lines: texts(&["-F", &trace]),
             sql: Some(format!(
                 "SELECT count(*) FROM logs WHERE trace_id = '{trace}'"
@@ -98,16 +111,19 @@ fn text_questions(corpora: &Corpora) -> Outcome<Vec<Question>> {
         },
         Question {
             victoria_logs: Some(format!("{common} | stats count()")),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |= `{common}`")),
             lines: texts(&["-F", common]),
             ..question("count of a common word", count(common))
         },
         Question {
             victoria_logs: Some(format!("~\"{inner}\" | stats count()")),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |= `{inner}`")),
             lines: texts(&["-F", &inner]),
             ..question("rare substring inside a word", count(&inner))
         },
         Question {
             victoria_logs: Some(format!("i({any_case}) | stats count()")),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |~ `(?i){any_case}`")),
             lines: texts(&["-iF", &any_case]),
             ..question("rare word, any case", count(&format!("i\"{any_case}\"")))
         },
@@ -125,16 +141,19 @@ fn pattern_questions(corpora: &Corpora) -> Vec<Question> {
     vec![
         Question {
             victoria_logs: Some(peer_pattern(literals)),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |~ `{literals}`")),
             lines: texts(&["-E", literals]),
             ..question("regex with literals", count(&slashed(literals)))
         },
         Question {
             victoria_logs: Some(peer_pattern(classes)),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |~ `{classes}`")),
             lines: texts(&["-E", classes]),
             ..question("regex that starts with classes", count(&slashed(classes)))
         },
         Question {
             victoria_logs: Some(peer_pattern("}; [{]")),
+            loki: loki_corpus::total(&format!("{ALL_LINES} |= `{scanned}`")),
             lines: texts(&["-F", scanned]),
             is_scan: true,
             ..question(
@@ -162,6 +181,11 @@ fn field_questions() -> Vec<Question> {
     vec![
         Question {
             victoria_logs: Some("* | sort by (_time desc) limit 100".into()),
+            loki: Some(loki_corpus::Question::Lines {
+                query: ALL_LINES.into(),
+                limit: 100,
+                direction: "backward",
+            }),
             target_ms: Some(Target::at_most(10.0, "<= 10 ms")),
             ..question(
                 "last 100",
@@ -170,19 +194,23 @@ fn field_questions() -> Vec<Question> {
         },
         Question {
             sql: Some("SELECT remote_addr, count(*) c FROM logs GROUP BY 1 ORDER BY c DESC LIMIT 10".into()),
+            loki: loki_corpus::top("remote_addr", r#"{app="nginx"} | pattern `<remote_addr> - <_>` "#),
             ..question("top 10 remote_addr", top("remote_addr"))
         },
         Question {
             victoria_logs: Some("* | top 10 by (user.id)".into()),
+            loki: loki_corpus::top("user_id", r#"{app="app"} | json user_id="user.id" "#),
             ..question("top 10 user.id", top("user.id"))
         },
         Question {
             victoria_logs: Some("* | top 10 by (trace_id)".into()),
+            loki: loki_corpus::top("trace_id", r#"{app="app"} | json trace_id="trace_id" "#),
             sql: Some("SELECT trace_id, count(*) c FROM logs GROUP BY 1 ORDER BY c DESC LIMIT 10".into()),
             ..question("top 10 trace_id", top("trace_id"))
         },
         Question {
             victoria_logs: Some("* | stats by (_time:1h) count()".into()),
+            loki: loki_corpus::hourly(ALL_LINES),
             sql: Some("SELECT date_trunc('hour', _time), count(*) FROM logs GROUP BY 1".into()),
             ..question(
                 "histogram per hour, everything",
@@ -191,6 +219,7 @@ fn field_questions() -> Vec<Question> {
         },
         Question {
             victoria_logs: Some("level:=error | stats by (_time:1h) count()".into()),
+            loki: loki_corpus::hourly(r#"{app="app"} |= `error` | json level="level" | level=`error`"#),
             ..question(
                 "histogram per hour, level=error",
                 "/api/v1/histogram?from=2026-03-01T00:00:00Z&to=2026-03-10T00:00:00Z&step=1h&q=level%3Derror".into(),
@@ -198,6 +227,7 @@ fn field_questions() -> Vec<Question> {
         },
         Question {
             sql: Some("SELECT count(*) FROM logs WHERE status >= 500".into()),
+            loki: loki_corpus::total(r#"{app="nginx"} | pattern `<_> "<_>" <status> <_>` | status >= 500"#),
             ..question("count of status>=500", count("status>=500"))
         },
     ]
@@ -208,6 +238,7 @@ struct Asked<'a> {
     pond: Pond,
     client: Client,
     peer: Option<VictoriaLogs>,
+    loki: Option<Loki>,
     segments: PathBuf,
     corpora: &'a Corpora,
 }
@@ -215,19 +246,22 @@ struct Asked<'a> {
 /// Measures every question on one server that holds all corpora.
 pub(super) fn measure(
     program: &Path,
-    peer: Option<&Path>,
+    settings: &Settings,
     corpora: &Corpora,
     report: &mut Report,
 ) -> Outcome<()> {
     let scratch = Scratch::new("bench-answers")?;
     let data = scratch.path().join("data");
     let pond = Pond::start(program, &data, &[])?;
-    let peer = peer
-        .map(|program| VictoriaLogs::start(program, &scratch.path().join("peer")))
-        .transpose()?;
+    let of_peer = |program: &PathBuf| VictoriaLogs::start(program, &scratch.path().join("peer"));
+    let peer = settings.victoria_logs.as_ref().map(of_peer).transpose()?;
+    let of_loki = |program: &PathBuf| Loki::start(program, &scratch.path().join("loki"));
+    let loki = settings.loki.as_ref().map(of_loki).transpose()?;
     for corpus in corpora.all() {
         load(&pond, corpus)?;
         peer.as_ref().map_or(Ok(()), |peer| peer.load(corpus))?;
+        loki.as_ref()
+            .map_or(Ok(()), |loki| loki_corpus::load(loki, corpus))?;
     }
     settle(&data)?;
     compact(&pond)?;
@@ -237,6 +271,7 @@ pub(super) fn measure(
         pond,
         client,
         peer,
+        loki,
         segments: data.join("segments"),
         corpora,
     };
@@ -245,6 +280,7 @@ pub(super) fn measure(
         "Logpond ms (CPU ms)",
         "scanned of raw",
         "VictoriaLogs ms (CPU ms)",
+        "Loki ms (CPU ms)",
         "grep",
         "rg",
         "zstdgrep",
@@ -262,9 +298,9 @@ pub(super) fn measure(
         report.row(cells);
     }
     report.note(format!(
-        "Medians of {RUNS} runs over one connection, warm; tools: medians of {TOOL_RUNS}, process start \
-         included, `zstdgrep` on files made by `zstd -3`. CPU is the mean of the runs. Empty cells: \
-         not installed, or the question has no form there."
+        "Medians of {RUNS} runs over one connection, warm; Loki and tools: medians of {TOOL_RUNS}, of tools \
+         with the process's start, `zstdgrep` on files made by `zstd -3`. CPU is the mean of the runs. Loki has \
+         a stream for each corpus, and no caches. Empty cells: not installed, or the question has no form there."
     ));
     Ok(())
 }
@@ -306,6 +342,7 @@ impl Asked<'_> {
             own.cell(),
             percent.map_or(String::new(), |p| format!("{p:.2} %")),
             peers.cell(),
+            self.ask_loki(question)?.cell(),
         ];
         cells.extend(self.ask_tools(question)?);
         cells.push(targets);
@@ -334,6 +371,21 @@ impl Asked<'_> {
             .and_then(|line| serde_json::from_str(line).ok())
             .unwrap_or_default();
         Ok(last["_trailer"]["bytes_scanned"].as_u64())
+    }
+
+    /// Asks Loki, which has no index of what is in lines, a few times.
+    fn ask_loki(&self, question: &Question) -> Outcome<Times> {
+        let mut times = Times::default();
+        let (Some(loki), Some(asked)) = (&self.loki, &question.loki) else {
+            return Ok(times);
+        };
+        for _ in 0..TOOL_RUNS {
+            let (start, cpu) = (Instant::now(), cpu_seconds(loki.pid())?);
+            asked.ask(loki)?;
+            times.wall_ms.push(start.elapsed().as_secs_f64() * 1e3);
+            times.cpu_ms += (cpu_seconds(loki.pid())? - cpu) * 1e3;
+        }
+        Ok(times)
     }
 
     fn judge(&self, question: &Question, own: &mut Times, percent: Option<f64>) -> String {

@@ -9,8 +9,9 @@ use super::Settings;
 use super::corpus::{Corpora, Corpus};
 use super::http::{Client, encode};
 use super::ingest::{compact, post, settle};
+use super::loki_corpus;
 use super::panels::{PANELS, Panel};
-use super::peers::{VictoriaLogs, access_fields};
+use super::peers::VictoriaLogs;
 use super::pond::{Pond, Scratch, cpu_seconds};
 use super::table::{Report, Target, median};
 use crate::loki::Loki;
@@ -21,9 +22,6 @@ const RUNS: usize = 9;
 
 /// The same of the peers, some of which take a while.
 const PEER_RUNS: usize = 1;
-
-/// Bytes of lines in a push to Loki.
-const PUSH_BYTES: usize = 2 << 20;
 
 /// Wall and CPU milliseconds.
 #[derive(Clone, Copy, Default)]
@@ -122,41 +120,10 @@ fn start_peers(settings: &Settings, scratch: &Scratch, nginx: &Corpus) -> Outcom
     }
     if let Some(program) = &settings.loki {
         let peer = Loki::start(program, &scratch.path().join("loki"))?;
-        load_loki(&peer, nginx)?;
+        loki_corpus::load(&peer, nginx)?;
         peers.push(("Loki first", Box::new(peer)));
     }
     Ok(peers)
-}
-
-/// Pushes the requests, and has them written to its store.
-fn load_loki(loki: &Loki, nginx: &Corpus) -> Outcome<()> {
-    let mut client = Client::connect(loki.http()).map_err(|e| e.to_string())?;
-    let mut send = |target: &str, body: &[u8]| {
-        let headers = [("content-type", "application/json")];
-        let answer = client.send("POST", target, &headers, body);
-        let answer = answer.map_err(|e| format!("{target}: {e}"))?;
-        let status = answer.status;
-        let text = answer.text().map_err(|e| format!("{target}: {e}"))?;
-        match status {
-            200..300 => Ok(()),
-            _ => Err(format!("{target}: {status} {text}")),
-        }
-    };
-    for piece in nginx.pieces(PUSH_BYTES)? {
-        let text = String::from_utf8_lossy(&piece);
-        let values = text.lines().map(|line| {
-            let time = access_fields(line).map_or(0, |fields| fields.time_s);
-            let line = Value::from(line);
-            format!(r#"["{time}000000000",{line}]"#)
-        });
-        let values: Vec<String> = values.collect();
-        let body = format!(
-            r#"{{"streams":[{{"stream":{{"app":"nginx"}},"values":[{}]}}]}}"#,
-            values.join(",")
-        );
-        send("/loki/api/v1/push", body.as_bytes())?;
-    }
-    send("/flush", b"")
 }
 
 /// The cells of the first time and of later ones; what is refused is told.

@@ -4,11 +4,13 @@
 //! machine does. Peers answer the same question on the same data in the same run, taking turns.
 
 mod answers;
+mod cluster;
 mod corpus;
 mod daemons;
 mod dashboard;
 mod ingest;
 mod limits;
+mod loki_corpus;
 mod messages;
 mod panels;
 mod parser;
@@ -45,8 +47,19 @@ const PROXY_PART: &str = "proxy";
 /// What is of `docs/benchmarks-listener.md`, and of no corpora either.
 const LISTENER_PART: &str = "listener";
 
+/// What is of `docs/benchmarks-cluster.md`, and of no corpora.
+const CLUSTER_PART: &str = "cluster";
+
+/// Pages of their own, which are measured if they are named.
+const OWN_PAGES: [&str; 4] = [DASHBOARD_PART, PROXY_PART, LISTENER_PART, CLUSTER_PART];
+
 /// And these of `docs/benchmarks-sources.md`.
 const SOURCE_PARTS: [&str; 5] = ["parser", "syslog", "push", "web", "stall"];
+
+/// Where the rest is.
+const OTHER_PAGES: &str = "Other pages: [a dashboard](benchmarks-dashboard.md), [sources](benchmarks-sources.md), \
+    [the proxy](benchmarks-proxy.md), [the server's own listener](benchmarks-listener.md), \
+    [segments in a bucket](bucket.md#measured), [a cluster](benchmarks-cluster.md).";
 
 /// What the command line asks for.
 pub(crate) struct Settings {
@@ -56,7 +69,7 @@ pub(crate) struct Settings {
     loki: Option<PathBuf>,
     parts: Vec<String>,
     program: Option<PathBuf>,
-    /// Of the proxy's rounds: how many, and how long each measurement takes.
+    /// Of the rounds of the proxy and of the cluster: how many, and how long each measurement takes.
     rounds: Option<usize>,
     seconds: Option<f64>,
     writes: bool,
@@ -69,7 +82,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         victoria_logs: None,
         loki: None,
         parts: parts()
-            .filter(|part| ![DASHBOARD_PART, PROXY_PART, LISTENER_PART].contains(part))
+            .filter(|part| !OWN_PAGES.contains(part))
             .map(String::from)
             .collect(),
         program: None,
@@ -117,8 +130,7 @@ fn positive<N: FromStr + PartialOrd + From<u8>>(flag: &str, text: &str) -> Outco
 }
 
 fn parts() -> impl Iterator<Item = &'static str> {
-    let pages = [DASHBOARD_PART, PROXY_PART, LISTENER_PART];
-    STORE_PARTS.into_iter().chain(SOURCE_PARTS).chain(pages)
+    STORE_PARTS.into_iter().chain(SOURCE_PARTS).chain(OWN_PAGES)
 }
 
 /// Builds the release program, measures it, prints the tables and writes them down.
@@ -155,6 +167,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         proxy::listener::measure(&program, &settings, &mut report)?;
         finish(&settings, &report, "docs/benchmarks-listener.md")?;
     }
+    if measures(CLUSTER_PART) {
+        let mut report = Report::new("Benchmark of a cluster", arguments, None);
+        cluster::measure(&program, &settings, &mut report)?;
+        finish(&settings, &report, "docs/benchmarks-cluster.md")?;
+    }
     if SOURCE_PARTS.into_iter().any(measures) {
         let mut report = Report::new("Benchmarks of sources", arguments, None);
         if measures("parser") {
@@ -181,13 +198,14 @@ fn of_the_store(settings: &Settings, program: &Path, arguments: &[String]) -> Ou
     let scratch = Scratch::new("bench")?;
     let corpora = Corpora::make(settings, scratch.path())?;
     let mut report = Report::new("Benchmarks", arguments, Some(&corpora));
+    report.fact(OTHER_PAGES.to_owned());
     let measures = |part: &str| settings.parts.iter().any(|p| p == part);
     let peer = settings.victoria_logs.as_deref();
     if measures("ingest") {
         ingest::measure(program, peer, &corpora, &mut report)?;
     }
     if measures("answers") {
-        answers::measure(program, peer, &corpora, &mut report)?;
+        answers::measure(program, settings, &corpora, &mut report)?;
     }
     if measures("limits") {
         limits::measure(program, &corpora, &mut report)?;
@@ -222,7 +240,7 @@ mod tests {
     #[test]
     fn what_needs_to_be_named_is_not_measured_otherwise() {
         let settings = parsed("").unwrap();
-        let own = [DASHBOARD_PART, PROXY_PART].map(String::from);
+        let own = OWN_PAGES.map(String::from);
         assert!(own.iter().all(|part| !settings.parts.contains(part)));
         assert_eq!(
             parsed("--only proxy,push").unwrap().parts,
