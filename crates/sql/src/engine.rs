@@ -90,8 +90,27 @@ pub struct Sql {
 }
 
 struct Parts {
-    runtime: tokio::runtime::Runtime,
+    threads: Threads,
     environment: Arc<RuntimeEnv>,
+}
+
+/// The threads that compute. They are not waited for: whoever lets go of an [`Sql`] last may be a task,
+/// which must not block, and no statement runs any more then.
+struct Threads(Option<tokio::runtime::Runtime>);
+
+impl Threads {
+    fn runtime(&self) -> &tokio::runtime::Runtime {
+        let Threads(runtime) = self;
+        runtime.as_ref().expect("only dropping takes the runtime")
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl fmt::Debug for Sql {
@@ -148,7 +167,7 @@ impl Sql {
         let context = context(parts, source)?;
         let (sender, mut events) = mpsc::channel(EVENTS_MAX);
         let text = text.to_owned();
-        let work = parts.runtime.spawn(async move {
+        let work = parts.threads.runtime().spawn(async move {
             let ended = compute(&context, &text, &sender).await;
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
@@ -157,7 +176,7 @@ impl Sql {
         loop {
             // Rows are handed over outside of the runtime, where that may block.
             let next = async { tokio::time::timeout(CHECK_EVERY, events.recv()).await };
-            match parts.runtime.block_on(next) {
+            match parts.threads.runtime().block_on(next) {
                 Ok(Some(Event::Begun(schema))) => answer.begin(&schema),
                 Ok(Some(Event::Rows(batch))) => answer.rows(&batch),
                 Ok(Some(Event::Ended(ended))) => return ended,
@@ -256,7 +275,7 @@ impl Parts {
             .build_arc()
             .map_err(|error| format!("{}: {}", spill.display(), SqlError::of(&error)))?;
         Ok(Parts {
-            runtime,
+            threads: Threads(Some(runtime)),
             environment,
         })
     }

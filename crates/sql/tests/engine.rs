@@ -211,3 +211,15 @@ fn a_statement_reads_only_so_many_tables() {
     let error = run(&sql, &records, &many(17)).unwrap_err();
     assert!(error.message.contains("more than 16"), "{error}");
 }
+
+/// A server lets go of it where it last answered, which may be a task.
+#[test]
+fn a_task_may_let_go_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    run(&sql, &Records::new(1), "SELECT 1").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async move { drop(sql) });
+}
