@@ -50,6 +50,11 @@ const BUILD: [&str; 7] = [
     "logpond/sql,logpond/acme,logpond/kafka",
 ];
 
+/// The tests of these features.
+const TESTS: [&str; 9] = [
+    "--lib", "--test", "engine", "--test", "sql", "--test", "acme", "--test", "kafka",
+];
+
 /// Lints and tests the features, unless that passed with the same files.
 ///
 /// Of the end-to-end tests only those of the features: the others run with the program as most users build
@@ -62,15 +67,9 @@ pub(crate) fn run() -> Outcome<()> {
         return Ok(());
     }
     // The tests first: what they build the linter cannot use, and they say more.
-    let tests = [
-        "--lib", "--test", "sql", "--test", "acme", "--test", "kafka",
-    ];
-    check(cargo_test().arg("--quiet").args(BUILD).args(tests))?;
-    let lint = [
-        "--lib", "--bins", "--test", "sql", "--test", "acme", "--test", "kafka", "--", "--deny",
-        "warnings",
-    ];
-    check(cargo().arg("clippy").args(BUILD).args(lint))?;
+    check(cargo_test().arg("--quiet").args(BUILD).args(TESTS))?;
+    let lint = ["--bins", "--", "--deny", "warnings"];
+    check(cargo().arg("clippy").args(BUILD).args(TESTS).args(lint))?;
     fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
