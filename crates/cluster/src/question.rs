@@ -21,10 +21,10 @@ use logpond_record::{Id, SourceId, TimeRange};
 use logpond_segment::sources::SourceSet;
 
 use crate::registry::Known;
-use crate::target::unread;
+use crate::target::is_bucket_read;
 use crate::{
-    Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry, Share,
-    Target,
+    BucketView, Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry,
+    Share, Target,
 };
 
 /// How often a question plans again what is missing: once for each of a few nodes that die, merge or
@@ -131,6 +131,7 @@ impl Collection {
         let mut collected = Collected {
             answered: Vec::new(),
             silent: Vec::new(),
+            silent_with_bucket: Vec::new(),
             registry: Arc::new(self.registry),
         };
         let mut unsure = Vec::new();
@@ -146,6 +147,9 @@ impl Collection {
             let known = collected.registry.node(node);
             if !known.is_some_and(Known::is_forgotten) {
                 collected.silent.push(node);
+                if has_bucket(last.as_deref()) {
+                    collected.silent_with_bucket.push(node);
+                }
                 unsure.push(last);
             }
         }
@@ -153,6 +157,11 @@ impl Collection {
         collected.silent.extend(forgotten);
         collected
     }
+}
+
+/// Whether a node that does not answer had a bucket when it did.
+fn has_bucket(last: Option<&Indexed>) -> bool {
+    last.is_some_and(|indexed| indexed.inventory().bucket != BucketView::None)
 }
 
 /// Forgotten nodes on which a silent one may have recorded a birth, as it may not have known that
@@ -176,6 +185,8 @@ pub struct Collected {
     /// The nodes that may hide something: those that did not answer, and forgotten ones that these
     /// may have trusted.
     pub silent: Vec<NodeId>,
+    /// Those of them that had a bucket when they answered last.
+    pub silent_with_bucket: Vec<NodeId>,
     /// Everything that was heard; the coordinator should merge it into its own.
     pub registry: Arc<Registry>,
 }
@@ -199,7 +210,11 @@ impl Collected {
         let heard = Indexed::new(inventory);
         let mut answered: Vec<&Indexed> = self.answered.iter().map(|i| &**i).collect();
         answered.push(&heard);
-        Target::over(&answered, stored)
+        let mut target = Target::over(&answered, stored);
+        if !is_bucket_read(&answered) {
+            target.unread.extend(&self.silent_with_bucket);
+        }
+        target
     }
 }
 
@@ -255,9 +270,6 @@ pub struct Question {
     stored: Arc<SourceSet>,
     silent: Vec<NodeId>,
     silent_max: usize,
-    /// Nodes whose bucket may have had more when the target was made. Who has read it since has not
-    /// added to that.
-    unread: Vec<NodeId>,
     range: TimeRange,
     local: Option<NodeId>,
     /// Sources that count nowhere, since visible ones hold the same batches (R10).
@@ -304,10 +316,8 @@ impl Question {
         local: Option<NodeId>,
         silent_max: usize,
     ) -> (Question, Vec<Task>) {
-        let unread = unread(&scene.answered);
         let held = scene.answered.into_iter();
         let mut question = Question {
-            unread,
             held: held.map(|i| (i.inventory().node, i)).collect(),
             target: scene.target,
             stored: scene.stored,
@@ -475,17 +485,13 @@ impl Question {
     /// What may be claimed of what was counted.
     pub fn finish(&self) -> Completeness {
         let answered: Vec<&Indexed> = self.held.values().map(|i| &**i).collect();
-        let judged = Completeness::judge(
+        Completeness::judge(
             &self.target,
             &self.accounted(),
             &answered,
             &self.silent,
             self.silent_max,
-        );
-        Completeness {
-            unread: self.unread.clone(),
-            ..judged
-        }
+        )
     }
 
     fn take(&mut self, cover: Cover) -> Vec<Task> {

@@ -4,7 +4,6 @@
 //! was counted exactly once, as far as the nodes that answered can know; and they know all if at
 //! most as many nodes were silent as may hide a birth between them.
 
-use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -25,6 +24,9 @@ pub struct Target {
     pub tails: Vec<Tail>,
     /// Incarnations that had perhaps more sources, which are lost for good.
     pub lost: Vec<Tail>,
+    /// Nodes whose bucket may list something that no node had read. Who reads it later adds nothing to what is
+    /// wanted, so these stay.
+    pub unread: Vec<NodeId>,
     /// Everything that was heard of incarnations and nodes.
     pub registry: Registry,
 }
@@ -92,6 +94,7 @@ impl Target {
     pub fn over(answered: &[&Indexed], stored: &SourceSet) -> Target {
         let mut target = Target {
             registry: merged(answered),
+            unread: unread(answered),
             ..Target::default()
         };
         let mut ends: BTreeMap<Incarnation, u64> = BTreeMap::new();
@@ -214,7 +217,7 @@ pub struct Completeness {
     pub lost: Vec<Tail>,
     /// Nodes that did not answer, if they are so many that they could hide others.
     pub hiding: Vec<NodeId>,
-    /// Nodes that could not read all of their bucket, if none of the others has read it.
+    /// Nodes whose bucket may list something that no node has read.
     pub unread: Vec<NodeId>,
 }
 
@@ -247,7 +250,7 @@ impl Completeness {
                 true => silent.to_vec(),
                 false => Vec::new(),
             },
-            unread: unread(answered),
+            unread: target.unread.clone(),
         }
     }
 
@@ -261,15 +264,19 @@ impl Completeness {
 }
 
 /// The nodes that may not know of everything in their bucket, unless another one has read it.
-pub(crate) fn unread<I: Borrow<Indexed>>(answered: &[I]) -> Vec<NodeId> {
-    let view = |view| {
-        let each = answered.iter().map(|held| held.borrow().inventory());
-        each.filter(move |inventory| inventory.bucket == view)
-    };
-    match view(BucketView::Read).next() {
-        Some(_) => Vec::new(),
-        None => view(BucketView::Unread).map(|i| i.node).collect(),
+fn unread(answered: &[&Indexed]) -> Vec<NodeId> {
+    if is_bucket_read(answered) {
+        return Vec::new();
     }
+    let inventories = answered.iter().map(|indexed| indexed.inventory());
+    let blind = inventories.filter(|inventory| inventory.bucket == BucketView::Unread);
+    blind.map(|inventory| inventory.node).collect()
+}
+
+/// Whether one of these nodes knows of everything in the bucket.
+pub(crate) fn is_bucket_read(answered: &[&Indexed]) -> bool {
+    let mut inventories = answered.iter().map(|indexed| indexed.inventory());
+    inventories.any(|inventory| inventory.bucket == BucketView::Read)
 }
 
 /// When the sources of an interval were received at the earliest and at the latest: sources of an

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-use crate::{BucketView, Fate, HeldJournal, HeldSegment, Living};
+use crate::{Fate, HeldJournal, HeldSegment, Living};
 
 const INGESTER: Incarnation = Incarnation(5);
 
@@ -119,6 +119,40 @@ fn a_silent_nodes_earlier_word_is_remembered() {
     let tails = collected.target().tails;
     assert_eq!(tails.len(), 1);
     assert_eq!(tails[0].incarnation, Incarnation(6));
+}
+
+#[test]
+fn a_silent_nodes_bucket_is_missed_unless_another_one_has_read_it() {
+    let with = |number, bucket| {
+        let segments: &[(u128, &[u64])] = &[(1, &[0, 1, 2, 3])];
+        let mut inventory = node(number, segments, registry(&[1, 2]))
+            .inventory()
+            .clone();
+        inventory.bucket = bucket;
+        Arc::new(Indexed::new(inventory))
+    };
+    let unread = |view, last| {
+        let mut collection = Collection::new(Registry::default(), []);
+        collection.answered(with(1, view));
+        collection.silent(NodeId(2), Some(with(2, last)));
+        let (mut question, tasks) = Question::new(
+            collection.finish(),
+            SourceSet::new(),
+            TimeRange::ALL,
+            None,
+            1,
+        );
+        assert!(question.receipt(tasks[0].id, &set(&[0, 1, 2, 3])));
+        let judged = question.finish();
+        assert_eq!(judged.is_complete(), judged.unread.is_empty());
+        judged.unread
+    };
+    let (none, blind, read) = (BucketView::None, BucketView::Unread, BucketView::Read);
+    assert_eq!(unread(none, none), []);
+    assert_eq!(unread(none, read), [NodeId(2)]);
+    assert_eq!(unread(none, blind), [NodeId(2)]);
+    assert_eq!(unread(read, read), []);
+    assert_eq!(unread(blind, read), [NodeId(1), NodeId(2)]);
 }
 
 /// It answers before its birth, and another one after it.

@@ -131,12 +131,15 @@ impl World {
         let Some(collection) = asking.collection.take() else {
             return;
         };
+        let collected = collection.finish();
         let mut views = asking
             .fresh
             .iter()
             .map(|seen| seen.indexed.inventory().bucket);
-        if views.all(|view| view == BucketView::None) {
-            // Nobody has answered who knows of a bucket.
+        let is_unheard_of =
+            collected.silent_with_bucket.is_empty() && views.all(|view| view == BucketView::None);
+        if is_unheard_of {
+            // Neither has anybody answered who knows of a bucket, nor has this node ever heard of one.
             asking.foreign = SourceSet::new();
         }
         for seen in std::mem::take(&mut asking.fresh) {
@@ -152,7 +155,7 @@ impl World {
             asking.shadowed = asking.yielding(&copies);
         }
         let (question, tasks) = Question::new(
-            collection.finish(),
+            collected,
             asking.shadowed.clone(),
             TimeRange::ALL,
             Some(me),

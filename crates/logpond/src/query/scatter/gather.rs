@@ -405,7 +405,7 @@ pub(super) fn judge(
     for node in &completeness.unread {
         let name = nodes.name(*node);
         trailer.miss(format_args!(
-            "{name} could not read all of its bucket, nor has another node"
+            "what may be in the bucket of {name}, which no node that answered has read whole"
         ));
     }
     if !unmet.is_empty() {
