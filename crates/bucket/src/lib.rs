@@ -16,7 +16,7 @@ mod vendors;
 
 pub use cache::{Cache, Counters as CacheCounters};
 pub use chains::{Chains, Heads};
-pub use delta::{Columns, ColumnsOf, OpenTable, Published, Skipped};
+pub use delta::{Columns, ColumnsOf, LOG, OpenTable, Published, Skipped};
 pub use location::{Location, LocationError, Vendor};
 pub use objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
 pub use probe::probe;

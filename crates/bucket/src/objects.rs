@@ -52,6 +52,8 @@ pub enum FailureKind {
     Unavailable,
     /// The store does not do what is asked for.
     Unsupported,
+    /// This program has a defect that shows here.
+    Defect,
 }
 
 /// Why something could not be done with an object.
@@ -79,6 +81,7 @@ impl fmt::Display for BucketError {
             }
             FailureKind::Unavailable => "the store is not available",
             FailureKind::Unsupported => "the store cannot do it",
+            FailureKind::Defect => "this program fails at it",
         };
         write!(
             f,
@@ -101,6 +104,7 @@ impl From<BucketError> for io::Error {
             FailureKind::Refused => io::ErrorKind::PermissionDenied,
             FailureKind::Unavailable => io::ErrorKind::HostUnreachable,
             FailureKind::Unsupported => io::ErrorKind::Unsupported,
+            FailureKind::Defect => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
     }

@@ -32,4 +32,5 @@ mod table;
 mod tests;
 
 pub use columns::Columns;
+pub use names::LOG;
 pub use publish::{ColumnsOf, OpenTable, Published, Skipped};

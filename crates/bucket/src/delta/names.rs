@@ -1,7 +1,7 @@
 //! How the objects of the log are called.
 
 /// What the names of all of them begin with.
-pub(super) const LOG: &str = "_delta_log/";
+pub const LOG: &str = "_delta_log/";
 
 /// Names the last checkpoint; a hint.
 pub(super) const LAST_CHECKPOINT: &str = "_delta_log/_last_checkpoint";

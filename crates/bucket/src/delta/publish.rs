@@ -19,11 +19,12 @@ use crate::chains::Heads;
 use crate::objects::{BucketError, Created, FailureKind, ObjectEntry, Objects};
 use crate::sweep::GRACE;
 
-/// The longest version that is read and written: some 600 bytes for each segment that comes.
-const COMMIT_BYTES_MAX: u64 = 128 << 20;
+/// The longest version that is read and written: some kilobytes for each segment that comes, by how many columns
+/// it has. An answer of a store may be no longer, so that whatever is written can be read.
+const COMMIT_BYTES_MAX: u64 = 64 << 20;
 
-/// The longest checkpoint that is read.
-const CHECKPOINT_BYTES_MAX: u64 = 512 << 20;
+/// The longest checkpoint that is read and written, for the same reason.
+const CHECKPOINT_BYTES_MAX: u64 = 64 << 20;
 
 /// The longest hint that is read.
 const HINT_BYTES_MAX: u64 = 64 << 10;
@@ -154,6 +155,7 @@ impl OpenTable {
     ) -> Result<Published, BucketError> {
         let mut published = Published::default();
         let mut learned = BTreeMap::new();
+        let mut unwritten = None;
         for _ in 0..ROUNDS_MAX {
             self.catch_up()?;
             published.checkpoints += u64::from(self.sum_up_if_due(now)?);
@@ -179,15 +181,24 @@ impl OpenTable {
             let Some(next) = plan.next else {
                 return Ok(published);
             };
-            if self.write(number, &next)? {
-                published.version = Some(number);
-                published.left_out = Some(next.left_out);
-                (published.added, published.removed) = (next.added, next.removed);
-                return Ok(published);
+            match self.write(number, &next) {
+                Ok(true) => {
+                    published.version = Some(number);
+                    published.left_out = Some(next.left_out);
+                    (published.added, published.removed) = (next.added, next.removed);
+                    return Ok(published);
+                }
+                Ok(false) => {}
+                // It may be there all the same, which reading tells.
+                Err(error) if error.kind == FailureKind::Unavailable => unwritten = Some(error),
+                Err(error) => return Err(error),
             }
         }
         published.is_whole = false;
-        Ok(published)
+        match unwritten {
+            Some(error) => Err(error),
+            None => Ok(published),
+        }
     }
 
     /// The table as it is read now.
@@ -208,11 +219,8 @@ impl OpenTable {
             let what = "too many segments have come at once";
             return Err(unsupported("create", &name, what));
         }
-        match self.objects.create(&name, body) {
-            Ok(created) => Ok(created == Created::New),
-            Err(error) if error.kind == FailureKind::Unavailable => Ok(false),
-            Err(error) => Err(error),
-        }
+        let created = self.objects.create(&name, body)?;
+        Ok(created == Created::New)
     }
 
     /// Reads what is new.
@@ -352,6 +360,13 @@ impl OpenTable {
         let name = LogName::Checkpoint(version).to_string();
         let file = checkpoint::write(&actions);
         let file = file.map_err(|error| unsupported("create", &name, error))?;
+        if file.len() as u64 > CHECKPOINT_BYTES_MAX {
+            return Err(unsupported(
+                "create",
+                &name,
+                "the table has too many segments",
+            ));
+        }
         self.objects.create(&name, Bytes::from(file))?;
         let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
         let hint = json!({
