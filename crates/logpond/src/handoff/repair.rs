@@ -266,9 +266,8 @@ impl Handoff {
         let Some(found) = found else {
             return false;
         };
-        let attempt = new_attempt();
-        self.state().flags.insert(attempt, found.sources().clone());
-        let confirmed = self.ask_for(found, copies, attempt);
+        let flag = self.flag(found.sources());
+        let confirmed = self.ask_for(found, copies, flag.attempt);
         let is_gone = match store.give_up(segment, &confirmed) {
             Ok(is_gone) => is_gone,
             Err(error) => {
@@ -277,9 +276,19 @@ impl Handoff {
             }
         };
         // Only now: an answer between the two would have counted on it.
-        self.state().flags.remove(&attempt);
+        drop(flag);
         self.counters.given_up.add(u64::from(is_gone));
         is_gone
+    }
+
+    /// Answers no to whoever asks for these sources, until the flag is dropped.
+    fn flag(&self, sources: &SourceSet) -> Flag<'_> {
+        let attempt = new_attempt();
+        self.state().flags.insert(attempt, sources.clone());
+        Flag {
+            handoff: self,
+            attempt,
+        }
     }
 
     /// Which sources of a segment so many others hold, and are not giving up themselves.
@@ -299,6 +308,18 @@ impl Handoff {
         self.ask_holders(&mut asking);
         self.warn_of_conflicts(&asking);
         asking.confirmed()
+    }
+}
+
+/// Sources that this node may be about to give up.
+struct Flag<'a> {
+    handoff: &'a Handoff,
+    attempt: Attempt,
+}
+
+impl Drop for Flag<'_> {
+    fn drop(&mut self) {
+        self.handoff.state().flags.remove(&self.attempt);
     }
 }
 
