@@ -616,18 +616,30 @@ impl Member {
         self.client.segment(address, segment, (hash, bytes), from)
     }
 
-    /// Notes that this node has removed these sources for their age or for want of room, and with
-    /// them all before: they count nowhere any more. Returns once that is on disk.
+    /// Notes that these sources were removed for their age or for want of room, and with them all
+    /// before: they count nowhere any more. Returns once that is on disk.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn expire(&self, sources: &SourceSet) -> io::Result<()> {
+        let known = self.registry();
+        let ends = sources
+            .intervals()
+            .map(|(name, i)| (name, i.to.saturating_add(1)));
+        let is_news = |(name, end): &(Incarnation, u64)| {
+            known
+                .fate(*name)
+                .is_some_and(|fate| fate.expired_below < *end)
+        };
+        // It is asked every second about what has long been noted.
+        let new: Vec<_> = ends.filter(is_news).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
         self.note(|registry| {
-            sources
-                .intervals()
-                .fold(false, |news, (incarnation, interval)| {
-                    registry.expire(incarnation, interval.to.saturating_add(1)) | news
-                })
+            new.iter().fold(false, |news, (name, end)| {
+                registry.expire(*name, *end) | news
+            })
         })
     }
 }

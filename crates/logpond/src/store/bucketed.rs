@@ -10,7 +10,8 @@ use logpond_segment::sources::SourceSet;
 
 use super::live::{LiveSegment, is_leaving, local, staying};
 use super::offload::Board;
-use super::steps::Worker;
+use super::steps::{Worker, describe};
+use crate::telemetry::warn;
 
 impl Worker {
     /// Takes over what is new in the bucket, and drops what is no longer there. What a local segment
@@ -19,6 +20,7 @@ impl Worker {
         let Some(board) = self.board.clone() else {
             return Ok(());
         };
+        self.note_expired(&board)?;
         let (opened, expired) = (board.opened(), board.expired());
         let live = &self.parts.live;
         let segments = live.snapshot();
@@ -47,15 +49,34 @@ impl Worker {
             .try_for_each(|id| self.renew(id))
     }
 
-    /// Gives up the local segments that are to leave and whose sources can all be read from the bucket.
+    /// Has a cluster know what has expired in the bucket, before it is missed: who let it go may be none of
+    /// its nodes.
+    fn note_expired(&self, board: &Board) -> Result<(), String> {
+        let Some(cluster) = &self.parts.cluster else {
+            return Ok(());
+        };
+        cluster
+            .expire(&board.expired_sources())
+            .map_err(|error| describe("what has expired in the bucket cannot be noted", &error))
+    }
+
+    /// Gives up the local segments that are to leave, or are damaged, and whose sources can all be read from the
+    /// bucket.
     fn give_up_leaving(&mut self, board: &Board, leaving: &BTreeSet<Id>) -> Result<(), String> {
         let segments = self.parts.live.snapshot();
-        let remote = segments.iter().filter(|s| s.is_remote());
+        let remote = segments.iter().filter(|s| s.is_remote() && !s.is_damaged());
         let there = SourceSet::union_of(remote.map(|s| s.sources()));
-        for segment in local(&segments).filter(|s| is_leaving(s, leaving)) {
+        let goes = |s: &&Arc<LiveSegment>| is_leaving(s, leaving) || s.is_damaged();
+        for segment in local(&segments).filter(goes) {
             if there.contains_all(segment.sources()) {
                 self.retire(&[Arc::clone(segment)], None)?;
-                board.left(segment.file().manifest().id);
+                let id = segment.file().manifest().id;
+                board.left(id);
+                if segment.is_damaged() {
+                    warn(&format!(
+                        "segments/{id}.parquet is damaged; the bucket has what was in it, and it is read from there"
+                    ));
+                }
             }
         }
         let is_there = |id: &Id| local(&segments).any(|s| s.file().manifest().id == *id);

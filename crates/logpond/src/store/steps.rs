@@ -771,6 +771,6 @@ fn batch_runs(segments: &[Arc<LiveSegment>]) -> usize {
 }
 
 /// What failed, with all causes in one line.
-fn describe(what: &str, error: &dyn std::error::Error) -> String {
+pub(super) fn describe(what: &str, error: &dyn std::error::Error) -> String {
     format!("{what}: {}", with_causes(error))
 }

@@ -166,6 +166,33 @@ fn nodes_with_one_role_each_share_a_bucket() {
     }
 }
 
+/// It has the same bucket and other settings: nobody told it that the bucket is behind a cluster.
+#[test]
+fn what_a_server_beside_the_cluster_lets_go_is_missed_nowhere() {
+    let mut shared = Shared::new("bucket-beside");
+    (0..2).for_each(|_| shared.add("serve"));
+    push(&shared.nodes[0], &records(0..RECORDS));
+    shared.nodes.iter().for_each(hand_over);
+    shared.until_listed(RECORDS);
+    let url = format!("file:{}", shared.bucket().display());
+    let data = shared.scratch.path().join("beside");
+    let flags = ["--bucket", &url, "--retain-age", "1ms"];
+    let beside = Pond::start(program(), &data, &flags).unwrap();
+    shared.until_listed(0);
+    for node in &shared.nodes {
+        wait_until("it has expired here, too", || {
+            let (rows, trailer) = node.query("").unwrap();
+            (rows.len(), trailer["complete"] == true) == (0, true)
+        })
+        .unwrap_or_else(|e| panic!("{e}: {:?}: {}", node.query(""), shared.said()));
+    }
+    beside.terminate().unwrap();
+    // What comes from now on counts as ever.
+    push(&shared.nodes[1], &records(RECORDS..2 * RECORDS));
+    shared.nodes.iter().for_each(hand_over);
+    shared.nodes.iter().for_each(|node| counts(node, RECORDS));
+}
+
 /// A node of a cluster that keeps one copy, in a store at this endpoint.
 fn with_one_copy(store: SocketAddr, data: &Path) -> Pond {
     let mut command = Command::new(program());

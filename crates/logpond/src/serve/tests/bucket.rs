@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::Server;
@@ -183,14 +183,19 @@ fn answers_say_what_they_took_from_the_bucket() {
     stop(server);
 }
 
+/// The segments that count in this directory.
+fn live_files(segments: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(segments).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "parquet"))
+        .collect()
+}
+
 fn stop_after_eviction(server: Server, http: SocketAddr, segments: &Path) {
     until("the local copy is given up", || places(http) == ["bucket"]);
     assert_eq!(count(http, ""), (500, true));
-    let names = fs::read_dir(segments)
-        .unwrap()
-        .map(|file| file.unwrap().file_name());
-    let live = names.filter(|name| name.to_string_lossy().ends_with(".parquet"));
-    assert_eq!(live.count(), 0);
+    assert!(live_files(segments).is_empty());
     stop(server);
 }
 
@@ -215,6 +220,34 @@ fn what_is_too_old_leaves_the_bucket() {
     // It does not come back, whoever starts.
     let server = Server::start(&with_bucket(data.path(), bucket.path())).unwrap();
     assert_eq!(count(server.addresses().http, ""), (0, true));
+    stop(server);
+}
+
+#[test]
+fn a_damaged_copy_here_gives_way_to_the_bucket() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let settings = with_bucket(data.path(), bucket.path());
+    let server = Server::start(&settings).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    stop(server);
+    let segments = data.path().join("segments");
+    let file = live_files(&segments).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    // The pages begin behind the first four bytes.
+    bytes[4..64].fill(0);
+    fs::write(&file, bytes).unwrap();
+    let server = Server::start(&settings).unwrap();
+    let http = server.addresses().http;
+    // A question finds the damage, and those after it do without the file.
+    until("it is read from the bucket", || {
+        get(http, "/api/v1/query?from=@0&q=of=3");
+        places(http) == ["bucket"]
+    });
+    assert_eq!(count(http, "of=3"), (71, true));
+    let (rows, _) = get(http, "/api/v1/query?from=@0&q=of=3").rows();
+    assert_eq!(rows.len(), 71);
+    assert!(live_files(&segments).is_empty());
     stop(server);
 }
 

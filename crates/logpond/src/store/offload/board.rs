@@ -21,6 +21,8 @@ struct State {
     listed: Arc<BTreeSet<Id>>,
     /// The sources in that.
     sources: Arc<SourceSet>,
+    /// The sources that were listed and have expired, whoever let them go.
+    expired_sources: Arc<SourceSet>,
     opened: Opened,
     /// What could not be read of it, with the reasons.
     missing: Vec<String>,
@@ -47,7 +49,12 @@ impl Board {
         Arc::clone(&self.state().sources)
     }
 
-    /// Those among them that were opened.
+    /// The sources that were in such segments and have expired, whoever let them go.
+    pub(in crate::store) fn expired_sources(&self) -> Arc<SourceSet> {
+        Arc::clone(&self.state().expired_sources)
+    }
+
+    /// The segments among those that count that were opened.
     pub(in crate::store) fn opened(&self) -> Opened {
         Arc::clone(&self.state().opened)
     }
@@ -65,18 +72,21 @@ impl Board {
     /// Shows what is in the bucket now, and what of it could not be opened. Gives whether that is news.
     pub(super) fn publish(
         &self,
-        listed: BTreeMap<Id, &SourceSet>,
+        (listed, expired): (BTreeMap<Id, &SourceSet>, SourceSet),
         opened: BTreeMap<Id, Arc<LiveSegment>>,
         missing: Vec<String>,
     ) -> bool {
         let mut state = self.state();
         let is_relisted = !state.listed.iter().eq(listed.keys());
-        let is_new =
-            is_relisted || !state.opened.keys().eq(opened.keys()) || state.missing != missing;
+        let is_new = is_relisted
+            || *state.expired_sources != expired
+            || !state.opened.keys().eq(opened.keys())
+            || state.missing != missing;
         if !is_new {
             return false;
         }
         state.missing = missing;
+        state.expired_sources = Arc::new(expired);
         state.expired.retain(|id| listed.contains_key(id));
         if is_relisted {
             state.sources = Arc::new(SourceSet::union_of(listed.values().copied()));

@@ -23,6 +23,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use logpond_bucket::{BucketError, Chains, FailureKind, Location, Objects, Store};
+use logpond_cluster::chain::LINKS;
 use logpond_record::Timestamp;
 use logpond_segment::disk::Disk;
 
@@ -30,6 +31,7 @@ use super::Local;
 use super::live::LiveSet;
 use crate::clock;
 use crate::ingest::Changes;
+use crate::panics::caught;
 use crate::settings::vendor_variables;
 use crate::telemetry::{Metrics, warn};
 pub use board::Board;
@@ -221,7 +223,23 @@ impl Drop for Guard {
     }
 }
 
+/// Does something of which a panic is a failure like any other: `work` must bear being left at any step.
+fn guarded<T>(
+    (operation, name): (&'static str, &str),
+    work: impl FnOnce() -> Result<T, BucketError>,
+) -> Result<T, BucketError> {
+    caught(work).unwrap_or_else(|panicked| {
+        Err(BucketError {
+            operation,
+            name: name.to_owned(),
+            kind: FailureKind::Defect,
+            source: panicked.into(),
+        })
+    })
+}
+
 fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
+    let _guard = Guard(offload.board.clone(), Arc::clone(&offload.counters));
     let result = offload.read();
     match &result {
         // The one who waits says it and stops this; if nobody does any more, the next pass says it.
@@ -241,9 +259,8 @@ fn run(mut offload: Offload, first: &mpsc::Sender<Result<(), BucketError>>) {
             }
         }
     }
-    let _guard = Guard(offload.board.clone(), Arc::clone(&offload.counters));
     while !offload.is_stopping() {
-        let result = offload.pass();
+        let result = guarded(("keep up", LINKS), || offload.pass());
         if offload.is_stopping() {
             break;
         }

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use logpond_bucket::{BucketError, Chains, GRACE, Location, Objects, probe, sweep};
 use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
-use logpond_record::Id;
+use logpond_record::{Id, Timestamp};
+use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};
 
-use super::Parts;
 use super::board::Board;
 use super::metrics::Counters;
 use super::remote::Remote;
 use super::table::TableKeeper;
+use super::{Parts, guarded};
 use crate::clock;
 use crate::store::live::{LiveSegment, local, staying};
 use crate::telemetry::warn;
@@ -50,7 +51,7 @@ pub(super) struct Offload {
     /// Whether the store was seen to keep conditions.
     pub(super) is_proven: bool,
     /// Objects that were uploaded and are not committed.
-    pub(super) uploaded: Vec<(Id, Instant)>,
+    pub(super) uploaded: Vec<Uploaded>,
     /// Local segments whose sources others have listed.
     pub(super) held: Vec<Id>,
     /// Segments that wait, since when.
@@ -63,6 +64,23 @@ pub(super) struct Offload {
     pub(super) complaint: Option<String>,
     /// The table for other engines, if there is to be one.
     pub(super) table: Option<TableKeeper>,
+}
+
+/// An object that was uploaded and is not committed.
+pub(super) struct Uploaded {
+    id: Id,
+    /// When its upload began: by a clock that nobody sets, and by one that does not stand still while the
+    /// machine sleeps.
+    began: (Instant, Timestamp),
+}
+
+impl Uploaded {
+    /// Whether nobody can have taken it for forgotten yet.
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        let (instant, time) = self.began;
+        let max_ns = COMMIT_TIME_MAX.as_nanos() as i64;
+        instant.elapsed() < COMMIT_TIME_MAX && (0..max_ns).contains(&now.0.saturating_sub(time.0))
+    }
 }
 
 /// Whether a segment may be the copy that counts from now on, if its file can be read. What is damaged is left
@@ -174,7 +192,12 @@ impl Offload {
             .listed_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
         let sources = listed.iter().map(|(id, (_, s))| (*id, &s.sources));
-        if self.board.publish(sources.collect(), opened, failed) {
+        let heads = self.chains.heads().values();
+        let expired = SourceSet::union_of(heads.map(|link| &link.expired));
+        if self
+            .board
+            .publish((sources.collect(), expired), opened, failed)
+        {
             // It is the store that has queries read it.
             self.parts.changes.notify();
         }
@@ -216,7 +239,7 @@ impl Offload {
         let ids: BTreeSet<Id> = waiting.iter().map(|s| s.file().manifest().id).collect();
         self.copies.retain(|(id, _)| ids.contains(id));
         self.held.retain(|id| ids.contains(id));
-        self.uploaded.retain(|(id, _)| ids.contains(id));
+        self.uploaded.retain(|uploaded| ids.contains(&uploaded.id));
         self.put_off
             .retain(|(id, at)| ids.contains(id) && at.elapsed() < PUT_OFF_TIME);
         waiting.retain(|s| {
@@ -234,11 +257,8 @@ impl Offload {
             if self.put_off.iter().any(|(waiting, _)| *waiting == id) {
                 continue;
             }
-            if !is_sound(segment).unwrap_or(false) {
-                self.put_off.push((id, Instant::now()));
-                continue;
-            }
-            match self.upload(segment) {
+            let name = segment_name(Day::of(segment.file().manifest().received_min), id);
+            match guarded(("upload", &name), || self.upload_sound(segment)) {
                 Ok(true) => left -= 1,
                 Ok(false) => self.put_off.push((id, Instant::now())),
                 Err(error) => {
@@ -271,14 +291,28 @@ impl Offload {
         }
     }
 
+    /// Whether a segment's object is there and may be committed.
+    fn is_uploaded(&self, id: Id) -> bool {
+        let now = (self.parts.clock)();
+        let mut uploaded = self.uploaded.iter();
+        uploaded.any(|uploaded| uploaded.id == id && uploaded.is_fresh(now))
+    }
+
+    /// The same as [`Offload::upload`] if there is nothing wrong with the file.
+    fn upload_sound(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
+        match is_sound(segment) {
+            Ok(true) => self.upload(segment),
+            Ok(false) | Err(_) => Ok(false),
+        }
+    }
+
     /// Uploads a segment and has the chain list it. Gives whether nothing is left to do for it.
     fn upload(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
         let (file, manifest) = (segment.file(), segment.file().manifest());
         let listed = Listed::new(manifest, file.bytes(), file.index_from());
         let (id, day) = (listed.id, listed.day());
-        let is_there = |(known, at): &(Id, Instant)| *known == id && at.elapsed() < COMMIT_TIME_MAX;
-        if !self.uploaded.iter().any(is_there) {
-            let began = Instant::now();
+        if !self.is_uploaded(id) {
+            let began = (Instant::now(), (self.parts.clock)());
             let path = build::path(id, build::SUFFIX_LIVE);
             let Ok(local) = self.parts.disk.open(&path) else {
                 // It was merged meanwhile; what it went into comes next.
@@ -287,11 +321,16 @@ impl Offload {
             self.objects.put_file(&segment_name(day, id), &*local)?;
             self.counters.uploads.add(1);
             self.counters.uploaded_bytes.add(listed.bytes);
-            self.uploaded.push((id, began));
+            self.uploaded.retain(|uploaded| uploaded.id != id);
+            self.uploaded.push(Uploaded { id, began });
+        }
+        if !self.is_uploaded(id) {
+            // It took too long, or the machine slept meanwhile.
+            return Ok(false);
         }
         let is_done = match self.commit(day, Change::List(listed))? {
             Outcome::Written(_) | Outcome::Settled(Settled::Done, _) => {
-                self.uploaded.retain(|(known, _)| *known != id);
+                self.uploaded.retain(|uploaded| uploaded.id != id);
                 true
             }
             Outcome::Settled(Settled::Held, _) => {
@@ -302,7 +341,7 @@ impl Offload {
             // It had been uploaded long ago, and is being removed.
             Outcome::Settled(Settled::Dropped, _) => {
                 self.board.renew(id);
-                self.uploaded.retain(|(known, _)| *known != id);
+                self.uploaded.retain(|uploaded| uploaded.id != id);
                 false
             }
             // Once the others are opened, the store merges them with this one.

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use logpond_bucket::{BucketError, Columns, FailureKind, Heads, Objects, OpenTable, Published};
+use logpond_bucket::{
+    BucketError, Columns, FailureKind, Heads, LOG, Objects, OpenTable, Published,
+};
 use logpond_cluster::chain::{Day, Listed, segment_name};
 
+use super::guarded;
 use super::passes::Offload;
 use super::remote::Remote;
 use crate::clock;
@@ -72,7 +75,7 @@ impl Offload {
             return;
         };
         if keeper.is_due(self.chains.heads()) {
-            let result = self.publish_table(&mut keeper);
+            let result = guarded(("keep up", LOG), || self.publish_table(&mut keeper));
             // What the stop has cut short is no failure.
             if !self.is_stopping() {
                 self.note_table(&mut keeper, result);
