@@ -20,6 +20,7 @@ mod forward;
 mod import;
 mod journal;
 mod keep;
+mod progress;
 mod load;
 mod proxy;
 mod serve;

@@ -7,6 +7,7 @@ use logpond_bucket::{FailureKind, Objects};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::snapshot::{Entry, Snapshot};
+use super::transfers::{Progress, transfer};
 use super::{BackupError, Damaged, FILES};
 
 /// How much is read at a time.
@@ -40,26 +41,46 @@ pub(super) fn fetch(
 ///
 /// # Errors
 /// When the store fails.
-pub fn verify(objects: &dyn Objects, snapshot: &Snapshot) -> Result<Vec<Damaged>, BackupError> {
-    let mut damaged = Vec::new();
+pub fn verify(
+    objects: &dyn Objects,
+    snapshot: &Snapshot,
+    progress: &Progress,
+) -> Result<Vec<Damaged>, BackupError> {
     let there = lengths(objects)?;
-    for entry in &snapshot.files {
-        let object = entry.object();
+    progress.expect(snapshot.files.len() as u64, snapshot.bytes());
+    let found = transfer(&snapshot.files, |entry| {
         let what = match length_wrong(&there, entry) {
-            Some(what) => Some(what),
-            None => match fetch(objects, entry, &mut |_| Ok(())) {
-                Ok(()) => None,
-                Err(BackupError::Differs { what, .. }) => Some(what),
-                Err(BackupError::Bucket(error)) if error.kind == FailureKind::Missing => {
-                    Some("it is gone".to_owned())
-                }
-                Err(error) => return Err(error),
-            },
+            Some(what) => {
+                progress.add_bytes(entry.bytes);
+                Some(what)
+            }
+            None => compare(objects, entry, progress)?,
         };
-        let path = object;
-        damaged.extend(what.map(|what| Damaged { path, what }));
+        progress.add_file();
+        let path = entry.object();
+        Ok(what.map(|what| Damaged { path, what }))
+    });
+    Ok(found?.into_iter().flatten().collect())
+}
+
+/// What is wrong with the object of a file, which is read.
+fn compare(
+    objects: &dyn Objects,
+    entry: &Entry,
+    progress: &Progress,
+) -> Result<Option<String>, BackupError> {
+    let mut count = |part: &[u8]| {
+        progress.add_bytes(part.len() as u64);
+        Ok(())
+    };
+    match fetch(objects, entry, &mut count) {
+        Ok(()) => Ok(None),
+        Err(BackupError::Differs { what, .. }) => Ok(Some(what)),
+        Err(BackupError::Bucket(error)) if error.kind == FailureKind::Missing => {
+            Ok(Some("it is gone".to_owned()))
+        }
+        Err(error) => Err(error),
     }
-    Ok(damaged)
 }
 
 /// The lengths of all files that are in the store, by object.

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use super::choose::choose;
 use super::fetch::{length_wrong, lengths};
 use super::list::{Listing, list};
 use super::snapshot::{Entry, Kind, LeftOut, Snapshot, SnapshotName};
+use super::transfers::{Counted, Progress, transfer};
 use super::{BackupError, FILES, RUNNING, STATE_PATHS, snapshots};
 
 /// So many files are held open at most.
@@ -52,6 +53,8 @@ pub struct Job<'a> {
     pub now: Timestamp,
     /// Tells this backup from others that run.
     pub nonce: u128,
+    /// Where it says how far it is.
+    pub progress: &'a Progress,
 }
 
 /// What was made.
@@ -77,8 +80,8 @@ pub struct Made {
 /// When the disk or the store fails. Then there is no new snapshot, and what was uploaded is used
 /// by the next backup.
 pub fn make(job: &Job<'_>) -> Result<Made, BackupError> {
-    let mut running = Running::begin(job)?;
-    let made = Maker::new(job).and_then(|mut maker| maker.run(&mut running));
+    let running = Running::begin(job)?;
+    let made = Maker::new(job).and_then(|mut maker| maker.run(&running));
     let ended = job.objects.remove(&running.object);
     let made = made?;
     ended?;
@@ -89,7 +92,7 @@ pub fn make(job: &Job<'_>) -> Result<Made, BackupError> {
 struct Running<'a> {
     objects: &'a dyn Objects,
     object: String,
-    said_at: Instant,
+    said_at: Mutex<Instant>,
 }
 
 impl<'a> Running<'a> {
@@ -99,15 +102,21 @@ impl<'a> Running<'a> {
         Ok(Running {
             objects: job.objects,
             object,
-            said_at: Instant::now(),
+            said_at: Mutex::new(Instant::now()),
         })
     }
 
-    fn go_on(&mut self) -> Result<(), BackupError> {
-        if self.said_at.elapsed() >= RUNNING_INTERVAL {
+    fn go_on(&self) -> Result<(), BackupError> {
+        let mut said_at = match self.said_at.try_lock() {
+            Ok(said_at) => said_at,
+            Err(TryLockError::Poisoned(said_at)) => said_at.into_inner(),
+            // Another transfer is just saying it.
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        if said_at.elapsed() >= RUNNING_INTERVAL {
             self.objects
                 .put(&self.object, Bytes::from_static(b"running"))?;
-            self.said_at = Instant::now();
+            *said_at = Instant::now();
         }
         Ok(())
     }
@@ -117,6 +126,13 @@ impl<'a> Running<'a> {
 struct Missing {
     kind: Kind,
     path: String,
+}
+
+/// A file that is in the store.
+struct Kept {
+    entry: Entry,
+    damaged: Option<Damaged>,
+    is_new: bool,
 }
 
 /// What a snapshot is made of, all in the store.
@@ -179,7 +195,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    fn run(&mut self, running: &mut Running<'_>) -> Result<Made, BackupError> {
+    fn run(&mut self, running: &Running<'_>) -> Result<Made, BackupError> {
         for _ in 0..ROUNDS_MAX {
             if let Some(complete) = self.round(running)? {
                 return self.finish(complete);
@@ -189,7 +205,7 @@ impl<'a> Maker<'a> {
     }
 
     /// One round; gives the files of the snapshot with their sources once they are all in the store.
-    fn round(&mut self, running: &mut Running<'_>) -> Result<Option<Complete>, BackupError> {
+    fn round(&mut self, running: &Running<'_>) -> Result<Option<Complete>, BackupError> {
         let listing = list(self.job.disk)?;
         if !self.read_manifests(&listing.segments)? {
             return Ok(None);
@@ -204,12 +220,15 @@ impl<'a> Maker<'a> {
                 path: path.clone(),
             })
             .collect();
+        let progress = self.job.progress;
         if missing.len() > HELD_MAX {
-            for missing in missing {
-                if let Some(file) = open(self.job.disk, &missing.path)? {
-                    self.keep(&missing, &file, running)?;
-                }
-            }
+            progress.expect(missing.len() as u64, 0);
+            let kept = transfer(&missing, |missing| {
+                let file = open(self.job.disk, &missing.path)?;
+                let kept = file.map(|file| self.keep(missing, &file, running));
+                kept.transpose()
+            })?;
+            kept.into_iter().flatten().for_each(|kept| self.note(kept));
             return Ok(None);
         }
         let mut held = Vec::with_capacity(missing.len());
@@ -221,9 +240,9 @@ impl<'a> Maker<'a> {
         }
         let left_out = self.left_out(&listing)?;
         let state = self.keep_state(running)?;
-        for (missing, file) in &held {
-            self.keep(missing, file, running)?;
-        }
+        progress.expect(held.len() as u64, 0);
+        let kept = transfer(&held, |(missing, file)| self.keep(missing, file, running))?;
+        kept.into_iter().for_each(|kept| self.note(kept));
         let chosen = paths
             .iter()
             .filter_map(|(_, path)| self.done.get(path).cloned());
@@ -283,45 +302,56 @@ impl<'a> Maker<'a> {
 
     /// Has a file in the store: it is there, or is checked and uploaded.
     fn keep(
-        &mut self,
+        &self,
         missing: &Missing,
         file: &Arc<dyn ReadAt>,
-        running: &mut Running<'_>,
-    ) -> Result<(), BackupError> {
+        running: &Running<'_>,
+    ) -> Result<Kept, BackupError> {
         running.go_on()?;
-        if let Some(known) = self.known.get(&missing.path)
-            && self.is_there(known)
-        {
-            let known = known.clone();
-            let what = match (known.is_damaged, file.bytes()? == known.bytes) {
-                (true, _) => Some("it was when it was uploaded"),
-                (false, false) => Some("its length has changed; the backup has it as it was"),
-                (false, true) => None,
-            };
-            self.damaged.extend(what.map(|what| Damaged {
-                path: missing.path.clone(),
-                what: what.to_owned(),
-            }));
-            self.done.insert(missing.path.clone(), known);
-            return Ok(());
+        let known = self.known.get(&missing.path);
+        let kept = match known.filter(|known| self.is_there(known)) {
+            Some(known) => recognised(known, file.bytes()?),
+            None => {
+                let (entry, damaged) = examine(missing.kind, &missing.path, file)?;
+                let is_new = self.upload(&entry, &**file)?;
+                Kept {
+                    entry,
+                    damaged,
+                    is_new,
+                }
+            }
+        };
+        self.job.progress.add_file();
+        Ok(kept)
+    }
+
+    /// Takes note of a file that is in the store now.
+    fn note(&mut self, kept: Kept) {
+        let Kept { entry, damaged, .. } = kept;
+        if kept.is_new {
+            self.there.insert(entry.object(), entry.bytes);
+            self.uploaded_files += 1;
+            self.uploaded_bytes += entry.bytes;
         }
-        let (entry, damaged) = examine(missing.kind, &missing.path, file)?;
         self.damaged.extend(damaged);
-        self.upload(&entry, &**file)?;
-        self.done.insert(missing.path.clone(), entry);
-        Ok(())
+        self.done.insert(entry.path.clone(), entry);
     }
 
     /// The small files, as they are now.
-    fn keep_state(&mut self, running: &mut Running<'_>) -> Result<Vec<Entry>, BackupError> {
+    fn keep_state(&mut self, running: &Running<'_>) -> Result<Vec<Entry>, BackupError> {
         let mut entries = Vec::new();
         for path in STATE_PATHS {
             running.go_on()?;
             // Whoever replaces one gives a new file its name; this one stays as it is.
             if let Some(file) = open(self.job.disk, path)? {
-                let (entry, _) = examine(Kind::State, path, &file)?;
-                self.upload(&entry, &*file)?;
-                entries.push(entry);
+                let (entry, damaged) = examine(Kind::State, path, &file)?;
+                let is_new = self.upload(&entry, &*file)?;
+                entries.push(entry.clone());
+                self.note(Kept {
+                    entry,
+                    damaged,
+                    is_new,
+                });
             }
         }
         Ok(entries)
@@ -331,16 +361,15 @@ impl<'a> Maker<'a> {
         self.there.get(&entry.object()) == Some(&entry.bytes)
     }
 
-    fn upload(&mut self, entry: &Entry, file: &dyn ReadAt) -> Result<(), BackupError> {
+    /// Uploads a file unless it is there; gives whether it did.
+    fn upload(&self, entry: &Entry, file: &dyn ReadAt) -> Result<bool, BackupError> {
         if self.is_there(entry) {
-            return Ok(());
+            return Ok(false);
         }
-        let object = entry.object();
-        self.job.objects.put_file(&object, file)?;
-        self.there.insert(object, entry.bytes);
-        self.uploaded_files += 1;
-        self.uploaded_bytes += entry.bytes;
-        Ok(())
+        let progress = self.job.progress;
+        let counted = Counted { file, progress };
+        self.job.objects.put_file(&entry.object(), &counted)?;
+        Ok(true)
     }
 
     /// What is not in the snapshot. An open file may be closed or gone by now; its rows count here
@@ -413,6 +442,23 @@ impl<'a> Maker<'a> {
             }
         }
         Err(BackupError::Restless)
+    }
+}
+
+/// A file that was uploaded by an earlier backup, and has so many bytes now.
+fn recognised(known: &Entry, bytes: u64) -> Kept {
+    let what = match (known.is_damaged, bytes == known.bytes) {
+        (true, _) => Some("it was when it was uploaded"),
+        (false, false) => Some("its length has changed; the backup has it as it was"),
+        (false, true) => None,
+    };
+    Kept {
+        entry: known.clone(),
+        damaged: what.map(|what| Damaged {
+            path: known.path.clone(),
+            what: what.to_owned(),
+        }),
+        is_new: false,
     }
 }
 

@@ -30,6 +30,7 @@ mod prune;
 mod restore;
 mod snapshot;
 mod snapshots;
+mod transfers;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,7 @@ pub use prune::{Pruned, prune};
 pub use restore::{Restored, refuse_unfinished, restore};
 pub use snapshot::{Entry, LeftOut, Snapshot, SnapshotName};
 pub use snapshots::{find, names, read};
+pub use transfers::{Progress, Reached};
 
 /// Where the snapshots are.
 const SNAPSHOTS: &str = "backup/snapshots/";

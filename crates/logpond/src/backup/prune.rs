@@ -11,6 +11,7 @@ use std::time::Duration;
 use logpond_bucket::{ObjectEntry, Objects, store_time};
 
 use super::snapshot::Entry;
+use super::transfers::{Progress, transfer};
 use super::{BackupError, FILES, RUNNING, snapshots};
 
 /// What was removed.
@@ -39,6 +40,7 @@ pub fn prune(
     objects: &dyn Objects,
     keep: NonZeroUsize,
     grace: Duration,
+    progress: &Progress,
 ) -> Result<Pruned, BackupError> {
     let time = store_time(objects)?;
     let is_old = |object: &ObjectEntry| object.is_older(time, grace);
@@ -47,11 +49,9 @@ pub fn prune(
     let is_running = is_running(objects, is_old)?;
     let mut names = snapshots::names(objects)?;
     let kept = names.split_off(names.len().saturating_sub(keep.get()));
-    let mut listed = BTreeSet::new();
-    for name in &kept {
-        let snapshot = snapshots::read(objects, name)?;
-        listed.extend(snapshot.files.iter().map(Entry::object));
-    }
+    let read = transfer(&kept, |name| snapshots::read(objects, name))?;
+    let files = read.iter().flat_map(|snapshot| &snapshot.files);
+    let listed: BTreeSet<String> = files.map(Entry::object).collect();
     let mut pruned = Pruned {
         kept: kept.len() as u64,
         is_running,
@@ -65,16 +65,18 @@ pub fn prune(
     if is_running || kept.is_empty() {
         return Ok(pruned);
     }
-    let files = objects.list(FILES, None)?;
-    for object in files.iter().filter(|object| !listed.contains(&object.name)) {
-        if !is_old(object) {
-            pruned.young += 1;
-            continue;
-        }
+    let mut unneeded = objects.list(FILES, None)?;
+    unneeded.retain(|object| !listed.contains(&object.name));
+    let (old, young): (Vec<_>, Vec<_>) = unneeded.into_iter().partition(is_old);
+    pruned.young = young.len() as u64;
+    progress.expect(old.len() as u64, 0);
+    let removed = transfer(&old, |object| {
         objects.remove(&object.name)?;
-        pruned.files += 1;
-        pruned.bytes += object.bytes;
-    }
+        progress.add_file();
+        Ok(object.bytes)
+    })?;
+    pruned.files = removed.len() as u64;
+    pruned.bytes = removed.iter().sum();
     Ok(pruned)
 }
 

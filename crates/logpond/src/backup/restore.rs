@@ -15,6 +15,7 @@ use super::check::checksum;
 use super::error::unfinished;
 use super::fetch::fetch;
 use super::snapshot::{Entry, Snapshot, SnapshotName};
+use super::transfers::{Progress, transfer};
 use super::{BackupError, snapshots};
 use crate::disk::{RealDisk, replace};
 
@@ -55,6 +56,7 @@ pub fn restore(
     place: &str,
     name: &str,
     data: &Path,
+    progress: &Progress,
 ) -> Result<Restored, BackupError> {
     let name = snapshots::find(objects, name)?;
     let snapshot = snapshots::read(objects, &name)?;
@@ -65,10 +67,13 @@ pub fn restore(
     // A server's directory has both.
     disk.create_directory(journal::DIRECTORY)?;
     disk.create_directory(build::DIRECTORY)?;
-    let mut kept_files = 0;
-    for entry in &snapshot.files {
-        kept_files += u64::from(restore_file(objects, &disk, entry)?);
-    }
+    progress.expect(snapshot.files.len() as u64, snapshot.bytes());
+    let was_there = transfer(&snapshot.files, |entry| {
+        let was_there = restore_file(objects, &disk, entry, progress)?;
+        progress.add_file();
+        Ok(was_there)
+    })?;
+    let kept_files = was_there.into_iter().map(u64::from).sum();
     for directory in snapshot
         .files
         .chunk_by(|a, b| directory(a) == directory(b))
@@ -161,10 +166,12 @@ fn restore_file(
     objects: &dyn Objects,
     disk: &RealDisk,
     entry: &Entry,
+    progress: &Progress,
 ) -> Result<bool, BackupError> {
     if is_restored(disk, entry)?
         && checksum(&*disk.open(&entry.path)?)? == (entry.bytes, entry.checksum)
     {
+        progress.add_bytes(entry.bytes);
         return Ok(true);
     }
     let temporary = format!("{}{SUFFIX_TEMPORARY}", entry.path);
@@ -181,7 +188,11 @@ fn restore_file(
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(disk.root().join(&temporary), permissions)?;
     }
-    let fetched = fetch(objects, entry, &mut |bytes| file.append(bytes));
+    let mut write = |bytes: &[u8]| {
+        progress.add_bytes(bytes.len() as u64);
+        file.append(bytes)
+    };
+    let fetched = fetch(objects, entry, &mut write);
     if let Err(error) = fetched {
         // What is left of it is replaced by the next attempt.
         let _ = disk.remove(&temporary);

@@ -149,11 +149,18 @@ fn back_up(disk: &dyn Disk, objects: &dyn Objects, nonce: u128) -> Result<Made, 
         host: "ash",
         now: NOW,
         nonce,
+        progress: &Progress::default(),
     })
 }
 
 fn restore_into(place: &Place, data: &Path, name: &str) -> Result<Restored, BackupError> {
-    restore(&place.store, "file:/place", name, data)
+    restore(
+        &place.store,
+        "file:/place",
+        name,
+        data,
+        &Progress::default(),
+    )
 }
 
 /// What a restored directory holds: the rows of each source. Each must be there once.
@@ -403,7 +410,7 @@ fn a_damaged_object_is_named_and_a_restore_goes_on_once_it_is_whole() {
     let mut bad = good.clone();
     bad[good.len() / 2] ^= 1;
     fs::write(&path, &bad).unwrap();
-    let damaged = super::verify(&place.store, &made.snapshot).unwrap();
+    let damaged = super::verify(&place.store, &made.snapshot, &Progress::default()).unwrap();
     assert!(damaged.len() == 1 && damaged[0].path.contains(&segment.path));
 
     let directory = tempfile::tempdir().unwrap();
@@ -436,7 +443,8 @@ fn a_damaged_object_is_named_and_a_restore_goes_on_once_it_is_whole() {
     );
     fs::write(&path, &good).unwrap();
     let restored = restore_into(&place, data, &made.name.to_string()).unwrap();
-    assert_eq!(restored.kept_files, 1);
+    // The file before it is there; the one behind it was being restored at the same time.
+    assert!((1..=2).contains(&restored.kept_files), "{restored:?}");
     refuse_unfinished(&disk).unwrap();
     let mode = |name| fs::metadata(data.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("tokens.toml"), 0o600);
@@ -488,21 +496,21 @@ fn pruning_keeps_what_is_needed() {
     let there = || place.store.list(FILES, None).unwrap().len();
     assert_eq!(there(), 5);
 
-    let pruned = prune(&place.store, keep(3), Duration::ZERO).unwrap();
+    let pruned = prune(&place.store, keep(3), Duration::ZERO, &Progress::default()).unwrap();
     assert_eq!((pruned.kept, pruned.snapshots, pruned.files), (3, 0, 0));
     // A backup runs.
     place
         .store
         .put(&format!("{RUNNING}1"), Bytes::new())
         .unwrap();
-    let pruned = prune(&place.store, keep(1), GRACE).unwrap();
+    let pruned = prune(&place.store, keep(1), GRACE, &Progress::default()).unwrap();
     assert_eq!((pruned.snapshots, pruned.files), (2, 0));
     assert!(pruned.is_running);
     place.store.remove(&format!("{RUNNING}1")).unwrap();
     // All are young.
-    let pruned = prune(&place.store, keep(1), GRACE).unwrap();
+    let pruned = prune(&place.store, keep(1), GRACE, &Progress::default()).unwrap();
     assert_eq!((pruned.files, pruned.young), (0, 3));
-    let pruned = prune(&place.store, keep(1), Duration::ZERO).unwrap();
+    let pruned = prune(&place.store, keep(1), Duration::ZERO, &Progress::default()).unwrap();
     assert_eq!((pruned.kept, pruned.files, pruned.young), (1, 3, 0));
     assert_eq!(there(), 2);
     assert_eq!(restored(&place), pond.rows);
@@ -511,10 +519,10 @@ fn pruning_keeps_what_is_needed() {
     // A snapshot that cannot be read might need anything.
     let newest = place.path(&third.name.object());
     fs::write(&newest, b"{}").unwrap();
-    assert!(prune(&place.store, keep(1), Duration::ZERO).is_err());
+    assert!(prune(&place.store, keep(1), Duration::ZERO, &Progress::default()).is_err());
     assert_eq!(there(), 2);
     fs::remove_file(&newest).unwrap();
-    prune(&place.store, keep(1), Duration::ZERO).unwrap();
+    prune(&place.store, keep(1), Duration::ZERO, &Progress::default()).unwrap();
     assert_eq!(there(), 2);
 }
 
@@ -523,7 +531,7 @@ fn the_next_backup_repairs_what_is_gone_from_the_store() {
     let (pond, place, made) = filled();
     let object = made.snapshot.files[0].object();
     fs::remove_file(place.path(&object)).unwrap();
-    let wrong = super::verify(&place.store, &made.snapshot).unwrap();
+    let wrong = super::verify(&place.store, &made.snapshot, &Progress::default()).unwrap();
     assert!(wrong.len() == 1 && wrong[0].path == object);
     let again = back_up(&pond.disk, &place.store, 2).unwrap();
     assert_eq!(again.uploaded_files, 1);

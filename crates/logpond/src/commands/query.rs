@@ -1,7 +1,6 @@
 //! `logpond query`: prints the records that match, from a server or from files.
 
 pub(super) mod sink;
-mod progress;
 mod local;
 pub(super) mod remote;
 pub(super) mod follow;

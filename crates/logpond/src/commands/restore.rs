@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::progress::watched;
 use super::{Exit, Failure, backup, verify};
-use crate::backup::restore;
+use crate::backup::{Progress, restore};
 use crate::cli::Restore;
 use crate::disk::RealDisk;
 use crate::output::quantity;
@@ -13,7 +14,10 @@ pub(super) fn run(args: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();
     let store = backup::open(&args.from)?;
     let place = args.from.to_string();
-    let restored = restore(&store, &place, &args.snapshot, &args.data)?;
+    let progress = Progress::default();
+    let restored = watched(backup::line(&progress), || {
+        restore(&store, &place, &args.snapshot, &args.data, &progress)
+    })?;
     let snapshot = &restored.snapshot;
     note(&format!(
         "restored {} from {place}: {}, {}, {}, {} in {}",

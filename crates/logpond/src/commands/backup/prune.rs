@@ -2,15 +2,19 @@
 
 use logpond_bucket::GRACE;
 
-use super::open;
-use crate::backup::prune;
+use super::{line, open};
+use crate::backup::{Progress, prune};
 use crate::cli::BackupPrune;
+use crate::commands::progress::watched;
 use crate::commands::{Exit, Failure};
 use crate::output::quantity;
 use crate::terminal::note;
 
 pub(super) fn run(args: &BackupPrune) -> Result<Exit, Failure> {
-    let pruned = prune(&open(&args.from)?, args.keep, GRACE)?;
+    let (store, progress) = (open(&args.from)?, Progress::default());
+    let pruned = watched(line(&progress), || {
+        prune(&store, args.keep, GRACE, &progress)
+    })?;
     note(&format!(
         "removed {} and {}, {}; {} left",
         quantity::counted(pruned.snapshots, "snapshot"),

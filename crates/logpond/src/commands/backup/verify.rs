@@ -1,9 +1,10 @@
 //! `logpond backup verify`: reads a snapshot's files from the store and compares them.
 
-use super::open;
-use crate::backup::{find, read, verify};
+use super::{line, open};
+use crate::backup::{Progress, find, read, verify};
 use crate::cli::BackupVerify;
 use crate::commands::listing::print;
+use crate::commands::progress::watched;
 use crate::commands::{Exit, Failure};
 use crate::output::quantity;
 use crate::terminal::note;
@@ -12,7 +13,8 @@ pub(super) fn run(args: &BackupVerify) -> Result<Exit, Failure> {
     let store = open(&args.from)?;
     let name = find(&store, &args.snapshot)?;
     let snapshot = read(&store, &name)?;
-    let damaged = verify(&store, &snapshot)?;
+    let progress = Progress::default();
+    let damaged = watched(line(&progress), || verify(&store, &snapshot, &progress))?;
     let lines = damaged
         .iter()
         .map(|damaged| format!("{}: {}\n", damaged.path, damaged.what));

@@ -230,7 +230,7 @@ fn from_server(
                 Some(held) => held.push(line)?,
                 None => sink.line(line)?,
             },
-            Item::Progress(progress) => sink.progress.update(progress),
+            Item::Progress(progress) => sink.show_progress(progress),
             Item::Gap | Item::Notice(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => break trailer,
         }

@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
             if bytes < CHUNK_BYTES {
                 sink.flush()?;
             }
-            sink.progress.update(client::Progress {
+            sink.show_progress(client::Progress {
                 bytes: self.bytes,
                 bytes_total: self.bytes_total,
                 rows: self.rows,

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
                 Some(held) => held.push(b"")?,
                 None => sink.gap()?,
             },
-            Item::Progress(progress) => sink.progress.update(progress),
+            Item::Progress(progress) => sink.show_progress(progress),
             Item::Notice(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => break trailer,
         }
@@ -72,7 +72,7 @@ fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Ou
     let mut answer = client.get("/api/v1/query", parameters)?;
     loop {
         match answer.next_item()? {
-            Item::Progress(progress) => sink.progress.update(progress),
+            Item::Progress(progress) => sink.show_progress(progress),
             Item::Trailer(trailer) => {
                 sink.bytes(format!("{}\n", trailer.rows).as_bytes())?;
                 return Ok(outcome(trailer));

@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
-use super::progress::Progress;
 use crate::cli::{Format, When};
+use crate::client;
+use crate::commands::progress::{Progress, amount};
 use crate::commands::variable;
-use crate::output::{Render, Row, Style, renderer};
+use crate::output::{Render, Row, Style, quantity, renderer};
 use crate::terminal;
 
 /// Leave at once if it fits a screen, keep colours, do not clear, wrap long lines.
@@ -96,6 +97,14 @@ impl Sink {
             pagers,
             progress: Progress::new(),
         }
+    }
+
+    /// Shows how far a question is.
+    pub(in crate::commands) fn show_progress(&mut self, reached: client::Progress) {
+        self.progress.show(|elapsed| {
+            let read = amount(reached.bytes, reached.bytes_total, elapsed);
+            format!("{read} · {} found", quantity::count(reached.rows))
+        });
     }
 
     /// Prints a line of a server's answer.

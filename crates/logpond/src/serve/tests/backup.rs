@@ -8,7 +8,7 @@ use logpond_bucket::{Location, Store};
 use super::super::Server;
 use super::client::{get, push, request};
 use super::{Pond, settings};
-use crate::backup::{Job, Made, make, restore};
+use crate::backup::{Job, Made, Progress, make, restore};
 use crate::clock;
 use crate::disk::RealDisk;
 
@@ -38,6 +38,7 @@ fn back_up(pond: &Pond, store: &Store, nonce: u128) -> Made {
         host: "ash",
         now: clock::now(),
         nonce,
+        progress: &Progress::default(),
     })
     .unwrap()
 }
@@ -64,7 +65,15 @@ fn a_server_answers_from_what_was_restored() {
 
     let restored = tempfile::tempdir().unwrap();
     let name = second.name.to_string();
-    restore(&store, "file:/place", &name, restored.path()).unwrap();
+    let progress = Progress::default();
+    restore(&store, "file:/place", &name, restored.path(), &progress).unwrap();
+    let reached = progress.reached();
+    assert_eq!(reached.files, second.snapshot.files.len() as u64);
+    assert_eq!(reached.bytes, second.snapshot.bytes());
+    assert_eq!(
+        (reached.files_total, reached.bytes_total),
+        (reached.files, reached.bytes)
+    );
     let server = Server::start(&settings(restored.path())).unwrap();
     assert_eq!(count(server.addresses().http), 450);
     add(server.addresses().http, 450..460);

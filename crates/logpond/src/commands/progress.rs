@@ -1,10 +1,11 @@
-//! A line on standard error that says how far a long question is; for terminals only.
+//! A line on standard error that says how far something long is; for terminals only.
 
 use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client;
-use crate::output::quantity::{bytes, count, span};
+use crate::output::quantity::{bytes, span};
 use crate::terminal;
 
 /// Nothing is said before: most questions are answered by then.
@@ -42,8 +43,8 @@ impl Progress {
         self.is_enabled = false;
     }
 
-    /// Shows how far it is.
-    pub(in crate::commands) fn update(&mut self, progress: client::Progress) {
+    /// Shows how far it is; `line` is given the time that it has taken.
+    pub(in crate::commands) fn show(&mut self, line: impl FnOnce(Duration) -> String) {
         let is_due = self.drawn.is_none_or(|at| at.elapsed() >= DRAW_EVERY);
         let elapsed = self.started.elapsed();
         if !self.is_enabled || elapsed < QUIET_FOR || !is_due {
@@ -51,7 +52,7 @@ impl Progress {
         }
         self.drawn = Some(Instant::now());
         self.is_shown = true;
-        let text = line(progress, elapsed);
+        let text = line(elapsed);
         let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
     }
 
@@ -64,23 +65,45 @@ impl Progress {
     }
 }
 
-/// `3.1 GB of 8.4 GB · 1.9 GB/s · 3 s left · 17 found`
-fn line(progress: client::Progress, elapsed: Duration) -> String {
-    let rate = progress.bytes as f64 / elapsed.as_secs_f64().max(0.001);
-    let mut text = bytes(progress.bytes);
-    if progress.bytes_total > 0 {
-        text.push_str(&format!(" of {}", bytes(progress.bytes_total)));
+/// Does something, and shows meanwhile how far it is.
+pub(in crate::commands) fn watched<T>(
+    line: impl Fn(Duration) -> String + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let mut progress = Progress::new();
+    if !progress.is_enabled() {
+        return work();
+    }
+    let (working, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(DRAW_EVERY) == Err(RecvTimeoutError::Timeout) {
+                progress.show(&line);
+            }
+            progress.clear();
+        });
+        // It is dropped with the end of the work, however that comes.
+        let _working = working;
+        work()
+    })
+}
+
+/// `3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left`; the total is 0 if it is not known.
+pub(in crate::commands) fn amount(read: u64, total: u64, elapsed: Duration) -> String {
+    let rate = read as f64 / elapsed.as_secs_f64().max(0.001);
+    let mut text = bytes(read);
+    if total > 0 {
+        text.push_str(&format!(" of {}", bytes(total)));
     }
     text.push_str(&format!(" · {}/s", bytes(rate as u64)));
-    let left = progress.bytes_total.saturating_sub(progress.bytes);
-    if progress.bytes_total > 0 && rate > 0.0 {
+    let left = total.saturating_sub(read);
+    if total > 0 && rate > 0.0 {
         let seconds = (left as f64 / rate).min(1e9);
         text.push_str(&format!(
             " · {} left",
             span(Duration::from_secs_f64(seconds.ceil()))
         ));
     }
-    text.push_str(&format!(" · {} found", count(progress.rows)));
     text
 }
 
@@ -90,19 +113,15 @@ mod tests {
 
     #[test]
     fn how_far_it_is() {
-        let progress = client::Progress {
-            bytes: 3_100_000_000,
-            bytes_total: 8_400_000_000,
-            rows: 17,
-        };
         assert_eq!(
-            line(progress, Duration::from_secs(2)),
-            "3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left · 17 found"
+            amount(3_100_000_000, 8_400_000_000, Duration::from_secs(2)),
+            "3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left"
         );
-        let unknown = client::Progress::default();
-        assert_eq!(
-            line(unknown, Duration::from_secs(1)),
-            "0 B · 0 B/s · 0 found"
-        );
+        assert_eq!(amount(0, 0, Duration::from_secs(1)), "0 B · 0 B/s");
+    }
+
+    #[test]
+    fn what_is_watched_gives_what_it_came_to() {
+        assert_eq!(watched(|_| String::new(), || 7), 7);
     }
 }
