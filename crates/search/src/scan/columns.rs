@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use logpond_record::Value;
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, Overflow, StringColumn};
+use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, OverflowField, StringColumn};
 
 use super::block::column_value;
 use super::group::{GroupScan, Selected};
@@ -179,14 +179,11 @@ impl GroupScan<'_> {
         let mut column = ColumnBuilder::new(kind);
         let (block, reader, _) = self.parts();
         let more = block.more(reader)?;
+        let field = OverflowField::new(name);
         for row in rows {
             let object = more.get(*row as usize);
             let object = object.filter(|_| nulls.binary_search(row).is_err());
-            column.push(
-                object
-                    .and_then(|object| Overflow::find(object, name))
-                    .as_ref(),
-            );
+            column.push(object.and_then(|object| field.find(object)).as_ref());
         }
         Ok(column.finish())
     }
@@ -229,6 +226,7 @@ impl GroupScan<'_> {
             _ => {}
         }
         let mut made = ColumnBuilder::new(kind);
+        let field = OverflowField::new(name);
         for row in rows {
             let at = *row as usize;
             if nulls.binary_search(row).is_ok() {
@@ -237,7 +235,7 @@ impl GroupScan<'_> {
             }
             let value: Option<Value<'_>> = column_value(column, stored, at).or_else(|| {
                 let object = is_elsewhere.then(|| known.more.get(at)).flatten()?;
-                Overflow::find(object, name)
+                field.find(object)
             });
             made.push(value.as_ref());
         }

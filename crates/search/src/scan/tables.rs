@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use logpond_record::{SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
+use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, StringColumn};
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
@@ -64,7 +64,8 @@ impl GroupScan<'_> {
     ) -> Result<Vec<u32>, ReadError> {
         let (block, reader, _) = self.parts();
         let more = block.more(reader)?;
-        let value_of = |row: u32| Overflow::find(more.get(row as usize)?, field);
+        let field = OverflowField::new(field);
+        let value_of = |row: u32| field.find(more.get(row as usize)?);
         let mut without = Vec::new();
         for &row in rows {
             match value_of(row) {

@@ -703,11 +703,64 @@ fn labels_of_columns_are_those_of_records() {
     }
 }
 
-/// Parts of lines are what crosses from values into what stands beside them.
+/// Lines whose fields are too rare for columns, with values that lines show in another form than objects of the
+/// overflow column.
+fn spilled(count: u64) -> Vec<Record<'static>> {
+    let mut shapes = ShapeTable::new();
+    let texts = [
+        "name of it\nname",
+        "tab\tand \u{1}control",
+        "C:\\new\\file",
+        "a \"quoted\" b]c",
+        "base64:AAEC",
+        "plain error text",
+    ];
+    (0..count)
+        .map(|n| {
+            let text = |offset: u64| {
+                let text = texts[((n + offset) % texts.len() as u64) as usize];
+                Value::Str(format!("{text} {n}").into())
+            };
+            let nested = Value::Json(format!(r#"{{"new":"line\nname {n}","at":[{n},1.50]}}"#).into());
+            let bytes = Value::Bytes(vec![0xff, b'n', b'a', b'm', b'e', b'0' + (n % 10) as u8].into());
+            let fields = format!(
+                r#"{{"a":"⟨a{0}:j⟩","b":⟨b{0}:r⟩,"c":⟨c{0}:f⟩}} d="⟨d{0}:q⟩" [x e="⟨e{0}:d⟩"] ⟨g{0}:t⟩"#,
+                n % 200
+            );
+            let number = Value::Float([7.5, 1e21, -0.25][n as usize % 3]);
+            let last = if n % 4 == 0 { bytes } else { text(3) };
+            let values = vec![text(0), nested, number, text(1), text(2), last];
+            let shape = shapes.intern(fields.as_bytes()).unwrap();
+            let mut record = samples(1).remove(0);
+            record.id = Id::new(1_772_409_600_000 + n, INCARNATION, n);
+            record.time = Timestamp(START_NS + n as i64 * STEP_NS);
+            record.received = Timestamp(START_NS + n as i64 * 1_000_000);
+            (record.shape, record.values, record.message) = (shape, values, Message::Line);
+            if n % 5 == 0 {
+                record.fixes.push(Fix { slot: 2, text: b"7.50e0".as_slice().into() });
+            }
+            record
+        })
+        .collect()
+}
+
 #[test]
 fn parts_of_lines_are_found_where_they_are() {
-    let records = samples(700);
-    let segment = segment_of(&records);
+    find_parts(&samples(700));
+}
+
+#[test]
+fn parts_of_rare_values_are_found_where_they_are() {
+    let records = spilled(600);
+    let directory = segment_of(&records).read_directory().unwrap();
+    let columns = directory.schema.columns.iter();
+    assert!(columns.filter(|column| column.name.len() > 1).count() < 20);
+    find_parts(&records);
+}
+
+/// Parts of lines are what crosses from values into what stands beside them.
+fn find_parts(records: &[Record<'_>]) {
+    let segment = segment_of(records);
     let directory = segment.read_directory().unwrap();
     let line_of = |record: &Record<'_>| {
         let mut line = Vec::new();
@@ -717,7 +770,7 @@ fn parts_of_lines_are_found_where_they_are() {
     let mut runner = TestRunner::new(ProptestConfig::with_cases(1500));
     let strategy = (
         0..records.len(),
-        0usize..80,
+        0usize..200,
         1usize..24,
         any::<bool>(),
         0u8..8,

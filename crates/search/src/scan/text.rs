@@ -59,7 +59,7 @@ pub(super) fn select_by_text(
         let mut search = ShapeSearch::new(finder, &shape, &rows, &crossings);
         search.run(scan, &mut decisions)?;
         search.search_crossings(scan, &decisions)?;
-        search.sort(scan, &mut wanted, &mut open)?;
+        search.sort((scan, &mut decisions), &mut wanted, &mut open)?;
     }
     if !open.is_empty() {
         open.sort_unstable();

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value, write_json_string};
+use logpond_record::{Shape, Slot, SlotKind, TimePattern, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, ColumnType, Fixes, NULL, Overflow, StringColumn, Strings};
-use memchr::memmem;
+use logpond_segment::rows::{
+    BYTES_MARK, Column, ColumnType, Fixes, NULL, Overflow, OverflowField, StringColumn, Strings,
+};
 
 use super::block::number_value;
 use super::crossing::Crossing;
@@ -113,8 +114,10 @@ pub(super) struct ShapeSearch<'a> {
     rows: &'a [u32],
     /// Where a match may go beyond a slot.
     crossings: &'a [Crossing<'a>],
-    /// How the names of these slots stand in objects of the overflow column.
-    crossed_names: Vec<memmem::Finder<'static>>,
+    /// The fields of these slots.
+    crossed_fields: Vec<OverflowField>,
+    /// Which texts a slot may show with escapes that make a difference.
+    is_affected: fn(&[u8]) -> bool,
     hits: Vec<Hit>,
     /// The slot at hand.
     slot: u16,
@@ -128,6 +131,8 @@ pub(super) struct BlockDecisions {
     fields: HashMap<(usize, Shown), Arc<Decided>>,
     /// Messages that are UTF-8 (0), and those that are not (1).
     messages: HashMap<(usize, Shown), Arc<Decided>>,
+    /// Which objects of the overflow column need a look, whatever the shape.
+    objects: Option<Decided>,
 }
 
 impl BlockDecisions {
@@ -138,6 +143,7 @@ impl BlockDecisions {
             place,
             fields: HashMap::new(),
             messages: HashMap::new(),
+            objects: None,
         }
     }
 }
@@ -154,7 +160,8 @@ impl<'a> ShapeSearch<'a> {
             shape,
             rows,
             crossings,
-            crossed_names: crossed_names(shape, crossings),
+            crossed_fields: crossed_fields(shape, crossings),
+            is_affected: escapes_that_matter(finder),
             hits: vec![Hit::No; rows.len()],
             slot: 0,
         }
@@ -423,7 +430,7 @@ impl<'a> ShapeSearch<'a> {
     /// Sorts the rows into those that match and those whose lines must be looked at.
     pub(super) fn sort(
         self,
-        scan: &mut GroupScan<'_>,
+        (scan, decisions): (&mut GroupScan<'_>, &mut BlockDecisions),
         wanted: &mut Vec<u32>,
         open: &mut Vec<u32>,
     ) -> Result<(), ReadError> {
@@ -431,10 +438,16 @@ impl<'a> ShapeSearch<'a> {
         block.exceptions(reader)?;
         block.more(reader)?;
         let known = block.known_rows();
+        let decide = || decide_objects(self.finder, &known.more.values);
+        let objects = decisions.objects.get_or_insert_with(decide);
         for (hit, &row) in self.hits.iter().zip(self.rows) {
+            let more = known.more.get(row as usize);
+            let needs_look = |object: &&[u8]| {
+                objects.is_yes(known.more.codes[row as usize]) || self.may_be_in(object)
+            };
             let beside = Beside {
                 fix: known.fix.get(row as usize),
-                more: known.more.get(row as usize),
+                more: more.filter(needs_look),
             };
             let hit = match hit {
                 Hit::Yes(slot) if beside.is_fixed(usize::from(*slot)) => Hit::Maybe,
@@ -460,7 +473,7 @@ impl<'a> ShapeSearch<'a> {
                 return Hit::Maybe;
             }
         }
-        let Some(object) = beside.more.filter(|object| self.may_be_in(object)) else {
+        let Some(object) = beside.more else {
             return Hit::No;
         };
         let mut found = Hit::No;
@@ -484,7 +497,7 @@ impl<'a> ShapeSearch<'a> {
         let Value::Str(_) = value else {
             // Numbers may be shown in another form than their own.
             let crosses = self.crossings.iter().any(|c| c.slot == number);
-            let may_match = self.finder.is_match(&text) || needs_escapes(&text) || crosses;
+            let may_match = self.finder.is_match(&text) || (self.is_affected)(&text) || crosses;
             return if may_match { Hit::Maybe } else { Hit::No };
         };
         let shown = shown_text(&text, kind);
@@ -502,34 +515,44 @@ impl<'a> ShapeSearch<'a> {
         crossings.any(|crossing| crossing.fits(shown))
     }
 
-    /// Whether the values of an object of the overflow column need a look.
+    /// Whether the values of an object of the overflow column need a look because of this shape.
     fn may_be_in(&self, object: &[u8]) -> bool {
-        // Values without escapes stand in the object as in the line, nested ones too.
         let has_escapes = || {
             let is_escaped = |slot: &Slot| slot.kind == SlotKind::StructuredData;
-            memchr::memchr(b'\\', object).is_some()
-                || memchr::memchr(b']', object).is_some()
-                    && self.shape.slots().iter().any(is_escaped)
+            (self.is_affected)(b"]")
+                && self.shape.slots().iter().any(is_escaped)
+                && memchr::memchr(b']', object).is_some()
         };
-        let has_crossed = || {
-            let mut names = self.crossed_names.iter();
-            names.any(|name| name.find(object).is_some())
-        };
-        self.finder.is_match(object) || has_escapes() || has_crossed()
+        let mut fields = self.crossed_fields.iter();
+        fields.any(|field| field.may_be_in(object)) || has_escapes()
     }
 }
 
-/// How the names of slots with crossings stand in objects of the overflow column.
-fn crossed_names(shape: &Shape, crossings: &[Crossing<'_>]) -> Vec<memmem::Finder<'static>> {
+/// The fields of slots with crossings.
+fn crossed_fields(shape: &Shape, crossings: &[Crossing<'_>]) -> Vec<OverflowField> {
     let mut slots: Vec<usize> = crossings.iter().map(|crossing| crossing.slot).collect();
     slots.dedup();
-    let name = |slot: usize| {
-        let mut text = Vec::new();
-        write_json_string(&shape.slots()[slot].name, &mut text);
-        text.push(b':');
-        memmem::Finder::new(&text).into_owned()
+    let slots = slots.into_iter();
+    slots
+        .map(|slot| OverflowField::new(&shape.slots()[slot].name))
+        .collect()
+}
+
+/// Which objects of the overflow column need a look: a value stands in one as in the line, nested ones too, but
+/// for bytes, which nobody could recognise, and for escapes that make a difference.
+fn decide_objects(finder: &Finder, objects: &Strings) -> Decided {
+    let is_affected = escapes_that_matter(finder);
+    let affects = |object: &[u8]| {
+        let has_escape = memchr::memchr(b'\\', object).is_some();
+        // Control characters stand in an object as escapes.
+        has_escape
+            && (is_affected(b"\n") || memchr::memmem::find(object, BYTES_MARK.as_bytes()).is_some())
     };
-    slots.into_iter().map(name).collect()
+    let mut decisions = decide_each(finder, objects, Shown::Plain);
+    for (decision, object) in decisions.iter_mut().zip(objects.iter()) {
+        *decision = *decision || affects(object);
+    }
+    Decided::new(decisions)
 }
 
 /// What a row shows instead of the values of columns.

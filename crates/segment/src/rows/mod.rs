@@ -19,7 +19,7 @@ mod view;
 pub use builder::{Rows, RowsBuilder};
 pub use column::{Column, NULL, Numbers, StringColumn, Strings};
 pub use fixes::Fixes;
-pub use overflow::{Overflow, write_overflow};
+pub use overflow::{BYTES_MARK, Overflow, OverflowField, write_overflow};
 pub use schema::{
     ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema, from_decimal, to_decimal,
 };

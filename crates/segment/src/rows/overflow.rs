@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use logpond_record::{Value, write_json_string};
+use memchr::memmem;
 
 /// What stands before bytes, as it is written.
-const BYTES_MARK: &str = r"\u0062ase64:";
+pub const BYTES_MARK: &str = r"\u0062ase64:";
 
 /// Appends one field to a row's object. The first field opens the object; the caller closes it
 /// with `}` after the last one.
@@ -33,24 +34,88 @@ pub fn write_overflow(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
 /// Reads a row's object field by field.
 ///
 /// It reads what [`write_overflow`] wrote; anything else ends the iteration.
+#[derive(Clone, Debug)]
 pub struct Overflow<'a> {
+    /// All fields.
+    all: &'a str,
+    /// Those that were not read yet.
     rest: &'a str,
+}
+
+/// A field that is looked for in many objects.
+#[derive(Clone, Debug)]
+pub struct OverflowField {
+    name: Box<str>,
+    /// As it stands in objects that have it.
+    written: memmem::Finder<'static>,
+}
+
+impl OverflowField {
+    /// The field of this name.
+    pub fn new(name: &str) -> OverflowField {
+        let mut written = Vec::with_capacity(name.len() + 3);
+        write_json_string(name, &mut written);
+        written.push(b':');
+        OverflowField {
+            name: name.into(),
+            written: memmem::Finder::new(&written).into_owned(),
+        }
+    }
+
+    /// Whether an object may have it: it has, or something in it looks so.
+    pub fn may_be_in(&self, object: &[u8]) -> bool {
+        self.written.find(object).is_some()
+    }
+
+    /// Its value in an object.
+    pub fn find<'a>(&self, object: &'a [u8]) -> Option<Value<'a>> {
+        match self.may_be_in(object) {
+            true => Overflow::find(object, &self.name),
+            false => None,
+        }
+    }
 }
 
 impl<'a> Overflow<'a> {
     /// The fields of an object; none if the text is no object.
     pub fn new(object: &'a [u8]) -> Overflow<'a> {
         let text = std::str::from_utf8(object).unwrap_or("");
-        Overflow {
-            rest: text.strip_prefix('{').unwrap_or(""),
-        }
+        let all = text.strip_prefix('{').unwrap_or("");
+        Overflow { all, rest: all }
     }
 
     /// The value of one field.
     pub fn find(object: &'a [u8], name: &str) -> Option<Value<'a>> {
-        Overflow::new(object)
-            .find(|(n, _)| n == name)
-            .map(|(_, value)| value)
+        Overflow::new(object).seek(name)
+    }
+
+    /// The value of one field, which is looked for behind the last one that was read, and then from the start:
+    /// fields that are asked for in the order in which they stand cost one reading.
+    pub fn field(&mut self, name: &str) -> Option<Value<'a>> {
+        let place = self.rest;
+        self.seek(name).or_else(|| {
+            self.rest = self.all;
+            let found = self.seek(name);
+            if found.is_none() {
+                self.rest = place;
+            }
+            found
+        })
+    }
+
+    /// Goes on to a field, and behind it; its value.
+    fn seek(&mut self, name: &str) -> Option<Value<'a>> {
+        loop {
+            let is_wanted = self.string()? == name;
+            self.rest = self.rest.strip_prefix(':')?;
+            if is_wanted {
+                let value = self.value()?;
+                self.rest = self.rest.strip_prefix([',', '}'])?;
+                return Some(value);
+            }
+            let end = end_of_value(self.rest.as_bytes())?;
+            self.rest = self.rest[end..].strip_prefix([',', '}'])?;
+        }
     }
 
     fn string(&mut self) -> Option<Cow<'a, str>> {
@@ -117,6 +182,15 @@ impl<'a> Iterator for Overflow<'a> {
         let value = self.value()?;
         self.rest = self.rest.strip_prefix([',', '}'])?;
         Some((name, value))
+    }
+}
+
+/// Where the value at 0 ends.
+fn end_of_value(text: &[u8]) -> Option<usize> {
+    match text.first()? {
+        b'"' => Some(end_of_string(&text[1..])? + 2),
+        b'[' | b'{' => end_of_nested(text),
+        _ => memchr::memchr2(b',', b'}', text),
     }
 }
 
@@ -218,17 +292,29 @@ mod tests {
             object.push(b'}');
             let again: Vec<_> = Overflow::new(&object).map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
             prop_assert_eq!(&again, &fields);
-            for (name, _) in &fields {
-                prop_assert!(Overflow::find(&object, name).is_some());
+            // Of several with one name the first counts.
+            let first = |name: &str| fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
+            let mut asked = Overflow::new(&object);
+            for (name, _) in fields.iter().chain(fields.iter().rev()) {
+                let expected = first(name);
+                let field = OverflowField::new(name);
+                prop_assert!(field.may_be_in(&object));
+                prop_assert_eq!(&field.find(&object), &expected);
+                prop_assert_eq!(&Overflow::find(&object, name), &expected);
+                // Behind a field there may be another one of its name.
+                prop_assert!(asked.field(name).is_some());
             }
+            prop_assert_eq!(asked.field("no such field"), first("no such field"));
         }
 
         #[test]
         fn garbage_never_panics(object in proptest::collection::vec(any::<u8>(), 0..60)) {
             Overflow::new(&object).count();
+            Overflow::new(&object).field("a");
             let mut text = b"{\"a\":".to_vec();
             text.extend(object);
             Overflow::new(&text).count();
+            Overflow::new(&text).field("b");
         }
     }
 }

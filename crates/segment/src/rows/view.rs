@@ -94,6 +94,9 @@ impl Plan {
     }
 }
 
+/// What the overflow column has of a row, once it was asked for.
+type Beside<'a> = Option<Overflow<'a>>;
+
 /// Rows together with what is needed to see them as records.
 pub struct RowsView<'a> {
     rows: &'a Rows,
@@ -137,6 +140,7 @@ impl<'a> RowsView<'a> {
         }
         let plan = self.plan(row);
         let mut fixes = Fixes::new(self.rows.fix.get(row)).peekable();
+        let mut beside = None;
         let mut facility = 0;
         for piece in plan.shape.pieces() {
             let index = match piece {
@@ -152,22 +156,25 @@ impl<'a> RowsView<'a> {
             }
             let kind = &plan.shape.slots()[index].kind;
             match kind {
-                SlotKind::Facility => facility = self.int(plan, index, row),
+                SlotKind::Facility => facility = self.int(plan, index, row, &mut beside),
                 SlotKind::Severity => {
                     write_int(
-                        facility
-                            .wrapping_mul(8)
-                            .wrapping_add(self.int(plan, index, row)),
+                        facility.wrapping_mul(8).wrapping_add(self.int(
+                            plan,
+                            index,
+                            row,
+                            &mut beside,
+                        )),
                         out,
                     );
                 }
-                _ => self.write_slot(plan, index, kind, row, out),
+                _ => self.write_slot(plan, index, row, (&mut beside, out)),
             }
         }
     }
 
-    fn int(&self, plan: &Plan, index: usize, row: usize) -> i64 {
-        self.slot_value(plan, index, row)
+    fn int(&self, plan: &Plan, index: usize, row: usize, beside: &mut Beside<'a>) -> i64 {
+        self.slot_value(plan, index, row, beside)
             .and_then(|v| v.as_number())
             .unwrap_or(0.0) as i64
     }
@@ -177,10 +184,10 @@ impl<'a> RowsView<'a> {
         &self,
         plan: &Plan,
         index: usize,
-        kind: &SlotKind,
         row: usize,
-        out: &mut Vec<u8>,
+        (beside, out): (&mut Beside<'a>, &mut Vec<u8>),
     ) {
+        let kind = &plan.shape.slots()[index].kind;
         match (plan.fills[index], kind) {
             (Fill::Fixed, SlotKind::Time(pattern)) => {
                 pattern.render(Timestamp(self.rows.time[row]), out)
@@ -203,19 +210,33 @@ impl<'a> RowsView<'a> {
                 {
                     write_int(numbers.values[row], out);
                 }
-                _ => self.write_slot_value(plan, index, row, out),
+                _ => self.write_slot_value(plan, index, row, (beside, out)),
             },
-            _ => self.write_slot_value(plan, index, row, out),
+            _ => self.write_slot_value(plan, index, row, (beside, out)),
         }
     }
 
-    fn write_slot_value(&self, plan: &Plan, index: usize, row: usize, out: &mut Vec<u8>) {
-        let value = self.slot_value(plan, index, row).unwrap_or(Value::Null);
+    fn write_slot_value(
+        &self,
+        plan: &Plan,
+        index: usize,
+        row: usize,
+        (beside, out): (&mut Beside<'a>, &mut Vec<u8>),
+    ) {
+        let value = self.slot_value(plan, index, row, beside);
+        let value = value.unwrap_or(Value::Null);
         plan.shape
             .render_slot(index, Timestamp(self.rows.time[row]), &value, out);
     }
 
-    fn slot_value(&self, plan: &Plan, index: usize, row: usize) -> Option<Value<'a>> {
+    /// The value of a slot; `beside` is kept from slot to slot of a row.
+    fn slot_value(
+        &self,
+        plan: &Plan,
+        index: usize,
+        row: usize,
+        beside: &mut Beside<'a>,
+    ) -> Option<Value<'a>> {
         let slot = &plan.shape.slots()[index];
         let value = match plan.fills[index] {
             Fill::Column(column) => self.column_value(column, row),
@@ -224,7 +245,11 @@ impl<'a> RowsView<'a> {
         let value = match value {
             Some(value) => value,
             None if plan.fills[index] == Fill::Fixed => return None,
-            None => Overflow::find(self.rows.more.get(row)?, &slot.name)?,
+            None => {
+                let object = self.rows.more.get(row)?;
+                let beside = beside.get_or_insert_with(|| Overflow::new(object));
+                beside.field(&slot.name)?
+            }
         };
         Some(match (&slot.kind, value) {
             // Columns of fractions hold whole numbers too; the slot knows which it was.
@@ -252,8 +277,10 @@ impl<'a> RowsView<'a> {
     pub fn record(&self, row: usize, id: Id) -> Record<'a> {
         let plan = self.plan(row);
         let slots = plan.shape.slots();
+        let mut beside = None;
+        let mut value = |slot| self.slot_value(plan, slot, row, &mut beside);
         let values: Vec<Value<'a>> = (0..slots.len())
-            .map(|slot| self.slot_value(plan, slot, row).unwrap_or(Value::Null))
+            .map(|slot| value(slot).unwrap_or(Value::Null))
             .collect();
         Record {
             id,
