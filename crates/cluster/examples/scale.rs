@@ -1,9 +1,10 @@
 //! Sizes and times of what a coordinator handles, for a made-up cluster:
-//! `cargo run --release -p logpond-cluster --example scale [NODES] [DAYS] [SEGMENTS_AN_HOUR]`
+//! `cargo run --release -p logpond-cluster --example scale [NODES] [DAYS] [SEGMENTS_AN_HOUR] [bucket]`
 //!
 //! A third of the nodes take records in, in journal files of 30 seconds; all of them store, two
 //! copies of each segment, of runs of one ingester as affinity makes them. Inventories come from
-//! memory here; that nodes are asked whether theirs has changed is not part of the times.
+//! memory here; that nodes are asked whether theirs has changed is not part of the times. With `bucket`
+//! all segments are in a bucket, of which each node has read all.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +15,8 @@ use logpond_cluster::question::{Collection, Question};
 use logpond_cluster::registry::Known;
 use logpond_cluster::repair::{Member, Presence, Repair, Settings};
 use logpond_cluster::{
-    Cover, Fate, HeldJournal, HeldSegment, Indexed, Inventory, NodeId, ProcessId, Recent, Registry,
-    StoredUnion, Target,
+    BucketView, Cover, Fate, HeldJournal, HeldSegment, Indexed, Inventory, NodeId, ProcessId,
+    Recent, Registry, StoredUnion, Target,
 };
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
@@ -34,6 +35,7 @@ struct Shape {
     nodes: u128,
     days: u64,
     segments_an_hour: u64,
+    is_in_bucket: bool,
 }
 
 impl Shape {
@@ -49,6 +51,7 @@ fn main() {
         nodes: u128::from(next(100)),
         days: next(30),
         segments_an_hour: next(66),
+        is_in_bucket: std::env::args().any(|text| text == "bucket"),
     };
     let registry = registry(&shape);
     let inventories = inventories(&shape, &registry);
@@ -175,7 +178,14 @@ fn inventories(shape: &Shape, registry: &Registry) -> Vec<Inventory> {
             let to = from + files - 1;
             let mut sources = SourceSet::new();
             sources.insert_interval(incarnation(ingester, hour / 24), Interval { from, to });
-            let segment = segment(hour, number, sources);
+            let mut segment = segment(hour, number, sources);
+            if shape.is_in_bucket {
+                segment.is_remote = true;
+                for inventory in &mut all {
+                    Arc::make_mut(&mut inventory.segments).push(segment.clone());
+                }
+                continue;
+            }
             let key = Key::Run {
                 ingester: NodeId(ingester),
                 slot: hour * parts + part,
@@ -185,6 +195,10 @@ fn inventories(shape: &Shape, registry: &Registry) -> Vec<Inventory> {
                 Arc::make_mut(&mut inventory.segments).push(segment.clone());
             }
         }
+    }
+    if shape.is_in_bucket {
+        all.iter_mut()
+            .for_each(|inventory| inventory.bucket = BucketView::Read);
     }
     all
 }

@@ -8,7 +8,7 @@ use crate::{docs, fuzz, sql, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
 /// finding new things is for longer runs.
-const FUZZ_SECONDS: u64 = 10;
+const FUZZ_SECONDS: u64 = 6;
 
 /// How long a cluster is tortured here, in minutes, and by which seed: some ten faults of most kinds.
 /// Longer runs, by other seeds, find more.
