@@ -128,7 +128,7 @@ impl Server {
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
-        let kafka = kafka::start(settings, &roles, &metrics, &shutdown)?;
+        let kafka = kafka::start(settings, &roles, &metrics, (&stopper, &shutdown))?;
         let mut node = node::start(
             roles.node,
             tools,
@@ -215,13 +215,21 @@ impl Server {
     pub fn join(self) -> Result<(), ServeError> {
         let drained = self.runtime.join();
         self.access.stop();
-        for thread in self.members {
-            thread.join().map_err(|_| ServeError::Panic)?;
-        }
+        let members = join_each(self.members);
         self.store.stop();
         // The writer ends once the runtime has dropped the last handle to it.
         self.writer.join().map_err(ServeError::End)?;
-        drained.map_err(|_| ServeError::Panic)
+        drained.map_err(|_| ServeError::Panic).and(members)
+    }
+}
+
+/// Waits for each of some threads, also for those behind one that panicked.
+fn join_each(threads: Vec<JoinHandle<()>>) -> Result<(), ServeError> {
+    let ends = threads.into_iter().map(JoinHandle::join);
+    let panicked = ends.filter(Result::is_err).count();
+    match panicked {
+        0 => Ok(()),
+        _ => Err(ServeError::Panic),
     }
 }
 

@@ -38,6 +38,7 @@ use positions::Positions;
 use reader::{Reader, Shared};
 
 use crate::ingest::Ingest;
+use crate::panics::StopAtPanic;
 use crate::settings::KafkaSettings;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -97,11 +98,16 @@ impl std::error::Error for StartError {
     }
 }
 
-/// Starts the thread `lp-kafka`, which reads until the stop. Brokers need not be there yet.
+/// Starts the thread `lp-kafka`, which reads until the stop. Brokers need not be there yet. A panic of it
+/// stops the server: nothing else would take its place.
 ///
 /// # Errors
 /// See [`StartError`].
-pub fn start(settings: &KafkaSettings, parts: Parts) -> Result<JoinHandle<()>, StartError> {
+pub fn start(
+    settings: &KafkaSettings,
+    parts: Parts,
+    at_panic: StopAtPanic,
+) -> Result<JoinHandle<()>, StartError> {
     let security = connect::Security::read(settings.security.as_deref());
     let security = security.map_err(StartError::Security)?;
     let positions = Positions::open(parts.disk.clone()).map_err(StartError::Io)?;
@@ -114,7 +120,6 @@ pub fn start(settings: &KafkaSettings, parts: Parts) -> Result<JoinHandle<()>, S
         .thread_name("lp-blocking")
         .build()
         .map_err(StartError::Io)?;
-    let thread = thread::Builder::new().name("lp-kafka".to_owned());
     let work = move || {
         runtime.block_on(async {
             let all = readers.into_iter().map(Reader::run);
@@ -123,5 +128,33 @@ pub fn start(settings: &KafkaSettings, parts: Parts) -> Result<JoinHandle<()>, S
         });
         runtime.shutdown_background();
     };
-    thread.spawn(work).map_err(StartError::Io)
+    spawn(at_panic, work).map_err(StartError::Io)
+}
+
+fn spawn(
+    at_panic: StopAtPanic,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name("lp-kafka".to_owned());
+    thread.spawn(move || {
+        let _at_panic = at_panic;
+        work();
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shutdown;
+
+    #[test]
+    fn a_server_whose_reading_panicked_stops() {
+        for panics in [false, true] {
+            let (stopper, shutdown) = shutdown::pair();
+            let at_panic = StopAtPanic(Arc::new(stopper));
+            let thread = spawn(at_panic, move || assert!(!panics, "a defect"));
+            assert_eq!(thread.unwrap().join().is_err(), panics);
+            assert_eq!(shutdown.is_stopping(), panics);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use super::{Roles, ServeError};
 use crate::settings::Settings;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::Metrics;
 
 /// Starts what reads them. To be called before the member is moved on.
@@ -14,12 +14,13 @@ pub(super) fn start(
     settings: &Settings,
     roles: &Roles,
     metrics: &Arc<Metrics>,
-    shutdown: &Shutdown,
+    (stopper, shutdown): (&Arc<Stopper>, &Shutdown),
 ) -> Result<Option<JoinHandle<()>>, ServeError> {
     use logpond_segment::batches::BatchSet;
     use logpond_segment::sources::Interval;
 
     use crate::kafka::{self, Elsewhere, Held};
+    use crate::panics::StopAtPanic;
     use crate::query::Nodes;
 
     if settings.kafka.topics.is_empty() {
@@ -66,7 +67,8 @@ pub(super) fn start(
         clock: crate::clock::now,
         shutdown: shutdown.clone(),
     };
-    let started = kafka::start(&settings.kafka, parts);
+    let at_panic = StopAtPanic(stopper.clone());
+    let started = kafka::start(&settings.kafka, parts, at_panic);
     started
         .map(Some)
         .map_err(|error| ServeError::Kafka(Box::new(error)))
@@ -78,7 +80,7 @@ pub(super) fn start(
     _: &Settings,
     _: &Roles,
     _: &Arc<Metrics>,
-    _: &Shutdown,
+    _: (&Arc<Stopper>, &Shutdown),
 ) -> Result<Option<JoinHandle<()>>, ServeError> {
     Ok(None)
 }

@@ -40,6 +40,25 @@ fn the_drain_keeps_what_was_sent_and_the_next_start_finds_it() {
 }
 
 #[test]
+fn a_thread_that_panicked_does_not_keep_the_others_from_their_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&settings(directory.path())).unwrap();
+    assert_eq!(
+        push(server.addresses().http, "text/plain", b"x\n").status,
+        200
+    );
+    let panicking = std::thread::spawn(|| panic!("a defect"));
+    server.members.insert(0, panicking);
+    server.stop();
+    assert!(matches!(server.join(), Err(ServeError::Panic)));
+    let server = Server::start(&settings(directory.path())).unwrap();
+    let recovered = server.recovered();
+    assert_eq!((recovered.closed.len(), recovered.cuts.len()), (1, 0));
+    server.stop();
+    server.join().unwrap();
+}
+
+#[test]
 fn a_followed_query_ends_with_its_trailer() {
     let mut pond = Pond::new();
     push(pond.http(), "text/plain", b"x\n");
