@@ -19,8 +19,8 @@ use super::registry_file;
 use super::server::{
     A_IM, FOUND, FROM, HASH, LEAVES, Noted, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY, PATH_CLAIM,
     PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
-    PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED, RECENT, Report,
-    STAYS,
+    PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED, PATH_TAKEN,
+    RECENT, Report, STAYS,
 };
 use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
@@ -305,6 +305,12 @@ impl Client {
         wanted: &BatchSet,
     ) -> Result<BatchSet, PeerError> {
         let response = self.send(node, PATH_ORIGINALS, &wanted.to_bytes())?;
+        decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
+    }
+
+    /// Asks which batches a node has taken in itself, as far as its journal says.
+    pub(super) fn taken(&self, node: SocketAddr, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
+        let response = self.send(node, PATH_TAKEN, &wanted.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
 

@@ -78,6 +78,15 @@ impl Held {
         query::originals(&journal, &self.live.snapshot(), wanted)
     }
 
+    /// Which of some batches were taken in here, as far as the journal says: what others sent is in no
+    /// file of it, and what left it is remembered for a while.
+    pub fn taken(&self, wanted: &BatchSet) -> BatchSet {
+        let journal = self.visible.snapshot();
+        let mut taken = query::originals(&journal, &[], wanted);
+        taken.union_with(&journal.released.intersection(wanted));
+        taken
+    }
+
     /// What is known of the bucket.
     fn bucket(&self) -> BucketView {
         match self.live.put_aside().has_elsewhere() {

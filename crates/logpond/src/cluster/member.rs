@@ -239,6 +239,20 @@ impl Member {
         self.held.originals(wanted)
     }
 
+    /// Which of some batches this node has taken in itself, as far as its journal says.
+    pub fn own_taken(&self, wanted: &BatchSet) -> BatchSet {
+        self.held.taken(wanted)
+    }
+
+    /// Which of some batches another node has taken in itself, as far as its journal says.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub fn taken_by(&self, node: NodeId, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
+        let (address, _) = self.reach(node)?;
+        self.client.taken(address, wanted)
+    }
+
     /// What gossip says.
     pub fn gossip(&self) -> &Gossip {
         &self.gossip

@@ -57,6 +57,8 @@ pub(super) const PATH_REPORT: &str = "/cluster/v1/report";
 pub(super) const PATH_HOLDS: &str = "/cluster/v1/holds";
 /// Which batches the node holds as they were first sent.
 pub(super) const PATH_ORIGINALS: &str = "/cluster/v1/originals";
+/// Which batches the node has taken in itself, as far as its journal says.
+pub(super) const PATH_TAKEN: &str = "/cluster/v1/taken";
 /// A closed journal file.
 pub(super) const PATH_JOURNAL: &str = "/cluster/v1/journal";
 /// A copy of a segment.
@@ -295,6 +297,7 @@ async fn route(
         (&Method::POST, PATH_ORIGINALS) => {
             service.message(request, MESSAGE_BYTES_MAX, originals).await
         }
+        (&Method::POST, PATH_TAKEN) => service.message(request, MESSAGE_BYTES_MAX, taken).await,
         (&Method::POST, PATH_CLAIM) => service.message(request, MESSAGE_BYTES_MAX, claim).await,
         (&Method::POST, PATH_REPORT) => service.message(request, MESSAGE_BYTES_MAX, report).await,
         (&Method::POST, PATH_HOLDS) => service.message(request, MESSAGE_BYTES_MAX, holds).await,
@@ -434,6 +437,11 @@ async fn question(
 fn originals(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
     let wanted = BatchSet::from_bytes(message).map_err(malformed)?;
     Ok(bytes(service.member.own_originals(&wanted).to_bytes()))
+}
+
+fn taken(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {
+    let wanted = BatchSet::from_bytes(message).map_err(malformed)?;
+    Ok(bytes(service.member.own_taken(&wanted).to_bytes()))
 }
 
 fn claim(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> {

@@ -10,6 +10,8 @@ use krafka::Kafka;
 use krafka::auth::{AuthConfig, TlsConfig};
 use toml::de::{DeTable, DeValue};
 
+use super::reader::LOOK_INTERVAL;
+
 /// The longest file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -22,9 +24,6 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long an answer may take.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
-
-/// How old what is known of leaders may get.
-const METADATA_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// The file that says how brokers are talked to cannot be used.
 #[derive(Debug)]
@@ -167,7 +166,7 @@ impl Security {
             .security(self.config())
             .connect_timeout(CONNECT_TIME_MAX)
             .request_timeout(REQUEST_TIME_MAX)
-            .metadata_max_age(METADATA_AGE_MAX)
+            .metadata_max_age(LOOK_INTERVAL)
             .max_response_size(RESPONSE_BYTES_MAX)
             .allow_auto_create_topics(false);
         kafka.connect().await

@@ -19,6 +19,7 @@
 mod connect;
 mod counters;
 mod entry;
+mod others;
 mod positions;
 mod reader;
 mod runs;
@@ -34,6 +35,7 @@ use logpond_segment::disk::Disk;
 
 pub use connect::SecurityError;
 use counters::Counters;
+pub use others::{Others, of_all};
 use positions::Positions;
 use reader::{Reader, Shared};
 
@@ -46,9 +48,6 @@ use crate::telemetry::Metrics;
 /// What says which named batches of an epoch this node holds.
 pub type Held = Arc<dyn Fn(u128) -> BatchSet + Send + Sync>;
 
-/// What says which of some named batches the other nodes hold, or who does not answer. Blocks for a bounded time.
-pub type Elsewhere = Arc<dyn Fn(&BatchSet) -> Result<BatchSet, String> + Send + Sync>;
-
 /// What reading needs of the server.
 pub struct Parts {
     /// Where records go.
@@ -59,8 +58,8 @@ pub struct Parts {
     pub disk: Arc<dyn Disk>,
     /// What this node holds.
     pub held: Held,
-    /// What the others hold; a node alone has none.
-    pub elsewhere: Option<Elsewhere>,
+    /// The other nodes; a node alone has none.
+    pub others: Option<Arc<dyn Others>>,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
     /// What the time is.

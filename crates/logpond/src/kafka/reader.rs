@@ -1,6 +1,7 @@
 //! Reads the topics of one cluster of brokers, until the stop.
 
 mod partitions;
+mod remembered;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -14,6 +15,7 @@ use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerRecord, IsolationLevel
 use krafka::error::KrafkaError;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
+use remembered::Remembered;
 
 use super::connect::Security;
 use super::counters::{Counters, Partition as Counted};
@@ -44,8 +46,8 @@ const DECOMPRESSED_BYTES_MAX: usize = 64 << 20;
 /// How long a broker waits for messages before it says that there are none.
 const FETCH_WAIT: Duration = Duration::from_millis(500);
 
-/// How often it is seen which partitions there are.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// How often it is seen which partitions there are, and so how old what is known of topics and leaders may get.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often it is seen whether other nodes read the same.
 const WATCH_INTERVAL: Duration = Duration::from_secs(15);
@@ -124,8 +126,12 @@ impl Partition {
 /// A partition that is read.
 struct Reading {
     partition: Partition,
+    /// Where it was begun.
+    from: u64,
     /// The offset behind all that was handed on to be stored.
     next: u64,
+    /// What was held of it from there on, by whatever node, when it was begun.
+    held: BatchSet,
 }
 
 type Key = (Arc<str>, i32);
@@ -151,6 +157,7 @@ pub(super) struct Reader {
     security: Security,
     pub(super) shared: Arc<Shared>,
     pub(super) shutdown: Shutdown,
+    remembered: Mutex<Remembered>,
     /// What was said of trouble last, by what it is about.
     said: Mutex<BTreeMap<String, (String, Instant)>>,
 }
@@ -173,6 +180,7 @@ impl Reader {
             security: security.clone(),
             shared: shared.clone(),
             shutdown: shared.parts.shutdown.clone(),
+            remembered: Mutex::default(),
             said: Mutex::default(),
         };
         brokers.into_iter().map(reader).collect()
@@ -213,6 +221,12 @@ impl Reader {
         }
     }
 
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) async fn wait(&self, time: Duration) {
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
@@ -240,7 +254,6 @@ impl Reader {
             cluster,
             ids: BTreeMap::new(),
             read: BTreeMap::new(),
-            given_up: BTreeSet::new(),
             looked_at: None,
             watched_at: Instant::now(),
             saved_at: Instant::now(),
@@ -282,8 +295,6 @@ struct Session<'r> {
     /// Ids of the topics that are read.
     ids: BTreeMap<Arc<str>, [u8; 16]>,
     read: BTreeMap<Key, Reading>,
-    /// What another node reads, too.
-    given_up: BTreeSet<Key>,
     looked_at: Option<Instant>,
     watched_at: Instant,
     saved_at: Instant,

@@ -3,7 +3,14 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+#[cfg(feature = "kafka")]
+use logpond_segment::batches::BatchSet;
+
 use super::{Roles, ServeError};
+#[cfg(feature = "kafka")]
+use crate::cluster::Member;
+#[cfg(feature = "kafka")]
+use crate::query::Nodes;
 use crate::settings::Settings;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::Metrics;
@@ -16,12 +23,10 @@ pub(super) fn start(
     metrics: &Arc<Metrics>,
     (stopper, shutdown): (&Arc<Stopper>, &Shutdown),
 ) -> Result<Option<JoinHandle<()>>, ServeError> {
-    use logpond_segment::batches::BatchSet;
     use logpond_segment::sources::Interval;
 
-    use crate::kafka::{self, Elsewhere, Held};
+    use crate::kafka::{self, Held, Others};
     use crate::panics::StopAtPanic;
-    use crate::query::Nodes;
 
     if settings.kafka.topics.is_empty() {
         return Ok(None);
@@ -39,30 +44,16 @@ pub(super) fn start(
         held.union_with(&store.batches_of(epoch));
         held
     });
-    let elsewhere = roles.node.as_ref().map(|(member, _)| {
-        let member = member.clone();
-        let elsewhere: Elsewhere = Arc::new(move |wanted| {
-            let unmet = member.unmet();
-            if !unmet.is_empty() {
-                return Err(format!("{} was not met yet", unmet.join(", ")));
-            }
-            let mut held = BatchSet::default();
-            for node in member.others() {
-                match member.originals(node, wanted) {
-                    Ok(of_node) => held.union_with(&of_node),
-                    Err(error) => return Err(format!("{}: {error}", member.name(node))),
-                }
-            }
-            Ok(held)
-        });
-        elsewhere
+    let others = roles.node.as_ref().map(|(member, _)| {
+        let others: Arc<dyn Others> = Arc::new(OtherNodes(member.clone()));
+        others
     });
     let parts = kafka::Parts {
         ingest: roles.ingest.clone(),
         metrics: metrics.clone(),
         disk: roles.disk.clone(),
         held,
-        elsewhere,
+        others,
         line_bytes_max: settings.line_bytes_max,
         clock: crate::clock::now,
         shutdown: shutdown.clone(),
@@ -72,6 +63,44 @@ pub(super) fn start(
     started
         .map(Some)
         .map_err(|error| ServeError::Kafka(Box::new(error)))
+}
+
+/// The nodes that this one knows.
+#[cfg(feature = "kafka")]
+struct OtherNodes(Arc<Member>);
+
+#[cfg(feature = "kafka")]
+impl crate::kafka::Others for OtherNodes {
+    fn held(&self, wanted: &BatchSet) -> Result<BatchSet, String> {
+        let OtherNodes(member) = self;
+        let unmet = member.unmet();
+        if !unmet.is_empty() {
+            return Err(format!("{} was not met yet", unmet.join(", ")));
+        }
+        crate::kafka::of_all(&member.others(), |node| {
+            let held = member.originals(node, wanted);
+            held.map_err(|error| format!("{}: {error}", member.name(node)))
+        })
+    }
+
+    fn taken(&self, wanted: &BatchSet) -> BatchSet {
+        let OtherNodes(member) = self;
+        let mut taken = BatchSet::default();
+        let own = member.identity().node;
+        // Of two the one with the lower name goes on, so that exactly one gives up.
+        for node in member.others().into_iter().filter(|node| *node < own) {
+            if let Ok(of_node) = member.taken_by(node, wanted) {
+                taken.union_with(&of_node);
+            }
+        }
+        taken
+    }
+
+    fn is_one_lost(&self) -> bool {
+        let OtherNodes(member) = self;
+        let registry = Member::registry(member);
+        registry.nodes().any(|(_, node)| node.is_forgotten())
+    }
 }
 
 /// Without the feature there are none: settings that name one are refused.

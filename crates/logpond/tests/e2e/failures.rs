@@ -199,6 +199,7 @@ fn bytes_of_strangers_are_refused() {
         ("POST", "/cluster/v1/registry".to_owned()),
         ("POST", "/cluster/v1/question".to_owned()),
         ("POST", "/cluster/v1/originals".to_owned()),
+        ("POST", "/cluster/v1/taken".to_owned()),
         ("POST", "/cluster/v1/claim".to_owned()),
         ("POST", "/cluster/v1/report".to_owned()),
         ("POST", "/cluster/v1/holds".to_owned()),

@@ -10,8 +10,7 @@ use logpond_segment::sources::Interval;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    EPOCH_PREFIX, End, Key, LOOK_INTERVAL, Partition, Reading, Session, WATCH_INTERVAL, behind,
-    entry,
+    EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, WATCH_INTERVAL, behind, entry,
 };
 use crate::settings::{KafkaStart, KafkaTopic};
 use crate::telemetry::say;
@@ -34,32 +33,24 @@ impl Session<'_> {
                 Ok(Some(info)) => new.extend(self.new_of(topic, &info).await?),
                 Ok(None) | Err(KrafkaError::UnknownTopic { .. }) => {
                     self.forget(&topic.topic).await?;
-                    let why = "there is no such topic; it is looked for again";
+                    let none = std::iter::empty();
+                    self.reader.remembered().note_look(&topic.topic, none);
+                    let why = "there is no such topic, or the user may not describe it; it is looked for again";
                     self.reader.complain(&topic.topic, why);
                 }
                 Err(error) => self.reader.complain(&topic.topic, &error.to_string()),
             }
         }
-        let is_watching = self.watched_at.elapsed() >= WATCH_INTERVAL;
-        let watched = self
-            .read
-            .values()
-            .filter(|_| is_watching)
-            .map(|reading| &reading.partition);
-        let epochs: Vec<u128> = new
-            .iter()
-            .chain(watched)
-            .map(|partition| partition.epoch)
-            .collect();
-        if epochs.is_empty() {
-            return Ok(());
+        if !new.is_empty() {
+            let epochs: Vec<u128> = new.iter().map(|partition| partition.epoch).collect();
+            let held = self.ask(&epochs).await;
+            self.begin(new, &held).await?;
         }
-        let elsewhere = self.ask(&epochs).await;
-        if let (true, Ok(elsewhere)) = (is_watching, &elsewhere) {
+        if self.watched_at.elapsed() >= WATCH_INTERVAL {
             self.watched_at = Instant::now();
-            self.watch_others(elsewhere).await?;
+            self.watch_others().await?;
         }
-        self.begin(new, &elsewhere).await
+        Ok(())
     }
 
     /// The partitions of a topic that are to be read and are not.
@@ -78,23 +69,36 @@ impl Session<'_> {
             self.ids.insert(name.clone(), info.topic_id);
         }
         let mut numbers: Vec<i32> = info.partitions.keys().copied().collect();
+        let epochs = numbers
+            .iter()
+            .map(|number| self.epoch(&name, *number, &info.topic_id));
+        self.reader.remembered().note_look(&name, epochs);
         numbers.retain(|number| topic.has(*number));
         numbers.sort_unstable();
         if numbers.is_empty() {
             let why = "it has none of the partitions that are to be read";
             self.reader.complain(&name, why);
         }
-        numbers.retain(|number| {
-            let key = (name.clone(), *number);
-            !self.given_up.contains(&key) && !self.read.contains_key(&key)
-        });
+        numbers.retain(|number| !self.read.contains_key(&(name.clone(), *number)));
         let new = numbers
             .into_iter()
             .map(|number| self.partition(&name, number, &info.topic_id));
-        Ok(new.collect())
+        let remembered = self.reader.remembered();
+        Ok(new
+            .filter(|partition| !remembered.is_given_up(partition.epoch))
+            .collect())
     }
 
     fn partition(&self, topic: &Arc<str>, number: i32, id: &[u8; 16]) -> Partition {
+        Partition {
+            topic: topic.clone(),
+            number,
+            epoch: self.epoch(topic, number, id),
+            labels: Arc::new(entry::labels_of(topic, number)),
+        }
+    }
+
+    fn epoch(&self, topic: &str, number: i32, id: &[u8; 16]) -> u128 {
         let name = [
             EPOCH_PREFIX,
             self.cluster.as_bytes(),
@@ -103,60 +107,80 @@ impl Session<'_> {
             b" ",
             id,
         ];
-        let name = [&name.concat(), &number.to_le_bytes()[..]].concat();
-        Partition {
-            topic: topic.clone(),
-            number,
-            epoch: xxh3_128(&name),
-            labels: Arc::new(entry::labels_of(topic, number)),
-        }
+        xxh3_128(&[&name.concat(), &number.to_le_bytes()[..]].concat())
     }
 
-    /// What the other nodes hold of these epochs, or who does not answer.
+    /// What all nodes hold of these epochs, or who does not answer. This node is asked first, as files may
+    /// go from it to others meanwhile; what comes to it meanwhile is for the caller to see.
     async fn ask(&self, epochs: &[u128]) -> Result<BatchSet, String> {
-        let Some(elsewhere) = self.shared().parts.elsewhere.clone() else {
-            return Ok(BatchSet::default());
+        let parts = &self.shared().parts;
+        let mut held = BatchSet::default();
+        for epoch in epochs {
+            held.union_with(&(parts.held)(*epoch));
+        }
+        let Some(others) = parts.others.clone() else {
+            return Ok(held);
         };
         let mut wanted = BatchSet::default();
         let (from, to) = (0, u64::MAX);
         epochs
             .iter()
             .for_each(|epoch| wanted.insert_run(*epoch, Interval { from, to }));
-        let asked = tokio::task::spawn_blocking(move || elsewhere(&wanted)).await;
-        asked.unwrap_or_else(|_| Err("the nodes could not be asked".to_owned()))
+        let asked = tokio::task::spawn_blocking(move || others.held(&wanted)).await;
+        let asked = asked.unwrap_or_else(|_| Err("the nodes could not be asked".to_owned()));
+        held.union_with(&asked?);
+        Ok(held)
     }
 
     /// Begins partitions of which it is known how far they were read.
     async fn begin(
         &mut self,
         new: Vec<Partition>,
-        elsewhere: &Result<BatchSet, String>,
+        held: &Result<BatchSet, String>,
     ) -> Result<(), End> {
         for partition in new {
             let name = partition.name();
-            let elsewhere = match elsewhere {
-                Ok(elsewhere) => elsewhere,
+            match held {
+                Ok(held) => self.begin_one(partition, &name, held).await?,
                 Err(why) => {
                     let why = format!(
                         "it is not read before it is known what each node has of it: {why}; a node that \
                          does not come back is given up by `logpond cluster forget`"
                     );
                     self.reader.complain(&name, &why);
-                    continue;
                 }
-            };
-            let held = (self.shared().parts.held)(partition.epoch);
-            let noted = self.shared().positions().next(partition.epoch);
-            let ends = [&held, elsewhere].map(|held| behind(held, partition.epoch));
-            let next = match ends.into_iter().chain([noted]).flatten().max() {
-                Some(next) => Some(next),
-                None => self.first_offset(&partition, &name).await,
-            };
-            if let Some(next) = next {
-                self.read_on(Reading { partition, next }).await?;
             }
         }
         Ok(())
+    }
+
+    async fn begin_one(
+        &mut self,
+        partition: Partition,
+        name: &str,
+        held: &BatchSet,
+    ) -> Result<(), End> {
+        let epoch = partition.epoch;
+        let mut held = held.clone();
+        held.union_with(&(self.shared().parts.held)(epoch));
+        let noted = self.shared().positions().next(epoch);
+        let next = match behind(&held, epoch).max(noted) {
+            Some(next) => Some(next),
+            None => self.first_offset(&partition, name).await,
+        };
+        let Some(next) = next else {
+            return Ok(());
+        };
+        let mut rest = BatchSet::default();
+        let (from, to) = (next, u64::MAX);
+        rest.insert_run(epoch, Interval { from, to });
+        let reading = Reading {
+            partition,
+            from,
+            next,
+            held: held.intersection(&rest),
+        };
+        self.read_on(reading).await
     }
 
     /// Adds a partition to those that are read.
@@ -193,7 +217,6 @@ impl Session<'_> {
         }
         let read = self.read.len();
         self.read.retain(|(name, _), _| **name != *topic);
-        self.given_up.retain(|(name, _)| **name != *topic);
         match read == self.read.len() {
             true => Ok(()),
             // A topic that is gone cannot be looked up; nothing of it is read any more.
@@ -212,9 +235,10 @@ impl Session<'_> {
                 return None;
             }
         };
+        let is_later = self.reader.remembered().is_later(partition.epoch);
         let first = match self.shared().start {
-            KafkaStart::Earliest => low,
-            KafkaStart::Latest => high,
+            KafkaStart::Latest if !is_later => high,
+            KafkaStart::Earliest | KafkaStart::Latest => low,
         };
         let first = u64::try_from(first).ok()?;
         self.shared()
@@ -224,30 +248,76 @@ impl Session<'_> {
         Some(first)
     }
 
-    /// Gives up what another node has read farther: it reads it, too.
-    async fn watch_others(&mut self, elsewhere: &BatchSet) -> Result<(), End> {
-        let is_ahead = |reading: &&Reading| {
-            behind(elsewhere, reading.partition.epoch).is_some_and(|end| end > reading.next)
+    /// Gives up what a node that goes before this one reads, too.
+    async fn watch_others(&mut self) -> Result<(), End> {
+        let Some(others) = self.shared().parts.others.clone() else {
+            return Ok(());
         };
-        let others = self.read.values().filter(is_ahead);
-        let others: Vec<Partition> = others.map(|reading| reading.partition.clone()).collect();
-        for partition in others {
-            let why = "another node reads this partition, too, and is ahead: it is left to that node, and \
-                       messages may be there twice; name each partition on one node only";
+        let mut wanted = BatchSet::default();
+        for reading in self.read.values() {
+            let (from, to) = (reading.from, u64::MAX);
+            wanted.insert_run(reading.partition.epoch, Interval { from, to });
+        }
+        let taken = tokio::task::spawn_blocking(move || others.taken(&wanted)).await;
+        let taken = taken.unwrap_or_default();
+        let doubled = self
+            .read
+            .values()
+            .filter(|reading| is_read_too(&taken, reading.partition.epoch, &reading.held));
+        let doubled: Vec<Partition> = doubled.map(|reading| reading.partition.clone()).collect();
+        for partition in doubled {
+            let why = "another node reads this partition, too: it is left to that node, and messages may be \
+                       there twice; name each partition on one node only";
             self.reader.complain(&partition.name(), why);
             self.count(&partition, |counted| counted.is_read = false);
-            let key: Key = (partition.topic.clone(), partition.number);
-            self.read.remove(&key);
-            self.given_up.insert(key);
+            self.reader.remembered().give_up(partition.epoch);
+            self.read
+                .remove(&(partition.topic.clone(), partition.number));
             self.assign(&partition.topic).await?;
         }
         Ok(())
     }
 }
 
+/// Whether others have taken in something of a partition since this node began to read it, when this was
+/// held of it. That they are ahead is not asked: two that get each message at once are level for ever.
+fn is_read_too(taken: &BatchSet, epoch: u128, held: &BatchSet) -> bool {
+    taken.without(held).of_epoch(epoch).next().is_some()
+}
+
 fn drop_error(result: Result<(), End>) -> Result<(), End> {
     match result {
         Err(End::Stop) => Err(End::Stop),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(runs: &[(u128, u64, u64)]) -> BatchSet {
+        let mut set = BatchSet::default();
+        for &(epoch, from, to) in runs {
+            set.insert_run(epoch, Interval { from, to });
+        }
+        set
+    }
+
+    #[test]
+    fn what_others_took_in_since_the_beginning_is_read_twice() {
+        // What was taken in from where reading began, what was held of that then, and whether it is read twice.
+        let cases: [(&[_], &[_], bool); 5] = [
+            (&[], &[], false),
+            (&[(1, 10, 10)], &[], true),
+            (&[(2, 10, 10)], &[], false),
+            // A hole before it is being read; what is behind that was known.
+            (&[(1, 20, 29)], &[(1, 20, 29)], false),
+            (&[(1, 20, 30)], &[(1, 20, 29)], true),
+        ];
+        for (taken, held, expected) in cases {
+            let is_doubled = is_read_too(&set(taken), 1, &set(held));
+            assert_eq!(is_doubled, expected, "{taken:?} {held:?}");
+        }
     }
 }
