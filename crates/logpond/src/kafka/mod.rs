@@ -5,12 +5,14 @@
 //! ```
 //!
 //! A batch is named by its partition and by all offsets from its first to its last (a run, see
-//! [`logpond_segment::batches`]). A start goes on behind the greatest offset that is held, so nothing
+//! [`logpond_segment::batches`]). A start goes on behind the offsets that are held, so nothing
 //! beside the records themselves has to be right for each to be there once.
 //!
 //! Invariants:
 //! - Of a partition one batch is under way at a time, and it is offered as it was until it is durable:
-//!   what is held of a partition has no gap but what Kafka had none of.
+//!   what a node has read has no gap but what Kafka had none of, and what rules dropped.
+//! - Copies of it may have gaps, as they are made in no order. Where a node was given up, reading begins at
+//!   the first of them, and no batch has an offset that is held.
 //! - Nothing is read of a partition before it is known what each node holds of it.
 //! - A partition of a topic that was created anew is another one: its name has the topic's id in it.
 //! - What waits in memory is bounded: one fetch that is being stored, and one that comes meanwhile.

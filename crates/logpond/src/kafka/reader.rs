@@ -15,12 +15,13 @@ use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerRecord, IsolationLevel
 use krafka::error::KrafkaError;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
+use logpond_segment::sources::Interval;
 use remembered::Remembered;
 
 use super::connect::Security;
 use super::counters::{Counters, Partition as Counted};
 use super::positions::Positions;
-use super::runs::{Cut, cut};
+use super::runs::{Cut, cut, first_missing, gaps};
 use super::storing::{Piece, Work, store, store_all};
 use super::{Parts, entry};
 use crate::hostname;
@@ -132,6 +133,12 @@ struct Reading {
     next: u64,
     /// What was held of it from there on, by whatever node, when it was begun.
     held: BatchSet,
+}
+
+impl Reading {
+    fn held(&self) -> Vec<Interval> {
+        self.held.of_epoch(self.partition.epoch).collect()
+    }
 }
 
 type Key = (Arc<str>, i32);
@@ -395,10 +402,17 @@ impl Session<'_> {
             let end = position.and_then(|end| u64::try_from(end).ok());
             // What is not read any more is thrown away.
             if let (Some(reading), Some(end)) = (self.read.get_mut(&key), end) {
-                let next = reading.next;
-                reading.next = next.max(end);
+                let end = end.max(reading.next);
+                let held = reading.held();
+                let gaps = gaps(&held, reading.next, end);
+                // A run that is held is not fetched.
+                let next = first_missing(&held, end);
+                reading.next = next;
                 let partition = reading.partition.clone();
-                work.push(self.work_of(partition, &messages, next, end));
+                work.push(self.work_of(partition, &messages, &gaps, next));
+                if next > end {
+                    self.seek(&key.0, key.1, next).await?;
+                }
             }
         }
         Ok(work)
@@ -421,7 +435,7 @@ impl Session<'_> {
         &self,
         partition: Partition,
         messages: &[ConsumerRecord],
-        next: u64,
+        gaps: &[Interval],
         end: u64,
     ) -> Work {
         let shared = self.shared();
@@ -433,31 +447,30 @@ impl Session<'_> {
             .map(|message| (offset(message), entry::size_of(message)))
             .collect();
         let mut truncated = 0;
-        let pieces = cut(&sizes, next, end)
-            .into_iter()
-            .map(|Cut { messages, run }| {
-                let mut batch = entry::batch_of(&partition.labels);
-                for message in &has_value[messages] {
-                    let is_cut = entry::add(&mut batch, message, shared.parts.line_bytes_max);
-                    truncated += u64::from(is_cut);
-                }
-                let id = BatchId {
-                    epoch: partition.epoch,
-                    sequence: run.from,
-                    attempt: 0,
-                    first_sent: Timestamp(0),
-                    more: run.to - run.from,
-                };
-                Piece {
-                    id,
-                    batch: Arc::new(batch),
-                }
-            });
+        let pieces = cut(&sizes, gaps).into_iter().map(|Cut { messages, run }| {
+            let mut batch = entry::batch_of(&partition.labels);
+            for message in &has_value[messages] {
+                let is_cut = entry::add(&mut batch, message, shared.parts.line_bytes_max);
+                truncated += u64::from(is_cut);
+            }
+            let id = BatchId {
+                epoch: partition.epoch,
+                sequence: run.from,
+                attempt: 0,
+                first_sent: Timestamp(0),
+                more: run.to - run.from,
+            };
+            Piece {
+                id,
+                batch: Arc::new(batch),
+            }
+        });
         let pieces: Vec<Piece> = pieces.collect();
-        let known = messages
-            .iter()
-            .filter(|message| offset(message) < next)
-            .count() as u64;
+        let is_known = |message: &&ConsumerRecord| {
+            let at = offset(message);
+            !gaps.iter().any(|gap| (gap.from..=gap.to).contains(&at))
+        };
+        let known = messages.iter().filter(is_known).count() as u64;
         let fetched = messages.len() as u64;
         let empty = fetched - has_value.len() as u64;
         self.count(&partition, |counted| {
@@ -474,7 +487,7 @@ impl Session<'_> {
         Work {
             partition,
             pieces,
-            end: end.max(next),
+            end,
         }
     }
 
@@ -488,11 +501,15 @@ impl Session<'_> {
         let (low, high) = self.consumer.fetch_watermarks(topic, number).await?;
         let (low, high) = (low.max(0).unsigned_abs(), high.max(0).unsigned_abs());
         if low > next {
-            self.note_loss(&partition, next, low).await?;
-            if let Some(reading) = self.read.get_mut(&key) {
-                reading.next = low;
+            let held = reading.held();
+            for gap in gaps(&held, next, low) {
+                self.note_loss(&partition, gap.from, gap.to + 1).await?;
             }
-            return self.seek(topic, number, low).await;
+            let next = first_missing(&held, low);
+            if let Some(reading) = self.read.get_mut(&key) {
+                reading.next = next;
+            }
+            return self.seek(topic, number, next).await;
         }
         if next > high {
             let why = format!(
@@ -543,10 +560,4 @@ impl Session<'_> {
         self.count(of, |counted| counted.lost += lost);
         Ok(())
     }
-}
-
-/// The offset behind all that a set has of an epoch.
-pub(super) fn behind(held: &BatchSet, epoch: u128) -> Option<u64> {
-    let last = held.of_epoch(epoch).last();
-    last.map(|run| run.to.saturating_add(1))
 }

@@ -1,4 +1,4 @@
-//! Which offsets go into which batch. No IO.
+//! Which offsets are to be read, and which go into which batch. No IO.
 
 use std::ops::Range;
 
@@ -20,16 +20,71 @@ pub(super) struct Cut {
     pub(super) run: Interval,
 }
 
+/// Where reading of a partition goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The first offset that is not held.
+    pub(super) next: u64,
+    /// Behind all that was ever read. If this is greater there are holes: what only a node had that is
+    /// lost, what has expired, and what Kafka had nothing of.
+    pub(super) behind: u64,
+}
+
+/// Where reading goes on of a partition of which these runs are held and that was read so far on this
+/// node; nothing if nobody ever read it. What is before the oldest run has expired, or was never read.
+pub(super) fn place(held: &[Interval], noted: Option<u64>) -> Option<Place> {
+    let oldest = held.first().map(|run| run.from);
+    let newest = held.last().map(|run| run.to.saturating_add(1));
+    let next = first_missing(held, oldest.max(noted)?);
+    Some(Place {
+        next,
+        behind: newest.max(noted)?,
+    })
+}
+
+/// The first number that is not in any of some runs, from one on.
+pub(super) fn first_missing(held: &[Interval], from: u64) -> u64 {
+    let first = held.partition_point(|run| run.to < from);
+    match held.get(first) {
+        Some(run) if run.from <= from => run.to.saturating_add(1),
+        _ => from,
+    }
+}
+
+/// The numbers from one on up to another that are in none of some runs.
+pub(super) fn gaps(held: &[Interval], from: u64, end: u64) -> Vec<Interval> {
+    let first = held.partition_point(|run| run.to < from);
+    let (mut at, mut gaps) = (from, Vec::new());
+    for run in held[first..].iter().take_while(|run| run.from < end) {
+        if run.from > at {
+            let (from, to) = (at, run.from - 1);
+            gaps.push(Interval { from, to });
+        }
+        at = run.to.saturating_add(1);
+    }
+    if at < end {
+        let (from, to) = (at, end - 1);
+        gaps.push(Interval { from, to });
+    }
+    gaps
+}
+
 /// Cuts messages that were fetched together, which are given by offset (increasing) and size in bytes.
-/// All that there is from `next` up to `end` is among them; what is below `next` is passed over. The
-/// runs follow each other without a gap from `next` to `end`.
-pub(super) fn cut(messages: &[(u64, usize)], next: u64, end: u64) -> Vec<Cut> {
+/// All that there is in some gaps is among them; others are passed over. The runs of a gap follow each
+/// other from its first number to its last.
+pub(super) fn cut(messages: &[(u64, usize)], gaps: &[Interval]) -> Vec<Cut> {
+    gaps.iter()
+        .flat_map(|gap| cut_gap(messages, *gap))
+        .collect()
+}
+
+fn cut_gap(messages: &[(u64, usize)], gap: Interval) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     let mut bytes = 0;
-    for (index, &(offset, size)) in messages.iter().enumerate() {
-        if offset < next || offset >= end {
-            continue;
-        }
+    let first = messages.partition_point(|(offset, _)| *offset < gap.from);
+    let in_gap = messages[first..].iter();
+    let in_gap = in_gap.take_while(|(offset, _)| *offset <= gap.to);
+    for (index, &(offset, size)) in (first..).zip(in_gap) {
         bytes += size;
         match cuts.last_mut() {
             Some(last) if bytes <= BATCH_BYTES && last.messages.len() < BATCH_MESSAGES => {
@@ -41,7 +96,7 @@ pub(super) fn cut(messages: &[(u64, usize)], next: u64, end: u64) -> Vec<Cut> {
                 if let Some(last) = last {
                     last.run.to = offset - 1;
                 }
-                let from = if cuts.is_empty() { next } else { offset };
+                let from = if cuts.is_empty() { gap.from } else { offset };
                 bytes = size;
                 cuts.push(Cut {
                     messages: index..index + 1,
@@ -51,7 +106,7 @@ pub(super) fn cut(messages: &[(u64, usize)], next: u64, end: u64) -> Vec<Cut> {
         }
     }
     if let Some(last) = cuts.last_mut() {
-        last.run.to = end - 1;
+        last.run.to = gap.to;
     }
     cuts
 }
@@ -94,35 +149,87 @@ mod tests {
             ),
         ];
         for (messages, next, end, expected) in cases {
-            let cuts = cut(&messages, next, end);
+            let cuts = cut(&messages, &gaps(&[], next, end));
             let got: Vec<_> = cuts.into_iter().map(|c| (c.messages, c.run)).collect();
             assert_eq!(got, expected, "{messages:?}");
         }
     }
 
+    #[test]
+    fn reading_goes_on_at_the_first_hole() {
+        let held = [interval(10, 19), interval(30, 39)];
+        // What is held, what was noted, the first hole, and behind all.
+        let cases: [(&[_], _, _); 8] = [
+            (&[], None, None),
+            (&[], Some(7), Some((7, 7))),
+            (&held[..1], None, Some((20, 20))),
+            (&held, None, Some((20, 40))),
+            // Never before the oldest, which others may have noted: what is missing there has expired.
+            (&held, Some(5), Some((20, 40))),
+            // What this node has read is no hole.
+            (&held, Some(25), Some((25, 40))),
+            (&held, Some(30), Some((40, 40))),
+            (&held, Some(50), Some((50, 50))),
+        ];
+        for (held, noted, expected) in cases {
+            let expected = expected.map(|(next, behind)| Place { next, behind });
+            assert_eq!(place(held, noted), expected, "{held:?} {noted:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_passed_over() {
+        let held = [interval(3, 5), interval(8, 8)];
+        let found = gaps(&held, 4, 12);
+        assert_eq!(found, [interval(6, 7), interval(9, 11)]);
+        assert_eq!(gaps(&held, 3, 6), []);
+        assert_eq!(gaps(&held, 8, 8), []);
+        let messages: Vec<_> = (4..12).map(|offset| (offset, 1)).collect();
+        let cuts = cut(&messages, &found);
+        let got: Vec<_> = cuts.into_iter().map(|c| (c.messages, c.run)).collect();
+        assert_eq!(got, [(2..4, interval(6, 7)), (5..8, interval(9, 11))]);
+        // A hole that Kafka has nothing of makes no batch.
+        assert_eq!(cut(&[(4, 1)], &[interval(6, 7)]), []);
+    }
+
     proptest! {
-        /// However fetches are cut, each message is in one batch, whose run has its offset.
+        /// However fetches are cut, each message that is not held is in one batch, whose run has its
+        /// offset and nothing that is held.
         #[test]
         fn every_message_is_in_one_run(
-            gaps in prop::collection::vec((0u64..4, 0usize..BATCH_BYTES), 0..40),
+            distances in prop::collection::vec((0u64..4, 0usize..BATCH_BYTES), 0..40),
+            runs in prop::collection::vec((1u64..20, 0u64..20), 0..4),
             from in 0u64..60,
             behind in 0u64..5,
         ) {
             let mut offset = 20;
-            let messages: Vec<(u64, usize)> = gaps
+            let messages: Vec<(u64, usize)> = distances
                 .iter()
-                .map(|(gap, size)| {
-                    offset += gap + 1;
+                .map(|(distance, size)| {
+                    offset += distance + 1;
                     (offset, *size)
                 })
                 .collect();
+            let mut at = 20;
+            let held: Vec<Interval> = runs
+                .iter()
+                .map(|(before, more)| {
+                    let from = at + before;
+                    at = from + more + 1;
+                    interval(from, at - 1)
+                })
+                .collect();
+            let is_held = |offset: u64| held.iter().any(|run| (run.from..=run.to).contains(&offset));
             let next = 20 + from;
             let end = messages.last().map_or(next, |(last, _)| (last + 1).max(next)) + behind;
-            let cuts = cut(&messages, next, end);
-            let mut at = next;
+            let gaps = gaps(&held, next, end);
+            let missing: Vec<u64> = gaps.iter().flat_map(|gap| gap.from..=gap.to).collect();
+            prop_assert_eq!(missing, (next..end).filter(|n| !is_held(*n)).collect::<Vec<_>>());
+            prop_assert_eq!(first_missing(&held, next), (next..).find(|n| !is_held(*n)).unwrap());
+            let cuts = cut(&messages, &gaps);
+            let mut covered: Vec<u64> = Vec::new();
             for Cut { messages: range, run } in &cuts {
-                prop_assert_eq!(run.from, at);
-                at = run.to + 1;
+                covered.extend(run.from..=run.to);
                 let offsets = messages[range.clone()].iter().map(|(offset, _)| *offset);
                 for offset in offsets {
                     prop_assert!((run.from..=run.to).contains(&offset));
@@ -131,10 +238,12 @@ mod tests {
                 let bytes: usize = messages[range.clone()].iter().map(|(_, size)| size).sum();
                 prop_assert!(range.len() == 1 || bytes <= BATCH_BYTES);
             }
+            let has_message = |gap: &&Interval| messages.iter().any(|(n, _)| (gap.from..=gap.to).contains(n));
+            let expected: Vec<u64> = gaps.iter().filter(has_message).flat_map(|gap| gap.from..=gap.to).collect();
+            prop_assert_eq!(covered, expected);
             let taken: Vec<usize> = cuts.iter().flat_map(|c| c.messages.clone()).collect();
-            let new = messages.iter().enumerate().filter(|(_, (offset, _))| *offset >= next);
+            let new = messages.iter().enumerate().filter(|(_, (offset, _))| *offset >= next && !is_held(*offset));
             prop_assert_eq!(taken, new.map(|(index, _)| index).collect::<Vec<_>>());
-            prop_assert!(cuts.is_empty() || at == end);
         }
     }
 }

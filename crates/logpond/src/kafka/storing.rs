@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use logpond_record::Batch;
-use logpond_segment::batches::BatchId;
+use logpond_segment::batches::{BatchId, BatchSet};
 
-use super::reader::{End, PAUSES, Partition, Reader, behind};
+use super::reader::{End, PAUSES, Partition, Reader};
 use crate::ingest::Refused;
 use crate::telemetry::Intake;
 
@@ -84,8 +84,45 @@ async fn offer(
         reader.wait(pause).await;
         pause = (pause * 2).min(PAUSES.1);
         let held = (shared.parts.held)(id.epoch);
-        if behind(&held, id.epoch).is_some_and(|end| end > id.run().to) {
+        if is_held(&held, id) {
             return Ok(());
+        }
+    }
+}
+
+/// Whether a set has all of a batch. What is behind it in the set says nothing: it may be a copy of what
+/// another node has read.
+fn is_held(held: &BatchSet, id: BatchId) -> bool {
+    let mut wanted = BatchSet::default();
+    wanted.insert_run(id.epoch, id.run());
+    wanted.without(held).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use logpond_record::Timestamp;
+    use logpond_segment::sources::Interval;
+
+    #[test]
+    fn a_batch_is_held_if_all_of_it_is() {
+        let id = BatchId {
+            epoch: 1,
+            sequence: 10,
+            attempt: 0,
+            first_sent: Timestamp(0),
+            more: 9,
+        };
+        let cases = [
+            (10, 19, true),
+            (5, 30, true),
+            (10, 18, false),
+            (20, 40, false),
+        ];
+        for (from, to, expected) in cases {
+            let mut held = BatchSet::default();
+            held.insert_run(1, Interval { from, to });
+            assert_eq!(is_held(&held, id), expected, "{from} {to}");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Each message is there once, whatever happens on either side.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::broker::{Broker, Client};
-use crate::pond::{Pond, Scratch, wait_until};
+use crate::pond::{Pond, Scratch, files_below, wait_until};
 use crate::surroundings::program;
 
 const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
@@ -77,6 +79,7 @@ fn messages_are_there_once() {
     odd_messages(&broker, &mut client);
     recreated_topics(&broker, &mut client);
     moved_partitions(&broker, &mut client);
+    lost_nodes(&broker, &mut client);
     restarted_broker(&mut broker, &mut client);
 }
 
@@ -187,8 +190,8 @@ fn expired_offsets(broker: &Broker, client: &mut Client) {
         assert!(pond.terminate().unwrap().success());
     }
     // Where records have gone, the positions say how far it was read.
-    std::fs::remove_dir_all(scratch.path().join("data/segments")).unwrap();
-    std::fs::remove_dir_all(scratch.path().join("data/journal")).unwrap();
+    fs::remove_dir_all(scratch.path().join("data/segments")).unwrap();
+    fs::remove_dir_all(scratch.path().join("data/journal")).unwrap();
     let pond = start(scratch.path(), broker, "old");
     client.call(send("old", 1_100..1_110, 1));
     wait_for(&pond, "logpond_kafka_stored_total", 10.0);
@@ -331,4 +334,62 @@ fn moved_partitions(broker: &Broker, client: &mut Client) {
     assert_eq!(counts.len(), 1_700);
     assert!(first.terminate().unwrap().success());
     assert!(second.terminate().unwrap().success());
+}
+
+/// Copies of a lost node's records may have holes: what only that node had is read again, and nothing else.
+fn lost_nodes(broker: &Broker, client: &mut Client) {
+    client.call(json!({"do": "create", "topic": "lost", "partitions": 1}));
+    // Three hundred messages, a hundred in each of three directories.
+    let parts = [(); 3].map(|()| Scratch::new("kafka-part").unwrap());
+    for (at, part) in parts.iter().enumerate() {
+        let from = at as u64 * 100;
+        client.call(send("lost", from..from + 100, 1));
+        let positions = part.path().join("data/kafka/positions");
+        if let Some(before) = at.checked_sub(1) {
+            fs::create_dir_all(positions.parent().unwrap()).unwrap();
+            let before = parts[before].path().join("data/kafka/positions");
+            fs::copy(before, positions).unwrap();
+        }
+        let pond = start(part.path(), broker, "lost");
+        wait_for(&pond, "logpond_kafka_stored_total", 100.0);
+        pond.compact().unwrap();
+        assert!(pond.terminate().unwrap().success());
+    }
+    // A node of a cluster in which another was lost has the first and the last of them.
+    let data = Scratch::new("kafka-lost").unwrap();
+    let gossip = ["--gossip", "127.0.0.1:0"];
+    let node = Pond::start(program(), &data.path().join("data"), &gossip).unwrap();
+    let address = node.address("gossip");
+    let join = [&gossip[..], &["--join", &address]].concat();
+    let gone = Scratch::new("kafka-gone").unwrap();
+    let gone = Pond::start(program(), &gone.path().join("data"), &join).unwrap();
+    wait_until("the nodes have met", || {
+        let status = node.get("/api/v1/cluster").unwrap();
+        status.matches("\"live\"").count() == 2
+    })
+    .unwrap();
+    let name = gone.address("gossip");
+    gone.kill();
+    wait_until("it is given up", || {
+        let mut forget = Command::new(program());
+        forget.args(["cluster", "forget", &name, "--addr", &node.url()]);
+        forget.output().unwrap().status.success()
+    })
+    .unwrap();
+    assert!(node.terminate().unwrap().success());
+    for part in [&parts[0], &parts[2]] {
+        for segment in files_below(&part.path().join("data/segments"), ".parquet") {
+            let to = data.path().join("data/segments");
+            fs::copy(&segment, to.join(segment.file_name().unwrap())).unwrap();
+        }
+    }
+    let node = start_with(data.path(), broker, "lost", &gossip);
+    wait_for(&node, "logpond_kafka_offset", 300.0);
+    expect(&node, "lost", 0..300);
+    assert_eq!(node.metric("logpond_kafka_stored_total").unwrap(), 100.0);
+    assert!(node.stderr().contains("no node has all from 100 on"));
+    client.call(send("lost", 300..310, 1));
+    wait_for(&node, "logpond_kafka_stored_total", 110.0);
+    expect(&node, "lost", 0..310);
+    assert!(node.terminate().unwrap().success());
 }

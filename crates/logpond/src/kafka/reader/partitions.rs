@@ -9,9 +9,8 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::Interval;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{
-    EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, WATCH_INTERVAL, behind, entry,
-};
+use super::{EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, WATCH_INTERVAL, entry};
+use crate::kafka::runs::{Place, first_missing, place};
 use crate::settings::{KafkaStart, KafkaTopic};
 use crate::telemetry::say;
 
@@ -139,34 +138,32 @@ impl Session<'_> {
         held: &Result<BatchSet, String>,
     ) -> Result<(), End> {
         for partition in new {
-            let name = partition.name();
             match held {
-                Ok(held) => self.begin_one(partition, &name, held).await?,
+                Ok(held) => self.begin_one(partition, held).await?,
                 Err(why) => {
                     let why = format!(
                         "it is not read before it is known what each node has of it: {why}; a node that \
                          does not come back is given up by `logpond cluster forget`"
                     );
-                    self.reader.complain(&name, &why);
+                    self.reader.complain(&partition.name(), &why);
                 }
             }
         }
         Ok(())
     }
 
-    async fn begin_one(
-        &mut self,
-        partition: Partition,
-        name: &str,
-        held: &BatchSet,
-    ) -> Result<(), End> {
+    async fn begin_one(&mut self, partition: Partition, held: &BatchSet) -> Result<(), End> {
         let epoch = partition.epoch;
         let mut held = held.clone();
         held.union_with(&(self.shared().parts.held)(epoch));
         let noted = self.shared().positions().next(epoch);
-        let next = match behind(&held, epoch).max(noted) {
-            Some(next) => Some(next),
-            None => self.first_offset(&partition, name).await,
+        let runs: Vec<Interval> = held.of_epoch(epoch).collect();
+        let next = match place(&runs, noted) {
+            Some(place) if place.next < place.behind && self.is_one_lost() => {
+                self.first_hole(&partition, &runs, place).await
+            }
+            Some(place) => Some(place.behind),
+            None => self.first_offset(&partition).await,
         };
         let Some(next) = next else {
             return Ok(());
@@ -181,6 +178,40 @@ impl Session<'_> {
             held: held.intersection(&rest),
         };
         self.read_on(reading).await
+    }
+
+    /// Whether there may be holes that a lost node has left. Else they are of what expired, was dropped by
+    /// rules, or never was in Kafka, and are not worth a fetch.
+    fn is_one_lost(&self) -> bool {
+        let others = self.shared().parts.others.as_ref();
+        others.is_some_and(|others| others.is_one_lost())
+    }
+
+    /// The first offset that nobody holds and that Kafka may still have.
+    async fn first_hole(
+        &self,
+        partition: &Partition,
+        held: &[Interval],
+        place: Place,
+    ) -> Option<u64> {
+        let (low, _) = self.ends_of(partition).await?;
+        let next = first_missing(held, place.next.max(low.min(place.behind)));
+        if next < place.behind {
+            say(&format!(
+                "of {} of Kafka no node has all from {next} on: what is missing is read again",
+                partition.name()
+            ));
+        }
+        Some(next)
+    }
+
+    /// The first offset that Kafka has of a partition, and the one behind its last.
+    async fn ends_of(&self, partition: &Partition) -> Option<(u64, u64)> {
+        let (topic, number) = (&partition.topic, partition.number);
+        let ends = self.consumer.fetch_watermarks(topic, number).await;
+        let ends = ends.map(|(low, high)| (low.max(0).unsigned_abs(), high.max(0).unsigned_abs()));
+        ends.inspect_err(|error| self.reader.complain(&partition.name(), &error.to_string()))
+            .ok()
     }
 
     /// Adds a partition to those that are read.
@@ -226,24 +257,16 @@ impl Session<'_> {
 
     /// Where a partition is begun that was never read. That is noted: a restart before its first message
     /// begins at the same.
-    async fn first_offset(&self, partition: &Partition, name: &str) -> Option<u64> {
-        let (topic, number) = (&partition.topic, partition.number);
-        let (low, high) = match self.consumer.fetch_watermarks(topic, number).await {
-            Ok(ends) => ends,
-            Err(error) => {
-                self.reader.complain(name, &error.to_string());
-                return None;
-            }
-        };
+    async fn first_offset(&self, partition: &Partition) -> Option<u64> {
+        let (low, high) = self.ends_of(partition).await?;
         let is_later = self.reader.remembered().is_later(partition.epoch);
         let first = match self.shared().start {
             KafkaStart::Latest if !is_later => high,
             KafkaStart::Earliest | KafkaStart::Latest => low,
         };
-        let first = u64::try_from(first).ok()?;
         self.shared()
             .positions()
-            .note(partition.epoch, first, || name.to_owned());
+            .note(partition.epoch, first, || partition.name());
         self.shared().save();
         Some(first)
     }
