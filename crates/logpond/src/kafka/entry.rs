@@ -4,10 +4,11 @@
 //! and partition are labels of the batch. The message's time is the record's where the line says none.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use krafka::consumer::ConsumerRecord;
 use logpond_protocol::intake::declared::LINE_TIME_FIRST;
-use logpond_record::limits::{LINE_BYTES_MAX, TRUNCATED_FIELD};
+use logpond_record::limits::{FIELDS_MAX, LINE_BYTES_MAX, TRUNCATED_FIELD};
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 
 /// What the names of headers are put behind.
@@ -64,24 +65,32 @@ pub(super) fn add(batch: &mut Batch, message: &ConsumerRecord, line_bytes_max: u
     if let Some(key) = &message.key {
         fields.push((KEY_FIELD.into(), value_of(key, &mut is_cut)));
     }
-    let mut bytes = 0;
+    let (mut bytes, mut names) = (0, HashSet::new());
     for (name, value) in message.headers.iter() {
-        let name = format!("{HEADER_PREFIX}{name}");
+        // A message may have any number of them, each as small as it likes.
+        if fields.len() >= FIELDS_MAX {
+            is_cut = true;
+            break;
+        }
+        if !names.insert(&**name) {
+            is_cut = true;
+            continue;
+        }
         let value = match value {
             Some(value) => value_of(value, &mut is_cut),
             None => Value::Null,
         };
-        bytes += name.len() + bytes_of(&value);
-        let is_there = fields.iter().any(|(other, _)| *other == name);
-        if bytes > HEADERS_BYTES_MAX || is_there {
+        bytes += HEADER_PREFIX.len() + name.len() + bytes_of(&value);
+        if bytes > HEADERS_BYTES_MAX {
             is_cut = true;
-            continue;
+            break;
         }
         fields.push((name.into(), value));
     }
     let time = TIMES_MS.contains(&message.timestamp);
     let time = time.then(|| Timestamp(message.timestamp * 1_000_000));
     let fields = fields.iter().map(|(name, value)| (&**name, value));
+        let name = format!("{HEADER_PREFIX}{name}");
     let left_out = batch.push_enveloped(EntryKind::Line, time, fields, line);
     is_cut || left_out > 0
 }
@@ -189,3 +198,18 @@ mod tests {
         assert!(batch.payload().len() <= LINE_BYTES_MAX);
     }
 }
+
+    #[test]
+    fn of_more_headers_than_a_record_has_fields_the_first_are_taken() {
+        let mut many = message(b"{}");
+        many.headers = (0..50_000)
+            .map(|n| (n.to_string(), Some(Bytes::from_static(b"v"))))
+            .collect();
+        let mut batch = batch_of(&labels_of("logs", 3));
+        assert!(add(&mut batch, &many, LINE_BYTES_MAX));
+        let (_, fields, line) = read(&batch);
+        assert_eq!(fields.len(), FIELDS_MAX);
+        let last = format!("{HEADER_PREFIX}{}", FIELDS_MAX - 2);
+        assert_eq!(fields.last().unwrap().0, last);
+        assert_eq!(line, b"{}");
+    }
