@@ -37,7 +37,7 @@ use logpond_segment::disk::Disk;
 
 pub use connect::SecurityError;
 use counters::Counters;
-pub use others::{Others, of_all};
+pub use others::{Elsewhere, Others, of_all};
 use positions::Positions;
 use reader::{Reader, Shared};
 

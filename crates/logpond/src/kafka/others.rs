@@ -2,20 +2,26 @@
 
 use logpond_segment::batches::BatchSet;
 
+/// What nodes hold of some named batches.
+#[derive(Debug, Default)]
+pub struct Elsewhere {
+    /// The batches.
+    pub held: BatchSet,
+    /// Whether a node was given up that may have had others, which are nowhere now.
+    pub is_one_lost: bool,
+}
+
 /// The other nodes. Calls block for a bounded time.
 pub trait Others: Send + Sync {
-    /// Which of some named batches any of them holds.
+    /// Which of some named batches they hold.
     ///
     /// # Errors
     /// Who does not answer.
-    fn held(&self, wanted: &BatchSet) -> Result<BatchSet, String>;
+    fn held(&self, wanted: &BatchSet) -> Result<Elsewhere, String>;
 
     /// Which of them those nodes have taken in themselves, lately, that go before this one where two
     /// read the same. Who does not answer is passed over.
     fn taken(&self, wanted: &BatchSet) -> BatchSet;
-
-    /// Whether a node was given up for good: what only that one held is nowhere.
-    fn is_one_lost(&self) -> bool;
 }
 
 /// What all nodes hold, if each answers. Each is asked twice: a file that goes from one that was not
@@ -53,6 +59,6 @@ mod tests {
                 assert!(held.unwrap().contains(7, 1), "{from} {to} {moved_after}");
             }
         }
-        assert_eq!(of_all(&[0, 1], |node| Err(node)), Err(0));
+        assert_eq!(of_all(&[0, 1], Err), Err(0));
     }
 }

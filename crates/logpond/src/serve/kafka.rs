@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 #[cfg(feature = "kafka")]
+use logpond_cluster::BucketView;
+#[cfg(feature = "kafka")]
 use logpond_segment::batches::BatchSet;
 
 use super::{Roles, ServeError};
 #[cfg(feature = "kafka")]
 use crate::cluster::Member;
+#[cfg(feature = "kafka")]
+use crate::kafka::Elsewhere;
 #[cfg(feature = "kafka")]
 use crate::query::Nodes;
 use crate::settings::Settings;
@@ -71,15 +75,30 @@ struct OtherNodes(Arc<Member>);
 
 #[cfg(feature = "kafka")]
 impl crate::kafka::Others for OtherNodes {
-    fn held(&self, wanted: &BatchSet) -> Result<BatchSet, String> {
+    fn held(&self, wanted: &BatchSet) -> Result<Elsewhere, String> {
         let OtherNodes(member) = self;
         let unmet = member.unmet();
         if !unmet.is_empty() {
             return Err(format!("{} was not met yet", unmet.join(", ")));
         }
-        crate::kafka::of_all(&member.others(), |node| {
+        let silent = |node, error| format!("{}: {error}", member.name(node));
+        let others = member.others();
+        let held = crate::kafka::of_all(&others, |node| {
             let held = member.originals(node, wanted);
-            held.map_err(|error| format!("{}: {error}", member.name(node)))
+            held.map_err(|error| silent(node, error))
+        })?;
+        // Of what is in a bucket a node knows only once it has read that, so nothing can be told to be nowhere.
+        let mut has_bucket = member.own_inventory().inventory().bucket != BucketView::None;
+        for node in others {
+            let inventory = member.inventory(node);
+            let inventory = inventory.map_err(|error| silent(node, error))?;
+            has_bucket |= inventory.inventory().bucket != BucketView::None;
+        }
+        let registry = Member::registry(member);
+        let mut nodes = registry.nodes();
+        Ok(Elsewhere {
+            held,
+            is_one_lost: !has_bucket && nodes.any(|(_, node)| node.is_forgotten()),
         })
     }
 
@@ -88,18 +107,12 @@ impl crate::kafka::Others for OtherNodes {
         let mut taken = BatchSet::default();
         let own = member.identity().node;
         // Of two the one with the lower name goes on, so that exactly one gives up.
-        for node in member.others().into_iter().filter(|node| *node < own) {
+        for node in member.live_others().into_iter().filter(|node| *node < own) {
             if let Ok(of_node) = member.taken_by(node, wanted) {
                 taken.union_with(&of_node);
             }
         }
         taken
-    }
-
-    fn is_one_lost(&self) -> bool {
-        let OtherNodes(member) = self;
-        let registry = Member::registry(member);
-        registry.nodes().any(|(_, node)| node.is_forgotten())
     }
 }
 

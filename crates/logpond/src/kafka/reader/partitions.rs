@@ -42,8 +42,8 @@ impl Session<'_> {
         }
         if !new.is_empty() {
             let epochs: Vec<u128> = new.iter().map(|partition| partition.epoch).collect();
-            let held = self.ask(&epochs).await;
-            self.begin(new, &held).await?;
+            let known = self.ask(&epochs).await;
+            self.begin(new, &known).await?;
         }
         if self.watched_at.elapsed() >= WATCH_INTERVAL {
             self.watched_at = Instant::now();
@@ -111,14 +111,16 @@ impl Session<'_> {
 
     /// What all nodes hold of these epochs, or who does not answer. This node is asked first, as files may
     /// go from it to others meanwhile; what comes to it meanwhile is for the caller to see.
-    async fn ask(&self, epochs: &[u128]) -> Result<BatchSet, String> {
+    async fn ask(&self, epochs: &[u128]) -> Result<Elsewhere, String> {
         let parts = &self.shared().parts;
-        let mut held = BatchSet::default();
+        let mut own = BatchSet::default();
         for epoch in epochs {
-            held.union_with(&(parts.held)(*epoch));
+            own.union_with(&(parts.held)(*epoch));
         }
         let Some(others) = parts.others.clone() else {
-            return Ok(held);
+            let held = own;
+            let is_one_lost = false;
+            return Ok(Elsewhere { held, is_one_lost });
         };
         let mut wanted = BatchSet::default();
         let (from, to) = (0, u64::MAX);
@@ -127,19 +129,20 @@ impl Session<'_> {
             .for_each(|epoch| wanted.insert_run(*epoch, Interval { from, to }));
         let asked = tokio::task::spawn_blocking(move || others.held(&wanted)).await;
         let asked = asked.unwrap_or_else(|_| Err("the nodes could not be asked".to_owned()));
-        held.union_with(&asked?);
-        Ok(held)
+        let mut elsewhere = asked?;
+        elsewhere.held.union_with(&own);
+        Ok(elsewhere)
     }
 
     /// Begins partitions of which it is known how far they were read.
     async fn begin(
         &mut self,
         new: Vec<Partition>,
-        held: &Result<BatchSet, String>,
+        known: &Result<Elsewhere, String>,
     ) -> Result<(), End> {
         for partition in new {
-            match held {
-                Ok(held) => self.begin_one(partition, held).await?,
+            match known {
+                Ok(known) => self.begin_one(partition, known).await?,
                 Err(why) => {
                     let why = format!(
                         "it is not read before it is known what each node has of it: {why}; a node that \
@@ -152,14 +155,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn begin_one(&mut self, partition: Partition, held: &BatchSet) -> Result<(), End> {
+    async fn begin_one(&mut self, partition: Partition, known: &Elsewhere) -> Result<(), End> {
         let epoch = partition.epoch;
-        let mut held = held.clone();
+        let mut held = known.held.clone();
         held.union_with(&(self.shared().parts.held)(epoch));
         let noted = self.shared().positions().next(epoch);
         let runs: Vec<Interval> = held.of_epoch(epoch).collect();
         let next = match place(&runs, noted) {
-            Some(place) if place.next < place.behind && self.is_one_lost() => {
+            Some(place) if place.next < place.behind && known.is_one_lost => {
                 self.first_hole(&partition, &runs, place).await
             }
             Some(place) => Some(place.behind),
@@ -180,14 +183,8 @@ impl Session<'_> {
         self.read_on(reading).await
     }
 
-    /// Whether there may be holes that a lost node has left. Else they are of what expired, was dropped by
-    /// rules, or never was in Kafka, and are not worth a fetch.
-    fn is_one_lost(&self) -> bool {
-        let others = self.shared().parts.others.as_ref();
-        others.is_some_and(|others| others.is_one_lost())
-    }
-
-    /// The first offset that nobody holds and that Kafka may still have.
+    /// The first offset that nobody holds and that Kafka may still have. If no node was lost it is not asked
+    /// for: then it has expired, was dropped by rules, or never was in Kafka, and is not worth a fetch.
     async fn first_hole(
         &self,
         partition: &Partition,
