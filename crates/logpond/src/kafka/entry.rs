@@ -51,6 +51,11 @@ pub(super) fn size_of(message: &ConsumerRecord) -> usize {
     bytes(&message.value) + bytes(&message.key) + headers
 }
 
+/// What a message takes in memory as it was decoded, about: small ones take more for themselves than they say.
+pub(super) fn decoded_size_of(message: &ConsumerRecord) -> usize {
+    size_of(message) + std::mem::size_of::<ConsumerRecord>()
+}
+
 /// Appends a message that has a value to a batch; gives whether something of it was cut or left out.
 pub(super) fn add(batch: &mut Batch, message: &ConsumerRecord, line_bytes_max: usize) -> bool {
     let whole: &[u8] = message.value.as_deref().unwrap_or_default();
@@ -85,12 +90,12 @@ pub(super) fn add(batch: &mut Batch, message: &ConsumerRecord, line_bytes_max: u
             is_cut = true;
             break;
         }
+        let name = format!("{HEADER_PREFIX}{name}");
         fields.push((name.into(), value));
     }
     let time = TIMES_MS.contains(&message.timestamp);
     let time = time.then(|| Timestamp(message.timestamp * 1_000_000));
     let fields = fields.iter().map(|(name, value)| (&**name, value));
-        let name = format!("{HEADER_PREFIX}{name}");
     let left_out = batch.push_enveloped(EntryKind::Line, time, fields, line);
     is_cut || left_out > 0
 }
@@ -197,7 +202,6 @@ mod tests {
         assert!(add(&mut batch, &large, LINE_BYTES_MAX));
         assert!(batch.payload().len() <= LINE_BYTES_MAX);
     }
-}
 
     #[test]
     fn of_more_headers_than_a_record_has_fields_the_first_are_taken() {
@@ -213,3 +217,4 @@ mod tests {
         assert_eq!(fields.last().unwrap().0, last);
         assert_eq!(line, b"{}");
     }
+}

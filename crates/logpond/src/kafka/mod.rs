@@ -15,9 +15,11 @@
 //!   the first of them, and no batch has an offset that is held.
 //! - Nothing is read of a partition before it is known what each node holds of it.
 //! - A partition of a topic that was created anew is another one: its name has the topic's id in it.
-//! - What waits in memory is bounded: one fetch that is being stored, and one that comes meanwhile.
+//! - What waits in memory is bounded: one fetch that is being stored, and one that comes meanwhile. A fetch
+//!   is one batch of each broker, of at most 64 MiB, until what came stayed small (see `appetite`).
 //! - `lp-kafka` alone waits for brokers, decodes what they send and writes positions.
 
+mod appetite;
 mod connect;
 mod counters;
 mod entry;

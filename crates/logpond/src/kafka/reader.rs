@@ -2,6 +2,7 @@
 
 mod partitions;
 mod remembered;
+mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -17,7 +18,9 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
 use logpond_segment::sources::Interval;
 use remembered::Remembered;
+use trouble::Trouble;
 
+use super::appetite::Appetite;
 use super::connect::Security;
 use super::counters::{Counters, Partition as Counted};
 use super::positions::Positions;
@@ -33,13 +36,7 @@ use crate::telemetry::{Intake, warn};
 const EPOCH_PREFIX: &[u8] = b"kafka ";
 
 /// Messages that are taken over at a time, and so many more may be decoded.
-const MESSAGES_MAX: i32 = 20_000;
-
-/// Bytes that are asked of a broker at a time, as they are sent: compressed or not.
-const FETCH_BYTES_MAX: i32 = 16 << 20;
-
-/// Bytes that are asked of a partition at a time, among these.
-const PARTITION_BYTES_MAX: i32 = 4 << 20;
+const MESSAGES_MAX: i32 = 10_000;
 
 /// What a batch of messages may become when it is decompressed.
 const DECOMPRESSED_BYTES_MAX: usize = 64 << 20;
@@ -53,6 +50,16 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often it is seen whether other nodes read the same.
 const WATCH_INTERVAL: Duration = Duration::from_secs(15);
 
+/// How long nothing is heard of a partition before its leader is asked: a broker says nothing of partitions that
+/// have no news. So often it is asked.
+const SILENT_TIME: Duration = Duration::from_secs(30);
+
+/// How long the leaders' answers to that are waited for: nothing is fetched meanwhile.
+const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long a partition is left alone whose messages cannot be decoded.
+const STOPPED_TIME: Duration = Duration::from_secs(60);
+
 /// How often positions are written.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -65,6 +72,9 @@ const FAILURES_MAX: u32 = 8;
 
 /// How long the same trouble is not said again.
 const SAID_FOR: Duration = Duration::from_secs(300);
+
+/// How long a consumer may take to take its leave of brokers.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long what is under way may take at the stop.
 const END_TIME_MAX: Duration = crate::shutdown::DRAIN_TIME_MAX;
@@ -122,6 +132,11 @@ impl Partition {
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.topic, self.number)
     }
+
+    /// What the client calls it.
+    fn of_client(&self) -> TopicPartition {
+        TopicPartition::new(&*self.topic, self.number)
+    }
 }
 
 /// A partition that is read.
@@ -133,6 +148,8 @@ struct Reading {
     next: u64,
     /// What was held of it from there on, by whatever node, when it was begun.
     held: BatchSet,
+    /// Why nothing comes of it, as far as that is known.
+    trouble: Trouble,
 }
 
 impl Reading {
@@ -243,27 +260,27 @@ impl Reader {
     }
 
     async fn session(&self) -> Result<(), End> {
-        let mut shutdown = self.shutdown.clone();
         let connect = async {
             let kafka = self.security.connect(&self.brokers).await?;
             let options = DescribeClusterOptions::default();
             let cluster = kafka.admin().describe_cluster(options).await?.cluster_id;
-            Ok::<_, KrafkaError>((kafka, cluster))
+            Ok((kafka, cluster))
         };
-        let (kafka, cluster) = tokio::select! {
-            connected = connect => connected?,
-            () = shutdown.stopping() => return Err(End::Stop),
-        };
-        let consumer = consumer_of(&kafka).await?;
+        let (kafka, cluster) = unless_stopping(&self.shutdown, connect).await?;
+        let appetite = Appetite::default();
+        let consumer = consumer_of(&kafka, appetite.bytes()).await?;
         let mut session = Session {
             reader: self,
+            kafka,
             consumer,
+            appetite,
             cluster,
             ids: BTreeMap::new(),
             read: BTreeMap::new(),
             looked_at: None,
             watched_at: Instant::now(),
             saved_at: Instant::now(),
+            listened_at: Instant::now(),
         };
         let ended = session.run().await;
         for reading in session.read.values() {
@@ -272,23 +289,37 @@ impl Reader {
                 .counters
                 .of(topic, *number, |counted| counted.is_read = false);
         }
-        let _ = tokio::time::timeout(Duration::from_secs(1), session.consumer.close()).await;
+        let _ = tokio::time::timeout(CLOSE_TIME_MAX, session.consumer.close()).await;
         ended
     }
 }
 
-async fn consumer_of(kafka: &Kafka) -> krafka::Result<Consumer> {
+/// Does what may have to wait for brokers or other nodes, unless a stop is asked for.
+async fn unless_stopping<T>(
+    shutdown: &Shutdown,
+    work: impl Future<Output = Result<T, End>>,
+) -> Result<T, End> {
+    let mut shutdown = shutdown.clone();
+    tokio::select! {
+        done = work => done,
+        () = shutdown.stopping() => Err(End::Stop),
+    }
+}
+
+/// A client that asks each broker for so many bytes at a time.
+async fn consumer_of(kafka: &Kafka, bytes: i32) -> krafka::Result<Consumer> {
     let consumer = kafka
         .consumer_without_group()
         .auto_offset_reset(AutoOffsetReset::None)
         .enable_auto_commit(false)
         .isolation_level(IsolationLevel::ReadCommitted)
-        .fetch_max_bytes(FETCH_BYTES_MAX)
-        .max_partition_fetch_bytes(PARTITION_BYTES_MAX)
+        .fetch_max_bytes(bytes)
+        .max_partition_fetch_bytes(bytes)
         .max_poll_records(MESSAGES_MAX)
         .max_buffered_records(MESSAGES_MAX)
         .max_decompressed_size(DECOMPRESSED_BYTES_MAX)
         .fetch_max_wait(FETCH_WAIT)
+        .lag_staleness_threshold(SILENT_TIME)
         .metrics_push(false);
     consumer.build().await
 }
@@ -296,7 +327,9 @@ async fn consumer_of(kafka: &Kafka) -> krafka::Result<Consumer> {
 /// Reading while the brokers are the same.
 struct Session<'r> {
     reader: &'r Reader,
+    kafka: Kafka,
     consumer: Consumer,
+    appetite: Appetite,
     /// The id of the cluster of brokers.
     cluster: String,
     /// Ids of the topics that are read.
@@ -305,6 +338,8 @@ struct Session<'r> {
     looked_at: Option<Instant>,
     watched_at: Instant,
     saved_at: Instant,
+    /// When it was seen last whether brokers are silent.
+    listened_at: Instant,
 }
 
 impl Session<'_> {
@@ -314,32 +349,47 @@ impl Session<'_> {
 
     /// Reads until the stop, or until something fails.
     async fn run(&mut self) -> Result<(), End> {
+        let shutdown = self.reader.shutdown.clone();
         let (mut work, mut failures) = (Vec::new(), 0);
         loop {
-            self.look().await?;
+            unless_stopping(&shutdown, self.look()).await?;
             let polled = self.round(&work).await?;
-            work = Vec::new();
+            work.clear();
             self.save_now_and_then();
             work = match polled {
-                Ok(messages) => self.take(messages).await?,
-                Err(KrafkaError::NoOffset { partitions }) => {
-                    for (topic, number) in partitions {
-                        self.out_of_range(&topic, number).await?;
-                    }
+                Ok(messages) => {
+                    failures = 0;
+                    unless_stopping(&shutdown, self.take(messages)).await?
+                }
+                Err(error) => {
+                    let bearing = self.bear(error, &mut failures);
+                    unless_stopping(&shutdown, bearing).await?;
                     Vec::new()
                 }
-                // What was fetched of others meanwhile is given out by the next call.
-                Err(error) if failures < FAILURES_MAX => {
-                    failures += 1;
-                    self.reader.complain("", &error.to_string());
-                    self.reader.wait(PAUSES.0).await;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
             };
-            failures = 0;
-            self.note_lags().await;
+            unless_stopping(&shutdown, self.note_lags()).await?;
         }
+    }
+
+    /// Does what a failed fetch asks for. What was fetched of other partitions meanwhile is given out by the
+    /// next call.
+    async fn bear(&mut self, error: KrafkaError, failures: &mut u32) -> Result<(), End> {
+        if let KrafkaError::NoOffset { partitions } = error {
+            for (topic, number) in partitions {
+                self.out_of_range(&topic, number).await?;
+            }
+            return Ok(());
+        }
+        if self.stop_undecodable(&error.to_string()).await {
+            return Ok(());
+        }
+        *failures += 1;
+        if *failures > FAILURES_MAX {
+            return Err(error.into());
+        }
+        self.reader.complain("", &error.to_string());
+        self.reader.wait(PAUSES.0).await;
+        Ok(())
     }
 
     /// Fetches while what was fetched before is stored.
@@ -367,15 +417,21 @@ impl Session<'_> {
         }
     }
 
-    async fn note_lags(&self) {
+    async fn note_lags(&mut self) -> Result<(), End> {
         let lags = self.consumer.lag().await;
+        self.listen_now_and_then(&lags).await;
         for reading in self.read.values() {
-            let Partition { topic, number, .. } = &reading.partition;
-            let lag = lags.get(&TopicPartition::new(&**topic, *number));
+            let lag = lags.get(&reading.partition.of_client());
             let end = lag.and_then(|lag| u64::try_from(lag.last_stable_offset?).ok());
+            let end = end.max(reading.trouble.end());
             let lag = end.map_or(0, |end| end.saturating_sub(reading.next));
-            self.count(&reading.partition, |counted| counted.lag = lag);
+            let is_read = reading.trouble.is_none();
+            self.count(&reading.partition, |counted| {
+                counted.lag = lag;
+                counted.is_read = is_read;
+            });
         }
+        Ok(())
     }
 
     fn count(&self, of: &Partition, change: impl FnOnce(&mut Counted)) {
@@ -391,6 +447,8 @@ impl Session<'_> {
             return Ok(Vec::new());
         }
         self.check_ids().await?;
+        let bytes = messages.iter().map(entry::decoded_size_of).sum();
+        let is_other = self.appetite.note(bytes);
         let mut by_partition: BTreeMap<Key, Vec<ConsumerRecord>> = BTreeMap::new();
         for message in messages {
             let key = (message.topic.clone(), message.partition);
@@ -408,6 +466,7 @@ impl Session<'_> {
                 // A run that is held is not fetched.
                 let next = first_missing(&held, end);
                 reading.next = next;
+                reading.trouble = Trouble::default();
                 let partition = reading.partition.clone();
                 work.push(self.work_of(partition, &messages, &gaps, next));
                 if next > end {
@@ -415,7 +474,28 @@ impl Session<'_> {
                 }
             }
         }
+        if is_other {
+            self.connect_anew().await?;
+        }
         Ok(work)
+    }
+
+    /// Asks for another number of bytes from now on: a client of its own, which goes on where this one is.
+    async fn connect_anew(&mut self) -> Result<(), End> {
+        let consumer = consumer_of(&self.kafka, self.appetite.bytes()).await?;
+        let before = std::mem::replace(&mut self.consumer, consumer);
+        let _ = tokio::time::timeout(CLOSE_TIME_MAX, before.close()).await;
+        let topics: BTreeSet<&Arc<str>> = self.read.keys().map(|(topic, _)| topic).collect();
+        for topic in topics {
+            self.assign(topic).await?;
+        }
+        for ((topic, number), reading) in &self.read {
+            self.seek(topic, *number, reading.next).await?;
+            if reading.trouble.is_stopped() {
+                self.consumer.pause(topic, &[*number]).await;
+            }
+        }
+        Ok(())
     }
 
     /// Begins topics anew that have another id now: what was fetched of them may be of either.
@@ -508,6 +588,7 @@ impl Session<'_> {
             let next = first_missing(&held, low);
             if let Some(reading) = self.read.get_mut(&key) {
                 reading.next = next;
+                reading.trouble = Trouble::default();
             }
             return self.seek(topic, number, next).await;
         }
@@ -559,5 +640,25 @@ impl Session<'_> {
         store(self.reader, &work, false).await?;
         self.count(of, |counted| counted.lost += lost);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shutdown;
+
+    #[test]
+    fn nothing_that_waits_for_brokers_delays_a_stop() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            let (stopper, shutdown) = shutdown::pair();
+            let done = unless_stopping(&shutdown, async { Ok(7) }).await;
+            assert!(matches!(done, Ok(7)));
+            stopper.stop();
+            let silent = std::future::pending::<Result<(), End>>();
+            let ended = unless_stopping(&shutdown, silent).await;
+            assert!(matches!(ended, Err(End::Stop)));
+        });
     }
 }

@@ -205,6 +205,9 @@ fn properties(
          transaction.state.log.num.partitions=1\n\
          offsets.topic.num.partitions=1\n\
          message.max.bytes=8388608\n\
+         authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n\
+         allow.everyone.if.no.acl.found=true\n\
+         super.users=User:ANONYMOUS\n\
          broker.session.timeout.ms=1000\n\
          broker.heartbeat.interval.ms=100\n\
          ssl.keystore.type=PEM\n\

@@ -5,7 +5,8 @@ import json
 import sys
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (AclBinding, AclOperation, AclPermissionType, AdminClient, NewTopic,
+                                   ResourcePatternType, ResourceType)
 
 
 def producer(brokers, codec="none", **settings):
@@ -53,8 +54,18 @@ def call(brokers, admin, it):
             numbers = range(it["from"], it["to"])
             send(producer(brokers, codec), topic, numbers, it["partitions"], it.get("size", 0))
         case "null":
-            to = producer(brokers)
-            to.produce(topic, key="gone", value=None, partition=0)
+            # Keys of one letter, of which a batch each becomes a thousand times smaller.
+            to = producer(brokers, it.get("codec", "none"), **{"batch.size": 1 << 20})
+            for _ in range(it.get("count", 1)):
+                to.produce(topic, key="k" * it.get("size", 4), value=None, partition=0)
+                to.poll(0)
+            assert to.flush(60) == 0
+        case "huge":
+            # One batch that becomes larger than anybody should take.
+            sizes = {"message.max.bytes": 128 << 20, "batch.size": 100 << 20, "linger.ms": 3000}
+            to = producer(brokers, "gzip", **sizes)
+            for _ in range(70):
+                to.produce(topic, value="x" * (1 << 20), partition=0)
             assert to.flush(60) == 0
         case "transactions":
             # One that is thrown away and one that counts, of the same numbers.
@@ -64,6 +75,12 @@ def call(brokers, admin, it):
                 to.begin_transaction()
                 send(to, topic, range(it["from"], it["to"]), it["partitions"])
                 ends(60)
+        case "deny":
+            allowed = AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*",
+                                 AclOperation.ALL, AclPermissionType.ALLOW)
+            denied = AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, it["user"], "*",
+                                AclOperation[it["right"]], AclPermissionType.DENY)
+            done(admin.create_acls([allowed, denied]))
         case "remove_before":
             partition = TopicPartition(topic, 0, it["offset"])
             done(admin.delete_records([partition]))

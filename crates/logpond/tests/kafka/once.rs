@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::broker::{Broker, Client};
-use crate::pond::{Pond, Scratch, files_below, wait_until};
+use crate::pond::{Pond, Scratch, files_below, memory_bytes, wait_until};
 use crate::surroundings::program;
 
 const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
@@ -77,6 +77,7 @@ fn messages_are_there_once() {
     killed_servers(&broker, &mut client);
     expired_offsets(&broker, &mut client);
     odd_messages(&broker, &mut client);
+    large_batches(&broker, &mut client);
     recreated_topics(&broker, &mut client);
     moved_partitions(&broker, &mut client);
     lost_nodes(&broker, &mut client);
@@ -230,6 +231,44 @@ fn odd_messages(broker: &Broker, client: &mut Client) {
         .parse()
         .unwrap();
     assert!(bytes > 2 << 20);
+    assert!(pond.terminate().unwrap().success());
+}
+
+/// What becomes much larger when it is decompressed is fetched batch by batch, and what becomes too large
+/// stops its partition alone, until Kafka has removed it.
+fn large_batches(broker: &Broker, client: &mut Client) {
+    const BYTES: u64 = 900_000;
+    const COUNT: u64 = 400;
+    client.call(json!({"do": "create", "topic": "large", "partitions": 2}));
+    let mut keys = json!({"do": "null", "topic": "large", "codec": "gzip"});
+    (keys["count"], keys["size"]) = (json!(COUNT), json!(BYTES));
+    client.call(keys);
+    let scratch = Scratch::new("kafka-large").unwrap();
+    let pond = start(scratch.path(), broker, "large");
+    wait_for(&pond, "logpond_kafka_empty_total", COUNT as f64);
+    let most = memory_bytes(pond.pid(), "VmHWM").unwrap();
+    assert!(most < COUNT * BYTES / 2, "{most} bytes of memory");
+    client.call(json!({"do": "huge", "topic": "large"}));
+    wait_until("the partition stands still", || {
+        pond.stderr()
+            .contains("cannot be read, and the partition stands still")
+    })
+    .unwrap();
+    // The other partition goes on.
+    let mut other = send("large", 0..101, 2);
+    other["from"] = json!(1);
+    client.call(other);
+    wait_for(&pond, "logpond_kafka_stored_total", 50.0);
+    assert_eq!(pond.metric("logpond_kafka_reading").unwrap(), 1.0);
+    let offset = COUNT + 70;
+    client.call(json!({"do": "remove_before", "topic": "large", "offset": offset}));
+    wait_until("both are read", || {
+        pond.metric("logpond_kafka_reading").unwrap() == 2.0
+    })
+    .unwrap();
+    assert_eq!(pond.metric("logpond_kafka_lost_total").unwrap(), 70.0);
+    wait_for(&pond, "logpond_kafka_stored_total", 100.0);
+    expect(&pond, "large", 1..101);
     assert!(pond.terminate().unwrap().success());
 }
 

@@ -1,10 +1,11 @@
 //! Brokers that ask who is there, over TLS.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
-use crate::broker::{Broker, USER};
+use crate::broker::{Broker, Client, USER};
 use crate::pond::{Pond, Scratch, wait_until};
 use crate::surroundings::program;
 
@@ -58,5 +59,39 @@ fn brokers_are_told_who_we_are() {
         pond.stderr()
     );
     assert!(pond.metric("logpond_kafka_errors_total").unwrap() >= 1.0);
+    assert!(pond.terminate().unwrap().success());
+    say("scram-sha-512", password);
+    rights_are_missed(&broker, &mut client, &file);
+}
+
+/// What a user may not read is said, though a broker answers as if there were nothing new.
+fn rights_are_missed(broker: &Broker, client: &mut Client, security: &Path) {
+    let user = format!("User:{}", USER.0);
+    for (topic, right) in [("unread", "READ"), ("hidden", "DESCRIBE")] {
+        client.call(json!({"do": "create", "topic": topic, "partitions": 1}));
+        client.call(json!({"do": "deny", "topic": topic, "user": user, "right": right}));
+        client.call(json!({"do": "send", "topic": topic, "from": 0, "to": 10, "partitions": 1}));
+    }
+    let [unread, hidden] =
+        ["unread", "hidden"].map(|topic| format!("{}/{topic}", broker.secure_address()));
+    let security = security.display().to_string();
+    let extra = [
+        "--kafka",
+        &unread,
+        "--kafka",
+        &hidden,
+        "--kafka-security",
+        &security,
+    ];
+    let data = Scratch::new("kafka-rights").unwrap();
+    let pond = Pond::start(program(), &data.path().join("data"), &extra).unwrap();
+    wait_until("it says what is missing", || {
+        let said = pond.stderr();
+        said.contains("/hidden: there is no such topic, or the user may not describe it")
+            && said.contains("/unread/0: there are messages from 0 on up to 10, and none come")
+    })
+    .unwrap();
+    assert_eq!(pond.metric("logpond_kafka_reading").unwrap(), 0.0);
+    assert_eq!(pond.metric("logpond_kafka_lag").unwrap(), 10.0);
     assert!(pond.terminate().unwrap().success());
 }

@@ -9,7 +9,10 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::Interval;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, WATCH_INTERVAL, entry};
+use super::{
+    EPOCH_PREFIX, End, LOOK_INTERVAL, Partition, Reading, Session, Trouble, WATCH_INTERVAL, entry,
+};
+use crate::kafka::Elsewhere;
 use crate::kafka::runs::{Place, first_missing, place};
 use crate::settings::{KafkaStart, KafkaTopic};
 use crate::telemetry::say;
@@ -25,6 +28,7 @@ impl Session<'_> {
             return Ok(());
         }
         self.looked_at = Some(Instant::now());
+        self.try_stopped().await;
         let mut new = Vec::new();
         for topic in &self.reader.topics {
             let found = self.consumer.fetch_metadata(Some(&topic.topic)).await;
@@ -179,6 +183,7 @@ impl Session<'_> {
             from,
             next,
             held: held.intersection(&rest),
+            trouble: Trouble::default(),
         };
         self.read_on(reading).await
     }
@@ -225,7 +230,7 @@ impl Session<'_> {
     }
 
     /// Has the client read the partitions of a topic that are to be read, and no others.
-    async fn assign(&self, topic: &str) -> Result<(), End> {
+    pub(super) async fn assign(&self, topic: &str) -> Result<(), End> {
         let of_topic = self.read.keys().filter(|(name, _)| **name == *topic);
         let numbers = of_topic.map(|(_, number)| *number).collect();
         Ok(self.consumer.assign(topic, numbers).await?)
