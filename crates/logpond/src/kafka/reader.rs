@@ -260,15 +260,15 @@ impl Reader {
     }
 
     async fn session(&self) -> Result<(), End> {
+        let appetite = Appetite::default();
         let connect = async {
             let kafka = self.security.connect(&self.brokers).await?;
             let options = DescribeClusterOptions::default();
             let cluster = kafka.admin().describe_cluster(options).await?.cluster_id;
-            Ok((kafka, cluster))
+            let consumer = consumer_of(&kafka, appetite.bytes()).await?;
+            Ok((kafka, cluster, consumer))
         };
-        let (kafka, cluster) = unless_stopping(&self.shutdown, connect).await?;
-        let appetite = Appetite::default();
-        let consumer = consumer_of(&kafka, appetite.bytes()).await?;
+        let (kafka, cluster, consumer) = unless_stopping(&self.shutdown, connect).await?;
         let mut session = Session {
             reader: self,
             kafka,
