@@ -442,12 +442,10 @@ impl<'a> ShapeSearch<'a> {
         let objects = decisions.objects.get_or_insert_with(decide);
         for (hit, &row) in self.hits.iter().zip(self.rows) {
             let more = known.more.get(row as usize);
-            let needs_look = |object: &&[u8]| {
-                objects.is_yes(known.more.codes[row as usize]) || self.may_be_in(object)
-            };
             let beside = Beside {
                 fix: known.fix.get(row as usize),
-                more: more.filter(needs_look),
+                more,
+                needs_look: more.is_some() && objects.is_yes(known.more.codes[row as usize]),
             };
             let hit = match hit {
                 Hit::Yes(slot) if beside.is_fixed(usize::from(*slot)) => Hit::Maybe,
@@ -473,7 +471,8 @@ impl<'a> ShapeSearch<'a> {
                 return Hit::Maybe;
             }
         }
-        let Some(object) = beside.more else {
+        let needs_look = |object: &&[u8]| beside.needs_look || self.may_be_in(object);
+        let Some(object) = beside.more.filter(needs_look) else {
             return Hit::No;
         };
         let mut found = Hit::No;
@@ -559,6 +558,8 @@ fn decide_objects(finder: &Finder, objects: &Strings) -> Decided {
 struct Beside<'a> {
     fix: Option<&'a [u8]>,
     more: Option<&'a [u8]>,
+    /// Whether the object in `more` needs a look, whatever the shape.
+    needs_look: bool,
 }
 
 impl Beside<'_> {
