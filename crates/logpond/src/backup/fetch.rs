@@ -7,7 +7,7 @@ use logpond_bucket::{FailureKind, Objects};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::snapshot::{Entry, Snapshot};
-use super::transfers::{Progress, transfer};
+use super::transfers::Progress;
 use super::{BackupError, Damaged, FILES};
 
 /// How much is read at a time.
@@ -47,8 +47,8 @@ pub fn verify(
     progress: &Progress,
 ) -> Result<Vec<Damaged>, BackupError> {
     let there = lengths(objects)?;
-    progress.expect(snapshot.files.len() as u64, snapshot.bytes());
-    let found = transfer(&snapshot.files, |entry| {
+    progress.expect_bytes(snapshot.bytes());
+    let found = progress.transfer(&snapshot.files, |entry| {
         let what = match length_wrong(&there, entry) {
             Some(what) => {
                 progress.add_bytes(entry.bytes);
@@ -56,7 +56,6 @@ pub fn verify(
             }
             None => compare(objects, entry, progress)?,
         };
-        progress.add_file();
         let path = entry.object();
         Ok(what.map(|what| Damaged { path, what }))
     });

@@ -26,7 +26,7 @@ use super::choose::choose;
 use super::fetch::{length_wrong, lengths};
 use super::list::{Listing, list};
 use super::snapshot::{Entry, Kind, LeftOut, Snapshot, SnapshotName};
-use super::transfers::{Counted, Progress, transfer};
+use super::transfers::{Counted, Progress};
 use super::{BackupError, FILES, RUNNING, STATE_PATHS, snapshots};
 
 /// So many files are held open at most.
@@ -222,8 +222,7 @@ impl<'a> Maker<'a> {
             .collect();
         let progress = self.job.progress;
         if missing.len() > HELD_MAX {
-            progress.expect(missing.len() as u64, 0);
-            let kept = transfer(&missing, |missing| {
+            let kept = progress.transfer(&missing, |missing| {
                 let file = open(self.job.disk, &missing.path)?;
                 let kept = file.map(|file| self.keep(missing, &file, running));
                 kept.transpose()
@@ -240,8 +239,7 @@ impl<'a> Maker<'a> {
         }
         let left_out = self.left_out(&listing)?;
         let state = self.keep_state(running)?;
-        progress.expect(held.len() as u64, 0);
-        let kept = transfer(&held, |(missing, file)| self.keep(missing, file, running))?;
+        let kept = progress.transfer(&held, |(missing, file)| self.keep(missing, file, running))?;
         kept.into_iter().for_each(|kept| self.note(kept));
         let chosen = paths
             .iter()
@@ -309,20 +307,16 @@ impl<'a> Maker<'a> {
     ) -> Result<Kept, BackupError> {
         running.go_on()?;
         let known = self.known.get(&missing.path);
-        let kept = match known.filter(|known| self.is_there(known)) {
-            Some(known) => recognised(known, file.bytes()?),
-            None => {
-                let (entry, damaged) = examine(missing.kind, &missing.path, file)?;
-                let is_new = self.upload(&entry, &**file)?;
-                Kept {
-                    entry,
-                    damaged,
-                    is_new,
-                }
-            }
-        };
-        self.job.progress.add_file();
-        Ok(kept)
+        if let Some(known) = known.filter(|known| self.is_there(known)) {
+            return Ok(recognised(known, file.bytes()?));
+        }
+        let (entry, damaged) = examine(missing.kind, &missing.path, file)?;
+        let is_new = self.upload(&entry, &**file)?;
+        Ok(Kept {
+            entry,
+            damaged,
+            is_new,
+        })
     }
 
     /// Takes note of a file that is in the store now.

@@ -69,10 +69,8 @@ pub fn prune(
     unneeded.retain(|object| !listed.contains(&object.name));
     let (old, young): (Vec<_>, Vec<_>) = unneeded.into_iter().partition(is_old);
     pruned.young = young.len() as u64;
-    progress.expect(old.len() as u64, 0);
-    let removed = transfer(&old, |object| {
+    let removed = progress.transfer(&old, |object| {
         objects.remove(&object.name)?;
-        progress.add_file();
         Ok(object.bytes)
     })?;
     pruned.files = removed.len() as u64;

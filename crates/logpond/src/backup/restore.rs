@@ -15,7 +15,7 @@ use super::check::checksum;
 use super::error::unfinished;
 use super::fetch::fetch;
 use super::snapshot::{Entry, Snapshot, SnapshotName};
-use super::transfers::{Progress, transfer};
+use super::transfers::Progress;
 use super::{BackupError, snapshots};
 use crate::disk::{RealDisk, replace};
 
@@ -67,11 +67,9 @@ pub fn restore(
     // A server's directory has both.
     disk.create_directory(journal::DIRECTORY)?;
     disk.create_directory(build::DIRECTORY)?;
-    progress.expect(snapshot.files.len() as u64, snapshot.bytes());
-    let was_there = transfer(&snapshot.files, |entry| {
-        let was_there = restore_file(objects, &disk, entry, progress)?;
-        progress.add_file();
-        Ok(was_there)
+    progress.expect_bytes(snapshot.bytes());
+    let was_there = progress.transfer(&snapshot.files, |entry| {
+        restore_file(objects, &disk, entry, progress)
     })?;
     let kept_files = was_there.into_iter().map(u64::from).sum();
     for directory in snapshot

@@ -45,9 +45,8 @@ impl Progress {
         }
     }
 
-    /// So much is to be done, too; `bytes` is 0 if that is not known.
-    pub(super) fn expect(&self, files: u64, bytes: u64) {
-        self.files_total.fetch_add(files, Ordering::Relaxed);
+    /// So many bytes are to be done, too.
+    pub(super) fn expect_bytes(&self, bytes: u64) {
         self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -56,9 +55,22 @@ impl Progress {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A file more is done with.
-    pub(super) fn add_file(&self) {
-        self.files.fetch_add(1, Ordering::Relaxed);
+    /// The same as [`transfer`] of files, each of which counts as done with at its end.
+    ///
+    /// # Errors
+    /// Those of [`transfer`].
+    pub(super) fn transfer<I: Sync, T: Send>(
+        &self,
+        files: &[I],
+        work: impl Fn(&I) -> Result<T, BackupError> + Sync,
+    ) -> Result<Vec<T>, BackupError> {
+        self.files_total
+            .fetch_add(files.len() as u64, Ordering::Relaxed);
+        transfer(files, |file| {
+            let done = work(file)?;
+            self.files.fetch_add(1, Ordering::Relaxed);
+            Ok(done)
+        })
     }
 }
 
