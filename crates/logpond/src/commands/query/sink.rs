@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::cli::{Format, When};
 use crate::client;
@@ -101,10 +102,7 @@ impl Sink {
 
     /// Shows how far a question is.
     pub(in crate::commands) fn show_progress(&mut self, reached: client::Progress) {
-        self.progress.show(|elapsed| {
-            let read = amount(reached.bytes, reached.bytes_total, elapsed);
-            format!("{read} · {} found", quantity::count(reached.rows))
-        });
+        self.progress.show(|elapsed| found(reached, elapsed));
     }
 
     /// Prints a line of a server's answer.
@@ -193,6 +191,12 @@ impl Sink {
     }
 }
 
+/// `3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left · 17 found`
+fn found(reached: client::Progress, elapsed: Duration) -> String {
+    let read = amount(reached.bytes, reached.bytes_total, elapsed);
+    format!("{read} · {} found", quantity::count(reached.rows))
+}
+
 /// The command that the first of these variables has; none if that is empty or `cat`.
 fn pager_command(names: &[&str], variable: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
     let given = names
@@ -214,6 +218,24 @@ fn start(command: &str, given: &[(&'static str, OsString)]) -> io::Result<Child>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_far_a_question_is() {
+        let reached = client::Progress {
+            bytes: 3_100_000_000,
+            bytes_total: 8_400_000_000,
+            rows: 17,
+        };
+        assert_eq!(
+            found(reached, Duration::from_secs(2)),
+            "3.1 GB of 8.4 GB · 1.6 GB/s · 4.0 s left · 17 found"
+        );
+        let unknown = client::Progress::default();
+        assert_eq!(
+            found(unknown, Duration::from_secs(1)),
+            "0 B · 0 B/s · 0 found"
+        );
+    }
 
     /// Variables with their values.
     type Set<'s> = &'s [(&'s str, &'s str)];
