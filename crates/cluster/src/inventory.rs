@@ -231,6 +231,11 @@ impl Recent {
 }
 
 impl Inventory {
+    /// Whether the node has a bucket, read or not.
+    pub fn has_bucket(&self) -> bool {
+        self.bucket != BucketView::None
+    }
+
     /// A node that holds nothing.
     pub fn empty(node: NodeId, process: ProcessId) -> Inventory {
         Inventory {

@@ -23,8 +23,8 @@ use logpond_segment::sources::SourceSet;
 use crate::registry::Known;
 use crate::target::is_bucket_read;
 use crate::{
-    BucketView, Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry,
-    Share, Target,
+    Completeness, Cover, HeldJournal, Indexed, Inventory, NodeId, ProcessId, Registry, Share,
+    Target,
 };
 
 /// How often a question plans again what is missing: once for each of a few nodes that die, merge or
@@ -147,7 +147,10 @@ impl Collection {
             let known = collected.registry.node(node);
             if !known.is_some_and(Known::is_forgotten) {
                 collected.silent.push(node);
-                if has_bucket(last.as_deref()) {
+                if last
+                    .as_ref()
+                    .is_some_and(|last| last.inventory().has_bucket())
+                {
                     collected.silent_with_bucket.push(node);
                 }
                 unsure.push(last);
@@ -157,11 +160,6 @@ impl Collection {
         collected.silent.extend(forgotten);
         collected
     }
-}
-
-/// Whether a node that does not answer had a bucket when it did.
-fn has_bucket(last: Option<&Indexed>) -> bool {
-    last.is_some_and(|indexed| indexed.inventory().bucket != BucketView::None)
 }
 
 /// Forgotten nodes on which a silent one may have recorded a birth, as it may not have known that

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-use crate::{Fate, HeldJournal, HeldSegment, Living};
+use crate::{BucketView, Fate, HeldJournal, HeldSegment, Living};
 
 const INGESTER: Incarnation = Incarnation(5);
 

@@ -578,8 +578,7 @@ impl Session<'_> {
             return Ok(());
         };
         let (partition, next) = (reading.partition.clone(), reading.next);
-        let (low, high) = self.consumer.fetch_watermarks(topic, number).await?;
-        let (low, high) = (low.max(0).unsigned_abs(), high.max(0).unsigned_abs());
+        let (low, high) = self.ends_of(&partition).await?;
         if low > next {
             let held = reading.held();
             for gap in gaps(&held, next, low) {

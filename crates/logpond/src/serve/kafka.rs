@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 #[cfg(feature = "kafka")]
-use logpond_cluster::BucketView;
-#[cfg(feature = "kafka")]
 use logpond_segment::batches::BatchSet;
 
 use super::{Roles, ServeError};
@@ -88,11 +86,11 @@ impl crate::kafka::Others for OtherNodes {
             held.map_err(|error| silent(node, error))
         })?;
         // Of what is in a bucket a node knows only once it has read that, so nothing can be told to be nowhere.
-        let mut has_bucket = member.own_inventory().inventory().bucket != BucketView::None;
+        let mut has_bucket = member.own_inventory().inventory().has_bucket();
         for node in others {
             let inventory = member.inventory(node);
             let inventory = inventory.map_err(|error| silent(node, error))?;
-            has_bucket |= inventory.inventory().bucket != BucketView::None;
+            has_bucket |= inventory.inventory().has_bucket();
         }
         let registry = Member::registry(member);
         let mut nodes = registry.nodes();

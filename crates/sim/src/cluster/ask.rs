@@ -7,7 +7,7 @@ use logpond_cluster::births::silent_max;
 use logpond_cluster::hedge::{Ended, Outcome, Races};
 use logpond_cluster::question::{Collection, Question, Task, TaskId};
 use logpond_cluster::{
-    BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
+    HeldJournal, HeldSegment, Indexed, Inventory, Living, NodeId, ProcessId, Share,
 };
 use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy, yielding};
@@ -132,12 +132,9 @@ impl World {
             return;
         };
         let collected = collection.finish();
-        let mut views = asking
-            .fresh
-            .iter()
-            .map(|seen| seen.indexed.inventory().bucket);
-        let is_unheard_of =
-            collected.silent_with_bucket.is_empty() && views.all(|view| view == BucketView::None);
+        let mut heard = asking.fresh.iter().map(|seen| seen.indexed.inventory());
+        let is_unheard_of = collected.silent_with_bucket.is_empty()
+            && !heard.any(|inventory| inventory.has_bucket());
         if is_unheard_of {
             // Neither has anybody answered who knows of a bucket, nor has this node ever heard of one.
             asking.foreign = SourceSet::new();

@@ -196,7 +196,7 @@ impl Session<'_> {
         held: &[Interval],
         place: Place,
     ) -> Option<u64> {
-        let (low, _) = self.ends_of(partition).await?;
+        let (low, _) = self.ends_if_told(partition).await?;
         let next = first_missing(held, place.next.max(low.min(place.behind)));
         if next < place.behind {
             say(&format!(
@@ -208,10 +208,15 @@ impl Session<'_> {
     }
 
     /// The first offset that Kafka has of a partition, and the one behind its last.
-    async fn ends_of(&self, partition: &Partition) -> Option<(u64, u64)> {
+    pub(super) async fn ends_of(&self, partition: &Partition) -> krafka::Result<(u64, u64)> {
         let (topic, number) = (&partition.topic, partition.number);
-        let ends = self.consumer.fetch_watermarks(topic, number).await;
-        let ends = ends.map(|(low, high)| (low.max(0).unsigned_abs(), high.max(0).unsigned_abs()));
+        let (low, high) = self.consumer.fetch_watermarks(topic, number).await?;
+        Ok((low.max(0).unsigned_abs(), high.max(0).unsigned_abs()))
+    }
+
+    /// The same; that it cannot be known now is said.
+    async fn ends_if_told(&self, partition: &Partition) -> Option<(u64, u64)> {
+        let ends = self.ends_of(partition).await;
         ends.inspect_err(|error| self.reader.complain(&partition.name(), &error.to_string()))
             .ok()
     }
@@ -260,7 +265,7 @@ impl Session<'_> {
     /// Where a partition is begun that was never read. That is noted: a restart before its first message
     /// begins at the same.
     async fn first_offset(&self, partition: &Partition) -> Option<u64> {
-        let (low, high) = self.ends_of(partition).await?;
+        let (low, high) = self.ends_if_told(partition).await?;
         let is_later = self.reader.remembered().is_later(partition.epoch);
         let first = match self.shared().start {
             KafkaStart::Latest if !is_later => high,

@@ -258,7 +258,10 @@ impl Offload {
                 continue;
             }
             let name = segment_name(Day::of(segment.file().manifest().received_min), id);
-            match guarded(("upload", &name), || self.upload_sound(segment)) {
+            match guarded(("upload", &name), || match is_sound(segment) {
+                Ok(true) => self.upload(segment),
+                Ok(false) | Err(_) => Ok(false),
+            }) {
                 Ok(true) => left -= 1,
                 Ok(false) => self.put_off.push((id, Instant::now())),
                 Err(error) => {
@@ -296,14 +299,6 @@ impl Offload {
         let now = (self.parts.clock)();
         let mut uploaded = self.uploaded.iter();
         uploaded.any(|uploaded| uploaded.id == id && uploaded.is_fresh(now))
-    }
-
-    /// The same as [`Offload::upload`] if there is nothing wrong with the file.
-    fn upload_sound(&mut self, segment: &LiveSegment) -> Result<bool, BucketError> {
-        match is_sound(segment) {
-            Ok(true) => self.upload(segment),
-            Ok(false) | Err(_) => Ok(false),
-        }
     }
 
     /// Uploads a segment and has the chain list it. Gives whether nothing is left to do for it.
