@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use logpond_cluster::Day;
 use logpond_cluster::chain::{
-    Change, Commit, Day, LINK_BYTES_MAX, LINKS, Link, Outcome, Step, link_name, parse_link_name,
+    Change, Commit, LINK_BYTES_MAX, LINKS, Link, Outcome, Step, link_name, parse_link_name,
 };
 use logpond_record::Timestamp;
 

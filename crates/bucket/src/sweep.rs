@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use logpond_cluster::Day;
 use logpond_cluster::chain::{
-    Change, Day, LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name,
+    Change, LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name,
 };
 use logpond_record::{Id, Timestamp};
 

@@ -17,7 +17,8 @@ use logpond_bucket::{
     Chains, Columns, Created, FailureKind, Location, ObjectEntry, Objects, OpenTable, Store, probe,
     sweep,
 };
-use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Change, Listed, Outcome, Settled, segment_name};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::disk::ReadAt;
 

@@ -18,6 +18,7 @@
 //! What is safe never depends on who is thought to be alive, on clocks, or on the order in which
 //! news arrives. Such things are hints: where they are wrong, work is done twice.
 
+mod day;
 mod identity;
 mod roles;
 pub mod registry;
@@ -41,6 +42,7 @@ pub mod plan;
 pub mod expiry;
 
 pub use cover::{Cover, SegmentShare, Share};
+pub use day::Day;
 pub use holdings::Holdings;
 pub use identity::{HexError, NodeId, ProcessId};
 pub use inventory::{BucketView, HeldJournal, HeldSegment, Indexed, Inventory, Living, Recent};

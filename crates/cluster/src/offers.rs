@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use logpond_record::SourceId;
 use logpond_segment::sources::SourceSet;
 
+use crate::Day;
 use crate::NodeId;
-use crate::chain::Day;
 use crate::give_up::{CONTENT_BYTES_MIN, CONTENTS_MAX, Content};
 use crate::placement::Key;
 use crate::wire::{DecodeError, Decoder, Encoder};

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use logpond_cluster::chain::{Day, parse_segment_name, segment_name};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{parse_segment_name, segment_name};
 use logpond_record::Id;
 use serde_json::{Value, json};
 

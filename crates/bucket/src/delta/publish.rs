@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use logpond_cluster::chain::{Day, Listed};
+use logpond_cluster::Day;
+use logpond_cluster::chain::Listed;
 use logpond_record::Timestamp;
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use logpond_cluster::chain::{Day, Link, Listed};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Link, Listed};
 use logpond_record::{Id, Timestamp};
 
 use super::actions::{Action, Added, Commit, Metadata, random_id};

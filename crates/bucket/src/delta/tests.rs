@@ -5,7 +5,8 @@ mod model;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use logpond_cluster::chain::{Day, Listed};
+use logpond_cluster::Day;
+use logpond_cluster::chain::Listed;
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::rows::{ColumnSpec, ColumnType, Schema};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};

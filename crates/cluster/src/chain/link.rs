@@ -4,7 +4,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::file::Manifest;
 use logpond_segment::sources::SourceSet;
 
-use super::names::Day;
+use crate::Day;
 
 /// The most segments of a link: at a gibibyte of lines each some hundred terabytes a day.
 pub const SEGMENTS_MAX: usize = 100_000;

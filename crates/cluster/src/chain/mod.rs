@@ -31,6 +31,4 @@ mod tests;
 pub use commit::{Commit, Outcome, ROUNDS_MAX, Step};
 pub use format::LINK_BYTES_MAX;
 pub use link::{Change, Dropped, Link, Listed, SEGMENTS_MAX, Settled, Verdict};
-pub use names::{
-    Day, LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name,
-};
+pub use names::{LINKS, SEGMENTS, link_name, parse_link_name, parse_segment_name, segment_name};

@@ -7,6 +7,7 @@ use logpond_segment::sources::SourceSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Day;
 
 const NOON: Timestamp = Timestamp(1_763_899_200_000_000_000);
 

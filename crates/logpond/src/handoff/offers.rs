@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use logpond_cluster::chain::Day;
+use logpond_cluster::Day;
 use logpond_cluster::give_up::{Content, Held, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId, Offered};
 use logpond_cluster::placement::Store;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use logpond_cluster::chain::Day;
+use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
 use logpond_record::{Id, Timestamp};
 use logpond_segment::build::{self, BuildError};

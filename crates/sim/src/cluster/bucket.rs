@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use logpond_cluster::chain::{Day, Link, Listed};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Link, Listed};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use logpond_cluster::chain::{Change, Commit, Day, Link, Step};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Change, Commit, Link, Step};
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_segment::sources::SourceSet;
 

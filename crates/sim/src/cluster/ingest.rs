@@ -1,7 +1,7 @@
 //! The ingester of a node: batches into journal files, files to stores, and away.
 
+use logpond_cluster::Day;
 use logpond_cluster::births::{Publication, others_for_birth};
-use logpond_cluster::chain::Day;
 use logpond_cluster::expiry::{OFF_NS_MAX, is_behind};
 use logpond_cluster::give_up::{GiveUp, Peer};
 use logpond_cluster::offers::{ClaimId, Offered};

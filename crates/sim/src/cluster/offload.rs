@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use logpond_cluster::chain::{Change, Commit, Day, Link, Outcome, Settled, Step};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Change, Commit, Link, Outcome, Settled, Step};
 use logpond_record::Id;
 use logpond_segment::sources::SourceSet;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use logpond_cluster::Day;
 use logpond_cluster::births::{Ends, Joining, Publication, lost_lives, others_for_birth};
-use logpond_cluster::chain::Day;
 use logpond_cluster::consume::Consume;
 use logpond_cluster::expiry::Deletion;
 use logpond_cluster::give_up::{Attempt, GiveUp};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use logpond_cluster::chain::Day;
+use logpond_cluster::Day;
 use logpond_cluster::consume::{Consume, Step};
 use logpond_cluster::expiry::{Clocks, Permit};
 use logpond_cluster::give_up::{Content, Held, WhoHolds};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use logpond_cluster::chain::{Change, Day, Link, Listed, Verdict};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Change, Link, Listed, Verdict};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::rows::ColumnType;
 use logpond_segment::sources::SourceSet;

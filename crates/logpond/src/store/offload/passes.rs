@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{BucketError, Chains, GRACE, Location, Objects, probe, sweep};
-use logpond_cluster::chain::{Change, Day, Listed, Outcome, Settled, segment_name};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Change, Listed, Outcome, Settled, segment_name};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};

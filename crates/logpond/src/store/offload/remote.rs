@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use logpond_bucket::{Cache, Objects, RemoteFile};
-use logpond_cluster::chain::{Day, Listed, segment_name};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Listed, segment_name};
 use logpond_segment::file::SegmentFile;
 
 use super::BucketSettings;

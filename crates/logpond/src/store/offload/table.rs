@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use logpond_bucket::{
     BucketError, Columns, FailureKind, Heads, LOG, Objects, OpenTable, Published,
 };
-use logpond_cluster::chain::{Day, Listed, segment_name};
+use logpond_cluster::Day;
+use logpond_cluster::chain::{Listed, segment_name};
 
 use super::guarded;
 use super::passes::Offload;
