@@ -134,11 +134,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 fn registry(shape: &Shape) -> Registry {
     let mut registry = Registry::default();
     for node in 1..=shape.nodes {
-        let known = Known {
-            address: format!("10.0.{}.{}:7659", node / 256, node % 256),
-            version: 1,
-            forgotten: None,
-        };
+        let address = format!("10.0.{}.{}:7659", node / 256, node % 256);
+        let known = Known::there(address, String::new(), 1);
         registry.note_node(NodeId(node), known);
     }
     for ingester in 1..=shape.ingesters() {
@@ -324,6 +321,7 @@ fn look(indexed: &[Arc<Indexed>]) {
     let members: Vec<Member<'_>> = indexed
         .iter()
         .map(|held| Member {
+            zone: None,
             node: held.inventory().node,
             presence: Presence::Live,
             held,

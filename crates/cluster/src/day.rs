@@ -16,6 +16,22 @@ impl Day {
     pub fn of(time: Timestamp) -> Day {
         Day(time.seconds().0.div_euclid(DAY_SECONDS))
     }
+
+    /// How many days later than another one it is; 0 if it is not.
+    pub fn days_after(self, other: Day) -> u64 {
+        u64::try_from(self.0.saturating_sub(other.0)).unwrap_or(0)
+    }
+
+    /// Its number in messages, where 0 is left for none; days before 1970 are 1970's first.
+    pub(crate) fn number(self) -> u64 {
+        u64::try_from(self.0).unwrap_or(0).saturating_add(1)
+    }
+
+    /// What [`Day::number`] gave; `None` of 0.
+    pub(crate) fn from_number(number: u64) -> Option<Day> {
+        let days = i64::try_from(number.checked_sub(1)?);
+        Some(Day(days.unwrap_or(i64::MAX)))
+    }
 }
 
 impl fmt::Display for Day {

@@ -16,7 +16,7 @@
 //! was asked; of each node only the first one; a yes with other contents than were expected counts
 //! as a conflict and never as a yes (R2, R4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_record::{Incarnation, SourceId};
 use logpond_segment::sources::SourceSet;
@@ -198,6 +198,26 @@ pub struct Copies {
 }
 
 impl Copies {
+    /// The sources of which there are enough copies, where each of some nodes holds a set.
+    pub fn held_by<'a>(
+        &self,
+        holders: impl IntoIterator<Item = (Peer, &'a SourceSet)>,
+    ) -> SourceSet {
+        let mut zones: BTreeMap<Zone, SourceSet> = BTreeMap::new();
+        let mut nodes = Vec::new();
+        for (peer, held) in holders {
+            if self.zones > 1 {
+                zones.entry(Zone::of(peer)).or_default().union_with(held);
+            }
+            nodes.push(held);
+        }
+        let by_nodes = held_by(nodes, self.nodes.max(1));
+        match self.zones {
+            0 | 1 => by_nodes,
+            wanted => by_nodes.common(&held_by(zones.values(), wanted)),
+        }
+    }
+
     /// Copies on so many nodes, wherever these are.
     pub fn on_nodes(nodes: usize) -> Copies {
         Copies {
@@ -340,16 +360,9 @@ impl GiveUp {
 
     /// What so many nodes and zones have as there are to be copies, of the answers that count.
     fn held_by_nodes(&self, counts: impl Fn(&Yes) -> bool) -> SourceSet {
-        let mut zones: BTreeMap<Zone, SourceSet> = BTreeMap::new();
-        let mut nodes = Vec::new();
-        for (peer, yes) in self.heard().filter(|(_, yes)| counts(yes)) {
-            let zone = peer.zone.map_or(Zone::Alone(peer.node), Zone::Named);
-            zones.entry(zone).or_default().union_with(&yes.held);
-            nodes.push(&yes.held);
-        }
-        let by_nodes = held_by(nodes, self.copies.nodes.max(1));
-        let by_zones = held_by(zones.values(), self.copies.zones.max(1));
-        by_nodes.common(&by_zones)
+        let counting = self.heard().filter(|(_, yes)| counts(yes));
+        self.copies
+            .held_by(counting.map(|(peer, yes)| (*peer, &yes.held)))
     }
 
     fn heard(&self) -> impl Iterator<Item = (&Peer, &Yes)> {
@@ -377,10 +390,27 @@ impl GiveUp {
     }
 }
 
+/// What fails together. Without a zone a node fails alone.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Zone {
     Named(u64),
     Alone(NodeId),
+}
+
+impl Zone {
+    fn of(peer: Peer) -> Zone {
+        peer.zone.map_or(Zone::Alone(peer.node), Zone::Named)
+    }
+}
+
+/// Nodes in the order of choice, those first that are in other zones than all before them.
+pub fn spread(peers: impl IntoIterator<Item = Peer>) -> Vec<Peer> {
+    let mut zones = BTreeSet::new();
+    let (mut spread, rest): (Vec<Peer>, Vec<Peer>) = peers
+        .into_iter()
+        .partition(|peer| zones.insert(Zone::of(*peer)));
+    spread.extend(rest);
+    spread
 }
 
 /// The sources that are in at least `count` of the sets; `count` is at least 1.

@@ -10,11 +10,12 @@ use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_segment::batches::{BatchId, RetryCopy};
 use logpond_segment::sources::{Interval, SourceSet};
 
+use crate::registry::Shape;
 use crate::wire::{DecodeError, Decoder, Encoder};
 use crate::{NodeId, ProcessId, Registry};
 
 /// Version of the encoding.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Version of a [`Recent`]'s encoding.
 const RECENT_VERSION: u64 = 2;
@@ -304,7 +305,7 @@ impl Inventory {
             segments.push(decode_segment(&mut from)?);
         }
         recent.decode_rest(&mut from)?;
-        let registry = Registry::decode(&mut from)?;
+        let registry = Registry::decode(&mut from, Shape::Now)?;
         from.finish()?;
         Ok(Inventory::of_parts(
             recent,
@@ -505,6 +506,7 @@ fn decode_journal(from: &mut Decoder<'_>) -> Result<HeldJournal, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Day;
     use crate::registry::tests::registries;
     use crate::registry::{Fate, Known};
     use proptest::prelude::*;
@@ -567,12 +569,12 @@ mod tests {
         let mut fate = Fate::born(NodeId(7), Timestamp(1));
         (fate.sealed, fate.expired_below) = (Some(3), 1);
         registry.note(Incarnation(2), fate);
-        let known = Known {
-            address: "10.0.0.1:7659".into(),
-            version: 300,
-            forgotten: None,
-        };
+        let address = |name: &str| format!("{name}:7659");
+        let known = Known::there(address("10.0.0.1"), "north".into(), 300);
         registry.note_node(NodeId(7), known);
+        registry.note_node(NodeId(8), Known::there(address("b"), String::new(), 2));
+        registry.forget(NodeId(8));
+        registry.advance(Day::of(Timestamp(i64::MAX)), None);
         inventory(&[(300, -1), (5, 2), (6, i64::MAX)], registry)
     }
 
@@ -581,7 +583,7 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_golden_file() {
         let path =
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v2.inventory");
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cluster/v3.inventory");
         if std::env::var_os("LOGPOND_BLESS").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, golden().to_bytes()).unwrap();

@@ -9,6 +9,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::NodeId;
+use crate::give_up::Peer;
 
 /// Partners of a store stay the same for so long: few distinct sets of replicas mean few ways in
 /// which the loss of that many disks loses something, and few overlaps for readers.
@@ -77,13 +78,9 @@ impl Key {
 
     /// The stores that may be given a copy beside those in `holders`, best first: the more free
     /// space, the more often; first those in zones that have none yet.
-    pub fn rank_targets(&self, stores: &[Store], holders: &[NodeId]) -> Vec<NodeId> {
-        let is_holder = |store: &&Store| holders.contains(&store.node);
-        let mut zones: Vec<u64> = stores
-            .iter()
-            .filter(is_holder)
-            .filter_map(|s| s.zone)
-            .collect();
+    pub fn rank_targets(&self, stores: &[Store], holders: &[Peer]) -> Vec<NodeId> {
+        let is_holder = |store: &&Store| holders.iter().any(|peer| peer.node == store.node);
+        let mut zones: Vec<u64> = holders.iter().filter_map(|peer| peer.zone).collect();
         let mut rest: Vec<&Store> = stores
             .iter()
             .filter(|store| !is_holder(store) && store.can_take())
@@ -206,7 +203,11 @@ mod tests {
         let mut stores = [1, 2, 3, 4, 5].map(|n| store(n, 100));
         stores[0].is_full = true;
         stores[2].is_draining = true;
-        let mut targets = hour(1).rank_targets(&stores, &[NodeId(4)]);
+        let holder = Peer {
+            node: NodeId(4),
+            zone: None,
+        };
+        let mut targets = hour(1).rank_targets(&stores, &[holder]);
         targets.sort_unstable();
         assert_eq!(targets, [NodeId(2), NodeId(5)]);
     }
@@ -237,7 +238,11 @@ mod tests {
             stores[at].zone = Some(zone);
         }
         for n in 0..50 {
-            let ranked = hour(n).rank_targets(&stores, &[NodeId(1)]);
+            let holder = Peer {
+                node: NodeId(1),
+                zone: Some(7),
+            };
+            let ranked = hour(n).rank_targets(&stores, &[holder]);
             assert!(ranked[0] >= NodeId(4), "{ranked:?}");
             assert_eq!(ranked.len(), 4);
         }

@@ -1,24 +1,48 @@
-//! Which incarnations and nodes there ever were (CLUSTER R3).
+//! Which incarnations and nodes there were (CLUSTER R3).
 //!
-//! A registry only grows: merging is a union in which the greater value wins, so it does not matter
+//! Merging registries is a union in which the greater value wins, so it does not matter
 //! in which order, how often and from whom entries arrive. Each node keeps one durably. An
 //! incarnation is in the registries of several nodes before it acknowledges its first record, so
 //! no answer can overlook its existence.
+//!
+//! An entry is dropped [`KEPT_DAYS`] after all that it is about is past ([`Registry::advance`]): an
+//! incarnation that has ended and of which everything has expired, and a node that is forgotten and has
+//! no incarnation left. Who was away for longer and still has the entry as it was before brings it back. Of the data nothing
+//! comes back that has expired for its age; the incarnation ends as lost once its node hears of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::NodeId;
+use crate::give_up::Copies;
 use crate::wire::{DecodeError, Decoder, Encoder};
+use crate::{Day, NodeId};
 
 /// Version of the encoding.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// The version before, which a registry on disk may have.
+const VERSION_BEFORE: u64 = 1;
+
+/// In which version a registry is encoded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Now,
+    /// Without zones and days.
+    Before,
+}
+
+/// For so long what is past is remembered, so that a node that was away for less cannot bring it
+/// back.
+pub const KEPT_DAYS: u64 = 180;
 
 /// The longest address: a DNS name, a colon and a port.
 pub const ADDRESS_BYTES_MAX: usize = 262;
+
+/// The longest name of a zone: that of a DNS label.
+pub const ZONE_BYTES_MAX: usize = 63;
 
 /// What became of an incarnation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +62,10 @@ pub struct Fate {
     pub declared_lost: Option<u64>,
     /// Sources with lower numbers have outlived their retention and count nowhere.
     pub expired_below: u64,
+    /// When its end was noted first, so that nothing in it was received later.
+    pub ended: Option<Day>,
+    /// When it was noted that it has ended and all of it has expired.
+    pub past: Option<Day>,
 }
 
 impl Fate {
@@ -50,7 +78,39 @@ impl Fate {
             sealed: None,
             declared_lost: None,
             expired_below: 0,
+            ended: None,
+            past: None,
         }
+    }
+
+    /// With how many sources it has ended, as far as anybody will ever know.
+    fn end(&self) -> Option<u64> {
+        let said = self.sealed.max(self.declared_lost)?;
+        Some(said.max(self.at_least))
+    }
+
+    /// Whether it has ended and nothing of it counts any more.
+    fn is_past(&self) -> bool {
+        self.end().is_some_and(|end| self.expired_below >= end)
+    }
+
+    /// Notes what is known to have come to its end by a day. What ended before `expired` has expired.
+    fn advance(&mut self, day: Day, expired: Option<Day>) {
+        let Some(end) = self.end() else {
+            return;
+        };
+        let ended = *self.ended.get_or_insert(day);
+        if expired.is_some_and(|expired| ended < expired) {
+            self.expired_below = self.expired_below.max(end);
+        }
+        if self.is_past() {
+            self.past.get_or_insert(day);
+        }
+    }
+
+    /// Whether it was past for so long that nobody needs to know of it.
+    fn is_over(&self, day: Day) -> bool {
+        self.is_past() && self.past.is_some_and(|past| is_kept_no_more(past, day))
     }
 
     /// Takes over what another entry knows more. True if that was anything.
@@ -64,6 +124,8 @@ impl Fate {
         self.sealed = self.sealed.max(other.sealed);
         self.declared_lost = self.declared_lost.max(other.declared_lost);
         self.expired_below = self.expired_below.max(other.expired_below);
+        self.ended = self.ended.max(other.ended);
+        self.past = self.past.max(other.past);
         *self != before
     }
 }
@@ -73,11 +135,15 @@ impl Fate {
 pub struct Known {
     /// Where it was reached last.
     pub address: String,
+    /// The zone that it said to store in, empty if in none.
+    pub zone: String,
     /// Grows with each of its starts: the start's time in milliseconds, by its own clock.
     pub version: u64,
     /// The version that was given up for good; it is forgotten unless it came back with a later
     /// one.
     pub forgotten: Option<u64>,
+    /// When it was noted that it was given up, and which version was.
+    pub past: Option<(u64, Day)>,
 }
 
 impl Known {
@@ -87,15 +153,52 @@ impl Known {
             .is_some_and(|version| version >= self.version)
     }
 
+    /// A node that is there.
+    pub fn there(address: String, zone: String, version: u64) -> Known {
+        Known {
+            address,
+            zone,
+            version,
+            forgotten: None,
+            past: None,
+        }
+    }
+
     fn merge(&mut self, other: &Known) -> bool {
         let before = self.clone();
-        if (other.version, &other.address) > (self.version, &self.address) {
+        let (own, others) = (
+            (self.version, &self.address, &self.zone),
+            (other.version, &other.address, &other.zone),
+        );
+        if others > own {
             self.version = other.version;
             self.address.clone_from(&other.address);
+            self.zone.clone_from(&other.zone);
         }
         self.forgotten = self.forgotten.max(other.forgotten);
+        self.past = self.past.max(other.past);
         *self != before
     }
+
+    fn advance(&mut self, day: Day) {
+        let noted = self.past.map(|(version, _)| version);
+        if let Some(forgotten) = self.forgotten.filter(|_| self.is_forgotten())
+            && noted < Some(forgotten)
+        {
+            self.past = Some((forgotten, day));
+        }
+    }
+
+    fn is_over(&self, day: Day) -> bool {
+        let noted = self
+            .past
+            .filter(|(version, _)| self.forgotten == Some(*version));
+        self.is_forgotten() && noted.is_some_and(|(_, past)| is_kept_no_more(past, day))
+    }
+}
+
+fn is_kept_no_more(past: Day, day: Day) -> bool {
+    day.days_after(past) > KEPT_DAYS
 }
 
 /// All incarnations and nodes that were ever heard of.
@@ -103,6 +206,8 @@ impl Known {
 pub struct Registry {
     incarnations: BTreeMap<Incarnation, Fate>,
     nodes: BTreeMap<NodeId, Known>,
+    /// The latest day that a node has noted whose clock could be believed.
+    day: Option<Day>,
 }
 
 impl Registry {
@@ -124,6 +229,26 @@ impl Registry {
     /// All nodes, forgotten ones too.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Known)> {
         self.nodes.iter().map(|(name, known)| (*name, known))
+    }
+
+    /// The zone that a node stores in, as a number that names it.
+    pub fn zone(&self, node: NodeId) -> Option<u64> {
+        let zone = &self.nodes.get(&node)?.zone;
+        (!zone.is_empty()).then(|| xxh3_64(zone.as_bytes()))
+    }
+
+    /// What copies there are to be, where so many nodes are to have one: in as many zones as there
+    /// are. A node that is gone may come back with its zone; one that is forgotten or leaving takes it along.
+    pub fn copies(&self, nodes: usize, leaving: &[NodeId]) -> Copies {
+        let there = self.nodes.iter().filter(|(node, known)| {
+            !known.is_forgotten() && !known.zone.is_empty() && !leaving.contains(node)
+        });
+        let zones: BTreeSet<&str> = there.map(|(_, known)| known.zone.as_str()).collect();
+        let nodes = nodes.max(1);
+        Copies {
+            nodes,
+            zones: zones.len().clamp(1, nodes),
+        }
     }
 
     /// The sources that have outlived their retention and count nowhere.
@@ -164,6 +289,17 @@ impl Registry {
         self.change(incarnation, |fate| fate.at_least = end)
     }
 
+    /// Gives a node up, in the version that is known. True if that is news; one that nobody has heard
+    /// of cannot be given up.
+    pub fn forget(&mut self, node: NodeId) -> bool {
+        let Some(known) = self.nodes.get_mut(&node) else {
+            return false;
+        };
+        let before = known.forgotten;
+        known.forgotten = before.max(Some(known.version));
+        known.forgotten != before
+    }
+
     /// Gives up waiting for the sources of an incarnation beyond the first `end`.
     pub fn declare_lost(&mut self, incarnation: Incarnation, end: u64) -> bool {
         self.change(incarnation, |fate| fate.declared_lost = Some(end))
@@ -183,14 +319,59 @@ impl Registry {
         known.merge(&fate)
     }
 
-    /// Adds all that another registry knows. True if anything of it is news.
+    /// Adds all that another registry knows. True if anything of it is news; what either would have
+    /// dropped is none.
     pub fn merge(&mut self, other: &Registry) -> bool {
-        let fates = other.incarnations.iter();
-        let news = fates.fold(false, |news, (name, fate)| self.note(*name, *fate) | news);
-        let nodes = other.nodes.iter();
-        nodes.fold(news, |news, (name, known)| {
-            self.note_node(*name, known.clone()) | news
-        })
+        let mut is_news = other.day > self.day;
+        self.day = self.day.max(other.day);
+        let day = self.day;
+        let is_over = |fate: &Fate| day.is_some_and(|day| fate.is_over(day));
+        for (name, fate) in &other.incarnations {
+            if self.incarnations.contains_key(name) || !is_over(fate) {
+                is_news |= self.note(*name, *fate);
+            }
+        }
+        let born = self.born();
+        for (name, known) in &other.nodes {
+            let is_over = day.is_some_and(|day| known.is_over(day)) && !born.contains(name);
+            if self.nodes.contains_key(name) || !is_over {
+                is_news |= self.note_node(*name, known.clone());
+            }
+        }
+        is_news | self.drop_old()
+    }
+
+    /// Notes what day it is, by a clock that can be believed, what has come to its end by then, and
+    /// that all of incarnations has expired that ended before `expired`, where records are kept
+    /// for so long and no longer. True if anything of it is news.
+    pub fn advance(&mut self, day: Day, expired: Option<Day>) -> bool {
+        let before = self.clone();
+        let day = self.day.max(Some(day)).unwrap_or(day);
+        self.day = Some(day);
+        for fate in self.incarnations.values_mut() {
+            fate.advance(day, expired);
+        }
+        self.nodes.values_mut().for_each(|known| known.advance(day));
+        self.drop_old();
+        *self != before
+    }
+
+    /// The nodes that incarnations write on.
+    fn born(&self) -> BTreeSet<NodeId> {
+        self.incarnations.values().map(|fate| fate.node).collect()
+    }
+
+    /// Drops what was past for long enough. True if there was anything.
+    fn drop_old(&mut self) -> bool {
+        let Some(day) = self.day else {
+            return false;
+        };
+        let before = (self.incarnations.len(), self.nodes.len());
+        self.incarnations.retain(|_, fate| !fate.is_over(day));
+        let born = self.born();
+        self.nodes
+            .retain(|node, known| !known.is_over(day) || born.contains(node));
+        before != (self.incarnations.len(), self.nodes.len())
     }
 
     /// Hash of all that is in it: registries that know the same have equal ones.
@@ -210,6 +391,8 @@ impl Registry {
             out.number(fate.sealed.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.declared_lost.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.expired_below);
+            out.number(fate.ended.map_or(0, Day::number));
+            out.number(fate.past.map_or(0, Day::number));
         }
         out.count(self.nodes.len());
         for (node, known) in &self.nodes {
@@ -217,15 +400,24 @@ impl Registry {
             out.bytes(known.address.as_bytes());
             out.number(known.version);
             out.number(known.forgotten.map_or(0, |v| v.saturating_add(1)));
+            out.bytes(known.zone.as_bytes());
+            let (version, day) = known.past.unzip();
+            out.number(day.map_or(0, Day::number));
+            out.number(version.unwrap_or(0));
         }
+        out.number(self.day.map_or(0, Day::number));
     }
 
     /// Takes a registry off a message.
     ///
     /// # Errors
     /// See [`DecodeError`].
-    pub fn decode(from: &mut Decoder<'_>) -> Result<Registry, DecodeError> {
+    pub(crate) fn decode(from: &mut Decoder<'_>, shape: Shape) -> Result<Registry, DecodeError> {
         let mut registry = Registry::default();
+        let day = |from: &mut Decoder<'_>, what| match shape {
+            Shape::Now => from.number(what).map(Day::from_number),
+            Shape::Before => Ok(None),
+        };
         for _ in 0..from.count(44, "the incarnations")? {
             let incarnation = Incarnation(from.wide("an incarnation")?);
             let fate = Fate {
@@ -235,18 +427,30 @@ impl Registry {
                 sealed: from.number("a seal")?.checked_sub(1),
                 declared_lost: from.number("a loss")?.checked_sub(1),
                 expired_below: from.number("an expiry")?,
+                ended: day(from, "the day of an end")?,
+                past: day(from, "the day of a past")?,
             };
             registry.note(incarnation, fate);
         }
         for _ in 0..from.count(19, "the nodes")? {
             let node = NodeId(from.wide("a node")?);
-            let known = Known {
+            let mut known = Known {
                 address: from.text(ADDRESS_BYTES_MAX, "an address")?.to_owned(),
                 version: from.number("a node's version")?,
                 forgotten: from.number("a forgotten version")?.checked_sub(1),
+                zone: String::new(),
+                past: None,
             };
+            if shape == Shape::Now {
+                from.text(ZONE_BYTES_MAX, "a zone")?
+                    .clone_into(&mut known.zone);
+                let past = day(from, "the day of a past")?;
+                let version = from.number("a version that is past")?;
+                known.past = past.map(|day| (version, day));
+            }
             registry.note_node(node, known);
         }
+        registry.day = day(from, "the day")?;
         Ok(registry)
     }
 
@@ -257,114 +461,21 @@ impl Registry {
         encoder.finish()
     }
 
-    /// Reads what [`Registry::to_bytes`] wrote.
+    /// Reads what [`Registry::to_bytes`] wrote, in this version or the one before.
     ///
     /// # Errors
     /// See [`DecodeError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Registry, DecodeError> {
-        let mut decoder = Decoder::new(bytes, VERSION)?;
-        let registry = Registry::decode(&mut decoder)?;
+        let before = Decoder::new(bytes, VERSION_BEFORE);
+        let (mut decoder, shape) = match before {
+            Ok(decoder) => (decoder, Shape::Before),
+            Err(_) => (Decoder::new(bytes, VERSION)?, Shape::Now),
+        };
+        let registry = Registry::decode(&mut decoder, shape)?;
         decoder.finish()?;
         Ok(registry)
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    pub(crate) fn registries() -> impl Strategy<Value = Registry> {
-        let fate = (
-            0u128..4,
-            0u128..3,
-            any::<Option<u8>>(),
-            any::<Option<u8>>(),
-            0u64..9,
-        );
-        let known = (0u128..4, "[a-c]", 0u64..4, prop::option::of(0u64..4));
-        let both = (
-            prop::collection::vec(fate, 0..8),
-            prop::collection::vec(known, 0..8),
-        );
-        both.prop_map(|(fates, nodes)| {
-            let mut registry = Registry::default();
-            for (incarnation, node, sealed, declared_lost, expired_below) in fates {
-                let fate = Fate {
-                    at_least: expired_below / 2,
-                    sealed: sealed.map(u64::from),
-                    declared_lost: declared_lost.map(u64::from),
-                    expired_below,
-                    ..Fate::born(NodeId(node), Timestamp(node as i64))
-                };
-                registry.note(Incarnation(incarnation), fate);
-            }
-            for (node, address, version, forgotten) in nodes {
-                let known = Known {
-                    address,
-                    version,
-                    forgotten,
-                };
-                registry.note_node(NodeId(node), known);
-            }
-            registry
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn merging_is_a_union(a in registries(), b in registries(), c in registries()) {
-            let merged = |list: &[&Registry]| {
-                list.iter().fold(Registry::default(), |mut all, one| {
-                    all.merge(one);
-                    all
-                })
-            };
-            let all = merged(&[&a, &b, &c]);
-            prop_assert_eq!(&all, &merged(&[&c, &b, &a, &b]));
-            prop_assert_eq!(&all, &merged(&[&merged(&[&b, &c]), &a]));
-            prop_assert!(!all.clone().merge(&a), "what is known is no news");
-        }
-
-        #[test]
-        fn a_registry_comes_back(registry in registries()) {
-            let bytes = registry.to_bytes();
-            prop_assert_eq!(Registry::from_bytes(&bytes), Ok(registry));
-            for length in 0..bytes.len() {
-                prop_assert!(Registry::from_bytes(&bytes[..length]).is_err());
-            }
-        }
-    }
-
-    #[test]
-    fn a_seal_only_grows() {
-        let mut registry = Registry::default();
-        assert!(!registry.seal(Incarnation(1), 3), "nobody has heard of it");
-        assert!(registry.note(Incarnation(1), Fate::born(NodeId(9), Timestamp(5))));
-        assert!(registry.seal(Incarnation(1), 3));
-        assert!(
-            !registry.seal(Incarnation(1), 2),
-            "an old image does not take back"
-        );
-        assert!(registry.declare_lost(Incarnation(1), 1));
-        let fate = registry.fate(Incarnation(1)).expect("it was born");
-        assert_eq!((fate.sealed, fate.declared_lost), (Some(3), Some(1)));
-    }
-
-    #[test]
-    fn a_forgotten_node_may_come_back() {
-        let known = |version, forgotten| Known {
-            address: "a:1".into(),
-            version,
-            forgotten,
-        };
-        let mut registry = Registry::default();
-        registry.note_node(NodeId(1), known(7, None));
-        registry.note_node(NodeId(1), known(0, Some(7)));
-        let is_forgotten =
-            |registry: &Registry| registry.nodes().all(|(_, node)| node.is_forgotten());
-        assert!(is_forgotten(&registry));
-        registry.note_node(NodeId(1), known(8, None));
-        assert!(!is_forgotten(&registry));
-    }
-}
+pub(crate) mod tests;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use logpond_record::{Id, SourceId};
 use logpond_segment::sources::SourceSet;
 
-use crate::give_up::held_by;
+use crate::give_up::{Copies, Peer, held_by, spread};
 use crate::placement::{Key, Store};
 use crate::{Indexed, NodeId};
 
@@ -75,10 +75,27 @@ pub enum Presence {
 pub struct Member<'a> {
     /// The node.
     pub node: NodeId,
+    /// The zone that it fails with, if zones are configured.
+    pub zone: Option<u64>,
     /// Whether it is there.
     pub presence: Presence,
     /// Its inventory of now, or the last one.
     pub held: &'a Indexed,
+}
+
+impl<'a> Member<'a> {
+    /// It and where it is.
+    fn peer(&self) -> Peer {
+        Peer {
+            node: self.node,
+            zone: self.zone,
+        }
+    }
+
+    /// It and what it has in segments.
+    pub fn holds(&self) -> (Peer, &'a SourceSet) {
+        (self.peer(), self.held.stored())
+    }
 }
 
 /// Something to do.
@@ -99,7 +116,7 @@ pub enum Job {
 #[derive(Clone, Debug)]
 pub struct Repair {
     me: NodeId,
-    copies: usize,
+    copies: Copies,
     settings: Settings,
     in_flight: BTreeMap<Id, NodeId>,
     failed_until_ms: BTreeMap<NodeId, u64>,
@@ -118,7 +135,7 @@ impl Repair {
     pub fn new(me: NodeId, copies: usize, settings: Settings) -> Repair {
         Repair {
             me,
-            copies: copies.max(1),
+            copies: Copies::on_nodes(copies),
             settings,
             in_flight: BTreeMap::new(),
             failed_until_ms: BTreeMap::new(),
@@ -128,6 +145,11 @@ impl Repair {
             many_since_ms: BTreeMap::new(),
             is_settled: false,
         }
+    }
+
+    /// Says what copies there are to be, as zones come and go.
+    pub fn set_copies(&mut self, copies: Copies) {
+        self.copies = copies;
     }
 
     /// Says which sources have outlived their retention, as far as this node knows. It is the one
@@ -156,7 +178,7 @@ impl Repair {
             return Vec::new();
         };
         let counting = members.iter().filter(|member| self.counts(member));
-        let enough = held_by(counting.map(|m| m.held.stored()), self.copies);
+        let enough = self.copies.held_by(counting.map(Member::holds));
         let few = mine.held.stored().without(&enough).without(&self.expired);
         let few = few.without(&self.listed);
         self.is_settled = few.is_empty();
@@ -230,8 +252,9 @@ impl Repair {
         let holders = members
             .iter()
             .filter(|m| m.held.stored().contains_all(lacking));
-        let mut holders: Vec<NodeId> = holders.map(|m| m.node).collect();
-        holders.push(self.me);
+        let mut holders: Vec<Peer> = holders.map(Member::peer).collect();
+        let own = members.iter().filter(|member| member.node == self.me);
+        holders.extend(own.map(Member::peer));
         let targets = key(first).rank_targets(stores, &holders);
         let is_live = |node: &NodeId| {
             let mut members = members.iter();
@@ -241,9 +264,29 @@ impl Repair {
             let until_ms = self.failed_until_ms.get(node);
             until_ms.is_none_or(|until_ms| *until_ms <= now_ms)
         };
+        let is_elsewhere = self.has_to_be_elsewhere(lacking, members, stores);
         targets
             .into_iter()
-            .find(|node| is_live(node) && is_able(node))
+            .find(|node| is_live(node) && is_able(node) && is_elsewhere(node))
+    }
+
+    /// Whether a store helps: where there are copies enough, only one in another zone than these.
+    fn has_to_be_elsewhere<'a>(
+        &self,
+        lacking: &SourceSet,
+        members: &[Member<'_>],
+        stores: &'a [Store],
+    ) -> impl Fn(&NodeId) -> bool + use<'a> {
+        let counting = members
+            .iter()
+            .filter(|m| self.counts(m) && m.held.stored().contains_all(lacking));
+        let zones: Vec<Option<u64>> = counting.map(|m| m.zone).collect();
+        let is_enough = zones.len() >= self.copies.nodes;
+        move |node| {
+            let zone = stores.iter().find(|store| store.node == *node);
+            let zone = zone.and_then(|store| store.zone);
+            !is_enough || zone.is_none() || !zones.contains(&zone)
+        }
     }
 
     /// Whether enough others hold all of a segment's sources that this node is not needed for them,
@@ -261,16 +304,14 @@ impl Repair {
         let is_leaving = members
             .iter()
             .any(|m| m.node == self.me && m.presence == Presence::Draining);
-        let live = members.iter().filter(|m| m.presence == Presence::Live);
-        let ranked = key(first).rank(live.map(|m| m.node).chain([self.me]));
-        let before: Vec<NodeId> = match is_leaving {
-            true => ranked.into_iter().filter(|n| *n != self.me).collect(),
-            false => ranked.into_iter().take_while(|n| *n != self.me).collect(),
-        };
+        let before = self.before(first, sources, members, is_leaving);
         let held = members.iter().filter(|m| before.contains(&m.node));
-        let others: Vec<SourceSet> = held.map(|m| sources.common(m.held.stored())).collect();
-        let rank = others.iter().filter(|s| s.contains(first)).count() as u64;
-        let mut enough = held_by(&others, self.copies);
+        let others: Vec<(Peer, SourceSet)> = held
+            .map(|m| (m.peer(), sources.common(m.held.stored())))
+            .collect();
+        let rank = others.iter().filter(|(_, s)| s.contains(first)).count() as u64;
+        let others = others.iter().map(|(peer, held)| (*peer, held));
+        let mut enough = self.copies.held_by(others);
         if is_leaving {
             enough.union_with(&self.listed);
         }
@@ -284,6 +325,29 @@ impl Repair {
             false => rank.saturating_mul(self.settings.spread_ms),
         };
         now_ms >= since_ms.saturating_add(wait_ms)
+    }
+
+    /// The others that keep what of these sources they hold rather than this node: all if it is
+    /// leaving, otherwise those before it in rank, where other zones come before more of the same.
+    fn before(
+        &self,
+        first: SourceId,
+        sources: &SourceSet,
+        members: &[Member<'_>],
+        is_leaving: bool,
+    ) -> Vec<NodeId> {
+        let holding = members.iter().filter(|m| {
+            let holds = || !sources.common(m.held.stored()).is_empty();
+            m.node == self.me || (m.presence == Presence::Live && holds())
+        });
+        let peers: BTreeMap<NodeId, Peer> = holding.map(|m| (m.node, m.peer())).collect();
+        let ranked = key(first).rank(peers.keys().copied());
+        let ranked = spread(ranked.iter().map(|node| peers[node])).into_iter();
+        let ranked = ranked.map(|peer| peer.node);
+        match is_leaving {
+            true => ranked.filter(|node| *node != self.me).collect(),
+            false => ranked.take_while(|node| *node != self.me).collect(),
+        }
     }
 
     /// Notes what came of a copy.
@@ -312,14 +376,12 @@ fn key(source: SourceId) -> Key {
 
 /// Sources that too few of the counting members hold, and those that more hold than need to: what
 /// a status page shows.
-pub fn deficit(members: &[Member<'_>], copies: usize) -> (SourceSet, SourceSet) {
-    let live = || {
-        let live = members.iter().filter(|m| m.presence == Presence::Live);
-        live.map(|m| m.held.stored())
-    };
+pub fn deficit(members: &[Member<'_>], copies: Copies) -> (SourceSet, SourceSet) {
+    let live = || members.iter().filter(|m| m.presence == Presence::Live);
     let any = held_by(members.iter().map(|m| m.held.stored()), 1);
-    let few = any.without(&held_by(live(), copies.max(1)));
-    (few, held_by(live(), copies.max(1) + 1))
+    let few = any.without(&copies.held_by(live().map(Member::holds)));
+    let many = held_by(live().map(|m| m.held.stored()), copies.nodes + 1);
+    (few, many)
 }
 
 #[cfg(test)]

@@ -478,12 +478,8 @@ mod tests {
     #[test]
     fn a_forgotten_nodes_incarnation_is_lost_whoever_heard_of_it() {
         let other = born(node(2, &[0, 1]), |registry| {
-            let known = Known {
-                address: "a:1".into(),
-                version: 1,
-                forgotten: Some(1),
-            };
-            registry.note_node(NodeId(1), known);
+            registry.note_node(NodeId(1), Known::there("a:1".into(), String::new(), 1));
+            registry.forget(NodeId(1));
         });
         let answer = judge(&[&other], &[0, 1], &[]);
         assert!(answer.is_complete());

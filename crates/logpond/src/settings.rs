@@ -43,6 +43,7 @@ pub use table::{Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 
 use logpond_cluster::Roles;
+use logpond_cluster::registry::ZONE_BYTES_MAX;
 use logpond_record::Labels;
 use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
 use logpond_search::size::Size;
@@ -182,6 +183,8 @@ pub struct Settings {
     pub join: Vec<SocketAddr>,
     /// How many nodes are to hold each record.
     pub replication: usize,
+    /// What this node's disk fails together with; empty if nothing was said.
+    pub zone: String,
     /// How long a node may be gone until others make up for its copies.
     pub repair_after: Duration,
     /// How often it is measured how soon records are found, if at all.
@@ -437,6 +440,7 @@ impl Settings {
             })?,
             join: values.read("join", nodes)?,
             replication: values.read("replication", copies)?,
+            zone: values.read("zone", zone)?,
             repair_after: values.read("repair-after", |text| {
                 parse_age(text).map_err(|error| error.to_string())
             })?,
@@ -525,6 +529,19 @@ fn copies(text: &str) -> Result<usize, String> {
     copies
         .filter(|copies| (1..=COPIES_MAX).contains(copies))
         .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
+}
+
+fn zone(text: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match text {
+        "off" => Ok(String::new()),
+        _ if (1..=ZONE_BYTES_MAX).contains(&text.len()) && text.chars().all(is_part) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "expected up to {ZONE_BYTES_MAX} letters, digits, '-', '_' and '.'"
+        )),
+    }
 }
 
 fn room(text: &str) -> Result<Size, String> {

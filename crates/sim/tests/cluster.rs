@@ -91,6 +91,7 @@ fn assert_enough(total: &Report) {
         (total.complete, 15 * runs, "complete answers"),
         (total.incomplete, 8 * runs, "incomplete answers"),
         (total.checks, 20 * runs, "checks of copies"),
+        (total.zone_runs, runs / 10, "runs with zones"),
         (total.sources_counted, 1000 * runs, "sources counted"),
     ];
     assert_counts(&minimums, total);
@@ -154,6 +155,8 @@ fn expected(knock: Knock) -> &'static [&'static str] {
         Knock::SplitSources => &["R4"],
         // Copies are what is lost without these.
         Knock::UncheckedRetirement | Knock::NoFlags | Knock::OneYes => &["R6"],
+        // In the end a zone has all copies of something.
+        Knock::BlindToZones => &["nothing settles"],
         // Nobody makes up for a copy that seems to be there.
         Knock::AnsweredDamage => &["R6", "nothing settles"],
         Knock::EarlyLeaving => &["R6", "Batch"],

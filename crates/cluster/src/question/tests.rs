@@ -22,9 +22,8 @@ fn set(numbers: &[u64]) -> SourceSet {
 
 fn known(forgotten: bool) -> Known {
     Known {
-        address: "a:1".into(),
-        version: 1,
         forgotten: forgotten.then_some(1),
+        ..Known::there("a:1".into(), String::new(), 1)
     }
 }
 

@@ -51,6 +51,7 @@ fn members<'a>(nodes: &'a [Indexed], presence: &[(u128, Presence)]) -> Vec<Membe
         let known = presence.iter().find(|(name, _)| NodeId(*name) == node);
         Member {
             node,
+            zone: None,
             presence: known.map_or(Presence::Live, |(_, presence)| *presence),
             held,
         }
@@ -244,9 +245,9 @@ fn the_deficit_is_seen() {
         node(2, &[(1, &[0, 1])]),
         node(3, &[(2, &[1, 2])]),
     ];
-    let (few, many) = deficit(&members(&nodes, &[]), 2);
+    let (few, many) = deficit(&members(&nodes, &[]), Copies::on_nodes(2));
     assert_eq!((few, many), (set(&[2]), set(&[1])));
-    let (few, _) = deficit(&members(&nodes, &[(2, AWAY)]), 2);
+    let (few, _) = deficit(&members(&nodes, &[(2, AWAY)]), Copies::on_nodes(2));
     assert_eq!(few, set(&[0, 2]));
 }
 
@@ -298,4 +299,72 @@ fn only_what_has_its_copies_is_settled() {
         repair.is_settled()
     });
     assert_eq!(settled.iter().filter(|settled| !**settled).count(), 1);
+}
+
+/// Nodes of which those with odd numbers are in one zone and the others in a second one.
+fn zoned<'a>(nodes: &'a [Indexed], presence: &[(u128, Presence)]) -> Vec<Member<'a>> {
+    let mut members = members(nodes, presence);
+    for member in &mut members {
+        member.zone = Some(zone_of(member.node));
+    }
+    members
+}
+
+fn zone_of(node: NodeId) -> u64 {
+    node.0 as u64 % 2
+}
+
+/// What each node does in the end, where there are to be two copies in two zones.
+fn zoned_plans(members: &[Member<'_>]) -> Vec<(u128, Job)> {
+    let stores = members.iter().map(|member| Store {
+        zone: member.zone,
+        ..stores(member.node.0).remove(member.node.0 as usize - 1)
+    });
+    let stores: Vec<Store> = stores.collect();
+    let each = members.iter().flat_map(|member| {
+        let mut repair = Repair::new(member.node, 2, AT_ONCE);
+        repair.set_copies(Copies { nodes: 2, zones: 2 });
+        let sent = repair.plan(members, &stores, 0).into_iter();
+        let sent = sent.filter(|job| matches!(job, Job::Copy { .. }));
+        let later = repair.plan(members, &stores, 1_000_000).into_iter();
+        let jobs: Vec<Job> = sent.chain(later).collect();
+        jobs.into_iter().map(|job| (member.node.0, job))
+    });
+    each.collect()
+}
+
+#[test]
+fn copies_of_one_zone_are_not_enough() {
+    let nodes = [1, 3, 2].map(|number| match number {
+        2 => node(2, &[]),
+        _ => node(number, &[(1, &[0])]),
+    });
+    let copy = Job::Copy {
+        segment: Id(1),
+        to: NodeId(2),
+    };
+    let jobs = zoned_plans(&zoned(&nodes, &[]));
+    let is_copy = |(_, job): &(u128, Job)| *job == copy;
+    assert!(!jobs.is_empty() && jobs.iter().all(is_copy), "{jobs:?}");
+    // A third copy where there are two helps nobody.
+    let nodes = [1, 3, 5].map(|number| match number {
+        5 => node(5, &[]),
+        _ => node(number, &[(1, &[0])]),
+    });
+    assert_eq!(zoned_plans(&zoned(&nodes, &[])), []);
+    let (few, many) = deficit(&zoned(&nodes, &[]), Copies { nodes: 2, zones: 2 });
+    assert_eq!((few, many), (set(&[0]), set(&[])));
+}
+
+#[test]
+fn of_three_copies_one_goes_that_its_zone_has_twice() {
+    for id in 0..40 {
+        let sources = &[id][..];
+        let nodes = [1, 3, 2].map(|number| node(number, &[(1, sources)]));
+        let jobs = zoned_plans(&zoned(&nodes, &[]));
+        let [(who, Job::GiveUp(Id(1)))] = jobs[..] else {
+            panic!("{jobs:?}");
+        };
+        assert_ne!(who, 2, "its zone has no other");
+    }
 }

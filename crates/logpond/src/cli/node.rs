@@ -158,6 +158,9 @@ pub struct Node {
     /// How many nodes of a cluster hold each record [default: 1].
     #[arg(long, value_name = "COUNT")]
     pub replication: Option<String>,
+    /// Keep copies of a record in different zones, of which this node is in this one [default: off].
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub zone: Option<String>,
     /// Make up for the copies of a node that is gone this long [default: 15m].
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub repair_after: Option<String>,
@@ -291,6 +294,7 @@ impl Node {
             ("advertise", &self.advertise),
             ("join", &self.join),
             ("replication", &self.replication),
+            ("zone", &self.zone),
             ("repair-after", &self.repair_after),
             ("canary", &self.canary),
             ("retain-age", &self.retain_age),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chitchat::transport::Transport;
 use chitchat::{ChitchatConfig, ChitchatId, FailureDetectorConfig, NodeState};
+use logpond_cluster::registry::ZONE_BYTES_MAX;
 use logpond_cluster::{NodeId, Roles};
 
 use super::Identity;
@@ -36,6 +37,7 @@ const KEY_SAVED: &str = "saved";
 const KEY_HTTP: &str = "http";
 const KEY_VERSION: &str = "version";
 const KEY_ROLES: &str = "roles";
+const KEY_ZONE: &str = "zone";
 const KEY_LEAVING: &str = "leaving";
 const KEY_FREE: &str = "free";
 const KEY_FULL: &str = "full";
@@ -61,6 +63,8 @@ pub struct Seen {
     pub version: String,
     /// What it does.
     pub roles: Roles,
+    /// The zone that it stores in; empty if in none.
+    pub zone: String,
     /// Whether it is leaving the cluster.
     pub is_leaving: bool,
     /// Room on its disk.
@@ -170,6 +174,7 @@ impl Gossip {
             (KEY_HTTP.to_owned(), config.http.clone()),
             (KEY_VERSION.to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             (KEY_ROLES.to_owned(), config.roles.to_string()),
+            (KEY_ZONE.to_owned(), config.zone.clone()),
         ];
         let handle = match chitchat::spawn_chitchat(chitchat_config, said, &transport).await {
             Ok(handle) => handle,
@@ -235,6 +240,8 @@ pub(super) struct Config {
     pub(super) http: String,
     /// What it does.
     pub(super) roles: Roles,
+    /// The zone that it stores in; empty if in none.
+    pub(super) zone: String,
 }
 
 fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
@@ -249,6 +256,9 @@ fn read(id: &ChitchatId, state: &NodeState, is_live: bool) -> Seen {
         version: text(KEY_VERSION),
         // Of a node that does not say so it is believed that it does nothing.
         roles: text(KEY_ROLES).parse().unwrap_or(Roles::QUERY),
+        zone: Some(text(KEY_ZONE))
+            .filter(|zone| zone.len() <= ZONE_BYTES_MAX)
+            .unwrap_or_default(),
         is_leaving: number(KEY_LEAVING) != 0,
         free_bytes: number(KEY_FREE).saturating_mul(1 << SPACE_SHIFT),
         is_full: number(KEY_FULL) != 0,

@@ -169,9 +169,9 @@ impl Member {
 
     fn note_forgotten(&self, node: NodeId, ends: &BTreeMap<Incarnation, u64>) -> io::Result<()> {
         self.note(|registry| {
-            let Some(known) = registry.node(node).cloned() else {
+            if registry.node(node).is_none() {
                 return false;
-            };
+            }
             let unsealed = registry.incarnations();
             let unsealed = unsealed.filter(|(_, fate)| fate.node == node && fate.sealed.is_none());
             let lost: Vec<(Incarnation, u64)> = unsealed
@@ -183,11 +183,7 @@ impl Member {
             for (incarnation, end) in lost {
                 registry.declare_lost(incarnation, end);
             }
-            let forgotten = Known {
-                forgotten: Some(known.version),
-                ..known
-            };
-            registry.note_node(node, forgotten);
+            registry.forget(node);
             true
         })
     }
@@ -200,11 +196,7 @@ impl Member {
             return;
         }
         warn("others have given this node up by `cluster forget`; it is back");
-        let back = Known {
-            address: self.advertise.to_string(),
-            version: u64::try_from(clock::now().unix_ms()).unwrap_or(0),
-            forgotten: None,
-        };
+        let back = self.known_as(u64::try_from(clock::now().unix_ms()).unwrap_or(0));
         if let Err(error) = self.note(|registry| registry.note_node(self.identity.node, back)) {
             warn(&format!("that this node is back cannot be noted: {error}"));
         }

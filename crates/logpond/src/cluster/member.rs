@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use logpond_cluster::births::{lost_lives, silent_max};
-use logpond_cluster::give_up::{Held as Answer, WhoHolds};
+use logpond_cluster::give_up::{Copies, Held as Answer, Peer, WhoHolds};
 use logpond_cluster::offers::{Claim, ClaimId};
 use logpond_cluster::placement::{self, Store};
 use logpond_cluster::registry::Known;
@@ -27,6 +27,7 @@ use super::clocks::Clocks;
 use super::gossip::{self, Gossip};
 use super::join::Join;
 use super::leave::{not_forgotten, was_leaving};
+use super::past::Past;
 use super::registry_file::RegistryFile;
 use super::saved_queries::Told;
 use super::server::{PATH_FOLLOW, PATH_QUESTION, Report};
@@ -61,6 +62,8 @@ pub struct Parts {
     pub saved: Arc<SavedQueries>,
     /// Where others reach it.
     pub advertise: SocketAddr,
+    /// What its disk fails together with; empty if nothing was said of that.
+    pub zone: String,
     /// Where people reach it.
     pub http: SocketAddr,
     /// Nodes to ask first.
@@ -73,6 +76,8 @@ pub struct Parts {
     pub disk: Arc<dyn Disk>,
     /// How much of it is kept free.
     pub keep_free: Size,
+    /// How long records are kept, if not for ever.
+    pub retain_age: Option<Duration>,
     /// What this node shows to others; without it calls are neither encrypted nor authenticated.
     pub tls: Option<Arc<ClusterTls>>,
 }
@@ -90,6 +95,8 @@ pub struct Member {
     pub(super) saved: Arc<SavedQueries>,
     pub(super) saved_told: Mutex<Told>,
     pub(super) advertise: SocketAddr,
+    /// The zone that it stores in; empty if in none, or if it stores nothing.
+    pub(super) zone: String,
     pub(super) http: SocketAddr,
     pub(super) join: Vec<SocketAddr>,
     pub(super) joining: Join,
@@ -98,6 +105,7 @@ pub struct Member {
     pub(super) generation: u64,
     pub(super) disk: Arc<dyn Disk>,
     keep_free: Size,
+    pub(super) past: Past,
     pub(super) client: Client,
     pub(super) gossip: Gossip,
     /// The last inventory of each node, with its tag.
@@ -127,6 +135,10 @@ impl Member {
             saved: parts.saved,
             saved_told: Mutex::default(),
             advertise: parts.advertise,
+            zone: match parts.roles.stores {
+                true => parts.zone,
+                false => String::new(),
+            },
             http: parts.http,
             join: parts.join,
             joining: Join::open(&*parts.disk),
@@ -134,6 +146,10 @@ impl Member {
             generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
             disk: parts.disk,
             keep_free: parts.keep_free,
+            past: Past::new(
+                parts.started,
+                parts.retain_age.filter(|_| parts.roles.stores),
+            ),
             client: Client::new(parts.advertise, parts.tls),
             gossip: Gossip::default(),
             inventories: Mutex::default(),
@@ -144,11 +160,7 @@ impl Member {
         };
         member.seal_lives()?;
         member.gossip.say_leaving(member.is_leaving());
-        let own = Known {
-            address: member.advertise.to_string(),
-            version: member.generation,
-            forgotten: None,
-        };
+        let own = member.known_as(member.generation);
         member.note(|registry| registry.note_node(member.identity.node, own))?;
         member.note_joined()?;
         Ok(member)
@@ -229,6 +241,11 @@ impl Member {
         self.declare_lost_lives()
     }
 
+    /// What others are to know of this node.
+    pub(super) fn known_as(&self, version: u64) -> Known {
+        Known::there(self.advertise.to_string(), self.zone.clone(), version)
+    }
+
     /// What this node has heard.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.known()
@@ -278,6 +295,25 @@ impl Member {
         self.copies
     }
 
+    /// What copies there are to be: on so many nodes, in as many zones as there are.
+    pub fn copies_wanted(&self) -> Copies {
+        let seen = self.gossip.seen();
+        let leaving = seen.iter().filter(|(_, seen)| seen.is_leaving);
+        let mut leaving: Vec<NodeId> = leaving.map(|(node, _)| *node).collect();
+        leaving.extend(self.is_leaving().then_some(self.identity.node));
+        self.registry().copies(self.copies, &leaving)
+    }
+
+    /// Nodes and where they are.
+    pub fn peers(&self, nodes: impl IntoIterator<Item = NodeId>) -> Vec<Peer> {
+        let registry = self.registry();
+        let peer = |node| Peer {
+            node,
+            zone: registry.zone(node),
+        };
+        nodes.into_iter().map(peer).collect()
+    }
+
     /// Gossips until the stop; to be run by the runtime.
     pub async fn run_gossip(self: Arc<Member>, transport: HttpTransport, stop: Shutdown) {
         let config = gossip::Config {
@@ -287,6 +323,7 @@ impl Member {
             join: self.join.iter().map(SocketAddr::to_string).collect(),
             http: self.http.to_string(),
             roles: self.roles,
+            zone: self.zone.clone(),
         };
         self.gossip.clone().run(config, transport, stop).await;
     }
@@ -366,11 +403,8 @@ impl Member {
         let seen = self.gossip.seen();
         let noted = self.note(|registry| {
             seen.iter().fold(false, |news, (node, seen)| {
-                let known = Known {
-                    address: seen.address.to_string(),
-                    version: seen.generation,
-                    forgotten: None,
-                };
+                let address = seen.address.to_string();
+                let known = Known::there(address, seen.zone.clone(), seen.generation);
                 registry.note_node(*node, known) | news
             })
         });
@@ -380,6 +414,7 @@ impl Member {
             ));
         }
         self.come_back();
+        self.note_past();
         self.exchange_saved_queries(&seen);
         let own = self.registry.digest();
         for (node, seen) in seen {
@@ -501,11 +536,12 @@ impl Member {
     /// Other nodes that may be given copies, as they say themselves.
     pub fn stores(&self) -> Vec<Store> {
         let others = self.live_others().into_iter();
+        let registry = self.registry();
         let store = |node| {
             let seen = self.gossip.of(node).filter(|seen| seen.roles.stores)?;
             Some(Store {
                 node,
-                zone: None,
+                zone: registry.zone(node),
                 free_bytes: seen.free_bytes,
                 is_full: seen.is_full,
                 is_draining: seen.is_leaving,

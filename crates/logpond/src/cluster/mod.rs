@@ -23,6 +23,7 @@ mod join;
 mod leave;
 mod identity;
 mod member;
+mod past;
 mod registry_file;
 mod saved_queries;
 mod server;

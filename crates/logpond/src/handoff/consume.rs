@@ -57,7 +57,7 @@ impl Handoff {
             store: own,
             hour: cohort_hour(seconds),
         };
-        let targets = cohort.rank_targets(&member.stores(), &[own]);
+        let targets = cohort.rank_targets(&member.stores(), &member.peers([own]));
         let others = member.live_others();
         let id = claim.id;
         let journal_bytes = claim.files.iter().map(|file| file.bytes).sum();

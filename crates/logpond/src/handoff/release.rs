@@ -1,7 +1,7 @@
 //! Journal files go when enough nodes say that they hold what is in them (CLUSTER R6).
 
 use logpond_cluster::NodeId;
-use logpond_cluster::give_up::{CONTENTS_MAX, Content, Copies, GiveUp, Peer};
+use logpond_cluster::give_up::{CONTENTS_MAX, Content, GiveUp};
 use logpond_segment::sources::SourceSet;
 
 use super::{Handoff, new_attempt};
@@ -24,14 +24,8 @@ impl Handoff {
         let wanted: SourceSet = contents.iter().map(|content| content.source).collect();
         let mut nodes = member.others();
         nodes.push(self.own());
-        let peers: Vec<Peer> = nodes
-            .iter()
-            .map(|node| Peer {
-                node: *node,
-                zone: None,
-            })
-            .collect();
-        let copies = Copies::on_nodes(member.copies());
+        let peers = member.peers(nodes);
+        let copies = member.copies_wanted();
         let mut attempt =
             GiveUp::new(new_attempt(), wanted.clone(), &peers, copies).expecting(contents);
         self.ask_holders(&mut attempt);

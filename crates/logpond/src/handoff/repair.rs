@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use logpond_cluster::drain::Progress;
-use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp, Peer, held_by};
+use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp};
 use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
 use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
@@ -23,7 +23,6 @@ use crate::telemetry::warn;
 /// What the thread that sees to copies knows from round to round.
 pub(super) struct Repairing {
     repair: Repair,
-    copies: usize,
     gone_ms: u64,
     /// Since when nodes do not answer.
     gone_since_ms: BTreeMap<NodeId, u64>,
@@ -39,6 +38,8 @@ struct Round {
     expired: SourceSet,
     /// Sources that the bucket lists.
     listed: Arc<SourceSet>,
+    /// What copies there are to be.
+    copies: Copies,
 }
 
 /// How many copies there are of what is stored, as far as nodes say.
@@ -61,7 +62,6 @@ impl Repairing {
         };
         Repairing {
             repair: Repair::new(own, copies, settings),
-            copies,
             gone_ms,
             gone_since_ms: BTreeMap::new(),
             settled: None,
@@ -86,7 +86,10 @@ impl Repairing {
                 .iter()
                 .map(seen)
                 .eq(before.known.iter().map(seen));
-            is_same && round.expired == before.expired && round.listed == before.listed
+            is_same
+                && round.copies == before.copies
+                && round.expired == before.expired
+                && round.listed == before.listed
         })
     }
 
@@ -112,6 +115,7 @@ impl Handoff {
             known: self.look_at_nodes(state),
             expired: self.parts.member.registry().expired(),
             listed: self.listed(),
+            copies: self.parts.member.copies_wanted(),
         };
         if state.is_settled(&round) {
             return self.give_up_damaged(store);
@@ -122,12 +126,14 @@ impl Handoff {
             Presence::Gone { for_ms } => held.is_none() && *for_ms < state.gone_ms,
             _ => false,
         });
+        let registry = self.parts.member.registry();
         let members: Vec<Seen<'_>> = known
             .iter()
             .filter_map(|(node, presence, held)| {
                 let held = held.as_deref()?;
                 Some(Seen {
                     node: *node,
+                    zone: registry.zone(*node),
                     presence: *presence,
                     held,
                 })
@@ -135,7 +141,8 @@ impl Handoff {
             .collect();
         state.repair.set_expired(round.expired.clone());
         state.repair.set_listed((*round.listed).clone());
-        self.note_copies(&members, &round, state.copies);
+        state.repair.set_copies(round.copies);
+        self.note_copies(&members, &round);
         let targets = self.parts.member.stores();
         let jobs = state.repair.plan(&members, &targets, self.now_ms());
         let (copies, rest): (Vec<Job>, Vec<Job>) = jobs
@@ -149,8 +156,7 @@ impl Handoff {
         }
         for job in rest {
             if let Job::GiveUp(segment) = job {
-                let copies = self.parts.member.copies();
-                is_done |= self.give_up(segment, copies, store);
+                is_done |= self.give_up(segment, round.copies, store);
             }
         }
         state.settled = state.repair.is_settled().then_some(round);
@@ -192,11 +198,11 @@ impl Handoff {
             .unwrap_or_default()
     }
 
-    fn note_copies(&self, members: &[Seen<'_>], round: &Round, copies: usize) {
-        let (few, many) = repair::deficit(members, copies);
+    fn note_copies(&self, members: &[Seen<'_>], round: &Round) {
+        let (few, many) = repair::deficit(members, round.copies);
         let leaving = self.parts.member.is_leaving().then(|| {
             let others = members.iter().filter(|m| m.presence == Presence::Live);
-            let elsewhere = held_by(others.map(|m| m.held.stored()), copies);
+            let elsewhere = round.copies.held_by(others.map(Seen::holds));
             Progress::new(&self.holdings(), &elsewhere)
         });
         self.state().copies = CopyState {
@@ -248,7 +254,7 @@ impl Handoff {
         let damaged = local(&live).filter(|segment| segment.is_damaged());
         let mut is_done = false;
         for id in damaged.map(|segment| segment.file().manifest().id) {
-            if self.give_up(id, 1, store) {
+            if self.give_up(id, Copies::on_nodes(1), store) {
                 self.counters.damaged.add(1);
                 warn(&format!(
                     "segments/{id}.parquet is damaged; others have what was in it, and copy it"
@@ -260,7 +266,7 @@ impl Handoff {
     }
 
     /// Gives up a segment of this node if so many others hold what is in it. True if it is gone.
-    fn give_up(&self, segment: Id, copies: usize, store: &Store) -> bool {
+    fn give_up(&self, segment: Id, copies: Copies, store: &Store) -> bool {
         let live = self.parts.live.snapshot();
         let found = live.iter().find(|s| s.file().manifest().id == segment);
         let Some(found) = found else {
@@ -292,15 +298,9 @@ impl Handoff {
     }
 
     /// Which sources of a segment so many others hold, and are not giving up themselves.
-    fn ask_for(&self, segment: &LiveSegment, copies: usize, attempt: Attempt) -> SourceSet {
+    fn ask_for(&self, segment: &LiveSegment, copies: Copies, attempt: Attempt) -> SourceSet {
         let member = &self.parts.member;
-        let others = member.others();
-        let peer = |node: &NodeId| Peer {
-            node: *node,
-            zone: None,
-        };
-        let peers: Vec<Peer> = others.iter().map(peer).collect();
-        let copies = Copies::on_nodes(copies);
+        let peers = member.peers(member.others());
         let mut asking = GiveUp::new(attempt, segment.sources().clone(), &peers, copies);
         if segment.sources().len() <= CONTENTS_MAX {
             asking = asking.expecting(&contents(segment));

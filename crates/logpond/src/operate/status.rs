@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use logpond_cluster::registry::Known;
 use logpond_cluster::{NodeId, Registry};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,8 @@ pub struct NodeReport {
     pub http: Option<String>,
     /// The command that runs it, if that is known.
     pub role: Option<String>,
+    /// The zone that it stores in, if it is in one.
+    pub zone: Option<String>,
     /// The release that it runs, if that is known.
     pub version: Option<String>,
     /// Whether it is there.
@@ -111,7 +114,7 @@ impl Operator {
         let unasked = forgotten.into_iter().map(|node| (node, None));
         let reports = asked.chain(unasked).map(|((node, known), answer)| {
             let seen = self.member.gossip().of(node);
-            report(node, &known.address, seen, answer)
+            report(node, known, seen, answer)
         });
         reports.collect()
     }
@@ -130,7 +133,7 @@ impl Operator {
 /// `answer` is none where nobody was asked.
 fn report(
     node: NodeId,
-    address: &str,
+    known: &Known,
     seen: Option<Seen>,
     answer: Option<Option<(NodeStatus, f64)>>,
 ) -> NodeReport {
@@ -143,9 +146,10 @@ fn report(
     let (status, answer_ms) = answer.flatten().unzip();
     NodeReport {
         node: node.to_string(),
-        address: address.to_owned(),
+        address: known.address.clone(),
         http: seen.as_ref().map(|seen| seen.http.clone()),
         role: seen.as_ref().map(|seen| seen.roles.to_string()),
+        zone: Some(known.zone.clone()).filter(|zone| !zone.is_empty()),
         version: seen.map(|seen| seen.version),
         state,
         answer_ms,

@@ -64,6 +64,7 @@ fn settings(data: &Path) -> Settings {
         advertise: None,
         join: Vec::new(),
         replication: 1,
+        zone: String::new(),
         repair_after: Duration::from_secs(900),
         canary: None,
         retain_age: None,

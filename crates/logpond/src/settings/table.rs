@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 59] = [
+pub const TABLE: [Setting; 60] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -226,6 +226,12 @@ pub const TABLE: [Setting; 59] = [
         form: "COUNT",
         default: "1",
         doc: "How many nodes of a cluster hold each record, once its journal file was handed on; from 1 to 7. All nodes should have the same.",
+    },
+    Setting {
+        name: "zone",
+        form: "NAME|off",
+        default: "off",
+        doc: "What the disk of this node of a cluster fails together with: a rack, a room, a data centre. Where stores have zones, the copies of a record are in as many of them as there are, or as there are copies; until they are, the node that took it in keeps it as well. Up to 63 letters, digits, `-`, `_` and `.`.",
     },
     Setting {
         name: "repair-after",

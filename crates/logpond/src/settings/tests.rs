@@ -81,6 +81,7 @@ fn defaults() {
             advertise: None,
             join: [],
             replication: 1,
+            zone: "",
             repair_after: 900s,
             canary: None,
             retain_age: Some(
@@ -169,6 +170,7 @@ fn complaints_say_where_and_what_to_do() {
         "tls-certificate = 'a.pem'",
         "tls-key = 'a.key'",
         "line-bytes-max = \"64MiB\"",
+        "zone = 'rack 4'",
         "retain_age = '1d'\nretain-age = '1d'",
         "tokens = 'lp_7k2m9qxa_0123456789abcdefghjkmnpqrstvwxyz'",
     ];
@@ -178,7 +180,7 @@ fn complaints_say_where_and_what_to_do() {
         .collect();
     expect![[r#"
         /etc/logpond/logpond.toml:1:1: there is no setting 'retain-agee', did you mean 'retain-age'?
-        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, dev-log-stream, journald, keep-sockets, kmsg, audit, relp, relp-tls, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, kafka, kafka-from, kafka-security, gossip, advertise, join, replication, repair-after, canary, retain-age, retain-size, keep-free, bucket, bucket-cache, open-table, local-age, local-size, line-bytes-max, access-log, timezone, rules, alert-rules, alertmanager, alert-webhook, external-url, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
+        /etc/logpond/logpond.toml:2:1: there is no setting 'colour'; settings are data, http, fast, durable, bulk, syslog-udp, syslog-tcp, syslog-tls, syslog-tls-ca, syslog-tls-peers, dev-log, dev-log-stream, journald, keep-sockets, kmsg, audit, relp, relp-tls, gelf-udp, gelf-tcp, fluent, fluent-security, otlp-grpc, otlp-http, loki, elasticsearch, splunk, kafka, kafka-from, kafka-security, gossip, advertise, join, replication, zone, repair-after, canary, retain-age, retain-size, keep-free, bucket, bucket-cache, open-table, local-age, local-size, line-bytes-max, access-log, timezone, rules, alert-rules, alertmanager, alert-webhook, external-url, ready-file, insecure, tokens, require-token, tls-certificate, tls-key, cluster-tls
         /etc/logpond/logpond.toml:1:8: string values must be quoted, expected literal string
         /etc/logpond/logpond.toml:2:14: '30' is no value for retain-age: the unit is missing; units are ns us ms s m h d w month y
         /etc/logpond/logpond.toml:1:15: '120%' is no value for keep-free: the amount is too large
@@ -189,6 +191,7 @@ fn complaints_say_where_and_what_to_do() {
         /etc/logpond/logpond.toml:1:19: 'a.pem' is no value for tls-certificate: its key is missing: name it by tls-key
         /etc/logpond/logpond.toml:1:11: 'a.key' is no value for tls-key: its certificate is missing: name it by tls-certificate
         /etc/logpond/logpond.toml:1:18: '64MiB' is no value for line-bytes-max: the limit for lines is from 1KiB to 32MiB
+        /etc/logpond/logpond.toml:1:8: 'rack 4' is no value for zone: expected up to 63 letters, digits, '-', '_' and '.'
         /etc/logpond/logpond.toml:2:1: the setting 'retain-age' is given twice
         /etc/logpond/logpond.toml:1:10: 'lp_…' is no value for tokens: it is a token; expected the name of the file of tokens"#]].assert_eq(&said.join("\n"));
 }

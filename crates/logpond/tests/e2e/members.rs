@@ -37,9 +37,14 @@ impl Cluster {
     }
 
     fn start(&self, number: usize) -> Pond {
+        self.start_with(number, &[])
+    }
+
+    fn start_with(&self, number: usize, settings: &[&str]) -> Pond {
         let data = self.scratch.path().join(format!("node-{number}"));
         let repair_after = ["--repair-after", self.repair_after];
-        start_node(&data, "serve", self.nodes.first(), &repair_after).unwrap()
+        let settings = [&repair_after, settings].concat();
+        start_node(&data, "serve", self.nodes.first(), &settings).unwrap()
     }
 
     /// Each node takes some records, and hands them on.
@@ -363,4 +368,49 @@ fn a_canary_shows_how_soon_records_are_found() {
     });
     let (rows, _) = nodes[0].query("app=logpond-canary").unwrap();
     assert!(rows.len() >= 2);
+}
+
+/// Of three nodes two are in one room: the third one has a copy of everything. When it is gone, what is
+/// taken in stays where it is as well until there is another room.
+#[test]
+fn copies_are_in_different_zones() {
+    let mut cluster = Cluster::new("members-zones", 0, "1s");
+    for (number, zone) in ["north", "north", "south"].into_iter().enumerate() {
+        let node = cluster.start_with(number, &["--zone", zone]);
+        cluster.nodes.push(node);
+    }
+    cluster.fill();
+    let has_all = |node: &Pond, count: usize| {
+        node.metric("logpond_segment_rows") == Ok((count * RECORDS) as f64)
+    };
+    waits_for("the other zone has a copy of all", &cluster.nodes, || {
+        has_all(&cluster.nodes[2], 3) && status(&cluster.nodes[0])["copies_lacking"] == 0
+    });
+    let zones = status(&cluster.nodes[0])["nodes"].clone();
+    let zones = zones.as_array().unwrap().iter();
+    let mut zones: Vec<_> = zones.map(|node| node["zone"].clone()).collect();
+    zones.sort_by_key(Value::to_string);
+    assert_eq!(zones, ["north", "north", "south"]);
+
+    let lost = cluster.nodes.remove(2);
+    let lost_address = lost.address("gossip");
+    lost.kill();
+    push(&cluster.nodes[0], "later");
+    waits_for("copies of one zone are too few", &cluster.nodes, || {
+        status(&cluster.nodes[0])["copies_lacking"] != 0
+    });
+    cluster.nodes[0].compact().unwrap();
+    waits_for("what came in waits", &cluster.nodes, || {
+        let waiting = cluster.nodes[0].metric("logpond_unreplicated_bytes");
+        waiting.is_ok_and(|bytes| bytes > 0.0)
+    });
+    let another = cluster.start_with(3, &["--zone", "east"]);
+    cluster.nodes.push(another);
+    hand_over(&cluster.nodes[0]);
+    waits_for("the new zone has a copy of all", &cluster.nodes, || {
+        has_all(&cluster.nodes[2], 4) && status(&cluster.nodes[0])["copies_lacking"] == 0
+    });
+    let forgotten = self::cluster(&cluster.nodes[0], &["forget", &lost_address]);
+    assert!(forgotten.status.success(), "{forgotten:?}");
+    counts(&cluster.nodes[1], 4 * RECORDS);
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use logpond_cluster::Completeness;
-use logpond_cluster::give_up::held_by;
+use logpond_cluster::give_up::{Copies, Peer};
 use logpond_record::SourceId;
 use logpond_segment::sources::SourceSet;
 
@@ -185,17 +185,26 @@ impl World {
 
     /// The sources that so many disks hold in segments.
     pub(super) fn held(&self, copies: usize) -> SourceSet {
-        let disks = self.nodes.iter().filter(|node| !node.is_gone);
-        let stored: Vec<SourceSet> = disks
-            .map(|node| {
+        self.held_in(Copies::on_nodes(copies))
+    }
+
+    /// The sources of which there are such copies in segments.
+    fn held_in(&self, copies: Copies) -> SourceSet {
+        let disks = (0..self.nodes.len()).filter(|place| !self.nodes[*place].is_gone);
+        let stored: Vec<(Peer, SourceSet)> = disks
+            .map(|place| {
                 let mut stored = SourceSet::new();
-                for (_, segment) in node.disk.live() {
+                for (_, segment) in self.nodes[place].disk.live() {
                     stored.union_with(&segment.sources());
                 }
-                stored
+                let peer = Peer {
+                    node: self.nodes[place].id,
+                    zone: self.has_zones.then_some(place as u64 % 2),
+                };
+                (peer, stored)
             })
             .collect();
-        held_by(&stored, copies)
+        copies.held_by(stored.iter().map(|(peer, stored)| (*peer, stored)))
     }
 
     /// The sources of which there are so many copies, or that the bucket lists. One copy is not enough
@@ -265,7 +274,7 @@ impl World {
         is_quiet && (self.all_have_left() || self.restores) && {
             let any = self.held(1);
             match &self.bucket {
-                None => self.held(self.copies).contains_all(&any),
+                None => self.held_in(self.copies_true()).contains_all(&any),
                 Some(bucket) => bucket.listed().contains_all(&any),
             }
         }
@@ -280,6 +289,7 @@ impl World {
     pub(super) fn check_end(&mut self) -> Result<(), Violation> {
         self.report.runs = 1;
         self.report.bucket_runs = u64::from(self.bucket.is_some());
+        self.report.zone_runs = u64::from(self.copies_true().zones > 1);
         for (batch, source) in self.ledger.acked_until(self.ledger.acked_count()) {
             let is_kept = self.ledger.is_replicated(*batch) || !self.loses_data();
             if is_kept && !self.is_anywhere(*batch) && !self.ledger.is_torn(*source) {
@@ -315,7 +325,7 @@ impl World {
                 format!("{} offers {offers:?}, consumes {}", id.0, p.consuming.len())
             })
             .collect();
-        let lacking = self.held(1).without(&self.held(self.copies));
+        let lacking = self.held(1).without(&self.held_in(self.copies_true()));
         let leaving = self.leaving_state();
         format!(
             "leaving: {leaving:?}, {busy} forwarders are busy, {} nodes down, nodes: {waiting:?}, lacking {lacking:?}, \

@@ -3,7 +3,6 @@
 use logpond_cluster::NodeId;
 use logpond_cluster::births::{Publication, others_for_birth};
 use logpond_cluster::drain::{Leaving, Step};
-use logpond_cluster::registry::Known;
 
 use super::message::Place;
 use super::world::{Knock, World};
@@ -118,13 +117,7 @@ impl World {
             return;
         }
         let process = self.process(place);
-        let version = process.registry.node(me).map_or(0, |known| known.version);
-        let gone = Known {
-            address: String::new(),
-            version,
-            forgotten: Some(version),
-        };
-        process.registry.note_node(me, gone);
+        process.registry.forget(me);
         process.farewell = Some(Publication::new());
         self.write_registry(place);
     }

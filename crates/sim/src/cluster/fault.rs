@@ -266,17 +266,11 @@ impl World {
             return;
         };
         let process = self.process(place);
-        let known = process.registry.nodes().find(|(name, _)| *name == node);
-        let known = known.filter(|(_, known)| !known.is_forgotten());
-        let Some(version) = known.map(|(_, known)| known.version) else {
+        let known = process.registry.node(node);
+        if known.is_none_or(Known::is_forgotten) {
             return;
-        };
-        let forgotten = Known {
-            address: String::new(),
-            version: 0,
-            forgotten: Some(version),
-        };
-        process.registry.note_node(node, forgotten);
+        }
+        process.registry.forget(node);
         for (incarnation, end) in self.ends_of(place, node) {
             self.process(place).registry.declare_lost(incarnation, end);
         }

@@ -1,11 +1,11 @@
 //! The ingester of a node: batches into journal files, files to stores, and away.
 
 use logpond_cluster::Day;
+use logpond_cluster::Fate;
 use logpond_cluster::births::{Publication, others_for_birth};
 use logpond_cluster::expiry::{OFF_NS_MAX, is_behind};
 use logpond_cluster::give_up::{GiveUp, Peer};
 use logpond_cluster::offers::{ClaimId, Offered};
-use logpond_cluster::{Fate, NodeId};
 use logpond_record::{Incarnation, SourceId};
 use logpond_segment::sources::SourceSet;
 
@@ -250,8 +250,9 @@ impl World {
     fn give_up_files(&mut self, place: Place) {
         let (now_ms, attempt) = (self.now_ms, self.attempt());
         let among = self.stores_known(place);
-        let peers: Vec<Peer> = among.iter().map(|node| peer(*node)).collect();
-        let copies = self.enough();
+        let among = among.into_iter();
+        let peers: Vec<Peer> = among.map(|node| self.peer(place, node)).collect();
+        let copies = self.enough(place);
         let contents = self.process(place).offers.candidates(now_ms);
         if contents.is_empty() {
             return;
@@ -362,9 +363,4 @@ impl World {
             Some(id) => self.gave_up_segment(place, id, attempt, &giving.give_up),
         }
     }
-}
-
-/// A node without a zone.
-pub(super) fn peer(node: NodeId) -> Peer {
-    Peer { node, zone: None }
 }

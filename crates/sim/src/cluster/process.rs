@@ -208,13 +208,10 @@ impl World {
     /// Notes the node itself, and how its earlier lives have ended.
     fn introduce(&mut self, place: Place) {
         let (node, version) = (self.nodes[place].id, self.now_ms + 1);
+        let zone = self.zone(place).to_owned();
         let process = self.process(place);
-        let known = |version| Known {
-            address: String::new(),
-            version,
-            forgotten: None,
-        };
-        process.registry.note_node(node, known(version));
+        let known = Known::there(String::new(), zone, version);
+        process.registry.note_node(node, known);
         self.tell_seed(place);
         let process = self.process(place);
         let to_seal = process.ends.to_seal(node, &process.registry, None);
@@ -230,11 +227,7 @@ impl World {
         let mut others = self.nodes.iter().filter(|other| other.id != node);
         let seed = others.find(|other| !other.is_gone).map(|other| other.id);
         if let Some(seed) = seed {
-            let known = Known {
-                address: String::new(),
-                version: 0,
-                forgotten: None,
-            };
+            let known = Known::there(String::new(), String::new(), 0);
             self.process(place).registry.note_node(seed, known);
         }
     }

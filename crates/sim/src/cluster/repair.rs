@@ -8,7 +8,6 @@ use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
 
 use super::bucket::Got;
-use super::ingest::peer;
 use super::message::{Place, Reply, Request, Seen, Timer, Waiting};
 use super::process::Giving;
 use super::world::{Knock, World};
@@ -30,7 +29,9 @@ impl World {
         let leaving = self.leaving_seen(place);
         // Views of two nodes that hurry differ more.
         let live_ms = if self.is_eager { LIVE_MS } else { 2 * LIVE_MS };
+        let copies = self.copies_wanted(place);
         let process = self.process(place);
+        process.repair.set_copies(copies);
         let forgotten = process.registry.nodes();
         let forgotten: Vec<NodeId> = forgotten
             .filter(|(_, known)| known.is_forgotten())
@@ -45,6 +46,7 @@ impl World {
             .iter()
             .map(|(node, held, at_ms)| Member {
                 node: *node,
+                zone: process.registry.zone(*node),
                 presence: match now_ms - at_ms {
                     _ if forgotten.contains(node) => Presence::Forgotten,
                     for_ms if for_ms > live_ms => Presence::Gone { for_ms },
@@ -70,8 +72,9 @@ impl World {
         let (attempt, me) = (self.attempt(), self.nodes[place].id);
         let mut others = self.stores_known(place);
         others.retain(|node| *node != me);
-        let peers: Vec<_> = others.into_iter().map(peer).collect();
-        let (copies, is_flagged) = (self.enough(), self.knock != Some(Knock::NoFlags));
+        let others = others.into_iter();
+        let peers: Vec<_> = others.map(|node| self.peer(place, node)).collect();
+        let (copies, is_flagged) = (self.enough(place), self.knock != Some(Knock::NoFlags));
         let process = self.process(place);
         if process
             .giving

@@ -99,6 +99,8 @@ counts! {
     sources_counted: "sources counted",
     /// Runs with a bucket.
     bucket_runs: "with a bucket",
+    /// Runs that ended with stores in several zones, and copies in these.
+    zone_runs: "with zones",
     /// Segments that were uploaded.
     uploads: "uploads",
     /// Links that were written.

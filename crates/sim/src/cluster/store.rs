@@ -49,7 +49,8 @@ impl World {
             store: me,
             hour: self.now_ms / 5_000,
         };
-        let targets = key.rank_targets(&self.targets(place), &[me]);
+        let own = self.peer(place, me);
+        let targets = key.rank_targets(&self.targets(place), &[own]);
         let consume = Consume::new(me, claim, &others, targets, self.copies, attempt);
         let consuming = Consuming { consume, ingester };
         self.process(place).consuming.insert(number, consuming);
@@ -62,7 +63,7 @@ impl World {
         let stores = self.stores_known(place).into_iter();
         let store = |node| Store {
             node,
-            zone: None,
+            zone: self.peer(place, node).zone,
             free_bytes: 1 << 30,
             is_full: false,
             is_draining: leaving.contains(&node),

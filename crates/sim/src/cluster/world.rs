@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use logpond_cluster::give_up::{Attempt, Copies};
+use logpond_cluster::give_up::{Attempt, Copies, Peer};
 use logpond_cluster::{NodeId, Registry};
 use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::mem_disk::Seeded;
@@ -32,6 +32,9 @@ const END_MS: u64 = 160_000;
 /// Of the seeds every third has a bucket.
 const BUCKETS_EVERY: u64 = 3;
 
+/// Of the seeds every third has zones, if there are stores enough; none of those with a bucket.
+const ZONES_EVERY: u64 = 3;
+
 /// A rule that is taken away where the simulation carries it out, so that a run must fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knock {
@@ -49,6 +52,8 @@ pub enum Knock {
     NoFlags,
     /// R6: one node that says yes is enough.
     OneYes,
+    /// R6: copies count wherever they are.
+    BlindToZones,
     /// R7: sources that are counted elsewhere are counted as well.
     IgnoredExclusions,
     /// R8: deletion believes the clock.
@@ -83,7 +88,7 @@ pub enum Knock {
 
 impl Knock {
     /// All of them.
-    pub const ALL: [Knock; 22] = [
+    pub const ALL: [Knock; 23] = [
         Knock::AckBeforeSync,
         Knock::CountedIncarnations,
         Knock::UnknownBirths,
@@ -91,6 +96,7 @@ impl Knock {
         Knock::UncheckedRetirement,
         Knock::NoFlags,
         Knock::OneYes,
+        Knock::BlindToZones,
         Knock::IgnoredExclusions,
         Knock::UnlimitedDeletion,
         Knock::EarlyStamps,
@@ -156,6 +162,8 @@ pub(super) struct World {
     pub(super) random: Seeded,
     pub(super) knock: Option<Knock>,
     pub(super) copies: usize,
+    /// Whether stores are in two zones by turns.
+    pub(super) has_zones: bool,
     pub(super) nodes: Vec<Node>,
     /// The object store behind the stores, if there is one.
     pub(super) bucket: Option<Bucket>,
@@ -193,6 +201,7 @@ impl World {
             now_ms: 0,
             knock,
             copies,
+            has_zones: !has_bucket && copies > 1 && stores > 2 && seed % ZONES_EVERY == 1,
             nodes: Vec::new(),
             foreign: None,
             bucket: has_bucket.then(Bucket::default),
@@ -488,12 +497,51 @@ impl World {
         (u128::from(self.random.draw()) << 64) | u128::from(self.random.draw())
     }
 
-    /// How many must say yes before something is given up.
-    pub(super) fn enough(&self) -> Copies {
+    /// How many must say yes before a node gives something up.
+    pub(super) fn enough(&self, place: Place) -> Copies {
         match self.knock {
             Some(Knock::OneYes) => Copies::on_nodes(1),
-            _ => Copies::on_nodes(self.copies),
+            _ => self.copies_wanted(place),
         }
+    }
+
+    /// What copies there are to be, as far as a node knows.
+    pub(super) fn copies_wanted(&self, place: Place) -> Copies {
+        if self.knock == Some(Knock::BlindToZones) {
+            return Copies::on_nodes(self.copies);
+        }
+        let leaving = self.leaving_seen(place);
+        let process = self.nodes[place].process.as_ref();
+        process.map_or(Copies::on_nodes(self.copies), |process| {
+            process.registry.copies(self.copies, &leaving)
+        })
+    }
+
+    /// What copies there are to be, by all stores that are there.
+    pub(super) fn copies_true(&self) -> Copies {
+        let stores = 0..self.nodes.len();
+        let stores = stores.filter(|at| self.nodes[*at].stores && !self.nodes[*at].is_gone);
+        let zones: BTreeSet<&str> = stores.map(|place| self.zone(place)).collect();
+        Copies {
+            nodes: self.copies,
+            zones: zones.len().clamp(1, self.copies),
+        }
+    }
+
+    /// The zone of a node.
+    pub(super) fn zone(&self, place: Place) -> &'static str {
+        match (self.has_zones && self.nodes[place].stores, place % 2) {
+            (false, _) => "",
+            (true, 0) => "even",
+            (true, _) => "odd",
+        }
+    }
+
+    /// Where a node knows others to be.
+    pub(super) fn peer(&self, place: Place, node: NodeId) -> Peer {
+        let process = self.nodes[place].process.as_ref();
+        let zone = process.and_then(|process| process.registry.zone(node));
+        Peer { node, zone }
     }
 
     /// A fresh name of an attempt.

@@ -30,9 +30,10 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn write(status: &ClusterStatus, out: &mut Vec<u8>) {
-    let mut table = Table::new(&[
-        ("address", false),
-        ("role", false),
+    let has_zones = status.nodes.iter().any(|node| node.zone.is_some());
+    let mut columns = vec![("address", false), ("role", false)];
+    columns.extend(has_zones.then_some(("zone", false)));
+    columns.extend([
         ("state", false),
         ("version", false),
         ("free", true),
@@ -46,8 +47,9 @@ fn write(status: &ClusterStatus, out: &mut Vec<u8>) {
         ("canary", true),
         ("node", false),
     ]);
+    let mut table = Table::new(&columns);
     for node in &status.nodes {
-        table.row(row(node));
+        table.row(row(node, has_zones));
     }
     table.write(out);
     out.push(b'\n');
@@ -57,14 +59,11 @@ fn write(status: &ClusterStatus, out: &mut Vec<u8>) {
     }
 }
 
-fn row(node: &NodeReport) -> Vec<String> {
+fn row(node: &NodeReport, has_zones: bool) -> Vec<String> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let mut cells = vec![
-        node.address.clone(),
-        text(&node.role),
-        node.state.as_str().to_owned(),
-        text(&node.version),
-    ];
+    let mut cells = vec![node.address.clone(), text(&node.role)];
+    cells.extend(has_zones.then(|| text(&node.zone)));
+    cells.extend([node.state.as_str().to_owned(), text(&node.version)]);
     match &node.status {
         Some(status) => cells.extend([
             quantity::bytes(status.free_bytes),
