@@ -4,17 +4,26 @@
 //! - A row is to be shown as long as its source is not done and none of the source's regions has
 //!   it; whoever shows or passes a row notes it here, so that it is shown once, wherever it is read.
 //! - What is noted only grows.
+//! - A client is told more than nodes are: which batches it has been shown, by whichever sending.
+//!   Another sending is not shown to it wherever it comes back, though nobody who has the first one may
+//!   answer there.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use logpond_search::order::{Direction, Key};
+use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-/// Version of the encoding.
-const VERSION: u64 = 1;
+/// Version of the encoding for clients.
+const VERSION: u64 = 2;
+
+/// Runs of batches that a client is told of, of originals and of copies: some kilobytes, which go with
+/// the address of a request. They are many where a filter leaves out most batches; the newest of
+/// each sender are told then, as what is sent again was sent a short time ago.
+const RUNS_TOLD_MAX: usize = 500;
 
 /// Rows of a source that need not be shown any more: those with such keys among the first ones to
 /// arrive.
@@ -117,9 +126,38 @@ pub struct Positions {
     /// Of incarnations that could not be read when the following began: rows up to here arrived
     /// before.
     floors: BTreeMap<Incarnation, Id>,
+    /// Batches of which originals were shown, or are with some that were.
+    originals: BatchSet,
+    /// Batches of which a copy was shown.
+    copies: BatchSet,
 }
 
 impl Positions {
+    /// Whether the original of a batch was shown, at least in part.
+    pub(super) fn has_original(&self, (epoch, sequence): (u128, u64)) -> bool {
+        self.originals.contains(epoch, sequence)
+    }
+
+    /// Whether a copy of a batch was shown, at least in part.
+    pub(super) fn has_copy(&self, (epoch, sequence): (u128, u64)) -> bool {
+        self.copies.contains(epoch, sequence)
+    }
+
+    /// Notes that originals were shown, or are with some that were.
+    pub(super) fn note_originals(&mut self, batches: &BatchSet) {
+        self.originals.union_with(batches);
+    }
+
+    /// Notes that the original of a batch was shown.
+    pub(super) fn note_original(&mut self, (epoch, sequence): (u128, u64)) {
+        self.originals.insert(epoch, sequence);
+    }
+
+    /// Notes that a copy of a batch was shown.
+    pub(super) fn note_copy(&mut self, (epoch, sequence): (u128, u64)) {
+        self.copies.insert(epoch, sequence);
+    }
+
     /// Whether nothing of a source is to be shown any more.
     pub(super) fn is_done(&self, source: SourceId) -> bool {
         self.done.contains(source)
@@ -135,6 +173,11 @@ impl Positions {
         let mut begun = self.done.clone();
         self.shown.keys().for_each(|source| begun.insert(*source));
         begun.common(sources)
+    }
+
+    /// Whether at least a part of a source was shown or passed.
+    pub(super) fn is_begun(&self, source: SourceId) -> bool {
+        self.is_done(source) || self.shown.contains_key(&source)
     }
 
     /// What of a source need not be shown any more.
@@ -179,7 +222,7 @@ impl Positions {
         groups
     }
 
-    /// Appends the positions to a message.
+    /// Appends the positions to a message between nodes: batches are left out.
     pub(super) fn encode(&self, out: &mut Encoder) {
         out.sources(&self.done);
         out.count(self.shown.len());
@@ -224,6 +267,9 @@ impl Positions {
         use base64::Engine as _;
         let mut out = Encoder::new(VERSION);
         self.encode(&mut out);
+        for batches in [&self.originals, &self.copies] {
+            out.bytes(&newest(batches).to_bytes());
+        }
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(out.finish())
     }
 
@@ -235,11 +281,31 @@ impl Positions {
         use base64::Engine as _;
         let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(text);
         let bytes = bytes.map_err(|_| PositionError)?;
-        let mut from = Decoder::new(&bytes, VERSION).map_err(|_| PositionError)?;
-        let positions = Positions::decode(&mut from).map_err(|_| PositionError)?;
-        from.finish().map_err(|_| PositionError)?;
-        Ok(positions)
+        Positions::from_bytes(&bytes).map_err(|_| PositionError)
     }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Positions, DecodeError> {
+        let mut from = Decoder::new(bytes, VERSION)?;
+        let mut positions = Positions::decode(&mut from)?;
+        for batches in [&mut positions.originals, &mut positions.copies] {
+            *batches = BatchSet::from_bytes(from.bytes(bytes.len(), "the batches")?)?;
+        }
+        from.finish().map(|()| positions)
+    }
+}
+
+/// Of a set with many runs the last ones of each epoch, at most [`RUNS_TOLD_MAX`] of all.
+fn newest(batches: &BatchSet) -> BatchSet {
+    let epochs: Vec<u128> = batches.epochs().collect();
+    let of_each = (RUNS_TOLD_MAX / epochs.len().max(1)).max(1);
+    let mut told = BatchSet::default();
+    for epoch in epochs.into_iter().take(RUNS_TOLD_MAX) {
+        let runs: Vec<_> = batches.of_epoch(epoch).collect();
+        for run in runs.into_iter().rev().take(of_each) {
+            told.insert_run(epoch, run);
+        }
+    }
+    told
 }
 
 /// Adds a region to those that are not within another.
@@ -387,6 +453,24 @@ mod tests {
     }
 
     #[test]
+    fn of_many_batches_the_newest_are_told() {
+        let mut positions = Positions::default();
+        let count = RUNS_TOLD_MAX as u64;
+        for sequence in 0..count {
+            positions.note_original((1, 2 * sequence));
+        }
+        positions.note_original((2, 0));
+        let text = positions.to_text();
+        assert!(text.len() < 4 * RUNS_TOLD_MAX, "{}", text.len());
+        let told = Positions::from_text(&text).unwrap();
+        assert!(told.has_original((2, 0)));
+        for sequence in 0..count {
+            let is_told = told.has_original((1, 2 * sequence));
+            assert_eq!(is_told, sequence >= count / 2, "{sequence}");
+        }
+    }
+
+    #[test]
     fn only_positions_are_read() {
         let mut positions = Positions::default();
         positions.pass(
@@ -394,6 +478,8 @@ mod tests {
             Region::read(Id(4), key(5, 6), Direction::Backward),
         );
         positions.finish(&SourceSet::from_iter([source(9)]));
+        positions.note_original((7, 8));
+        positions.note_copy((7, 9));
         let text = positions.to_text();
         assert_eq!(Positions::from_text(&text), Ok(positions));
         for length in 0..text.len() {

@@ -10,7 +10,7 @@
 //! Invariants: only the query's thread decides and emits; the others end at the latest when they
 //! have something to say after it has ended, and nobody waits for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -99,7 +99,7 @@ pub(super) fn run(
         cluster,
         search,
         asked: Arc::new(asked(search)),
-        followed: Followed::new(positions, seen),
+        followed: Followed::new(positions, &seen),
         streams: BTreeMap::new(),
         held: Vec::new(),
         silent: Vec::new(),
@@ -252,7 +252,11 @@ impl Follower<'_> {
                 self.is_looking = false;
                 self.held = collected.answered;
                 let silent = collected.silent;
-                for node in &silent {
+                // Those that were given up are not waited for, and another node may be at the
+                // address of one.
+                let others: BTreeSet<NodeId> = self.cluster.nodes.others().into_iter().collect();
+                self.told.silent.retain(|node, _| others.contains(node));
+                for node in silent.iter().filter(|node| others.contains(node)) {
                     self.tell_silent(*node, "it does not say what it holds", out)?;
                 }
                 self.silent = silent;
@@ -264,7 +268,7 @@ impl Follower<'_> {
                 self.followed.note_originals(&held, &found);
             }
             Event::Read(sources, row) => {
-                if self.wants_more() && self.followed.take_read(&sources, &row.1) {
+                if self.wants_more() && self.followed.take_read(&sources, row.0, &row.1) {
                     self.emit(&row, out)?;
                 }
             }
@@ -332,7 +336,7 @@ impl Follower<'_> {
         }
         self.told.position_at = Some(Instant::now());
         self.told.position_rows = rows;
-        let position = self.followed.positions().to_text();
+        let position = self.followed.told();
         if position != self.told.position {
             out.json(&json!({ "_position": position }))?;
             self.told.position = position;
@@ -421,7 +425,7 @@ impl Follower<'_> {
         self.trailer.newest = self.cluster.pond.newest_time();
         self.trailer.cursor = None;
         if self.search.wants_positions {
-            self.trailer.position = Some(self.followed.positions().to_text());
+            self.trailer.position = Some(self.followed.told());
         }
         self.trailer
     }

@@ -12,6 +12,7 @@
 //!   later have their original suppressed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use logpond_cluster::{Indexed, NodeId, Target};
 use logpond_record::{Id, SourceId};
@@ -46,6 +47,8 @@ struct Shown {
     is_met: bool,
     /// Whether the rows of an original cannot be told, since not all were remembered.
     is_vague: bool,
+    /// Whether the copy was to be read again for that.
+    is_recalled: bool,
 }
 
 impl Shown {
@@ -78,13 +81,15 @@ pub(super) struct Followed {
     positions: Positions,
     /// Sources that errands read.
     barred: SourceSet,
-    /// Originals that were shown, or are with some that were.
-    seen: BatchSet,
     /// Copies that were shown.
     shown: BTreeMap<Batch, Shown>,
     copied_rows: usize,
     /// Copies that the errand reads.
     copied: BTreeMap<SourceId, Batch>,
+    /// What the errand reads, and the last row of it that came.
+    reading: Option<(Arc<SourceSet>, Key)>,
+    /// Copies that the errand reads again, with what was shown of them.
+    recalled: BTreeMap<SourceId, (Batch, Vec<Region>)>,
     /// Copies that are to be read, of which batch they are.
     ready: BTreeMap<SourceId, Batch>,
     /// Copies whose original is somewhere: for each node that has it, how many marks of its stream
@@ -98,16 +103,25 @@ pub(super) struct Followed {
 
 impl Followed {
     /// A follower that goes on where others were, who have seen these originals.
-    pub(super) fn new(positions: Positions, seen: BatchSet) -> Followed {
+    pub(super) fn new(mut positions: Positions, seen: &BatchSet) -> Followed {
+        positions.note_originals(seen);
         Followed {
             positions,
-            seen,
             ..Followed::default()
         }
     }
 
     pub(super) fn positions(&self) -> &Positions {
         &self.positions
+    }
+
+    /// Where a client goes on that has been sent all that was shown so far, as text. What an errand
+    /// reads is in order, so that it can be said of a part of it, too.
+    pub(super) fn told(&mut self) -> String {
+        if let Some((sources, last)) = self.reading.take() {
+            self.cut(&sources, last, &BatchSet::default());
+        }
+        self.positions.to_text()
     }
 
     /// Whether a row of a node's stream is to be shown; it is noted as shown.
@@ -125,10 +139,17 @@ impl Followed {
             return true;
         };
         let Some(shown) = self.shown.get_mut(&batch) else {
-            self.seen.insert(batch.0, batch.1);
-            return true;
+            // A copy may have been shown to the client before it came back.
+            let is_shown = self.positions.has_copy(batch);
+            if !is_shown {
+                self.positions.note_original(batch);
+            }
+            return !is_shown;
         };
         let is_shown = shown.is_vague || shown.meet(xxh3_64(without_name(row)));
+        if shown.is_met {
+            self.positions.note_original(batch);
+        }
         // What the copy has beyond what was shown of it comes with the original.
         let copy = shown.copy.filter(|_| !shown.is_vague);
         copy.into_iter().for_each(|copy| self.leave_out(copy));
@@ -180,6 +201,9 @@ impl Followed {
         }
         there.union_with(stored);
         let copies = self.open_copies(held);
+        if let Some(errand) = self.recall(&there) {
+            return Some(errand);
+        }
         let copied = SourceSet::from_iter(copies.iter().map(|copy| copy.source));
         let open = self.positions.open(&wanted.common(stored));
         let others = open.without(&streamed).without(&copied);
@@ -217,15 +241,49 @@ impl Followed {
         (errand != Errand::default()).then_some(errand)
     }
 
+    /// Copies that were shown before the client came back: they are read again, so that their
+    /// originals are known by their rows. Once only, as those who have one may be gone.
+    fn recall(&mut self, there: &SourceSet) -> Option<Errand> {
+        self.recalled.clear();
+        let mut errand = Errand::default();
+        for (batch, shown) in &mut self.shown {
+            let Some(copy) = shown.copy.filter(|copy| there.contains(*copy)) else {
+                continue;
+            };
+            let is_unmet = self.positions.has_copy(*batch) && !self.positions.has_original(*batch);
+            let is_due = shown.is_vague && !shown.is_recalled && is_unmet;
+            if is_due && !self.barred.contains(copy) {
+                shown.is_recalled = true;
+                let regions = match self.positions.is_done(copy) {
+                    true => vec![Region::arrived(Id::MAX)],
+                    false => self.positions.regions(copy),
+                };
+                self.recalled.insert(copy, (*batch, regions));
+                let alone = SourceSet::from_iter([copy]);
+                errand.groups.push((alone, Vec::new()));
+            }
+        }
+        (!errand.groups.is_empty()).then_some(errand)
+    }
+
+    /// The copy among these sources that the errand reads again, and what was shown of it.
+    fn recalled(&self, sources: &SourceSet) -> Option<(SourceId, Batch, &[Region])> {
+        let mut recalled = self.recalled.iter();
+        let found = recalled.find(|(copy, _)| sources.contains(**copy));
+        found.map(|(copy, (batch, regions))| (*copy, *batch, &regions[..]))
+    }
+
     /// The copies of which something may have to be shown.
     fn open_copies(&mut self, held: &[&Indexed]) -> Vec<RetryCopy> {
         let mut copies: Vec<RetryCopy> = Vec::new();
         let retries = held.iter().flat_map(|indexed| &indexed.inventory().retries);
         for copy in retries {
-            let source = SourceSet::from_iter([copy.source]);
-            if !self.positions.begun(&source).is_empty() && !self.barred.contains(copy.source) {
-                // It was shown before this follower began, or was left out by one before it.
-                let batch = (copy.id.epoch, copy.id.sequence);
+            let batch = (copy.id.epoch, copy.id.sequence);
+            let is_begun = self.positions.is_begun(copy.source);
+            // Otherwise it was left out, as its original was shown.
+            let is_shown = self.positions.has_copy(batch) || !self.positions.has_original(batch);
+            if is_begun && is_shown && !self.barred.contains(copy.source) {
+                // That was before this follower began.
                 let shown = self.shown.entry(batch).or_default();
                 shown.is_vague = true;
                 shown.copy = Some(copy.source);
@@ -259,7 +317,7 @@ impl Followed {
             let waits = self.waiting.get(&copy.source);
             let is_original_shown =
                 are_originals_shown && waits.is_some_and(|all| all.iter().any(has_sent));
-            if !is_begun && (shown.is_some() || self.seen.contains(batch.0, batch.1))
+            if !is_begun && (shown.is_some() || self.positions.has_original(batch))
                 || is_original_shown
             {
                 left_out.insert(copy.source);
@@ -324,15 +382,25 @@ impl Followed {
     }
 
     /// Whether a row that an errand has read of these sources is to be shown.
-    pub(super) fn take_read(&mut self, sources: &SourceSet, row: &[u8]) -> bool {
+    pub(super) fn take_read(&mut self, sources: &Arc<SourceSet>, key: Key, row: &[u8]) -> bool {
+        self.reading = Some((Arc::clone(sources), key));
         let hash = xxh3_64(without_name(row));
+        if let Some((_, batch, regions)) = self.recalled(sources) {
+            let was_shown = regions.iter().any(|region| region.contains(key));
+            if was_shown && self.copied_rows < COPIED_ROWS_MAX {
+                let shown = self.shown.entry(batch).or_default();
+                *shown.rows.entry(hash).or_default() += 1;
+                self.copied_rows += 1;
+            }
+            return false;
+        }
         let copied = self
             .copied
             .iter()
             .find(|(copy, _)| sources.contains(**copy));
         if let Some((copy, batch)) = copied.map(|(copy, batch)| (*copy, *batch)) {
             // The original may have come while the copy was fetched.
-            if !self.ready.contains_key(&copy) || self.seen.contains(batch.0, batch.1) {
+            if !self.ready.contains_key(&copy) || self.positions.has_original(batch) {
                 return false;
             }
             let shown = self.shown.entry(batch).or_default();
@@ -342,19 +410,34 @@ impl Followed {
                 false => shown.is_vague = true,
             }
             self.copied_rows += 1;
+            self.positions.note_copy(batch);
             return true;
         }
-        let mut suspects = self.suspects.iter();
-        !suspects.any(|batch| {
-            self.shown
-                .get_mut(batch)
-                .is_some_and(|shown| shown.meet(hash))
-        })
+        for batch in &self.suspects {
+            let Some(shown) = self.shown.get_mut(batch) else {
+                continue;
+            };
+            if shown.meet(hash) {
+                if shown.is_met {
+                    self.positions.note_original(*batch);
+                }
+                return false;
+            }
+        }
+        true
     }
 
     /// Notes that an errand has read these sources to their end, and with them these originals.
     pub(super) fn finish(&mut self, sources: &SourceSet, originals: &BatchSet) {
-        self.seen.union_with(originals);
+        self.reading = None;
+        if let Some((copy, batch, _)) = self.recalled(sources) {
+            let is_known = self.copied_rows < COPIED_ROWS_MAX;
+            let shown = self.shown.entry(batch).or_default();
+            shown.is_vague = !is_known;
+            self.recalled.remove(&copy);
+            return;
+        }
+        self.positions.note_originals(originals);
         self.positions.finish(sources);
         self.ready.retain(|source, _| !sources.contains(*source));
     }
@@ -362,7 +445,11 @@ impl Followed {
     /// Notes that an errand's reading of these sources broke behind a row. Of these originals some
     /// may have been shown, so the rest comes with them, too.
     pub(super) fn cut(&mut self, sources: &SourceSet, last: Key, originals: &BatchSet) {
-        self.seen.union_with(originals);
+        self.reading = None;
+        if self.recalled(sources).is_some() {
+            return;
+        }
+        self.positions.note_originals(originals);
         let region = Region::read(Id::MAX, last, Direction::Forward);
         sources
             .iter()

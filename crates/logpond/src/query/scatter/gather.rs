@@ -342,6 +342,14 @@ impl<'a> Gathered<'a> {
     pub(super) fn positions(&self, since: Option<Timestamp>) -> Positions {
         let state = self.state.borrow();
         let mut positions = state.positions.clone();
+        positions.note_originals(&state.batches);
+        let inventories = self.collected.answered.iter().map(|i| i.inventory());
+        for copy in inventories.flat_map(|inventory| &inventory.retries) {
+            let batch = (copy.id.epoch, copy.id.sequence);
+            if positions.is_begun(copy.source) && !positions.has_original(batch) {
+                positions.note_copy(batch);
+            }
+        }
         if let Some(since) = since {
             let since = Id(u128::from(since.unix_ms().max(0).unsigned_abs()) << 80);
             for tail in &self.target.tails {

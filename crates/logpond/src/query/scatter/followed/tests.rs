@@ -74,9 +74,29 @@ enum Step {
     Reconnect,
 }
 
+/// Steps of a client that stays.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(
+        prop_oneof![22 => step(), 4 => (0usize..8).prop_map(Step::Errand)],
+        0..60,
+    )
+}
+
+/// Steps of one that comes back, while no reading breaks: of what was shown of a copy that was not
+/// read to its end a position says no more than where that was.
+fn steps_of_returning() -> impl Strategy<Value = Vec<Step>> {
+    let steps = prop_oneof![
+        22 => step(),
+        4 => Just(Step::Errand(usize::MAX)),
+        1 => Just(Step::Reconnect),
+    ];
+    prop::collection::vec(steps, 0..60)
+}
+
+/// A step but for errands and coming back.
+fn step() -> impl Strategy<Value = Step> {
     let node = || 0..NODES;
-    let step = prop_oneof![
+    prop_oneof![
         4 => (node(), 0i64..9).prop_map(|(n, t)| Step::Take(n, t)),
         3 => (node(), 0i64..9, 1usize..4).prop_map(|(n, t, c)| Step::Batch(n, t, c)),
         3 => (node(), 0u64..3).prop_map(|(n, b)| Step::Again(n, b)),
@@ -86,9 +106,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => node().prop_map(Step::Start),
         5 => (node(), 0usize..6, prop::bool::weighted(0.2))
             .prop_map(|(n, c, b)| Step::Stream(n, c, b)),
-        4 => (0usize..8).prop_map(Step::Errand),
-    ];
-    prop::collection::vec(step, 0..60)
+    ]
 }
 
 const EPOCH: u128 = 0xe;
@@ -337,8 +355,10 @@ impl World {
                 let breaks = rows.len() > left;
                 rows.truncate(left);
                 left -= rows.len();
+                let read = Arc::new(share.sources.clone());
                 for row in &rows {
-                    if self.followed.take_read(&share.sources, &record_row(row)) {
+                    let is_shown = self.followed.take_read(&read, row.key, &record_row(row));
+                    if is_shown {
                         self.shown.push(row.text.clone());
                     }
                 }
@@ -427,10 +447,10 @@ impl World {
             Step::Stream(node, count, breaks) => self.stream(node, count, breaks),
             Step::Errand(left) => self.errand(left),
             Step::Reconnect => {
-                let text = self.followed.positions().to_text();
+                let text = self.followed.told();
                 self.followed = Followed::new(
                     Positions::from_text(&text).expect("it is one"),
-                    BatchSet::default(),
+                    &BatchSet::default(),
                 );
                 self.streams.clear();
             }
@@ -484,6 +504,11 @@ proptest! {
     fn each_record_is_shown_once(steps in steps()) {
         check(steps)?;
     }
+
+    #[test]
+    fn each_record_is_shown_once_to_a_client_that_comes_back(steps in steps_of_returning()) {
+        check(steps)?;
+    }
 }
 
 #[test]
@@ -517,4 +542,82 @@ fn a_client_comes_back() {
         Step::Take(0, 2),
     ])
     .unwrap();
+}
+
+#[test]
+fn a_client_comes_back_while_nobody_who_has_the_original_answers() {
+    check(vec![
+        Step::Batch(0, 1, 3),
+        Step::Stream(0, 9, false),
+        Step::Reconnect,
+        Step::Kill(0),
+        Step::Again(1, 0),
+        Step::Errand(9),
+        Step::Errand(9),
+    ])
+    .unwrap();
+}
+
+#[test]
+fn a_client_comes_back_while_nobody_who_has_the_copy_answers() {
+    check(vec![
+        Step::Batch(0, 1, 3),
+        Step::Kill(0),
+        Step::Again(1, 0),
+        Step::Errand(9),
+        Step::Errand(9),
+        Step::Reconnect,
+        Step::Kill(1),
+        Step::Start(0),
+        Step::Stream(0, 9, false),
+    ])
+    .unwrap();
+}
+
+#[test]
+fn what_is_left_of_an_original_comes_after_the_client_came_back() {
+    check(vec![
+        Step::Batch(0, 1, 3),
+        Step::Stream(0, 1, false),
+        Step::Again(1, 0),
+        Step::Errand(9),
+        Step::Errand(9),
+        Step::Reconnect,
+    ])
+    .unwrap();
+}
+
+#[test]
+fn a_client_comes_back_before_the_original_is_in_a_segment() {
+    check(vec![
+        Step::Batch(0, 1, 3),
+        Step::Take(0, 4),
+        Step::Kill(0),
+        Step::Again(1, 0),
+        Step::Errand(9),
+        Step::Errand(9),
+        Step::Reconnect,
+        Step::Start(0),
+        Step::HandOver(0),
+    ])
+    .unwrap();
+}
+
+#[test]
+fn what_an_errand_has_shown_so_far_is_in_the_position() {
+    let mut world = World::default();
+    world.step(Step::Take(0, 1));
+    world.step(Step::Take(0, 2));
+    let (name, source) = world.sources.pop_first().unwrap();
+    let read = Arc::new(SourceSet::from_iter([name]));
+    let first = &source.rows[0];
+    assert!(
+        world
+            .followed
+            .take_read(&read, first.key, &record_row(first))
+    );
+    let told = Positions::from_text(&world.followed.told()).unwrap();
+    let is_shown = |row: &Record| told.regions(name).iter().any(|r| r.contains(row.key));
+    assert!(is_shown(first));
+    assert!(!is_shown(&source.rows[1]));
 }
