@@ -2,8 +2,8 @@
 //! than it knows.
 //!
 //! Pure: events in, violations out. A record counts as there from the moment on at which a node
-//! acknowledged it, or at which any answer that had it ended: what was visible once is durable
-//! (CLUSTER R1), so no later complete answer may lack it. Checked of each answer:
+//! acknowledged it, or at which any answer that had it ended or a follower was sent it: what was visible
+//! once is durable (CLUSTER R1), so no later complete answer may lack it. Checked of each answer:
 //!
 //! - rows: none twice, none that nobody sent or that is altered, none of a push that was refused;
 //! - complete: nothing is absent that was there when the question began;
@@ -11,15 +11,17 @@
 //!   acknowledged lies in what is named, by the node that took it and by the time;
 //! - counts: at most what was sent until the end, and if complete at least what was there before.
 //!
-//! And of each question: a node that was running all the time answers to the end.
+//! And of each question: a node that was running all the time answers to the end. What followers are
+//! sent is judged in `followers`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use logpond_record::Timestamp;
 
-use super::history::{Answer, Client, Event, Found, Micros, Place, Question, runs};
+use super::history::{Answer, Client, Event, Followed, Found, Micros, Place, Question, runs};
 
+mod followers;
 #[cfg(test)]
 mod tests;
 
@@ -110,6 +112,7 @@ pub(super) fn check(events: &[Event], facts: &Facts) -> Vec<Violation> {
             _ => {}
         }
     }
+    followers::check(&ledger, events, &mut violations);
     violations
 }
 
@@ -209,12 +212,25 @@ impl<'a> Ledger<'a> {
                     return;
                 };
                 for number in numbers {
-                    for fate in self.some(*client, *number..*number + 1) {
-                        fate.seen = Some(fate.seen.map_or(answer.ended, |at| at.min(answer.ended)));
-                    }
+                    self.see(*client, *number, answer.ended);
+                }
+            }
+            Event::Followed {
+                what: Followed::Shown(rows),
+                at,
+                ..
+            } => {
+                for row in rows {
+                    self.see(row.client, row.number, *at);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn see(&mut self, client: Client, number: u64, at: Micros) {
+        for fate in self.some(client, number..number + 1) {
+            fate.seen = Some(fate.seen.map_or(at, |seen| seen.min(at)));
         }
     }
 

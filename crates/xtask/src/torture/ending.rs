@@ -1,10 +1,12 @@
 //! What must be true once everything is healed: all that was acknowledged is there once on every
-//! node, copies are where they should be, any node can be lost, files are sound.
+//! node, followers were shown it, copies are where they should be, any node can be lost, files are
+//! sound.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::process::Command;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
 use super::checker;
@@ -12,12 +14,15 @@ use super::history::{Client, Event, Found, Place, Question};
 use super::load::Kind;
 use super::operator::{self, TIMEOUT, call};
 use super::questions::ask;
-use super::{Run, history};
+use super::{Run, follow, history};
 use crate::e2e::pond::{metric, wait_within};
 use crate::run::output;
 
 /// How long after the last fault was healed until answers are complete, and all is replicated.
 const HEALING_DEADLINE: Duration = Duration::from_secs(90);
+
+/// How often it is looked whether followers have everything: there is much to compare.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// All records of a client.
 fn all(run: &Run, client: Client) -> Range<u64> {
@@ -93,6 +98,16 @@ fn settle(run: &Run, when: &str) {
             }
         }
     }
+}
+
+/// Waits until followers were shown everything. What they were not is the checker's to judge.
+fn show(run: &Run) {
+    let expected = expected(run);
+    let what = "followers were shown everything";
+    let _ = wait_within(HEALING_DEADLINE, what, || {
+        thread::sleep(LOOK_INTERVAL);
+        follow::unshown(run, &expected).iter().all(Vec::is_empty)
+    });
 }
 
 /// Has every node close its journal, and waits until copies of all are where they should be.
@@ -206,10 +221,13 @@ pub(super) fn end(run: &Run) {
         run.history.wrong("NOT FORGOTTEN", error);
     }
     settle(run, "after the last fault");
+    show(run);
     replicate(run);
     repair(run);
     settle(run, "after everything was replicated");
     lose_each(run);
     settle(run, "after each node was killed");
+    // They end by the trailers of nodes that stop.
+    follow::end(run);
     stop(run);
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use logpond_record::Timestamp;
+use logpond_record::{Id, Timestamp};
 use serde_json::{Value, json};
 
 use crate::run::Outcome;
@@ -72,6 +72,60 @@ pub(super) struct Answer {
     pub(super) is_missing_cut: bool,
 }
 
+/// Who follows: an index into the followers.
+pub(super) type Follower = usize;
+
+/// A row that a follower was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) client: Client,
+    pub(super) number: u64,
+    /// The name that a node gave the record; another sending of it has another one.
+    pub(super) id: Id,
+    pub(super) is_altered: bool,
+}
+
+/// Something that befell a follower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Followed {
+    /// It asks a node: for all that there is, and unless `is_first` for what comes; or, if it was
+    /// told one, to go on at the last position.
+    Asked {
+        place: Place,
+        is_first: bool,
+        goes_on: bool,
+    },
+    /// It was sent rows, in this order.
+    Shown(Vec<Row>),
+    /// It was told where it can go on.
+    Told(String),
+    /// It was told that a node, named as nodes do, does not answer, or does so again.
+    Noticed { node: String, answers: bool },
+    /// What it asked for is over.
+    Ended {
+        place: Place,
+        began: Micros,
+        how: Ending,
+    },
+    /// It does not go on any more, and everything was healed long enough before.
+    Over,
+}
+
+/// How an answer to a follower came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// What there was when it began, to the trailer.
+    First { is_complete: bool },
+    /// The follower went to another node.
+    Left,
+    /// Nothing came for a while.
+    Silent,
+    /// A trailer, and what it said was missing.
+    Stopped { missing: Vec<String> },
+    /// There was no answer, or no end of it.
+    Broken { why: String },
+}
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
@@ -117,6 +171,12 @@ pub(super) enum Event {
     Healed {
         fault: String,
         down: Vec<Place>,
+        at: Micros,
+    },
+    /// Something befell a follower.
+    Followed {
+        follower: Follower,
+        what: Followed,
         at: Micros,
     },
     /// Something that must not happen was seen beside all answers.
@@ -176,7 +236,10 @@ impl History {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // What cannot be written down is still checked.
         let _ = writeln!(state.file, "{line}");
-        if !matches!(event, Event::Sent { .. } | Event::Acknowledged { .. }) {
+        if !matches!(
+            event,
+            Event::Sent { .. } | Event::Acknowledged { .. } | Event::Followed { .. }
+        ) {
             let _ = state.file.flush();
         }
         state.events.push(event);
@@ -216,6 +279,35 @@ pub(super) fn runs(numbers: &[u64]) -> Vec<(u64, u64)> {
         }
     }
     runs
+}
+
+fn followed(what: &Followed) -> Value {
+    match what {
+        Followed::Asked {
+            place,
+            is_first,
+            goes_on,
+        } => json!({"asked": place, "first": is_first, "goes_on": goes_on}),
+        Followed::Shown(rows) => {
+            let rows = rows.iter().map(|row| match row.is_altered {
+                false => json!([row.client, row.number, row.id.to_string()]),
+                true => json!([row.client, row.number, row.id.to_string(), "altered"]),
+            });
+            json!({"shown": rows.collect::<Vec<Value>>()})
+        }
+        Followed::Told(position) => json!({"position": position}),
+        Followed::Noticed { node, answers } => json!({"node": node, "answers": answers}),
+        Followed::Ended { place, began, how } => json!({
+            "ended": place, "began": began, "how": match how {
+                Ending::First { is_complete } => json!({"complete": is_complete}),
+                Ending::Left => json!("left"),
+                Ending::Silent => json!("silent"),
+                Ending::Stopped { missing } => json!({"missing": missing}),
+                Ending::Broken { why } => json!({"broken": why}),
+            }
+        }),
+        Followed::Over => json!("over"),
+    }
 }
 
 fn to_json(event: &Event) -> Value {
@@ -276,6 +368,9 @@ fn to_json(event: &Event) -> Value {
         }),
         Event::Healed { fault, down, at } => json!({
             "event": "healed", "at": at, "fault": fault, "down": down
+        }),
+        Event::Followed { follower, what, at } => json!({
+            "event": "followed", "at": at, "follower": follower, "what": followed(what)
         }),
         Event::Wrong { kind, text, at } => json!({
             "event": "wrong", "at": at, "kind": kind, "text": text

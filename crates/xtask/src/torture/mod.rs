@@ -3,18 +3,20 @@
 //! ```text
 //! seed ─▶ plan ─▶ inject ─┐
 //!         load ───────────┼─▶ processes in namespaces (topology, world)
-//!         questions ──────┘        │
+//!         questions ──────┤        │
+//!         follow ─────────┘        │
 //!              └─▶ history ◀───────┘ ─▶ checker ─▶ violations
 //! ```
 //!
-//! After the manner of Jepsen: clients note what they sent and what was acknowledged, others ask all
-//! the time and note what they were told, while processes are killed and paused, networks cut and
+//! After the manner of Jepsen: clients note what they sent and what was acknowledged, others ask or
+//! follow all the time and note what they were told, while processes are killed and paused, networks cut and
 //! disks filled. Then everything is healed, and a checker that knows nothing of how the product
 //! works looks for a record that was lost, doubled or invented, and for an answer that claimed more
 //! than was true. A seed names the faults and questions, not how they fall together.
 
 mod checker;
 mod ending;
+mod follow;
 mod history;
 mod inject;
 mod load;
@@ -25,6 +27,7 @@ mod summary;
 mod topology;
 mod world;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +41,7 @@ use crate::run::{Outcome, cargo, check, output, target_directory};
 use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
-use plan::Targets;
+use plan::{Planned, Targets};
 use summary::Summary;
 use topology::{Launch, Process, Role};
 use world::World;
@@ -114,6 +117,10 @@ struct Run {
     /// Nodes that have lost their disk and are to be given up.
     lost: Mutex<Vec<String>>,
     is_over: AtomicBool,
+    /// What followers were shown so far.
+    shown: Vec<Mutex<follow::Shown>>,
+    /// Whether followers are to come to their end.
+    is_followed_to_the_end: AtomicBool,
 }
 
 impl Run {
@@ -273,6 +280,8 @@ fn prepare(
         .iter()
         .enumerate()
         .map(|(index, kind)| Producer::new(index, *kind));
+    let nothing = vec![BTreeSet::new(); kinds.len()];
+    let shown = (0..follow::FOLLOWERS).map(|_| Mutex::new(nothing.clone()));
     let run = Run {
         seed: settings.seed,
         world,
@@ -282,6 +291,8 @@ fn prepare(
         clients: clients.collect(),
         lost: Mutex::default(),
         is_over: AtomicBool::new(false),
+        shown: shown.collect(),
+        is_followed_to_the_end: AtomicBool::new(false),
     };
     for process in &run.processes {
         process.prepare()?;
@@ -315,25 +326,13 @@ fn torture(
         settings.load
     );
     thread::scope(|scope| {
-        let run = &run;
-        for client in 0..run.clients.len() {
-            scope.spawn(move || {
-                if let Err(error) = load::produce(run, client) {
-                    run.history.wrong("WRONG PUSH", error);
-                }
-            });
+        for follower in 0..follow::FOLLOWERS {
+            let (run, plan) = (&run, &plan);
+            scope.spawn(move || follow::follow(run, follower, plan));
         }
-        for number in 0..ASKING {
-            scope.spawn(move || questions::ask_on(run, number));
-        }
-        scope.spawn(move || operator::operate(run));
-        inject::inject(run, &plan);
-        while start.elapsed() < settings.load {
-            thread::sleep(Duration::from_millis(10));
-        }
-        run.is_over.store(true, Ordering::SeqCst);
+        load(&run, &plan, start + settings.load);
+        ending::end(&run);
     });
-    ending::end(&run);
     let events = run.history.events();
     let mut violations = checker::check(&events, &run.facts());
     let summary = Summary::new(&events);
@@ -352,6 +351,28 @@ fn torture(
     );
     release_disks(&run, settings.keeps || !violations.is_empty())?;
     Ok(violations)
+}
+
+/// Has clients send and others ask while faults are carried out, until the time is over.
+fn load(run: &Run, plan: &[Planned], until: Instant) {
+    thread::scope(|scope| {
+        for client in 0..run.clients.len() {
+            scope.spawn(move || {
+                if let Err(error) = load::produce(run, client) {
+                    run.history.wrong("WRONG PUSH", error);
+                }
+            });
+        }
+        for number in 0..ASKING {
+            scope.spawn(move || questions::ask_on(run, number));
+        }
+        scope.spawn(move || operator::operate(run));
+        inject::inject(run, plan);
+        while Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        run.is_over.store(true, Ordering::SeqCst);
+    });
 }
 
 /// Gives up the disks of nodes; what is on them ends with this process unless it is kept.

@@ -35,10 +35,12 @@ const PAGE_ROWS: usize = 97;
 #[derive(Debug, Default)]
 pub(super) struct Trailer {
     rows: u64,
-    is_complete: bool,
-    missing: Vec<String>,
+    pub(super) is_complete: bool,
+    pub(super) missing: Vec<String>,
     is_missing_cut: bool,
     cursor: Option<String>,
+    /// Where following goes on.
+    pub(super) position: Option<String>,
 }
 
 /// Asks until the load stops.
@@ -133,7 +135,7 @@ fn get(
     Err(format!("{address}{target}: no trailer"))
 }
 
-fn read_trailer(trailer: &Value) -> Trailer {
+pub(super) fn read_trailer(trailer: &Value) -> Trailer {
     let texts = trailer["missing"].as_array().into_iter().flatten();
     Trailer {
         rows: trailer["rows"].as_u64().unwrap_or_default(),
@@ -143,6 +145,7 @@ fn read_trailer(trailer: &Value) -> Trailer {
             .collect(),
         is_missing_cut: trailer.get("missing_count").is_some(),
         cursor: trailer["cursor"].as_str().map(str::to_owned),
+        position: trailer["position"].as_str().map(str::to_owned),
     }
 }
 

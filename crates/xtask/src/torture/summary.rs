@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::history::{Event, Micros};
+use super::history::{self, Ending, Event, Followed, Found, Micros};
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -18,6 +18,44 @@ pub(super) struct Summary {
     rows: u64,
     /// Of answers, in order.
     times: Vec<Micros>,
+    followed: FollowedSum,
+}
+
+/// What followers did.
+#[derive(Debug, Default)]
+struct FollowedSum {
+    rows: u64,
+    notices: u64,
+    /// How often a follower went on at another node because it wanted to, and because the one
+    /// before had ended, broken off or fallen silent.
+    moves: u64,
+    rescues: u64,
+    position_bytes_max: usize,
+    /// Whether the answer before this one ended because the follower left, and no word came since.
+    left: BTreeMap<history::Follower, bool>,
+}
+
+impl FollowedSum {
+    fn note(&mut self, follower: history::Follower, what: &Followed) {
+        match what {
+            Followed::Shown(rows) => self.rows += rows.len() as u64,
+            Followed::Noticed { .. } => self.notices += 1,
+            Followed::Told(position) => {
+                self.position_bytes_max = self.position_bytes_max.max(position.len());
+                match self.left.remove(&follower) {
+                    Some(true) => self.moves += 1,
+                    Some(false) => self.rescues += 1,
+                    None => {}
+                }
+            }
+            Followed::Ended { how, .. } => {
+                let is_free = matches!(how, Ending::First { .. } | Ending::Left);
+                let left = self.left.entry(follower).or_insert(is_free);
+                *left &= is_free;
+            }
+            Followed::Asked { .. } | Followed::Over => {}
+        }
+    }
 }
 
 /// Of each second of load, the fewest acknowledged records of a run that means something: a tenth
@@ -26,6 +64,9 @@ const ACKNOWLEDGED_PER_SECOND_MIN: f64 = 40.0;
 
 /// The same for answers.
 const ANSWERS_PER_SECOND_MIN: f64 = 0.5;
+
+/// Of each second of load, how often followers go on at another node because the one before fails.
+const RESCUES_PER_SECOND_MIN: f64 = 0.1;
 
 /// A run of this length, or a longer one, has met each kind of fault, and answers of both kinds.
 const WHOLE_RUN: Duration = Duration::from_secs(45);
@@ -47,11 +88,12 @@ impl Summary {
                         true => summary.complete += 1,
                         false => summary.incomplete += 1,
                     }
-                    if let super::history::Found::Rows { numbers, .. } = &answer.found {
+                    if let Found::Rows { numbers, .. } = &answer.found {
                         summary.rows += numbers.len() as u64;
                     }
                     summary.times.push(answer.ended - answer.began);
                 }
+                Event::Followed { follower, what, .. } => summary.followed.note(*follower, what),
                 Event::Healed { .. } | Event::Wrong { .. } => {}
             }
         }
@@ -77,6 +119,14 @@ impl Summary {
         }
         if self.incomplete == 0 {
             return Some("no answer was incomplete: no fault was felt".to_owned());
+        }
+        let FollowedSum { rows, rescues, .. } = self.followed;
+        if (rows as f64) < seconds * ACKNOWLEDGED_PER_SECOND_MIN
+            || (rescues as f64) < seconds * RESCUES_PER_SECOND_MIN
+        {
+            return Some(format!(
+                "followers were sent only {rows} rows, and went on {rescues} times after a failure"
+            ));
         }
         let absent = kinds.iter().find(|kind| !self.faults.contains_key(*kind));
         match absent {
@@ -104,6 +154,8 @@ impl Summary {
             "{} records sent, {} acknowledged to clients, {} refused\n\
              faults: {}\n\
              {} answers complete, {} not, {} questions unanswered; {} rows looked at\n\
+             followers: {} rows, {} notices; went on at another node {} times after a failure, {} \
+             times without; longest position {} bytes\n\
              time of an answer: median {:.3} s, 99 of 100 {:.3} s, longest {:.3} s",
             self.sent,
             self.acknowledged,
@@ -113,6 +165,11 @@ impl Summary {
             self.incomplete,
             self.unanswered,
             self.rows,
+            self.followed.rows,
+            self.followed.notices,
+            self.followed.rescues,
+            self.followed.moves,
+            self.followed.position_bytes_max,
             self.time(0.5),
             self.time(0.99),
             self.time(1.0),

@@ -1,7 +1,8 @@
 //! Histories that are fine, and one for each thing that must not be.
 
 use super::*;
-use crate::torture::history::{Found, Question};
+use crate::torture::history::{Ending, Followed, Found, Question, Row};
+use logpond_record::Id;
 
 const NODE: &str = "10.0.0.1:7659";
 const OTHER: &str = "10.0.0.2:7659";
@@ -268,4 +269,196 @@ fn what_was_seen_beside_answers_counts() {
     let (kind, text) = ("LOST", "all of it".to_owned());
     let found = check(&[Event::Wrong { kind, text, at: 5 }], &facts());
     assert_eq!(found[0].to_string(), "LOST: at 5: all of it");
+}
+
+/// What befell a follower from the fourth second on, after [`sent`], one second each.
+fn followed(whats: Vec<Followed>) -> Vec<Event> {
+    let each = (3..).zip(whats).map(|(second, what)| Event::Followed {
+        follower: 0,
+        what,
+        at: second * SECOND,
+    });
+    each.collect()
+}
+
+fn kinds_followed(whats: Vec<Followed>) -> Vec<&'static str> {
+    let events = [sent(), followed(whats)].concat();
+    let found = check(&events, &facts());
+    found.iter().map(|violation| violation.kind).collect()
+}
+
+fn asked(place: Place) -> Followed {
+    Followed::Asked {
+        place,
+        is_first: false,
+        goes_on: true,
+    }
+}
+
+fn shown(numbers: &[u64]) -> Followed {
+    let row = |number: &u64| Row {
+        client: 0,
+        number: *number,
+        id: Id(u128::from(*number)),
+        is_altered: false,
+    };
+    Followed::Shown(numbers.iter().map(row).collect())
+}
+
+fn told() -> Followed {
+    Followed::Told("somewhere".to_owned())
+}
+
+fn ended(how: Ending) -> Followed {
+    Followed::Ended {
+        place: 0,
+        began: 3 * SECOND,
+        how,
+    }
+}
+
+#[test]
+fn a_follower_may_be_sent_again_what_came_behind_a_position() {
+    let right = vec![
+        asked(0),
+        told(),
+        shown(&ALL[..5]),
+        ended(Ending::Left),
+        asked(1),
+        shown(&ALL[2..7]),
+        ended(Ending::Silent),
+        // Neither these nor those of the time before were sent before the position.
+        asked(0),
+        shown(&ALL),
+        told(),
+        Followed::Over,
+    ];
+    assert_eq!(kinds_followed(right), [""; 0]);
+}
+
+#[test]
+fn a_follower_is_shown_nothing_twice() {
+    let once = || vec![asked(0), shown(&ALL)];
+    let followed_by = |rest: &[Followed]| kinds_followed([&once()[..], rest].concat());
+    // In one answer, with and without a position between them.
+    assert_eq!(followed_by(&[shown(&[3])]), ["DUPLICATE"]);
+    assert_eq!(followed_by(&[told(), shown(&[3])]), ["DUPLICATE"]);
+    // From elsewhere although the position is behind it, and once more than that can be.
+    let back = [told(), asked(1), shown(&[3])];
+    assert_eq!(followed_by(&back), ["DUPLICATE"]);
+    let back = [asked(1), shown(&[3]), told(), shown(&[3])];
+    assert_eq!(followed_by(&back), ["DUPLICATE"]);
+    // Another sending is no other record.
+    let mut copy = shown(&[3]);
+    if let Followed::Shown(rows) = &mut copy {
+        rows[0].id = Id(77);
+    }
+    assert_eq!(followed_by(&[told(), asked(1), copy]), ["DUPLICATE"]);
+}
+
+#[test]
+fn a_follower_is_shown_everything_in_the_end() {
+    let short = || vec![asked(0), shown(&ALL[1..]), told()];
+    assert_eq!(kinds_followed(short()), [""; 0]);
+    let over = [short(), vec![Followed::Over]].concat();
+    assert_eq!(kinds_followed(over.clone()), ["NOT SHOWN"]);
+    // What another one was shown is there, acknowledged or not.
+    let mut events = vec![sent().remove(0)];
+    events.extend(followed(over));
+    assert_eq!(check(&events, &facts()), []);
+    let what = shown(&ALL[..1]);
+    let other = Event::Followed {
+        follower: 1,
+        what,
+        at: 2 * SECOND,
+    };
+    events.push(other);
+    assert_eq!(check(&events, &facts())[0].kind, "NOT SHOWN");
+}
+
+#[test]
+fn following_from_an_answer_that_lacked_something_begins_with_it() {
+    let from = |is_complete, began| {
+        let first = Followed::Ended {
+            place: 0,
+            began,
+            how: Ending::First { is_complete },
+        };
+        kinds_followed(vec![asked(0), told(), first, asked(0), Followed::Over])
+    };
+    assert_eq!(from(true, 3 * SECOND), ["NOT SHOWN"]);
+    assert_eq!(from(false, 3 * SECOND), [""; 0]);
+    assert_eq!(from(false, SECOND / 2), ["NOT SHOWN"]);
+}
+
+#[test]
+fn a_follower_is_shown_nothing_invented() {
+    assert_eq!(kinds_followed(vec![asked(0), shown(&[10])]), ["INVENTED"]);
+    let mut altered = shown(&[3]);
+    if let Followed::Shown(rows) = &mut altered {
+        rows[0].is_altered = true;
+    }
+    assert_eq!(kinds_followed(vec![asked(0), altered]), ["INVENTED"]);
+    let refused = Event::Refused {
+        client: 0,
+        numbers: 0..10,
+        at: 2 * SECOND,
+    };
+    let events = [sent(), vec![refused], followed(vec![shown(&[3])])].concat();
+    assert_eq!(check(&events, &facts())[0].kind, "KEPT THOUGH REFUSED");
+}
+
+#[test]
+fn who_is_up_is_followed_to_the_end() {
+    let broken = || {
+        ended(Ending::Broken {
+            why: "reset".to_owned(),
+        })
+    };
+    let stopped = |missing: &[&str]| {
+        let missing = missing.iter().map(ToString::to_string).collect();
+        ended(Ending::Stopped { missing })
+    };
+    assert_eq!(kinds_followed(vec![broken()]), ["NO ANSWER"]);
+    assert_eq!(kinds_followed(vec![stopped(&["it stops"])]), ["NO ANSWER"]);
+    let down = Event::Broken {
+        fault: "restart".to_owned(),
+        kind: "restart",
+        down: vec![0],
+        at: 2 * SECOND,
+    };
+    let while_down = |what| {
+        let events = [vec![down.clone()], followed(vec![what])].concat();
+        let found = check(&events, &facts());
+        found.iter().map(|v| v.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(while_down(broken()), [""; 0]);
+    assert_eq!(while_down(stopped(&["it stops"])), [""; 0]);
+    assert_eq!(while_down(stopped(&[])), ["UNTRUTHFUL GAP"]);
+    // In the end everybody is stopped.
+    let over = vec![shown(&ALL), Followed::Over, stopped(&["it stops"])];
+    assert_eq!(kinds_followed(over), [""; 0]);
+}
+
+#[test]
+fn notices_take_turns() {
+    let notice = |answers| Followed::Noticed {
+        node: format!("node {NODE}"),
+        answers,
+    };
+    let judged = |notices: &[bool], events: &[Event]| {
+        let notices = notices.iter().map(|answers| notice(*answers));
+        let whats: Vec<Followed> = std::iter::once(asked(0)).chain(notices).collect();
+        check(&[events, &followed(whats)].concat(), &facts()).len()
+    };
+    assert_eq!(judged(&[false, true, false], &[]), 0);
+    assert_eq!(judged(&[true], &[]), 1);
+    assert_eq!(judged(&[false, false], &[]), 1);
+    let lost = Event::Broken {
+        fault: "lost disk".to_owned(),
+        kind: "lost disk",
+        down: vec![0],
+        at: SECOND,
+    };
+    assert_eq!(judged(&[false, false], &[lost]), 0);
 }
