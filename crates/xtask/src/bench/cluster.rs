@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Settings;
 use super::pond::{Pond, Scratch, cpu_seconds, wait_until};
+use super::steady::{Sample, Steady};
 use super::table::{Report, Target, median};
 use crate::run::Outcome;
 
@@ -53,6 +54,7 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
         "server CPU-s a million, acknowledged / in segments",
         "of the machine's cores",
         "consumed for each offered",
+        "the same in the steady second half",
         "waiting for stores, MB (first / second half)",
         "records for the same CPU",
     ];
@@ -74,7 +76,10 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
          ingesters and three stores, {COPIES} copies; the single process keeps one. In segments: \
          99 % of what was acknowledged is (files that are still open have the rest), with all its copies and \
          what was merged meanwhile. \
-         Consumed and offered are bytes of journal files, as `logpond cluster status` says them. The \
+         Consumed and offered are bytes of journal files, as `logpond cluster status` says them: over the \
+         last minute, the filling of the queue included; and in the second half of the load by the trend of what \
+         waits, with twice its standard error, within which the target is judged. What waits are \
+         whole files of up to 16 MiB, so a single look is off by percents. The \
          sender takes a part of the same cores."
     ));
     found_soon(program, report)
@@ -184,6 +189,23 @@ impl Servers {
         })
     }
 
+    /// What ingesters have offered and stores have consumed since they were started.
+    fn sample(&self, start: Instant) -> Outcome<Sample> {
+        let said = status(&self.nodes[0])?;
+        let nodes = said["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+        let of_all = |name: &str| {
+            nodes
+                .iter()
+                .filter_map(|n| n["status"][name].as_f64())
+                .sum()
+        };
+        Ok(Sample {
+            at_s: start.elapsed().as_secs_f64(),
+            offered: of_all("offered_bytes"),
+            consumed: of_all("consumed_bytes"),
+        })
+    }
+
     /// Megabytes of journal files that no store has made segments of yet.
     fn waiting_mb(&self) -> f64 {
         let waiting = self
@@ -211,6 +233,8 @@ struct Cost {
     busy: [f64; 2],
     /// What the cluster says of its stores.
     consumed_per_offered: Option<f64>,
+    /// That ratio in the second half, by what was seen.
+    steady: Option<Steady>,
     /// Means of what waited for stores in both halves of the time, megabytes.
     waiting_mb: Option<[f64; 2]>,
 }
@@ -220,10 +244,12 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
     let before = servers.cpu()?;
     let start = Instant::now();
     let mut sender = servers.load(program, rate, seconds)?;
-    let mut waiting = Vec::new();
+    let mut samples = Vec::new();
     while sender.try_wait().map_err(|e| e.to_string())?.is_none() {
         thread::sleep(LOOK_EVERY);
-        waiting.push(servers.waiting_mb());
+        if let Kind::Cluster = kind {
+            samples.push(servers.sample(start)?);
+        }
     }
     let took = start.elapsed().as_secs_f64();
     let sent = sender.wait_with_output().map_err(|e| e.to_string())?;
@@ -245,6 +271,8 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
     };
     servers.settle(number("acknowledged")?)?;
     let cores = thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    let waiting = samples.iter().map(|s| (s.offered - s.consumed) / 1e6);
+    let waiting: Vec<f64> = waiting.collect();
     let half = waiting.len() / 2;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let halves = [mean(&waiting[..half]), mean(&waiting[half..])];
@@ -254,6 +282,7 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
         settled_s: (servers.cpu()? - before) / millions,
         busy: [acknowledged / took, cores],
         consumed_per_offered,
+        steady: Steady::of(&samples, seconds),
         waiting_mb: matches!(kind, Kind::Cluster).then_some(halves),
     })
 }
@@ -268,6 +297,12 @@ impl Cost {
         let [busy, cores] = self.busy;
         let ratio = self.consumed_per_offered;
         let waiting = self.waiting_mb;
+        let steady = self.steady.map(|steady| {
+            let target = Target::at_least(1.0, ">= 1");
+            let judged = steady.at_most().map(|ratio| target.judged(ratio));
+            let judged = judged.unwrap_or_else(|| "too coarse to be judged".into());
+            format!("{:.3} ± {:.3}, {judged}", steady.ratio, steady.resolution)
+        });
         vec![
             rate.to_string(),
             servers.into(),
@@ -275,6 +310,7 @@ impl Cost {
             format!("{:.2} / {:.2}", self.acknowledged_s, self.settled_s),
             format!("{busy:.2} of {cores}"),
             ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
+            steady.unwrap_or_default(),
             waiting.map_or(String::new(), |[a, b]| format!("{a:.0} / {b:.0}")),
             share,
         ]
