@@ -5,11 +5,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
+use rustix::fs::Advice;
 
 /// Logs may hold secrets: directories are for the owner and its group only.
 const DIRECTORY_MODE: u32 = 0o750;
@@ -223,6 +225,14 @@ impl ReadAt for RealFile {
         self.file
             .read_exact_at(buffer, offset)
             .map_err(named(&self.path))
+    }
+
+    fn forget(&self, offset: u64, bytes: u64) {
+        // Without a length the advice would be about all that follows.
+        if let Some(bytes) = NonZeroU64::new(bytes) {
+            // A file system that cannot has the bytes read from its cache.
+            let _ = rustix::fs::fadvise(&self.file, offset, Some(bytes), Advice::DontNeed);
+        }
     }
 }
 

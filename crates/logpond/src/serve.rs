@@ -302,6 +302,7 @@ impl Roles {
             metrics: metrics.clone(),
             cluster: handoff.clone().map(|handoff| handoff as Arc<dyn Elsewhere>),
             bucket,
+            scrub_every: settings.scrub_every,
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::from)?;

@@ -72,6 +72,9 @@ const GOSSIP_PORT: u16 = 7659;
 /// The most copies of a record; each further one costs as much as the first.
 const COPIES_MAX: usize = 7;
 
+/// The shortest period of a scrub: below that it would read without a rest.
+const SCRUB_TIME_MIN: Duration = Duration::from_secs(1);
+
 /// What the names of our environment variables begin with.
 const PREFIX: &str = "LOGPOND_";
 
@@ -195,6 +198,8 @@ pub struct Settings {
     pub retain_size_bytes: Option<u64>,
     /// How much of the disk stays free.
     pub keep_free: Size,
+    /// In which time each segment on the local disk is read once to find damage, if ever.
+    pub scrub_every: Option<Duration>,
     /// Where segments are put beside the local disk, if anywhere.
     pub bucket: Option<BucketSettings>,
     /// The longest line that is taken whole, in bytes.
@@ -448,6 +453,7 @@ impl Settings {
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
             keep_free: values.read("keep-free", room)?,
+            scrub_every: values.read("scrub-every", scrub_time)?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
             timezones: values.read("timezone", timezones::timezones)?,
@@ -519,6 +525,15 @@ fn kept_time(text: &str) -> Result<Option<Duration>, String> {
         Some(time) if time > WAIT_MAX => {
             let most = WAIT_MAX.as_secs();
             Err(format!("nothing is kept longer than {most} s"))
+        }
+        time => Ok(time),
+    }
+}
+
+fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
+    match off_or(text, parse_age)? {
+        Some(time) if time < SCRUB_TIME_MIN => {
+            Err("nothing is read more often than once a second".to_owned())
         }
         time => Ok(time),
     }

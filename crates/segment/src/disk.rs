@@ -84,6 +84,10 @@ pub trait ReadAt: Send + Sync {
     /// in that is told by the reads.
     fn will_read(&self, _offset: u64, _bytes: u64) {}
 
+    /// A hint that the system need not keep this range in memory, so that who reads it next has it
+    /// from the medium. What was not written to the medium yet is kept. Nothing goes wrong in that.
+    fn forget(&self, _offset: u64, _bytes: u64) {}
+
     /// A hint, given once what the file holds is known, that each of these ranges (offset and
     /// length, ascending, apart from each other) is a region: who reads a second place of it will
     /// read more of it. Unlike [`ReadAt::will_read`] it does not say that any of them is read: a

@@ -1,10 +1,11 @@
 //! Checking files down to the last byte.
 //!
 //! Invariants:
-//! - There is no byte of a segment file whose change [`file`] would not notice: each is in a range
-//!   with a checksum, in the magic, or in a gap, and a gap is damage.
+//! - There is no byte of a segment file whose change [`file`] or [`Checksums`] would not notice: each
+//!   is in a range with a checksum, in the magic, or in a gap, and a gap is damage.
 //! - Nothing is changed, whatever is found.
 
+mod checksums;
 mod pond;
 
 use std::io;
@@ -16,6 +17,7 @@ use crate::disk::ReadAt;
 use crate::file::{Damage, Directory, ReadError, RowGroupReader, SegmentFile};
 use crate::rows::{Plans, RowsView};
 use crate::tally::Tally;
+pub use checksums::Checksums;
 pub use pond::{Finding, Totals, data_directory};
 
 /// Most damages of one file that are listed.
@@ -107,15 +109,7 @@ fn check(segment: &SegmentFile, lines: bool) -> io::Result<Checked> {
         Ok(directory) => directory,
         Err(error) => return note(error, damages).map(|()| checked),
     };
-    for (offset, bytes) in segment.gaps(&directory) {
-        let what = "bytes that belong to nothing";
-        let damage = Damage {
-            offset,
-            bytes,
-            what,
-        };
-        note(ReadError::Damaged(damage), damages)?;
-    }
+    note_gaps(segment, &directory, damages)?;
     let mut lines = Lines::new(segment, lines);
     for group in 0..directory.row_groups.len() {
         let mut reader = segment.row_group(&directory, group);
@@ -206,6 +200,23 @@ impl<'a> Lines<'a> {
             what: "the rows are not those of the source",
         })
     }
+}
+
+fn note_gaps(
+    segment: &SegmentFile,
+    directory: &Directory,
+    damages: &mut Vec<Damage>,
+) -> io::Result<()> {
+    for (offset, bytes) in segment.gaps(directory) {
+        let what = "bytes that belong to nothing";
+        let damage = Damage {
+            offset,
+            bytes,
+            what,
+        };
+        note(ReadError::Damaged(damage), damages)?;
+    }
+    Ok(())
 }
 
 fn note(error: ReadError, damages: &mut Vec<Damage>) -> io::Result<()> {

@@ -176,6 +176,9 @@ pub struct Node {
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
+    /// Read each segment once in this time, to find damage early [default: 14d].
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub scrub_every: Option<String>,
     /// Put all segments into this object store, too [default: off].
     ///
     /// What the disk has no room for is read from there.
@@ -300,6 +303,7 @@ impl Node {
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),
+            ("scrub-every", &self.scrub_every),
             ("bucket", &self.bucket),
             ("bucket-cache", &self.bucket_cache),
             ("open-table", &self.open_table),

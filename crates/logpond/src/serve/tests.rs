@@ -70,6 +70,7 @@ fn settings(data: &Path) -> Settings {
         retain_age: None,
         retain_size_bytes: None,
         keep_free: Size::Bytes(0),
+        scrub_every: None,
         access_logs: Vec::new(),
         timezones: Timezones {
             all: "UTC".to_owned(),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 60] = [
+pub const TABLE: [Setting; 61] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -262,6 +262,12 @@ pub const TABLE: [Setting; 60] = [
         form: "SIZE|PERCENT",
         default: "20%",
         doc: "How much of the disk is left free: the oldest segments go first, then new records are refused. The newest GiB (or tenth of the disk) stays until the disk is all but full.",
+    },
+    Setting {
+        name: "scrub-every",
+        form: "DURATION|off",
+        default: "14d",
+        doc: "In which time each segment on the local disk is read once, in the background, to find damage before somebody needs what is damaged; from `1s`. In a cluster, or with a bucket, a sound copy takes the place of one that is damaged.",
     },
     Setting {
         name: "bucket",

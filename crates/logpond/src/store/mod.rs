@@ -14,6 +14,7 @@ mod expiry;
 mod live;
 mod offload;
 mod put_aside;
+mod scrub;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ pub use live::{LiveSegment, LiveSet, Segments, holds, local};
 use offload::OffloadThread;
 pub use offload::{Board, BucketSettings, BucketStartError};
 pub use put_aside::PutAside;
+use scrub::ScrubThread;
 pub use steps::Counters;
 use steps::Worker;
 
@@ -73,6 +75,8 @@ pub struct Parts {
     pub cluster: Option<Arc<dyn Elsewhere>>,
     /// Where segments are put beside the local disk, if anywhere, and where is said what is there.
     pub bucket: Option<(BucketSettings, Board)>,
+    /// In which time each local segment is read once to find damage; `None`: never.
+    pub scrub_every: Option<Duration>,
 }
 
 /// What a store of a cluster leaves to others.
@@ -269,6 +273,7 @@ impl Store {
 pub struct StoreThread {
     thread: JoinHandle<()>,
     offload: Option<OffloadThread>,
+    scrub: Option<ScrubThread>,
     is_stopping: Arc<AtomicBool>,
     changes: Changes,
 }
@@ -281,6 +286,9 @@ impl StoreThread {
         self.changes.notify();
         if let Some(offload) = self.offload {
             offload.stop();
+        }
+        if let Some(scrub) = self.scrub {
+            scrub.stop();
         }
         if self.thread.join().is_err() {
             crate::telemetry::warn("the store thread panicked; segments were not affected");
@@ -297,8 +305,8 @@ pub enum StartError {
     Bucket(BucketStartError),
 }
 
-/// Starts the thread `lp-store` over the segments that are live already, and `lp-bucket` if there is a
-/// bucket.
+/// Starts the thread `lp-store` over the segments that are live already, `lp-bucket` if there is a
+/// bucket, and `lp-scrub` if it is asked for.
 ///
 /// # Errors
 /// When the system gives no thread, or the bucket cannot be used.
@@ -320,6 +328,18 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
         offload::start(bucket, board.clone(), parts)
     });
     let offload = offload.transpose().map_err(StartError::Bucket)?;
+    let is_at_work = Arc::new(AtomicBool::new(false));
+    let scrub = parts.scrub_every.map(|every| {
+        let parts = scrub::Parts {
+            disk: parts.disk.clone(),
+            live: parts.live.clone(),
+            clock: parts.clock,
+            metrics: parts.metrics.clone(),
+            is_store_at_work: Arc::clone(&is_at_work),
+        };
+        scrub::start(parts, every)
+    });
+    let scrub = scrub.transpose().map_err(StartError::Thread)?;
     let mut worker = Worker::new(
         parts,
         board,
@@ -333,7 +353,7 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
     }
     let thread = thread::Builder::new().name("lp-store".to_owned()).spawn({
         let is_stopping = Arc::clone(&is_stopping);
-        move || run(worker, &receiver, &is_stopping)
+        move || run(worker, &receiver, (&is_stopping, &is_at_work))
     });
     let thread = thread.map_err(StartError::Thread)?;
     let store = Store {
@@ -347,40 +367,48 @@ pub fn start(parts: Parts, policy: Policy) -> Result<(Store, StoreThread), Start
         StoreThread {
             thread,
             offload,
+            scrub,
             is_stopping,
             changes,
         },
     ))
 }
 
-fn run(mut worker: Worker, requests: &Receiver<Request>, is_stopping: &AtomicBool) {
+fn run(
+    mut worker: Worker,
+    requests: &Receiver<Request>,
+    (is_stopping, is_at_work): (&AtomicBool, &AtomicBool),
+) {
     let mut seen = 0;
     while !is_stopping.load(Ordering::Relaxed) {
-        if let Err(panicked) = caught(|| step(&mut worker, requests, &mut seen)) {
+        let request = requests.try_recv().ok();
+        if request.is_none() {
+            seen = worker.wait_for_changes(seen, TICK);
+        }
+        is_at_work.store(true, Ordering::Relaxed);
+        if let Err(panicked) = caught(|| step(&mut worker, request)) {
             worker.note_failure(&panicked.to_string());
         }
+        is_at_work.store(false, Ordering::Relaxed);
     }
 }
 
-/// Does what was asked for, or waits for what is due and does that.
-fn step(worker: &mut Worker, requests: &Receiver<Request>, seen: &mut u64) {
-    match requests.try_recv() {
-        Ok(Request::CompactAll { cold, done }) => {
+/// Does what was asked for, or what is due.
+fn step(worker: &mut Worker, request: Option<Request>) {
+    match request {
+        Some(Request::CompactAll { cold, done }) => {
             // A failure that nobody waits for would be lost.
             if let Err(mpsc::SendError(Err(what))) = done.send(worker.compact_all(cold)) {
                 crate::telemetry::warn(&format!("a compaction that was asked for: {what}"));
             }
         }
-        Ok(Request::GiveUp {
+        Some(Request::GiveUp {
             id,
             confirmed,
             done,
         }) => {
             let _ = done.send(worker.give_up(id, &confirmed));
         }
-        Err(_) => {
-            *seen = worker.wait_for_changes(*seen, TICK);
-            worker.tick();
-        }
+        None => worker.tick(),
     }
 }

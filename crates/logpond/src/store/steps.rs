@@ -118,6 +118,11 @@ impl Counters {
                     sum(|s| s.file().manifest().line_bytes),
                 ),
                 (
+                    "logpond_segments_damaged",
+                    "Live segments on the local disk that are known to be damaged.",
+                    local(&segments).filter(|s| s.is_damaged()).count() as u64,
+                ),
+                (
                     "logpond_files_put_aside",
                     "Damaged files whose rows are missing from every answer.",
                     live.put_aside().list(&*disk).len() as u64,

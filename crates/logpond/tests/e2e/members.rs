@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -18,16 +18,25 @@ pub(crate) const RECORDS: usize = 200;
 struct Cluster {
     scratch: Scratch,
     nodes: Vec<Pond>,
-    repair_after: &'static str,
+    flags: [&'static str; 2],
 }
 
 impl Cluster {
     /// So many nodes with two copies of everything.
     fn new(name: &str, count: usize, repair_after: &'static str) -> Cluster {
+        Cluster::start_all(name, count, ["--repair-after", repair_after])
+    }
+
+    /// The same, each of which reads all its segments in this time.
+    fn scrubbed(name: &str, count: usize, every: &'static str) -> Cluster {
+        Cluster::start_all(name, count, ["--scrub-every", every])
+    }
+
+    fn start_all(name: &str, count: usize, flags: [&'static str; 2]) -> Cluster {
         let mut cluster = Cluster {
             scratch: Scratch::new(name).unwrap(),
             nodes: Vec::new(),
-            repair_after,
+            flags,
         };
         for number in 0..count {
             let node = cluster.start(number);
@@ -42,8 +51,7 @@ impl Cluster {
 
     fn start_with(&self, number: usize, settings: &[&str]) -> Pond {
         let data = self.scratch.path().join(format!("node-{number}"));
-        let repair_after = ["--repair-after", self.repair_after];
-        let settings = [&repair_after, settings].concat();
+        let settings = [&self.flags[..], settings].concat();
         start_node(&data, "serve", self.nodes.first(), &settings).unwrap()
     }
 
@@ -56,6 +64,38 @@ impl Cluster {
         for node in &self.nodes {
             counts(node, self.nodes.len() * RECORDS);
         }
+    }
+}
+
+impl Cluster {
+    /// Has the first node take records that make a segment long enough that it is not read as a whole
+    /// when it is opened. Gives how many records there are then.
+    fn fill_with_noise(&self) -> usize {
+        let noise =
+            (0..20_000u64).map(|n| format!("{:016x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let noise: String = noise.collect();
+        let pushed = self.nodes[0].push("text/plain", noise.as_bytes()).unwrap();
+        assert_eq!(pushed.status, 200);
+        hand_over(&self.nodes[0]);
+        20_000 + self.nodes.len() * RECORDS
+    }
+
+    /// The longest live segment of a node, with its length.
+    fn longest(&self, number: usize) -> (u64, PathBuf) {
+        let segments = self.scratch.path().join(format!("node-{number}/segments"));
+        let files = std::fs::read_dir(segments).unwrap();
+        let files = files.map(|entry| entry.unwrap().path());
+        let live = files.filter(|path| path.extension().is_some_and(|end| end == "parquet"));
+        let sized = live.filter_map(|path| Some((path.metadata().ok()?.len(), path)));
+        sized.max().unwrap()
+    }
+
+    /// Damages the longest segment of a node. The pages come first; the footer, which says what is in
+    /// the file, stays whole.
+    fn damage(&self, number: usize) {
+        let (bytes, path) = self.longest(number);
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(&[0xa5; 64], bytes / 2).unwrap();
     }
 }
 
@@ -255,30 +295,13 @@ fn a_node_that_is_gone_is_forgotten_and_waited_for_no_more() {
 fn a_damaged_copy_is_made_anew() {
     let cluster = Cluster::new("members-damage", 2, "1h");
     cluster.fill();
-    // Long enough that it is not read as a whole when it is opened.
-    let noise = (0..20_000u64).map(|n| format!("{:016x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let noise: String = noise.collect();
-    let pushed = cluster.nodes[0]
-        .push("text/plain", noise.as_bytes())
-        .unwrap();
-    assert_eq!(pushed.status, 200);
-    hand_over(&cluster.nodes[0]);
-    let segments = cluster.scratch.path().join("node-0/segments");
-    let files = std::fs::read_dir(segments).unwrap();
-    let files = files.map(|entry| entry.unwrap().path());
-    let largest = files
-        .max_by_key(|path| path.metadata().unwrap().len())
-        .unwrap();
-    let file = OpenOptions::new().write(true).open(largest).unwrap();
-    // The pages come first; the footer, which says what is in the file, stays whole.
-    let middle = file.metadata().unwrap().len() / 2;
-    file.write_all_at(&[0xa5; 64], middle).unwrap();
+    let expected = cluster.fill_with_noise();
+    cluster.damage(0);
     let nodes = &cluster.nodes;
     let all = format!("/api/v1/query?{ALL_TIME}&limit=0&q=");
     let damaged = nodes[0].get(&all).unwrap();
     let trailer = damaged.lines().last().unwrap();
     assert!(trailer.contains("wrong checksum"), "{trailer}");
-    let expected = 20_000 + 2 * RECORDS;
     let rows = |node: &Pond| node.query("").unwrap().0.len();
     waits_for("all rows are read again", nodes, || {
         nodes.iter().all(|node| rows(node) == expected)
@@ -293,6 +316,56 @@ fn a_damaged_copy_is_made_anew() {
     for node in nodes {
         counts(node, expected);
     }
+}
+
+/// A bit that nobody asks for is found in time: the copy is given up and made anew, and every answer
+/// is complete meanwhile.
+#[test]
+fn a_scrub_has_a_damaged_copy_made_anew_before_anybody_asks() {
+    let cluster = Cluster::scrubbed("members-scrub", 3, "1s");
+    cluster.fill();
+    let expected = cluster.fill_with_noise();
+    // A merge reads everything, too; none is left to be made.
+    cluster.nodes.iter().for_each(hand_over);
+    // Which of the nodes it was sent to depends on who was first.
+    let damaged = (0..3).max_by_key(|number| cluster.longest(*number).0);
+    let damaged = damaged.unwrap();
+    let (bytes, path) = cluster.longest(damaged);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, bytes / 2).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], bytes / 2).unwrap();
+    let nodes = &cluster.nodes;
+    waits_for("the damaged copy is given up", nodes, || {
+        nodes.iter().for_each(|node| is_whole(node, expected));
+        nodes[damaged].metric("logpond_repair_damaged_total") == Ok(1.0)
+    });
+    assert_eq!(
+        nodes[damaged].metric("logpond_scrub_damaged_total"),
+        Ok(1.0)
+    );
+    // Of what was in a segment with it there may be a third copy then.
+    waits_for("there are two copies again", nodes, || {
+        nodes.iter().for_each(|node| is_whole(node, expected));
+        let lacks = |node: &Pond| status(node)["copies_lacking"] != 0;
+        stored(nodes) >= 2 * expected && !nodes.iter().any(lacks)
+    });
+    let rows = |node: &Pond| node.query("").unwrap().0.len();
+    assert!(nodes.iter().all(|node| rows(node) == expected));
+}
+
+/// Counts all that is there, in one answer; no page is read for that.
+fn is_whole(node: &Pond, expected: usize) {
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    let answer = node.get(&target).unwrap();
+    let trailer: Value = serde_json::from_str(answer.trim()).unwrap();
+    let trailer = &trailer["_trailer"];
+    assert_eq!(trailer["rows"], expected, "{trailer}");
+    assert_eq!(trailer["complete"], true, "{trailer}");
 }
 
 /// What a node took in after the image was taken is named as lost, also after its next start, and

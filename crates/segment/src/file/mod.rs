@@ -20,12 +20,14 @@ mod footer;
 mod index;
 mod manifest;
 mod page;
+mod parts;
 mod reader;
 
 mod writer;
 
 pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, Retry, SourceEntry};
+pub use parts::Part;
 pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
 
 pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};

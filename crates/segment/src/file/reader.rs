@@ -162,6 +162,19 @@ impl SegmentFile {
         })
     }
 
+    /// Reads and checks the footer again, whatever is known of it.
+    ///
+    /// # Errors
+    /// When it is damaged or the disk fails.
+    pub fn reopen(&self) -> Result<SegmentFile, ReadError> {
+        SegmentFile::open(Arc::clone(&self.file))
+    }
+
+    /// The file that it is read from.
+    pub(crate) fn on_disk(&self) -> &dyn ReadAt {
+        &*self.file
+    }
+
     /// What the segment is.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
@@ -243,16 +256,8 @@ impl SegmentFile {
             // The footer's checksum covers everything behind the directory.
             (self.directory.offset, self.bytes - self.directory.offset),
         ];
-        for group in &directory.row_groups {
-            let pages = group
-                .columns
-                .iter()
-                .flat_map(|column| column.dictionary.iter().chain(&column.pages));
-            parts.extend(pages.map(|page| (page.offset, u64::from(page.bytes))));
-            parts.push((group.tokens.offset, u64::from(group.tokens.bytes)));
-        }
-        let lists = directory.words.iter();
-        parts.extend(lists.map(|list| (list.offset, u64::from(list.bytes))));
+        let described = directory.parts();
+        parts.extend(described.iter().map(|part| (part.offset, part.bytes)));
         parts.sort_unstable();
         let mut gaps = Vec::new();
         let mut reached = 0;

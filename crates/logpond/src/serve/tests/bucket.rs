@@ -223,6 +223,15 @@ fn what_is_too_old_leaves_the_bucket() {
     stop(server);
 }
 
+/// Damages the pages of the only segment in a data directory, so that it can still be opened.
+fn damage_segment(data: &Path) {
+    let file = live_files(&data.join("segments")).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    // The pages begin behind the first four bytes.
+    bytes[4..64].fill(0);
+    fs::write(&file, bytes).unwrap();
+}
+
 #[test]
 fn a_damaged_copy_here_gives_way_to_the_bucket() {
     let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -231,12 +240,7 @@ fn a_damaged_copy_here_gives_way_to_the_bucket() {
     add(&server, 0..500);
     until_uploaded(&server);
     stop(server);
-    let segments = data.path().join("segments");
-    let file = live_files(&segments).pop().unwrap();
-    let mut bytes = fs::read(&file).unwrap();
-    // The pages begin behind the first four bytes.
-    bytes[4..64].fill(0);
-    fs::write(&file, bytes).unwrap();
+    damage_segment(data.path());
     let server = Server::start(&settings).unwrap();
     let http = server.addresses().http;
     // A question finds the damage, and those after it do without the file.
@@ -247,7 +251,30 @@ fn a_damaged_copy_here_gives_way_to_the_bucket() {
     assert_eq!(count(http, "of=3"), (71, true));
     let (rows, _) = get(http, "/api/v1/query?from=@0&q=of=3").rows();
     assert_eq!(rows.len(), 71);
-    assert!(live_files(&segments).is_empty());
+    assert!(live_files(&data.path().join("segments")).is_empty());
+    stop(server);
+}
+
+#[test]
+fn a_scrub_has_a_damaged_copy_give_way_before_anybody_asks() {
+    let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let settings = with_bucket(data.path(), bucket.path());
+    let server = Server::start(&settings).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    stop(server);
+    damage_segment(data.path());
+    let settings = Settings {
+        scrub_every: Some(Duration::from_secs(1)),
+        ..settings
+    };
+    let server = Server::start(&settings).unwrap();
+    let http = server.addresses().http;
+    until("it is read from the bucket", || places(http) == ["bucket"]);
+    assert_eq!(metric(http, "logpond_scrub_damaged_total"), 1);
+    let (rows, _) = get(http, "/api/v1/query?from=@0&q=of=3").rows();
+    assert_eq!(rows.len(), 71);
+    assert_eq!(count(http, "of=3"), (71, true));
     stop(server);
 }
 

@@ -19,9 +19,21 @@ fn check(bytes: Vec<u8>) -> verify::Checked {
     verify::file(Arc::new(file)).unwrap()
 }
 
+/// What a comparison with checksums finds in a file that was sound when it was opened, and has these
+/// bytes now.
+fn compare(sound: &[u8], bytes: Vec<u8>) -> Vec<Damage> {
+    let file = Memory(Arc::new(Mutex::new(sound.to_vec())));
+    let segment = SegmentFile::open(Arc::new(file.clone())).unwrap();
+    *file.0.lock().unwrap() = bytes;
+    let mut checksums = verify::Checksums::new(&segment);
+    while checksums.step().unwrap().is_some() {}
+    checksums.into_damages()
+}
+
 #[test]
 fn whole_files_have_no_damage() {
     for bytes in files() {
+        assert_eq!(compare(&bytes, bytes.clone()), []);
         let checked = check(bytes);
         assert_eq!((checked.damages, checked.rows), (vec![], 1200));
         assert_eq!(checked.id, Some(Id(9)));
@@ -90,19 +102,22 @@ proptest! {
     fn any_changed_byte_is_found(which in 0usize..2, place in 0.0..1.0f64, flip in 1u8..=255) {
         let mut bytes = FILES.with(|files| files[which].clone());
         let at = (place * bytes.len() as f64) as usize;
+        let sound = bytes.clone();
         bytes[at] ^= flip;
-        let checked = check(bytes);
-        prop_assert!(!checked.damages.is_empty(), "byte {at}");
-        prop_assert!(
-            checked.damages.iter().any(|d| (d.offset..d.offset + d.bytes).contains(&(at as u64))),
-            "byte {at} is not in {:?}", checked.damages
-        );
+        for damages in [compare(&sound, bytes.clone()), check(bytes).damages] {
+            prop_assert!(
+                damages.iter().any(|d| (d.offset..d.offset + d.bytes).contains(&(at as u64))),
+                "byte {at} is not in {damages:?}"
+            );
+        }
     }
 
     #[test]
     fn any_shorter_file_is_found(which in 0usize..2, place in 0.0..1.0f64) {
         let mut bytes = FILES.with(|files| files[which].clone());
+        let sound = bytes.clone();
         bytes.truncate((place * bytes.len() as f64) as usize);
+        prop_assert!(!compare(&sound, bytes.clone()).is_empty());
         prop_assert!(!check(bytes).damages.is_empty());
     }
 }
@@ -134,6 +149,35 @@ fn the_bytes_at_every_seam_are_covered() {
     for at in seams {
         let mut changed = bytes.clone();
         changed[at] ^= 0x20;
+        assert!(!compare(&bytes, changed.clone()).is_empty(), "byte {at}");
         assert!(!check(changed).damages.is_empty(), "byte {at}");
+    }
+}
+
+/// Pages that are longer than a piece, and a piece with the ends of many.
+#[test]
+fn pieces_are_bounded_and_cover_the_file() {
+    let mut records = samples(40);
+    let words = (0..200_000u64).map(|n| xxhash_rust::xxh3::xxh3_64(&n.to_le_bytes()));
+    let noise: String = words.map(|word| format!("{word:016x} ")).collect();
+    records[20].whole = Some(noise.into_bytes().into());
+    let (file, _) = write(&records, Profile::Cold, 40);
+    let bytes = file.0.lock().unwrap().clone();
+    let segment = SegmentFile::open(Arc::new(file)).unwrap();
+    let longest = segment.read_directory().unwrap().parts();
+    let longest = longest.iter().map(|part| part.bytes).max().unwrap();
+    assert!(longest > 1 << 20, "{longest} bytes");
+    let mut checksums = verify::Checksums::new(&segment);
+    let (mut read, mut most) = (4, 0);
+    while let Some(piece) = checksums.step().unwrap() {
+        (read, most) = (read + piece, most.max(piece));
+    }
+    assert_eq!(checksums.into_damages(), []);
+    assert_eq!(most, 1 << 20);
+    assert!(read >= segment.bytes(), "{read} of {}", segment.bytes());
+    for at in (4..bytes.len()).step_by(bytes.len() / 50) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert!(!compare(&bytes, changed).is_empty(), "byte {at}");
     }
 }
