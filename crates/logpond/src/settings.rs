@@ -446,9 +446,7 @@ impl Settings {
             join: values.read("join", nodes)?,
             replication: values.read("replication", copies)?,
             zone: values.read("zone", zone)?,
-            repair_after: values.read("repair-after", |text| {
-                parse_age(text).map_err(|error| error.to_string())
-            })?,
+            repair_after: values.read("repair-after", age)?,
             canary: values.read("canary", |text| off_or(text, parse_age))?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
@@ -544,6 +542,10 @@ fn copies(text: &str) -> Result<usize, String> {
     copies
         .filter(|copies| (1..=COPIES_MAX).contains(copies))
         .ok_or_else(|| format!("expected a number from 1 to {COPIES_MAX}"))
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    parse_age(text).map_err(|error| error.to_string())
 }
 
 fn zone(text: &str) -> Result<String, String> {
