@@ -37,6 +37,7 @@ pub mod offers;
 pub mod replicate;
 pub mod consume;
 pub mod repair;
+pub mod trim;
 pub mod drain;
 pub mod plan;
 pub mod expiry;

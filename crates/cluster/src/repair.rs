@@ -85,7 +85,7 @@ pub struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// It and where it is.
-    fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         Peer {
             node: self.node,
             zone: self.zone,
@@ -127,6 +127,7 @@ pub struct Repair {
     /// Since when this node has seen too few, or too many, copies of what a segment holds.
     few_since_ms: BTreeMap<Id, u64>,
     many_since_ms: BTreeMap<Id, u64>,
+    is_lacking: bool,
     is_settled: bool,
 }
 
@@ -143,6 +144,7 @@ impl Repair {
             listed: SourceSet::new(),
             few_since_ms: BTreeMap::new(),
             many_since_ms: BTreeMap::new(),
+            is_lacking: false,
             is_settled: false,
         }
     }
@@ -171,6 +173,11 @@ impl Repair {
         self.is_settled
     }
 
+    /// Whether the last plan found something here in too few copies: that comes before everything else.
+    pub fn is_lacking(&self) -> bool {
+        self.is_lacking
+    }
+
     /// What this node is to do now, as all nodes hold what they say. `stores` are those that may be
     /// given copies; this node is one of the members.
     pub fn plan(&mut self, members: &[Member<'_>], stores: &[Store], now_ms: u64) -> Vec<Job> {
@@ -181,6 +188,7 @@ impl Repair {
         let enough = self.copies.held_by(counting.map(Member::holds));
         let few = mine.held.stored().without(&enough).without(&self.expired);
         let few = few.without(&self.listed);
+        self.is_lacking = !few.is_empty();
         self.is_settled = few.is_empty();
         let mut jobs = Vec::new();
         let segments = &mine.held.inventory().segments;
@@ -367,7 +375,7 @@ impl Repair {
     }
 }
 
-fn key(source: SourceId) -> Key {
+pub(crate) fn key(source: SourceId) -> Key {
     Key::Source {
         incarnation: source.incarnation.0,
         sequence: source.sequence,

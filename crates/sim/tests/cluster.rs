@@ -88,6 +88,8 @@ fn assert_enough(total: &Report) {
         (total.kept_inputs, runs / 30, "inputs that had to stay"),
         (total.repairs, 15 * runs, "copies by repair"),
         (total.given_up, 2 * runs, "segments given up"),
+        (total.trims, runs / 5, "segments trimmed"),
+        (total.trimmed, 2 * runs, "sources trimmed"),
         (total.complete, 15 * runs, "complete answers"),
         (total.incomplete, 8 * runs, "incomplete answers"),
         (total.checks, 20 * runs, "checks of copies"),
@@ -157,6 +159,7 @@ fn expected(knock: Knock) -> &'static [&'static str] {
         Knock::UncheckedRetirement | Knock::NoFlags | Knock::OneYes => &["R6"],
         // In the end a zone has all copies of something.
         Knock::BlindToZones => &["nothing settles"],
+        Knock::UnaskedTrim | Knock::UnflaggedTrim | Knock::EarlyTrim => &["R6"],
         // Nobody makes up for a copy that seems to be there.
         Knock::AnsweredDamage => &["R6", "nothing settles"],
         Knock::EarlyLeaving => &["R6", "Batch"],

@@ -262,6 +262,7 @@ impl World {
         let giving = Giving {
             give_up,
             segment: None,
+            is_part: false,
         };
         self.process(place).giving.insert(attempt, giving);
         self.ask_holders(place, attempt);
@@ -360,6 +361,9 @@ impl World {
         };
         match giving.segment {
             None => self.gave_up_files(place, &giving.give_up),
+            Some(id) if giving.is_part => {
+                self.leave_out(place, id, attempt, giving.give_up.confirmed());
+            }
             Some(id) => self.gave_up_segment(place, id, attempt, &giving.give_up),
         }
     }

@@ -35,6 +35,7 @@ mod remote;
 mod repair;
 mod report;
 mod store;
+mod trim;
 mod world;
 
 pub use ledger::Violation;

@@ -11,6 +11,7 @@ use logpond_cluster::give_up::{Attempt, GiveUp};
 use logpond_cluster::offers::{Offered, Offers};
 use logpond_cluster::registry::Known;
 use logpond_cluster::repair::Repair;
+use logpond_cluster::trim::Trim;
 use logpond_cluster::{Holdings, NodeId, Registry};
 use logpond_record::{Id, Incarnation, SourceId};
 use logpond_segment::sources::SourceSet;
@@ -49,6 +50,19 @@ const EAGER_REPAIR: logpond_cluster::repair::Settings = logpond_cluster::repair:
     failed_ms: 500,
 };
 
+const TRIM: logpond_cluster::trim::Settings = logpond_cluster::trim::Settings {
+    after_ms: 1_000,
+    failed_ms: 2_000,
+    percent_min: 0,
+    bytes_min: 0,
+};
+
+const EAGER_TRIM: logpond_cluster::trim::Settings = logpond_cluster::trim::Settings {
+    after_ms: 0,
+    failed_ms: 500,
+    ..TRIM
+};
+
 /// The incarnation that a process writes.
 pub(super) struct Life {
     pub(super) incarnation: Incarnation,
@@ -72,6 +86,16 @@ pub(super) struct Giving {
     pub(super) give_up: GiveUp,
     /// A segment, or journal files.
     pub(super) segment: Option<Id>,
+    /// Whether it is a part of the segment.
+    pub(super) is_part: bool,
+}
+
+/// A segment that another one is to take the place of, without what others have confirmed.
+#[derive(Clone)]
+pub(super) struct Trimming {
+    pub(super) segment: Id,
+    pub(super) attempt: Attempt,
+    pub(super) confirmed: SourceSet,
 }
 
 /// A claim that is worked on.
@@ -85,6 +109,7 @@ pub(super) enum Then {
     Consume(u64),
     Reply { to: Place, number: u64 },
     Retire(Vec<Id>),
+    Trim(Trimming),
 }
 
 /// A process.
@@ -106,7 +131,10 @@ pub(super) struct Process {
     pub(super) writing: BTreeMap<Id, (Contents, Then)>,
     /// Outputs of merges whose inputs are still live.
     pub(super) merged: BTreeMap<Id, Vec<Id>>,
+    /// Outputs of trimming; what they take the place of is still live.
+    pub(super) trimmed: BTreeMap<Id, Trimming>,
     pub(super) repair: Repair,
+    pub(super) trim: Trim,
     /// What each node said last, and when.
     pub(super) seen: BTreeMap<NodeId, (Arc<Seen>, u64)>,
     pub(super) asking: BTreeMap<u64, Asking>,
@@ -148,9 +176,9 @@ impl World {
         let now_ms = self.now_ms;
         let (node, copies) = (self.nodes[place].id, self.copies);
         let now = self.clock(place);
-        let repair = match self.is_eager {
-            true => EAGER_REPAIR,
-            false => REPAIR,
+        let (repair, trim) = match self.is_eager {
+            true => (EAGER_REPAIR, EAGER_TRIM),
+            false => (REPAIR, TRIM),
         };
         let disk = &mut self.nodes[place].disk;
         let mut offers = Offers::new(node, OFFERS);
@@ -192,7 +220,9 @@ impl World {
             giving: BTreeMap::new(),
             writing: BTreeMap::new(),
             merged: BTreeMap::new(),
+            trimmed: BTreeMap::new(),
             repair: Repair::new(node, copies, repair),
+            trim: Trim::new(node, copies, trim),
             seen: BTreeMap::new(),
             asking: BTreeMap::new(),
             deletion: Deletion::new(now, now_ms),

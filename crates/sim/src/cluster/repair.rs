@@ -32,6 +32,7 @@ impl World {
         let copies = self.copies_wanted(place);
         let process = self.process(place);
         process.repair.set_copies(copies);
+        process.trim.set_copies(copies);
         let forgotten = process.registry.nodes();
         let forgotten: Vec<NodeId> = forgotten
             .filter(|(_, known)| known.is_forgotten())
@@ -56,7 +57,8 @@ impl World {
                 held,
             })
             .collect();
-        for job in process.repair.plan(&members, &targets, now_ms) {
+        let jobs = process.repair.plan(&members, &targets, now_ms);
+        for job in jobs {
             match job {
                 Job::Copy { segment, to } => {
                     self.report.repairs += 1;
@@ -66,6 +68,7 @@ impl World {
                 Job::GiveUp(segment) => self.give_up_segment(place, segment),
             }
         }
+        self.look_for_parts(place, &members);
     }
 
     fn give_up_segment(&mut self, place: Place, id: Id) {
@@ -92,7 +95,12 @@ impl World {
         }
         let give_up = GiveUp::new(attempt, sources, &peers, copies);
         let segment = Some(id);
-        process.giving.insert(attempt, Giving { give_up, segment });
+        let giving = Giving {
+            give_up,
+            segment,
+            is_part: false,
+        };
+        process.giving.insert(attempt, giving);
         self.ask_holders(place, attempt);
     }
 

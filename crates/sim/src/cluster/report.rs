@@ -85,6 +85,12 @@ counts! {
     repairs: "repairs",
     /// Segments that were given up.
     given_up: "segments given up",
+    /// Segments that were written anew without what others hold.
+    trims: "segments trimmed",
+    /// Sources that were left out of them.
+    trimmed: "sources trimmed",
+    /// Attempts of it that came to nothing.
+    untrimmed: "attempts to trim that came to nothing",
     /// Journal files that differ from what stores have.
     conflicts: "conflicts",
     /// Times that the number of copies of everything was checked.

@@ -156,7 +156,14 @@ impl World {
     }
 
     /// Begins to write a segment; [`World::written`] and [`World::named`] follow.
-    fn write(&mut self, place: Place, id: Id, contents: Contents, at: Timestamp, then: Then) {
+    pub(super) fn write(
+        &mut self,
+        place: Place,
+        id: Id,
+        contents: Contents,
+        at: Timestamp,
+        then: Then,
+    ) {
         self.nodes[place].disk.write(id, contents.clone(), at);
         self.process(place).writing.insert(id, (contents, then));
         let after_ms = 1 + self.random.below(20);
@@ -192,11 +199,20 @@ impl World {
             }
             Then::Retire(inputs) => {
                 process.merged.insert(id, inputs);
-                let most_ms = if self.is_eager { 5_000 } else { 500 };
-                let after_ms = 1 + self.random.below(most_ms);
-                self.timer(place, after_ms, Timer::Retire(id));
+                self.retire_later(place, id);
+            }
+            Then::Trim(trimming) => {
+                process.trimmed.insert(id, trimming);
+                self.retire_later(place, id);
             }
         }
+    }
+
+    /// What a segment takes the place of is retired a while after it is durable.
+    fn retire_later(&mut self, place: Place, output: Id) {
+        let most_ms = if self.is_eager { 5_000 } else { 500 };
+        let after_ms = 1 + self.random.below(most_ms);
+        self.timer(place, after_ms, Timer::Retire(output));
     }
 
     /// Takes a copy from another store.
@@ -264,13 +280,7 @@ impl World {
 
     /// Merges a few segments.
     pub(super) fn merge(&mut self, place: Place) {
-        let process = self.process(place);
-        let is_busy = !process.merged.is_empty()
-            || process
-                .writing
-                .values()
-                .any(|(_, then)| matches!(then, Then::Retire(_)));
-        if is_busy {
+        if self.is_rewriting(place) {
             return;
         }
         if let Some(id) = self.next_renewal(place) {
@@ -356,7 +366,7 @@ impl World {
         let is_checked = self.knock != Some(Knock::UncheckedRetirement);
         let process = self.process(place);
         let Some(inputs) = process.merged.remove(&output) else {
-            return;
+            return self.drop_trimmed(place, output);
         };
         if !is_checked {
             process.holdings.lose(&inputs);

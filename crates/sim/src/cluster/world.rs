@@ -54,6 +54,12 @@ pub enum Knock {
     OneYes,
     /// R6: copies count wherever they are.
     BlindToZones,
+    /// R6: what is left out of a segment that is written anew is asked of nobody.
+    UnaskedTrim,
+    /// R6: a store goes on to answer for what it is about to leave out.
+    UnflaggedTrim,
+    /// R5: a segment goes before the one that takes its place is durable.
+    EarlyTrim,
     /// R7: sources that are counted elsewhere are counted as well.
     IgnoredExclusions,
     /// R8: deletion believes the clock.
@@ -88,7 +94,7 @@ pub enum Knock {
 
 impl Knock {
     /// All of them.
-    pub const ALL: [Knock; 23] = [
+    pub const ALL: [Knock; 26] = [
         Knock::AckBeforeSync,
         Knock::CountedIncarnations,
         Knock::UnknownBirths,
@@ -97,6 +103,9 @@ impl Knock {
         Knock::NoFlags,
         Knock::OneYes,
         Knock::BlindToZones,
+        Knock::UnaskedTrim,
+        Knock::UnflaggedTrim,
+        Knock::EarlyTrim,
         Knock::IgnoredExclusions,
         Knock::UnlimitedDeletion,
         Knock::EarlyStamps,
