@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - A source goes into a segment whole or not at all (R4): what cannot be read ends the merge.
-//!   Only a copy of a batch whose rows are in the same segment is listed without its own (R10).
+//!   Only a copy of a batch whose rows are in the same segment is listed without its own (R10), or
+//!   were in it until a [`trim`] has left them to other nodes.
 //!   What was written is read back before anything depends on it: its lines must be those of the
 //!   journal files or segments it was made of, source by source, by number and sum of hashes.
 //! - The file is complete and synced under a temporary name before it gets its own; only a file
@@ -27,6 +28,7 @@ use crate::file::{
 };
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
 use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
+use crate::sources::SourceSet;
 use crate::tally::Tally;
 use crate::verify;
 
@@ -44,7 +46,7 @@ pub const SUFFIX_QUARANTINED: &str = ".quarantined";
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
 
-/// Marks a source whose rows another input gives.
+/// Marks a source whose rows another input gives, or nobody.
 const LEFT_OUT: u32 = u32::MAX;
 
 /// The path of a segment in one of its states.
@@ -253,6 +255,44 @@ pub fn merge(
     profile: Profile,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Written, BuildError> {
+    merge_sources(
+        disk,
+        id,
+        inputs,
+        merged_sources(inputs),
+        profile,
+        is_stopped,
+    )
+}
+
+/// Writes a segment anew without some of its sources, of which enough other nodes have said that they
+/// hold them (CLUSTER R6). Something must be left: a source with rows.
+///
+/// It goes on to name the batches of all of them: which source a batch was in is not known, and a copy
+/// that was sent again is to yield wherever its original is.
+pub fn trim(
+    disk: &dyn Disk,
+    id: Id,
+    input: &SegmentFile,
+    left_out: &SourceSet,
+    profile: Profile,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Written, BuildError> {
+    let inputs = std::slice::from_ref(input);
+    let (mut sources, batches) = merged_sources(inputs);
+    sources.retain(|entry| !left_out.contains(entry.source));
+    merge_sources(disk, id, inputs, (sources, batches), profile, is_stopped)
+}
+
+/// Merges what the inputs have of these sources.
+fn merge_sources(
+    disk: &dyn Disk,
+    id: Id,
+    inputs: &[SegmentFile],
+    (sources, batches): (Vec<SourceEntry>, BatchSet),
+    profile: Profile,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Written, BuildError> {
     let mut counts = FieldCounts::default();
     let mut directories = Vec::new();
     for input in inputs {
@@ -260,7 +300,6 @@ pub fn merge(
         counts.merge(&directory.counts);
         directories.push(directory);
     }
-    let (sources, batches) = merged_sources(inputs);
     let schema = counts.schema();
     let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
     let mut writer =
@@ -310,7 +349,8 @@ fn merged_sources(inputs: &[SegmentFile]) -> (Vec<SourceEntry>, BatchSet) {
 }
 
 /// For each input, the place of its sources in the output's list; [`LEFT_OUT`] for those that an
-/// earlier input has, and for copies of batches that another source of the output has.
+/// earlier input has or that are not in the list, and for copies of batches that another source of the
+/// output has.
 fn source_maps(inputs: &[SegmentFile], sources: &[SourceEntry]) -> Vec<Vec<u32>> {
     let mut taken = vec![false; sources.len()];
     let mut place = |entry: &SourceEntry| {
@@ -454,6 +494,9 @@ impl<'a> Merger<'a> {
                     .filter(taken)
                     .map(|row| (block as u32, row as u32)),
             );
+        }
+        if order.is_empty() {
+            return Ok(());
         }
         order.sort_by_cached_key(|(block, row)| {
             let (rows, _) = &blocks[*block as usize];

@@ -26,6 +26,10 @@ pub(super) struct Counters {
     pub(super) damaged: Counter,
     /// Segments that this node has given up since enough others have what is in them.
     pub(super) given_up: Counter,
+    /// Sources that this node has left out of segments since enough others have them.
+    pub(super) trimmed_sources: Counter,
+    /// Bytes that became free by that.
+    pub(super) trimmed_bytes: Counter,
     /// Journal files that were removed since enough nodes hold them.
     pub(super) released: Counter,
     /// Steps that failed and are tried again.
@@ -68,21 +72,6 @@ impl Counters {
                 self.copies_received.get(),
             ),
             (
-                "logpond_repair_copies_total",
-                "Copies of segments sent since there were too few.",
-                self.repairs.get(),
-            ),
-            (
-                "logpond_repair_given_up_total",
-                "Segments given up since enough other nodes have what is in them.",
-                self.given_up.get(),
-            ),
-            (
-                "logpond_repair_damaged_total",
-                "Damaged segments given up since other nodes have what was in them.",
-                self.damaged.get(),
-            ),
-            (
                 "logpond_handoff_released_total",
                 "Journal files removed since enough nodes hold their rows.",
                 self.released.get(),
@@ -96,6 +85,38 @@ impl Counters {
                 "logpond_handoff_conflicts_total",
                 "Sources of which two nodes hold different rows.",
                 self.conflicts.get(),
+            ),
+        ];
+        out.counters(table);
+        self.expose_repair(out);
+    }
+
+    fn expose_repair(&self, out: &mut Exposition) {
+        let table = [
+            (
+                "logpond_repair_copies_total",
+                "Copies of segments sent since there were too few.",
+                self.repairs.get(),
+            ),
+            (
+                "logpond_repair_given_up_total",
+                "Segments given up since enough other nodes have what is in them.",
+                self.given_up.get(),
+            ),
+            (
+                "logpond_repair_trimmed_sources_total",
+                "Sources left out of segments that were written anew, since enough other nodes have them.",
+                self.trimmed_sources.get(),
+            ),
+            (
+                "logpond_repair_trimmed_bytes_total",
+                "Bytes by which segments became shorter when sources were left out of them.",
+                self.trimmed_bytes.get(),
+            ),
+            (
+                "logpond_repair_damaged_total",
+                "Damaged segments given up since other nodes have what was in them.",
+                self.damaged.get(),
             ),
         ];
         out.counters(table);

@@ -25,6 +25,7 @@ mod offers;
 mod poll;
 mod release;
 mod repair;
+mod trim;
 mod leave;
 mod metrics;
 mod pace;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use logpond_cluster::drain::Progress;
 use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp};
 use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
+use logpond_cluster::trim::{self, Trim};
 use logpond_cluster::{Indexed, NodeId};
 use logpond_record::Id;
 use logpond_segment::sources::SourceSet;
@@ -23,6 +24,7 @@ use crate::telemetry::warn;
 /// What the thread that sees to copies knows from round to round.
 pub(super) struct Repairing {
     repair: Repair,
+    trim: Trim,
     gone_ms: u64,
     /// Since when nodes do not answer.
     gone_since_ms: BTreeMap<NodeId, u64>,
@@ -32,14 +34,14 @@ pub(super) struct Repairing {
 }
 
 /// What a round goes by.
-struct Round {
+pub(super) struct Round {
     known: Vec<Known>,
     /// Sources that count nowhere any more.
-    expired: SourceSet,
+    pub(super) expired: SourceSet,
     /// Sources that the bucket lists.
     listed: Arc<SourceSet>,
     /// What copies there are to be.
-    copies: Copies,
+    pub(super) copies: Copies,
 }
 
 /// How many copies there are of what is stored, as far as nodes say.
@@ -60,8 +62,15 @@ impl Repairing {
             gone_ms,
             ..repair::Settings::default()
         };
+        let trim = trim::Settings::default();
+        let trim = trim::Settings {
+            // Who makes up for a node sooner finds sooner that it is back.
+            after_ms: trim.after_ms.min(gone_ms),
+            ..trim
+        };
         Repairing {
             repair: Repair::new(own, copies, settings),
+            trim: Trim::new(own, copies, trim),
             gone_ms,
             gone_since_ms: BTreeMap::new(),
             settled: None,
@@ -142,6 +151,7 @@ impl Handoff {
         state.repair.set_expired(round.expired.clone());
         state.repair.set_listed((*round.listed).clone());
         state.repair.set_copies(round.copies);
+        state.trim.set_copies(round.copies);
         self.note_copies(&members, &round);
         let targets = self.parts.member.stores();
         let jobs = state.repair.plan(&members, &targets, self.now_ms());
@@ -159,7 +169,11 @@ impl Handoff {
                 is_done |= self.give_up(segment, round.copies, store);
             }
         }
-        state.settled = state.repair.is_settled().then_some(round);
+        if !state.repair.is_lacking() {
+            is_done |= self.trim(&mut state.trim, &members, &round, store);
+        }
+        let is_settled = state.repair.is_settled() && state.trim.is_settled();
+        state.settled = is_settled.then_some(round);
         is_done | self.give_up_damaged(store)
     }
 
@@ -266,14 +280,14 @@ impl Handoff {
     }
 
     /// Gives up a segment of this node if so many others hold what is in it. True if it is gone.
-    fn give_up(&self, segment: Id, copies: Copies, store: &Store) -> bool {
+    pub(super) fn give_up(&self, segment: Id, copies: Copies, store: &Store) -> bool {
         let live = self.parts.live.snapshot();
         let found = live.iter().find(|s| s.file().manifest().id == segment);
         let Some(found) = found else {
             return false;
         };
         let flag = self.flag(found.sources());
-        let confirmed = self.ask_for(found, copies, flag.attempt);
+        let confirmed = self.ask_for(found, found.sources(), copies, flag.attempt);
         let is_gone = match store.give_up(segment, &confirmed) {
             Ok(is_gone) => is_gone,
             Err(error) => {
@@ -288,7 +302,7 @@ impl Handoff {
     }
 
     /// Answers no to whoever asks for these sources, until the flag is dropped.
-    fn flag(&self, sources: &SourceSet) -> Flag<'_> {
+    pub(super) fn flag(&self, sources: &SourceSet) -> Flag<'_> {
         let attempt = new_attempt();
         self.state().flags.insert(attempt, sources.clone());
         Flag {
@@ -297,13 +311,19 @@ impl Handoff {
         }
     }
 
-    /// Which sources of a segment so many others hold, and are not giving up themselves.
-    fn ask_for(&self, segment: &LiveSegment, copies: Copies, attempt: Attempt) -> SourceSet {
+    /// Which of these sources of a segment so many others hold, and are not giving up themselves.
+    pub(super) fn ask_for(
+        &self,
+        segment: &LiveSegment,
+        wanted: &SourceSet,
+        copies: Copies,
+        attempt: Attempt,
+    ) -> SourceSet {
         let member = &self.parts.member;
         let peers = member.peers(member.others());
-        let mut asking = GiveUp::new(attempt, segment.sources().clone(), &peers, copies);
-        if segment.sources().len() <= CONTENTS_MAX {
-            asking = asking.expecting(&contents(segment));
+        let mut asking = GiveUp::new(attempt, wanted.clone(), &peers, copies);
+        if wanted.len() <= CONTENTS_MAX {
+            asking = asking.expecting(&contents(segment, wanted));
         }
         self.ask_holders(&mut asking);
         self.warn_of_conflicts(&asking);
@@ -312,9 +332,9 @@ impl Handoff {
 }
 
 /// Sources that this node may be about to give up.
-struct Flag<'a> {
+pub(super) struct Flag<'a> {
     handoff: &'a Handoff,
-    attempt: Attempt,
+    pub(super) attempt: Attempt,
 }
 
 impl Drop for Flag<'_> {
@@ -323,10 +343,11 @@ impl Drop for Flag<'_> {
     }
 }
 
-/// What is in a segment, source by source.
-fn contents(segment: &LiveSegment) -> Vec<Content> {
+/// What is in these sources of a segment.
+fn contents(segment: &LiveSegment, wanted: &SourceSet) -> Vec<Content> {
     let sources = segment.file().manifest().sources.iter();
     sources
+        .filter(|entry| wanted.contains(entry.source))
         .map(|entry| Content {
             source: entry.source,
             rows: entry.rows,

@@ -228,6 +228,12 @@ enum Message {
 pub struct Closer(mpsc::Sender<Message>);
 
 impl Closer {
+    /// One of a writer that has ended.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Closer {
+        Closer(mpsc::channel().0)
+    }
+
     /// Waits until the file that is open now is closed. Blocks for a sync.
     pub fn close(&self) {
         // The writer answers, or has ended and closed the file.

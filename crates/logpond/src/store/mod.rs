@@ -16,6 +16,7 @@ mod offload;
 mod put_aside;
 mod scrub;
 mod steps;
+mod trim;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +47,7 @@ pub use put_aside::PutAside;
 use scrub::ScrubThread;
 pub use steps::Counters;
 use steps::Worker;
+pub use trim::Trimmed;
 
 /// How often the store looks after things that no event announces: age, free space, cold segments.
 const TICK: Duration = Duration::from_secs(1);
@@ -151,6 +153,12 @@ enum Request {
         confirmed: SourceSet,
         done: mpsc::Sender<Result<bool, String>>,
     },
+    /// Write a segment anew without what other nodes have.
+    Trim {
+        id: Id,
+        confirmed: SourceSet,
+        done: mpsc::Sender<Result<Option<Trimmed>, String>>,
+    },
 }
 
 /// Asks the store for something. Cheap to clone.
@@ -241,6 +249,22 @@ impl Store {
         })?;
         let given_up = waiting.recv().map_err(|_| RequestError::Stopping)?;
         given_up.map_err(RequestError::Failed)
+    }
+
+    /// Writes a segment anew without the sources that were `confirmed` by other nodes (CLUSTER R6), and
+    /// retires it; `None` if it is not there any more, or nothing could be left out. Waits for it.
+    ///
+    /// # Errors
+    /// See [`RequestError`]; the segment stays as it was then.
+    pub fn trim(&self, id: Id, confirmed: &SourceSet) -> Result<Option<Trimmed>, RequestError> {
+        let (done, waiting) = mpsc::channel();
+        self.request(Request::Trim {
+            id,
+            confirmed: confirmed.clone(),
+            done,
+        })?;
+        let trimmed = waiting.recv().map_err(|_| RequestError::Stopping)?;
+        trimmed.map_err(RequestError::Failed)
     }
 
     fn request(&self, request: Request) -> Result<(), RequestError> {
@@ -408,6 +432,13 @@ fn step(worker: &mut Worker, request: Option<Request>) {
             done,
         }) => {
             let _ = done.send(worker.give_up(id, &confirmed));
+        }
+        Some(Request::Trim {
+            id,
+            confirmed,
+            done,
+        }) => {
+            let _ = done.send(worker.trim(id, &confirmed));
         }
         None => worker.tick(),
     }

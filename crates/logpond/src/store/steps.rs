@@ -11,7 +11,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::build::{self, BuildError};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
-use logpond_segment::file::Profile;
+use logpond_segment::file::{Profile, SegmentFile, Written};
 use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
 use logpond_segment::retain::{self, Held, Reason, Room};
 use logpond_segment::sources::SourceSet;
@@ -196,6 +196,9 @@ impl Counters {
     }
 }
 
+/// Whether to stop between two row groups.
+type Stopped<'a> = &'a dyn Fn() -> bool;
+
 /// A file that retention may take.
 #[derive(Clone)]
 enum Kept {
@@ -209,7 +212,7 @@ pub(super) struct Worker {
     /// What is known of the bucket, if there is one.
     pub(super) board: Option<Board>,
     pub(super) policy: Policy,
-    counters: Arc<Counters>,
+    pub(super) counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
     parser: Parser,
     trash: Vec<(Id, u64, Instant)>,
@@ -217,7 +220,7 @@ pub(super) struct Worker {
     failed: Vec<Id>,
     ids_made: u64,
     /// Segments that cannot be merged because they are damaged.
-    unmergeable: HashSet<Id>,
+    pub(super) unmergeable: HashSet<Id>,
     retained_at: Option<Instant>,
     failed_at: Option<Instant>,
     expiry: Expiry,
@@ -443,7 +446,7 @@ impl Worker {
         clock::mint_segment_id((self.parts.clock)(), self.ids_made)
     }
 
-    fn failed(&mut self, id: Id, what: &str, error: &dyn std::error::Error) -> String {
+    pub(super) fn failed(&mut self, id: Id, what: &str, error: &dyn std::error::Error) -> String {
         self.failed.push(id);
         // If this fails too, the next attempt begins with it.
         let _ = self.discard_failed();
@@ -549,46 +552,61 @@ impl Worker {
                 "segments name too many batches to be merged; they stay as they are".into(),
             );
         }
-        let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
-        self.discard_failed()?;
-        let id = self.new_id();
         // A part is merged again soon: it need not be small.
         let profile = if cold && !is_partial {
             Profile::Cold
         } else {
             Profile::Hot
         };
+        let merged = self.write_anew(&inputs, |disk, id, files, stopped| {
+            build::merge(disk, id, files, profile, stopped)
+        })?;
+        let Some(merged) = merged else {
+            return Ok(());
+        };
+        self.counters.merges.add(1);
+        self.counters.retired.add(inputs.len() as u64);
+        self.retire(&inputs, Some(Arc::new(merged)))
+    }
+
+    /// Writes a segment of what others hold, which stay as they are; `None` if the store is stopping.
+    pub(super) fn write_anew(
+        &mut self,
+        inputs: &[Arc<LiveSegment>],
+        write: impl Fn(&dyn Disk, Id, &[SegmentFile], Stopped<'_>) -> Result<Written, BuildError>,
+    ) -> Result<Option<LiveSegment>, String> {
+        let files: Vec<_> = inputs.iter().map(|s| s.file().clone()).collect();
+        self.discard_failed()?;
+        let id = self.new_id();
         let is_stopping = Arc::clone(&self.is_stopping);
         let stopped = move || is_stopping.load(Ordering::Relaxed);
         let disk = &*self.parts.disk;
-        let merged = caught(|| build::merge(disk, id, &files, profile, &stopped));
-        let merged = merged.map_err(|panicked| {
+        let written = caught(|| write(disk, id, &files, &stopped));
+        let written = written.map_err(|panicked| {
             // What brings it out stays as it is, and does not keep others from being merged.
-            self.unmergeable.extend(ids_of(&inputs));
+            self.unmergeable.extend(ids_of(inputs));
             self.failed(id, "segments could not be merged", &panicked)
         })?;
-        match merged {
+        match written {
             Ok(_) => {}
             Err(error @ BuildError::Input(_)) => {
-                self.set_aside_damaged(&inputs);
+                self.set_aside_damaged(inputs);
                 return Err(self.failed(id, "segments could not be merged", &error));
             }
             Err(error @ BuildError::Differs(_)) => {
                 // Whichever it is that is not as its manifest says, they are whole as they are.
-                self.unmergeable.extend(ids_of(&inputs));
+                self.unmergeable.extend(ids_of(inputs));
                 return Err(self.failed(id, "segments could not be merged", &error));
             }
             Err(BuildError::Stopped) => {
                 self.failed(id, "", &BuildError::Stopped);
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(self.failed(id, "segments could not be merged", &error)),
         }
         let file = build::open(&*self.parts.disk, id)
             .map_err(|error| self.failed(id, "a merged segment cannot be read", &error))?;
-        self.counters.merges.add(1);
-        self.counters.retired.add(inputs.len() as u64);
-        self.retire(&inputs, Some(Arc::new(LiveSegment::new(file))))
+        Ok(Some(LiveSegment::new(file)))
     }
 
     /// Finds out which inputs are damaged; they stay as they are.

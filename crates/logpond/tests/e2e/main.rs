@@ -70,4 +70,5 @@ mod systemd;
 mod timezones;
 mod tls_proxy;
 mod tracing;
+mod trimming;
 mod unpacked;

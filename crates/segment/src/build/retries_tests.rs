@@ -160,3 +160,36 @@ proptest! {
         }
     }
 }
+
+/// What a trimmed segment had as an original goes on to make copies yield, here and in merges: those
+/// who hold it now have all its rows.
+#[test]
+fn copies_yield_to_what_was_trimmed_off() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[vec![1], vec![2]], &[(1, 1)]);
+    let of = |ingester: u128| {
+        let of = files
+            .iter()
+            .filter(move |f| f.source.incarnation.0 == 5 + ingester);
+        of.cloned().collect::<Vec<_>>()
+    };
+    from_journal(&disk, Id(1), &files, decode).unwrap();
+    let all = open(&disk, Id(1)).unwrap();
+    from_journal(&disk, Id(2), &of(0), decode).unwrap();
+    let original = open(&disk, Id(2)).unwrap();
+    let out: SourceSet = of(0).iter().map(|file| file.source).collect();
+    merge(&disk, Id(3), &[all], Profile::Hot, &|| false).unwrap();
+    let merged = open(&disk, Id(3)).unwrap();
+    assert_eq!(
+        merged.manifest().rows,
+        2 * ROWS as u64,
+        "the copy has yielded"
+    );
+    trim(&disk, Id(4), &merged, &out, Profile::Hot, &|| false).unwrap();
+    let trimmed = open(&disk, Id(4)).unwrap();
+    assert_eq!(trimmed.manifest().rows, ROWS as u64);
+    assert_eq!(trimmed.manifest().batches, merged.manifest().batches);
+    let mut expected = vec![0; 10];
+    (expected[1], expected[2]) = (ROWS, ROWS);
+    assert_eq!(counted(&[trimmed, original]).0, expected);
+}

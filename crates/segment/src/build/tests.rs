@@ -11,6 +11,7 @@ use logpond_record::{
 use super::*;
 use crate::journal::{self, Writer};
 use crate::mem_disk::{Fault, MemDisk};
+use crate::sources::SourceSet;
 use crate::verify;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -453,4 +454,65 @@ fn what_a_merge_holds_open_is_what_overlaps_in_time() {
         let directories: Vec<_> = inputs.iter().map(|groups| directory(groups)).collect();
         assert_eq!(open_line_bytes_max(&directories), expected, "{inputs:?}");
     }
+}
+
+#[test]
+fn trimming_leaves_sources_out_and_keeps_the_others_whole() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[300, 1, 200, 40]);
+    let segment = build(&disk, 1, &files);
+    let all = &segment.manifest().sources;
+    for (at, left_out) in [(2, vec![1]), (3, vec![0, 3]), (4, vec![0, 1, 2])] {
+        let out: SourceSet = left_out.iter().map(|n: &usize| all[*n].source).collect();
+        trim(&disk, Id(at), &segment, &out, Profile::Cold, &|| false).unwrap();
+        let trimmed = open(&disk, Id(at)).unwrap();
+        let kept = all.iter().filter(|entry| !out.contains(entry.source));
+        let kept: Vec<SourceEntry> = kept.copied().collect();
+        assert_eq!(trimmed.manifest().sources, kept);
+        let ranges = [0..300, 300..301, 301..501, 501..541];
+        let left = (0..4).filter(|n| !left_out.contains(n));
+        let expected = left.flat_map(|n| ranges[n].clone());
+        assert_eq!(lines(&trimmed), once(expected), "without {left_out:?}");
+    }
+}
+
+/// A trimmed segment whose forerunner comes back is covered by it, and merging brings them together.
+#[test]
+fn a_crash_in_trimming_leaves_everything_once() {
+    let (mut early, mut late) = (0, 0);
+    for call in 0.. {
+        let disk = MemDisk::new();
+        let files = journals(&disk, &[50, 50]);
+        let segment = build(&disk, 1, &files);
+        let out: SourceSet = [files[0].source].into_iter().collect();
+        let first = disk.calls_count();
+        disk.fail_at(first + call, Fault::PowerLoss);
+        let made = trim(&disk, Id(9), &segment, &out, Profile::Hot, &|| false);
+        let done = made.is_ok() && retire(&disk, &[Id(1)]).is_ok();
+        disk.clear_faults();
+        disk.crash(call);
+        let settled = settle(&disk, open_all(&disk).unwrap().live);
+        let [live] = &settled.live[..] else {
+            panic!(
+                "{} segments after a crash at call {call}",
+                settled.live.len()
+            );
+        };
+        match live.manifest().id {
+            Id(9) => {
+                late += 1;
+                assert!(made.is_ok(), "it was durable before the other one went");
+                assert_eq!(lines(live), once(50..100));
+            }
+            id => {
+                early += 1;
+                assert!(id == Id(1) && !done, "what was retired does not come back");
+                assert_eq!(lines(live), once(0..100));
+            }
+        }
+        if done {
+            break;
+        }
+    }
+    assert!(early > 10 && late > 0, "{early} and {late}");
 }

@@ -29,8 +29,8 @@ pub struct SourceEntry {
 pub struct Retry {
     /// The batch.
     pub id: BatchId,
-    /// Whether the segment has the batch in another source, so that the rows of this one were left
-    /// out. The source is listed all the same, with no rows: it must not look as if it were lost.
+    /// Whether the segment has the batch in another source, or had it before it was trimmed of that
+    /// one, so that the rows of this one were left out. The source is listed all the same, with no rows: it must not look as if it were lost.
     pub is_shadowed: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Manifest {
     pub id: Id,
     /// The sources, sorted; the row's `_source` is an index into this list.
     pub sources: Vec<SourceEntry>,
-    /// The named batches of all sources but the retries.
+    /// The named batches of all sources but the retries, and of what it was trimmed of.
     pub batches: BatchSet,
     /// Number of rows.
     pub rows: u64,
