@@ -14,6 +14,7 @@
 //! - Who is thought to be alive decides how long is waited for it, and nothing else.
 //! - Calls have bounded times and bounded answers; they are made from threads that may block.
 
+mod calls;
 mod canary;
 mod client;
 mod clocks;

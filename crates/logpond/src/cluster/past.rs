@@ -1,13 +1,15 @@
-//! What has come to its end is noted in the registry, so that it may be dropped from there some day.
+//! What has expired or come to its end is noted in the registry, and may be dropped from there some day.
 //!
 //! By the time that the store deletes by (CLUSTER R8): a clock that jumps makes nothing past early.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_cluster::Day;
 use logpond_cluster::expiry::{Clocks, Deletion, Permit};
-use logpond_record::Timestamp;
+use logpond_record::{Incarnation, Timestamp};
+use logpond_segment::sources::SourceSet;
 
 use super::Member;
 use crate::clock;
@@ -50,6 +52,33 @@ impl Past {
 }
 
 impl Member {
+    /// Notes that these sources were removed for their age or for want of room, and with them all
+    /// before: they count nowhere any more. Returns once that is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn expire(&self, sources: &SourceSet) -> io::Result<()> {
+        let known = self.registry();
+        let ends = sources
+            .intervals()
+            .map(|(name, i)| (name, i.to.saturating_add(1)));
+        let is_news = |(name, end): &(Incarnation, u64)| {
+            known
+                .fate(*name)
+                .is_some_and(|fate| fate.expired_below < *end)
+        };
+        // It is asked every second about what has long been noted.
+        let new: Vec<_> = ends.filter(is_news).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.note(|registry| {
+            new.iter().fold(false, |news, (name, end)| {
+                registry.expire(*name, *end) | news
+            })
+        })
+    }
+
     /// Notes what has come to its end, if that may have changed since the last time.
     pub(super) fn note_past(&self) {
         let days = self

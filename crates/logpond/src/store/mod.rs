@@ -10,6 +10,7 @@
 //! - A damaged journal file is put aside, not removed: what is left of it is evidence.
 
 mod bucketed;
+mod counters;
 mod expiry;
 mod live;
 mod offload;
@@ -40,12 +41,12 @@ use crate::ingest::{Changes, Closer};
 use crate::panics::caught;
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
+pub use counters::Counters;
 pub use live::{LiveSegment, LiveSet, Segments, holds, local};
 use offload::OffloadThread;
 pub use offload::{Board, BucketSettings, BucketStartError};
 pub use put_aside::PutAside;
 use scrub::ScrubThread;
-pub use steps::Counters;
 use steps::Worker;
 pub use trim::Trimmed;
 
