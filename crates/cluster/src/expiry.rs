@@ -9,7 +9,8 @@
 //! began with and the time that has passed since ([`Deletion`]); and it deletes nothing while its
 //! clock is ahead of the others'. So a clock that jumps by a year deletes nothing but what was due.
 
-use logpond_record::Timestamp;
+use logpond_record::{SourceId, Timestamp};
+use logpond_segment::sources::{Interval, SourceSet};
 
 /// Clocks of nodes that are kept right differ by milliseconds; one that is off by more than 5
 /// minutes is wrong.
@@ -100,9 +101,44 @@ pub fn is_behind(now: Timestamp, peers: &[Timestamp], behind_ns_max: i64) -> boo
     ahead_ns(now, peers).is_some_and(|ahead_ns| ahead_ns < -behind_ns_max)
 }
 
+/// Of sources that would have expired for their age ([`crate::Registry::ended_before`]) the last one of each
+/// incarnation of which nobody holds any: they were lost with all their copies. An incarnation of
+/// which something is held expires as that does, since it does so from its beginning on.
+pub fn lost(outlived: &SourceSet, held: &SourceSet) -> SourceSet {
+    let is_lost = |last: &SourceId| {
+        let all = Interval {
+            from: 0,
+            to: last.sequence,
+        };
+        let mut of_it = SourceSet::new();
+        of_it.insert_interval(last.incarnation, all);
+        of_it.common(outlived).is_disjoint(held)
+    };
+    outlived.last_of_each().filter(is_lost).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use logpond_record::Incarnation;
+
     use super::*;
+
+    #[test]
+    fn only_what_nobody_holds_is_lost() {
+        let set = |sources: &[(u128, u64)]| -> SourceSet {
+            let each = sources.iter();
+            each.map(|(incarnation, sequence)| SourceId {
+                incarnation: Incarnation(*incarnation),
+                sequence: *sequence,
+            })
+            .collect()
+        };
+        let outlived = set(&[(1, 2), (1, 3), (2, 0), (2, 1), (3, 5)]);
+        // Of the second one something is held; of the third one only what has gone on.
+        let held = set(&[(2, 1), (3, 6), (4, 5)]);
+        assert_eq!(lost(&outlived, &held), set(&[(1, 3), (3, 5)]));
+        assert_eq!(lost(&set(&[]), &held), set(&[]));
+    }
 
     const DAY_NS: i64 = 86_400_000_000_000;
     const DAY_MS: u64 = 86_400_000;

@@ -62,8 +62,9 @@ pub struct Fate {
     pub declared_lost: Option<u64>,
     /// Sources with lower numbers have outlived their retention and count nowhere.
     pub expired_below: u64,
-    /// When its end was noted first, so that nothing in it was received later.
-    pub ended: Option<Day>,
+    /// So many sources as its end was said to be, and when that was noted: none of these was received
+    /// later.
+    pub ended: Option<(u64, Day)>,
     /// When it was noted that it has ended and all of it has expired.
     pub past: Option<Day>,
 }
@@ -83,34 +84,30 @@ impl Fate {
         }
     }
 
-    /// With how many sources it has ended, as far as anybody will ever know.
-    fn end(&self) -> Option<u64> {
-        let said = self.sealed.max(self.declared_lost)?;
-        Some(said.max(self.at_least))
+    /// Whether it has ended and nothing of it counts any more. What was declared lost may go on where
+    /// nobody sees it, as long as its node is not given up.
+    fn is_past(&self, is_node_forgotten: bool) -> bool {
+        let lost = self.declared_lost.filter(|_| is_node_forgotten);
+        let end = self.sealed.max(lost).map(|end| end.max(self.at_least));
+        end.is_some_and(|end| self.expired_below >= end)
     }
 
-    /// Whether it has ended and nothing of it counts any more.
-    fn is_past(&self) -> bool {
-        self.end().is_some_and(|end| self.expired_below >= end)
-    }
-
-    /// Notes what is known to have come to its end by a day. What ended before `expired` has expired.
-    fn advance(&mut self, day: Day, expired: Option<Day>) {
-        let Some(end) = self.end() else {
-            return;
-        };
-        let ended = *self.ended.get_or_insert(day);
-        if expired.is_some_and(|expired| ended < expired) {
-            self.expired_below = self.expired_below.max(end);
+    /// Notes what is known to have come to its end by a day.
+    fn advance(&mut self, day: Day, is_node_forgotten: bool) {
+        if let Some(end) = self.sealed.max(self.declared_lost)
+            && self.ended.is_none_or(|(noted, _)| noted < end)
+        {
+            self.ended = Some((end, day));
         }
-        if self.is_past() {
+        if self.is_past(is_node_forgotten) {
             self.past.get_or_insert(day);
         }
     }
 
     /// Whether it was past for so long that nobody needs to know of it.
-    fn is_over(&self, day: Day) -> bool {
-        self.is_past() && self.past.is_some_and(|past| is_kept_no_more(past, day))
+    fn is_over(&self, day: Day, is_node_forgotten: impl FnOnce() -> bool) -> bool {
+        self.past.is_some_and(|past| is_kept_no_more(past, day))
+            && self.is_past(is_node_forgotten())
     }
 
     /// Takes over what another entry knows more. True if that was anything.
@@ -262,6 +259,26 @@ impl Registry {
         expired
     }
 
+    /// Sources that were received before a day and have not expired: of each incarnation whose end was
+    /// noted before it, all up to that end. What went on behind an end that was declared is not
+    /// among them.
+    pub fn ended_before(&self, day: Day) -> SourceSet {
+        let mut sources = SourceSet::new();
+        for (incarnation, fate) in &self.incarnations {
+            let Some((end, _)) = fate.ended.filter(|(_, ended)| *ended < day) else {
+                continue;
+            };
+            if fate.expired_below < end {
+                let interval = Interval {
+                    from: fate.expired_below,
+                    to: end - 1,
+                };
+                sources.insert_interval(*incarnation, interval);
+            }
+        }
+        sources
+    }
+
     /// Adds what is known of an incarnation. True if anything of it is news.
     pub fn note(&mut self, incarnation: Incarnation, fate: Fate) -> bool {
         match self.incarnations.get_mut(&incarnation) {
@@ -324,16 +341,18 @@ impl Registry {
     pub fn merge(&mut self, other: &Registry) -> bool {
         let mut is_news = other.day > self.day;
         self.day = self.day.max(other.day);
-        let day = self.day;
-        let is_over = |fate: &Fate| day.is_some_and(|day| fate.is_over(day));
         for (name, fate) in &other.incarnations {
-            if self.incarnations.contains_key(name) || !is_over(fate) {
+            let is_node_forgotten = || self.is_forgotten_with(other, fate.node);
+            let is_over = self
+                .day
+                .is_some_and(|day| fate.is_over(day, is_node_forgotten));
+            if self.incarnations.contains_key(name) || !is_over {
                 is_news |= self.note(*name, *fate);
             }
         }
         let born = self.born();
         for (name, known) in &other.nodes {
-            let is_over = day.is_some_and(|day| known.is_over(day)) && !born.contains(name);
+            let is_over = self.day.is_some_and(|day| known.is_over(day)) && !born.contains(name);
             if self.nodes.contains_key(name) || !is_over {
                 is_news |= self.note_node(*name, known.clone());
             }
@@ -341,19 +360,36 @@ impl Registry {
         is_news | self.drop_old()
     }
 
-    /// Notes what day it is, by a clock that can be believed, what has come to its end by then, and
-    /// that all of incarnations has expired that ended before `expired`, where records are kept
-    /// for so long and no longer. True if anything of it is news.
-    pub fn advance(&mut self, day: Day, expired: Option<Day>) -> bool {
+    /// Notes what day it is, by a clock that can be believed, and what has come to its end by then. True
+    /// if anything of it is news.
+    pub fn advance(&mut self, day: Day) -> bool {
         let before = self.clone();
         let day = self.day.max(Some(day)).unwrap_or(day);
         self.day = Some(day);
-        for fate in self.incarnations.values_mut() {
-            fate.advance(day, expired);
-        }
         self.nodes.values_mut().for_each(|known| known.advance(day));
+        let forgotten = self.forgotten();
+        for fate in self.incarnations.values_mut() {
+            fate.advance(day, forgotten.contains(&fate.node));
+        }
         self.drop_old();
         *self != before
+    }
+
+    /// Whether a node is forgotten by what two registries know of it.
+    fn is_forgotten_with(&self, other: &Registry, node: NodeId) -> bool {
+        let mut known = [self, other].into_iter().filter_map(|r| r.nodes.get(&node));
+        let first = known.next().cloned();
+        first.is_some_and(|mut first| {
+            known.for_each(|second| {
+                first.merge(second);
+            });
+            first.is_forgotten()
+        })
+    }
+
+    fn forgotten(&self) -> BTreeSet<NodeId> {
+        let forgotten = self.nodes.iter().filter(|(_, known)| known.is_forgotten());
+        forgotten.map(|(node, _)| *node).collect()
     }
 
     /// The nodes that incarnations write on.
@@ -367,7 +403,9 @@ impl Registry {
             return false;
         };
         let before = (self.incarnations.len(), self.nodes.len());
-        self.incarnations.retain(|_, fate| !fate.is_over(day));
+        let forgotten = self.forgotten();
+        self.incarnations
+            .retain(|_, fate| !fate.is_over(day, || forgotten.contains(&fate.node)));
         let born = self.born();
         self.nodes
             .retain(|node, known| !known.is_over(day) || born.contains(node));
@@ -391,7 +429,9 @@ impl Registry {
             out.number(fate.sealed.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.declared_lost.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.expired_below);
-            out.number(fate.ended.map_or(0, Day::number));
+            let (end, day) = fate.ended.unzip();
+            out.number(day.map_or(0, Day::number));
+            out.number(end.unwrap_or(0));
             out.number(fate.past.map_or(0, Day::number));
         }
         out.count(self.nodes.len());
@@ -420,16 +460,22 @@ impl Registry {
         };
         for _ in 0..from.count(44, "the incarnations")? {
             let incarnation = Incarnation(from.wide("an incarnation")?);
-            let fate = Fate {
+            let mut fate = Fate {
                 node: NodeId(from.wide("an incarnation's node")?),
                 born: from.time("a birth")?,
                 at_least: from.number("a number of sources")?,
                 sealed: from.number("a seal")?.checked_sub(1),
                 declared_lost: from.number("a loss")?.checked_sub(1),
                 expired_below: from.number("an expiry")?,
-                ended: day(from, "the day of an end")?,
-                past: day(from, "the day of a past")?,
+                ended: None,
+                past: None,
             };
+            if shape == Shape::Now {
+                let ended = day(from, "the day of an end")?;
+                let end = from.number("an end")?;
+                fate.ended = ended.map(|day| (end, day));
+                fate.past = day(from, "the day of a past")?;
+            }
             registry.note(incarnation, fate);
         }
         for _ in 0..from.count(19, "the nodes")? {

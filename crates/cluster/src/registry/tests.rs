@@ -27,7 +27,7 @@ fn registries_until(day_max: i64) -> impl Strategy<Value = Registry> {
                 sealed: sealed.map(u64::from),
                 declared_lost,
                 expired_below,
-                ended: days.0,
+                ended: days.0.map(|day| (declared_lost.unwrap_or(0), day)),
                 past: days.1,
                 ..Fate::born(NodeId(node), Timestamp(node as i64))
             };
@@ -63,7 +63,7 @@ proptest! {
         mut b in registries_until(600),
         today in 0i64..600,
     ) {
-        a.advance(day(today), Some(day(today / 2)));
+        a.advance(day(today));
         // The second time: of one that has just dropped something the other may know no more than
         // that it was once.
         for _ in 0..2 {
@@ -142,12 +142,12 @@ fn past() -> Registry {
 fn what_is_past_is_remembered_for_a_while() {
     let mut registry = past();
     let before = registry.clone();
-    assert!(registry.advance(day(10), None));
-    assert!(!registry.advance(day(9), None), "a clock that is behind");
-    registry.advance(day(190), None);
+    assert!(registry.advance(day(10)));
+    assert!(!registry.advance(day(9)), "a clock that is behind");
+    registry.advance(day(190));
     assert!(registry.fate(Incarnation(1)).is_some());
     let last = registry.clone();
-    assert!(registry.advance(day(191), None));
+    assert!(registry.advance(day(191)));
     assert!(registry.fate(Incarnation(1)).is_none());
     assert!(registry.node(NodeId(9)).is_some(), "it is not forgotten");
     assert!(!registry.clone().merge(&last), "others drop it as well");
@@ -176,8 +176,8 @@ fn what_may_still_count_is_kept_for_ever() {
         let mut registry = past();
         registry.forget(NodeId(9));
         change(&mut registry);
-        registry.advance(day(10), None);
-        registry.advance(day(5_000), None);
+        registry.advance(day(10));
+        registry.advance(day(5_000));
         assert_ne!(registry.incarnations().count(), 0);
         assert!(registry.node(NodeId(9)).is_some());
     }
@@ -186,51 +186,58 @@ fn what_may_still_count_is_kept_for_ever() {
 #[test]
 fn a_forgotten_node_is_dropped_after_what_it_wrote() {
     let mut registry = past();
-    registry.advance(day(10), None);
+    registry.advance(day(10));
     registry.forget(NodeId(9));
-    registry.advance(day(100), None);
+    registry.advance(day(100));
     let mut back = registry.clone();
-    registry.advance(day(280), None);
+    registry.advance(day(280));
     assert!(registry.fate(Incarnation(1)).is_none());
     assert!(registry.node(NodeId(9)).is_some());
-    registry.advance(day(281), None);
+    registry.advance(day(281));
     assert_eq!(registry.nodes().count(), 0);
     // One that came back, and was given up again, is remembered from then on.
     back.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
-    back.advance(day(281), None);
+    back.advance(day(281));
     assert!(
         back.node(NodeId(9))
             .is_some_and(|known| !known.is_forgotten())
     );
     back.forget(NodeId(9));
-    back.advance(day(300), None);
-    back.advance(day(480), None);
+    back.advance(day(300));
+    back.advance(day(480));
     assert!(back.node(NodeId(9)).is_some());
-    back.advance(day(481), None);
+    back.advance(day(481));
     assert!(back.node(NodeId(9)).is_none());
 }
 
-/// What nobody holds is not removed by anybody, and would be missed for ever.
 #[test]
-fn what_has_ended_expires_whether_it_is_held_or_not() {
+fn what_has_ended_was_received_before() {
     let mut registry = Registry::default();
-    for number in 1..=3 {
+    for number in 1..=4 {
         let fate = Fate::born(NodeId(9), Timestamp(5));
         registry.note(Incarnation(number), fate);
     }
     registry.seal(Incarnation(1), 3);
     registry.declare_lost(Incarnation(2), 2);
-    registry.advance(day(10), Some(day(3)));
-    let below = |registry: &Registry| {
-        let fates = registry.incarnations();
-        fates
-            .map(|(_, fate)| fate.expired_below)
+    registry.seal(Incarnation(4), 0);
+    registry.advance(day(10));
+    registry.expire(Incarnation(1), 1);
+    let ended = |registry: &Registry, number| {
+        let sources = registry.ended_before(day(number));
+        sources
+            .intervals()
+            .map(|(i, s)| (i.0, s.from, s.to))
             .collect::<Vec<_>>()
     };
-    registry.advance(day(17), Some(day(10)));
-    assert_eq!(below(&registry), [0, 0, 0]);
-    registry.advance(day(18), Some(day(11)));
-    assert_eq!(below(&registry), [3, 2, 0]);
+    assert_eq!(ended(&registry, 10), []);
+    assert_eq!(ended(&registry, 11), [(1, 1, 2), (2, 0, 1)]);
+    // The second one went on, and was given up again.
+    registry.note_end(Incarnation(2), 7);
+    assert_eq!(ended(&registry, 11), [(1, 1, 2), (2, 0, 1)]);
+    registry.declare_lost(Incarnation(2), 7);
+    registry.advance(day(20));
+    assert_eq!(ended(&registry, 20), [(1, 1, 2)]);
+    assert_eq!(ended(&registry, 21), [(1, 1, 2), (2, 0, 6)]);
 }
 
 #[test]
@@ -282,4 +289,26 @@ fn copies_are_in_as_many_zones_as_there_are() {
     // It was moved.
     registry.note_node(NodeId(2), Known::there("a:1".into(), "d".into(), 2));
     assert_ne!(registry.zone(NodeId(1)), registry.zone(NodeId(2)));
+}
+
+/// A node was given up while it went on where nobody saw it.
+#[test]
+fn what_goes_on_behind_a_declared_end_is_not_dropped() {
+    let mut registry = Registry::default();
+    registry.note(Incarnation(1), Fate::born(NodeId(9), Timestamp(5)));
+    registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 1));
+    registry.forget(NodeId(9));
+    registry.declare_lost(Incarnation(1), 3);
+    registry.advance(day(10));
+    // It is back, and all that it has let go of by now has expired.
+    registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
+    registry.note_end(Incarnation(1), 8);
+    registry.expire(Incarnation(1), 8);
+    registry.advance(day(90));
+    registry.advance(day(900));
+    assert!(registry.fate(Incarnation(1)).is_some());
+    registry.forget(NodeId(9));
+    registry.advance(day(900));
+    registry.advance(day(1081));
+    assert!(registry.fate(Incarnation(1)).is_none());
 }

@@ -21,12 +21,9 @@ pub(super) struct Past {
     began: Instant,
     /// How long a node that stores keeps records, if not for ever.
     retain_age_ns: Option<i64>,
-    /// What was noted last: the registry's digest, and the days.
-    noted: Mutex<Option<(u64, Days)>>,
+    /// What was noted last: the registry's digest, and the day.
+    noted: Mutex<Option<(u64, Day)>>,
 }
-
-/// Today, and the day before which everything has expired for its age.
-type Days = (Day, Option<Day>);
 
 impl Past {
     /// A process that has started at a time.
@@ -40,14 +37,19 @@ impl Past {
         }
     }
 
-    /// The days at a time; `None` while the clock is doubted.
-    fn days(&self, now: Timestamp, peers: &[Timestamp]) -> Option<Days> {
+    /// The time that ages count up to; `None` while the clock is doubted.
+    fn by(&self, now: Timestamp, peers: &[Timestamp]) -> Option<Timestamp> {
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let Permit::By(by) = self.deletion.permit(Clocks { now, now_ms, peers }) else {
-            return None;
-        };
-        let expired = |age_ns: i64| Day::of(by.saturating_add(age_ns.saturating_neg()));
-        Some((Day::of(by), self.retain_age_ns.map(expired)))
+        match self.deletion.permit(Clocks { now, now_ms, peers }) {
+            Permit::By(by) => Some(by),
+            Permit::Ahead(_) => None,
+        }
+    }
+
+    /// The day before which everything has expired for its age, by a time.
+    fn expired(&self, by: Timestamp) -> Option<Day> {
+        let age_ns = self.retain_age_ns?;
+        Some(Day::of(by.saturating_add(age_ns.saturating_neg())))
     }
 }
 
@@ -81,13 +83,10 @@ impl Member {
 
     /// Notes what has come to its end, if that may have changed since the last time.
     pub(super) fn note_past(&self) {
-        let days = self
-            .peer_clocks()
-            .and_then(|peers| self.past.days(clock::now(), &peers));
-        let Some((day, expired)) = days else {
+        let Some(day) = self.believed_time().map(Day::of) else {
             return;
         };
-        let seen = (self.registry.digest(), (day, expired));
+        let seen = (self.registry.digest(), day);
         let mut noted = self
             .past
             .noted
@@ -96,10 +95,22 @@ impl Member {
         if *noted == Some(seen) {
             return;
         }
-        match self.note(|registry| registry.advance(day, expired)) {
-            Ok(()) => *noted = Some((self.registry.digest(), (day, expired))),
+        match self.note(|registry| registry.advance(day)) {
+            Ok(()) => *noted = Some((self.registry.digest(), day)),
             Err(error) => warn(&format!("what has ended cannot be noted: {error}")),
         }
+    }
+
+    /// Sources that would have been removed by now for their age, and were not. What is lost with all its
+    /// copies nobody removes.
+    pub fn outlived(&self) -> SourceSet {
+        let expired = self.believed_time().and_then(|by| self.past.expired(by));
+        expired.map_or_else(SourceSet::new, |day| self.registry().ended_before(day))
+    }
+
+    fn believed_time(&self) -> Option<Timestamp> {
+        let peers = self.peer_clocks()?;
+        self.past.by(clock::now(), &peers)
     }
 }
 
@@ -113,12 +124,12 @@ mod tests {
     fn days_are_those_of_a_clock_that_is_believed() {
         let at = |days: i64| Timestamp(days * DAY_NS + 1);
         let past = Past::new(at(100), Some(Duration::from_secs(30 * 86_400)));
-        let days = Some((Day::of(at(100)), Some(Day::of(at(70)))));
-        assert_eq!(past.days(at(100), &[]), days);
+        let day = |now, peers: &[Timestamp]| past.by(now, peers).map(Day::of);
+        assert_eq!(day(at(100), &[]), Some(Day::of(at(100))));
         // It was set ahead by a year.
-        assert_eq!(past.days(at(465), &[]), days);
-        assert_eq!(past.days(at(465), &[at(100)]), None);
-        let for_ever = Past::new(at(100), None);
-        assert_eq!(for_ever.days(at(100), &[]), Some((Day::of(at(100)), None)));
+        assert_eq!(day(at(465), &[]), Some(Day::of(at(100))));
+        assert_eq!(day(at(465), &[at(100)]), None);
+        assert_eq!(past.expired(at(100)), Some(Day::of(at(70))));
+        assert_eq!(Past::new(at(100), None).expired(at(100)), None);
     }
 }

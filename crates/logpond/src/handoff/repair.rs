@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use logpond_cluster::drain::Progress;
+use logpond_cluster::expiry;
 use logpond_cluster::give_up::{Attempt, CONTENTS_MAX, Content, Copies, GiveUp};
 use logpond_cluster::repair::{self, Job, Member as Seen, Presence, Repair};
 use logpond_cluster::trim::{self, Trim};
@@ -21,6 +22,9 @@ use crate::side_by_side::side_by_side;
 use crate::store::{Board, LiveSegment, Store, local};
 use crate::telemetry::warn;
 
+/// How often it is looked for what is lost and would have expired: days count.
+const LOST_INTERVAL: Duration = Duration::from_secs(3600);
+
 /// What the thread that sees to copies knows from round to round.
 pub(super) struct Repairing {
     repair: Repair,
@@ -28,6 +32,8 @@ pub(super) struct Repairing {
     gone_ms: u64,
     /// Since when nodes do not answer.
     gone_since_ms: BTreeMap<NodeId, u64>,
+    /// When it was last looked for what is lost and would have expired.
+    lost_at: Option<Instant>,
     /// What the last round has seen, if it found nothing that is to be done now or later. To compare
     /// what a hundred nodes hold takes long, and most of the time nothing has changed.
     settled: Option<Round>,
@@ -73,6 +79,7 @@ impl Repairing {
             trim: Trim::new(own, copies, trim),
             gone_ms,
             gone_since_ms: BTreeMap::new(),
+            lost_at: None,
             settled: None,
         }
     }
@@ -126,6 +133,7 @@ impl Handoff {
             listed: self.listed(),
             copies: self.parts.member.copies_wanted(),
         };
+        self.expire_lost(state, &round);
         if state.is_settled(&round) {
             return self.give_up_damaged(store);
         }
@@ -175,6 +183,31 @@ impl Handoff {
         let is_settled = state.repair.is_settled() && state.trim.is_settled();
         state.settled = is_settled.then_some(round);
         is_done | self.give_up_damaged(store)
+    }
+
+    /// Notes as expired what is as old as that and nobody holds: it was lost with all its copies, and would be
+    /// missed in answers for ever. Only while all nodes say what they have.
+    fn expire_lost(&self, state: &mut Repairing, round: &Round) {
+        let is_due = |at: Instant| at.elapsed() >= LOST_INTERVAL;
+        if !state.lost_at.is_none_or(is_due) {
+            return;
+        }
+        let is_there = |known: &Known| matches!(known.1, Presence::Live | Presence::Draining);
+        if !round.known.iter().all(is_there) {
+            return;
+        }
+        state.lost_at = Some(Instant::now());
+        let outlived = self.parts.member.outlived();
+        if outlived.is_empty() {
+            return;
+        }
+        let held = round.known.iter().filter_map(|(_, _, held)| held.as_ref());
+        let mut held = SourceSet::union_of(held.map(|held| held.stored()));
+        held.union_with(&round.listed);
+        let lost = expiry::lost(&outlived, &held);
+        if let Err(error) = self.parts.member.expire(&lost) {
+            warn(&format!("what has expired cannot be noted: {error}"));
+        }
     }
 
     /// Asks all nodes what they have; this one is among them.
