@@ -88,15 +88,15 @@ pub fn start(parts: Parts, stop: &Shutdown) -> io::Result<JoinHandle<()>> {
         .collect();
     let (tellers, stop) = (tellers?, stop.clone());
     let thread = thread::Builder::new().name("lp-alerts".to_owned());
+    // Until a group is evaluated, it is as it was, for whoever asks first.
+    for (key, state) in file.read((parts.clock)()) {
+        let known = Known {
+            state,
+            ..Known::default()
+        };
+        parts.alerts.note(&key, known);
+    }
     thread.spawn(move || {
-        // Until a group is evaluated, it is as it was.
-        for (key, state) in file.read((parts.clock)()) {
-            let known = Known {
-                state,
-                ..Known::default()
-            };
-            parts.alerts.note(&key, known);
-        }
         let mut evaluator = Evaluator {
             file,
             parts,
