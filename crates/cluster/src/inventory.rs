@@ -574,7 +574,7 @@ mod tests {
         registry.note_node(NodeId(7), known);
         registry.note_node(NodeId(8), Known::there(address("b"), String::new(), 2));
         registry.forget(NodeId(8));
-        registry.advance(Day::of(Timestamp(i64::MAX)));
+        registry.advance(Day::of(Timestamp(i64::MAX)), &BTreeSet::new());
         inventory(&[(300, -1), (5, 2), (6, i64::MAX)], registry)
     }
 

@@ -380,12 +380,19 @@ impl Offers {
         self.offers.retain(|source, _| !sources.contains(*source));
     }
 
-    /// Notes that these could not be given up: what was reported or safe of them is offered again.
+    /// Notes that these could not be given up: what was reported or safe of them is offered again, after
+    /// a while from the second time on. Where copies are in too few zones a store has nothing to
+    /// do but to report them.
     pub fn kept(&mut self, sources: &SourceSet, now_ms: u64) {
         for (source, offer) in &mut self.offers {
             let is_done = matches!(offer.state, State::Reported { .. } | State::Safe);
             if is_done && sources.contains(*source) {
-                let from_ms = now_ms;
+                let wait_ms = match offer.failures {
+                    0 => 0,
+                    failures => 500u64 << failures.min(20),
+                };
+                offer.failures = offer.failures.saturating_add(1);
+                let from_ms = now_ms.saturating_add(wait_ms.min(BACKOFF_MS_MAX));
                 offer.state = State::Offered { from_ms };
             }
         }

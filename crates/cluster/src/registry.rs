@@ -65,8 +65,9 @@ pub struct Fate {
     /// So many sources as its end was said to be, and when that was noted: none of these was received
     /// later.
     pub ended: Option<(u64, Day)>,
-    /// When it was noted that it has ended and all of it has expired.
-    pub past: Option<Day>,
+    /// Below which number all has expired, and when it was noted last that it has ended so and somebody
+    /// still holds something of it, or first if nobody does.
+    pub past: Option<(u64, Day)>,
 }
 
 impl Fate {
@@ -92,22 +93,25 @@ impl Fate {
         end.is_some_and(|end| self.expired_below >= end)
     }
 
-    /// Notes what is known to have come to its end by a day.
-    fn advance(&mut self, day: Day, is_node_forgotten: bool) {
+    /// Notes what is known to have come to its end by a day; `is_held` says whether anything of it is
+    /// still here.
+    fn advance(&mut self, day: Day, is_node_forgotten: bool, is_held: bool) {
         if let Some(end) = self.sealed.max(self.declared_lost)
             && self.ended.is_none_or(|(noted, _)| noted < end)
         {
             self.ended = Some((end, day));
         }
-        if self.is_past(is_node_forgotten) {
-            self.past.get_or_insert(day);
+        let is_noted = self.past.is_some_and(|(end, _)| end >= self.expired_below);
+        if self.is_past(is_node_forgotten) && (is_held || !is_noted) {
+            self.past = self.past.max(Some((self.expired_below, day)));
         }
     }
 
     /// Whether it was past for so long that nobody needs to know of it.
     fn is_over(&self, day: Day, is_node_forgotten: impl FnOnce() -> bool) -> bool {
-        self.past.is_some_and(|past| is_kept_no_more(past, day))
-            && self.is_past(is_node_forgotten())
+        let is_old =
+            |(end, past): (u64, Day)| end >= self.expired_below && is_kept_no_more(past, day);
+        self.past.is_some_and(is_old) && self.is_past(is_node_forgotten())
     }
 
     /// Takes over what another entry knows more. True if that was anything.
@@ -360,16 +364,17 @@ impl Registry {
         is_news | self.drop_old()
     }
 
-    /// Notes what day it is, by a clock that can be believed, and what has come to its end by then. True
-    /// if anything of it is news.
-    pub fn advance(&mut self, day: Day) -> bool {
+    /// Notes what day it is, by a clock that can be believed, and what has come to its end by then. `held`
+    /// are the incarnations of which this node still has something: they are remembered as long as it
+    /// has. True if anything of it is news.
+    pub fn advance(&mut self, day: Day, held: &BTreeSet<Incarnation>) -> bool {
         let before = self.clone();
         let day = self.day.max(Some(day)).unwrap_or(day);
         self.day = Some(day);
         self.nodes.values_mut().for_each(|known| known.advance(day));
         let forgotten = self.forgotten();
-        for fate in self.incarnations.values_mut() {
-            fate.advance(day, forgotten.contains(&fate.node));
+        for (name, fate) in &mut self.incarnations {
+            fate.advance(day, forgotten.contains(&fate.node), held.contains(name));
         }
         self.drop_old();
         *self != before
@@ -432,7 +437,9 @@ impl Registry {
             let (end, day) = fate.ended.unzip();
             out.number(day.map_or(0, Day::number));
             out.number(end.unwrap_or(0));
-            out.number(fate.past.map_or(0, Day::number));
+            let (end, day) = fate.past.unzip();
+            out.number(day.map_or(0, Day::number));
+            out.number(end.unwrap_or(0));
         }
         out.count(self.nodes.len());
         for (node, known) in &self.nodes {
@@ -474,7 +481,9 @@ impl Registry {
                 let ended = day(from, "the day of an end")?;
                 let end = from.number("an end")?;
                 fate.ended = ended.map(|day| (end, day));
-                fate.past = day(from, "the day of a past")?;
+                let past = day(from, "the day of a past")?;
+                let end = from.number("an end")?;
+                fate.past = past.map(|day| (end, day));
             }
             registry.note(incarnation, fate);
         }

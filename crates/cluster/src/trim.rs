@@ -81,6 +81,7 @@ pub struct Trim {
 /// A segment of another node that lists something of which there are too many copies.
 struct Rival<'a> {
     peer: Peer,
+    place: Place,
     segment: &'a HeldSegment,
 }
 
@@ -177,6 +178,10 @@ impl Trim {
             return found;
         };
         let many = held_by(live().map(|m| m.held.stored()), self.copies.nodes + 1).without(expired);
+        let own = mine.held.inventory().segments.iter();
+        let own = own.filter(|segment| !segment.is_remote);
+        // What two segments of this node list is left to its merges.
+        let many = many.without(&held_by(own.map(|segment| &segment.sources), 2));
         if many.is_empty() {
             return found;
         }
@@ -184,20 +189,21 @@ impl Trim {
             let segments = &member.held.inventory().segments;
             let many = &many;
             let on_disk = segments.iter().filter(|segment| !segment.is_remote);
-            on_disk.filter(move |segment| !segment.sources.is_disjoint(many))
+            on_disk.filter(move |segment| !many.is_disjoint(&segment.sources))
         };
         let others = live().filter(|member| member.node != self.me);
         let rivals: Vec<Rival<'_>> = others
             .flat_map(|member| {
                 let peer = member.peer();
-                stored(member).map(move |segment| Rival { peer, segment })
+                stored(member).map(move |segment| Rival {
+                    peer,
+                    place: place(segment, peer.node),
+                    segment,
+                })
             })
             .collect();
         for segment in stored(mine) {
             let mut sources = self.behind(segment, segment.sources.common(&many), &rivals);
-            for own in stored(mine).filter(|own| own.id != segment.id) {
-                sources.subtract(&own.sources);
-            }
             if sources.len() > CONTENTS_MAX {
                 sources = sources.iter().take(CONTENTS_MAX as usize).collect();
             }
@@ -210,10 +216,18 @@ impl Trim {
 
     /// Those of some sources that enough others hold who come before this node's segment.
     fn behind(&self, mine: &HeldSegment, sources: SourceSet, rivals: &[Rival<'_>]) -> SourceSet {
+        if sources.is_empty() {
+            return sources;
+        }
         let own = place(mine, self.me);
         let mut before: BTreeMap<NodeId, (Peer, SourceSet)> = BTreeMap::new();
-        for Rival { peer, segment } in rivals {
-            if place(segment, peer.node) < own {
+        for Rival {
+            peer,
+            place,
+            segment,
+        } in rivals
+        {
+            if *place < own && !sources.is_disjoint(&segment.sources) {
                 let empty = || (*peer, SourceSet::new());
                 let (_, held) = before.entry(peer.node).or_insert_with(empty);
                 held.union_with(&segment.sources.common(&sources));
@@ -226,7 +240,9 @@ impl Trim {
 }
 
 /// What the holders of a source are ordered by.
-fn place(segment: &HeldSegment, node: NodeId) -> (Reverse<u64>, Id, Reverse<u64>, NodeId) {
+type Place = (Reverse<u64>, Id, Reverse<u64>, NodeId);
+
+fn place(segment: &HeldSegment, node: NodeId) -> Place {
     let first = segment.sources.iter().next();
     let score = first.map_or(0, |first| key(first).score(node));
     (Reverse(segment.rows), segment.id, Reverse(score), node)

@@ -193,6 +193,23 @@ fn a_report_without_a_claim_counts_too() {
     assert_eq!(offers.waiting_count(), 1);
 }
 
+/// A zone is missing: those that have the file can only report it again.
+#[test]
+fn what_was_kept_again_and_again_is_offered_less_and_less_often() {
+    let mut offers = offers(1);
+    let (owner, _) = owner(&offers);
+    let mut now_ms = 5_000;
+    for (id, wait_ms) in [(1, 0), (2, 1_000), (3, 2_000), (4, 4_000)] {
+        if wait_ms > 0 {
+            assert!(claim(&mut offers, owner, id, now_ms + wait_ms - 1).is_err());
+        }
+        now_ms += wait_ms;
+        assert_eq!(claim(&mut offers, owner, id, now_ms), Ok(set(&[0])), "{id}");
+        offers.reported(ClaimId(id), &set(&[0]), now_ms);
+        offers.kept(&set(&[0]), now_ms);
+    }
+}
+
 /// If this fails because the layout has changed, raise the version; `LOGPOND_BLESS=1` writes the
 /// file.
 #[test]

@@ -1,6 +1,9 @@
 use super::*;
 use proptest::prelude::*;
 
+/// Nothing is held any more.
+const NOTHING: BTreeSet<Incarnation> = BTreeSet::new();
+
 /// Registries of the days up to one, of which nothing is dropped if it is within [`KEPT_DAYS`].
 fn registries_until(day_max: i64) -> impl Strategy<Value = Registry> {
     let days = move || prop::option::of((0..=day_max).prop_map(day));
@@ -28,7 +31,7 @@ fn registries_until(day_max: i64) -> impl Strategy<Value = Registry> {
                 declared_lost,
                 expired_below,
                 ended: days.0.map(|day| (declared_lost.unwrap_or(0), day)),
-                past: days.1,
+                past: days.1.map(|day| (expired_below, day)),
                 ..Fate::born(NodeId(node), Timestamp(node as i64))
             };
             registry.note(Incarnation(incarnation), fate);
@@ -63,7 +66,7 @@ proptest! {
         mut b in registries_until(600),
         today in 0i64..600,
     ) {
-        a.advance(day(today));
+        a.advance(day(today), &NOTHING);
         // The second time: of one that has just dropped something the other may know no more than
         // that it was once.
         for _ in 0..2 {
@@ -142,12 +145,15 @@ fn past() -> Registry {
 fn what_is_past_is_remembered_for_a_while() {
     let mut registry = past();
     let before = registry.clone();
-    assert!(registry.advance(day(10)));
-    assert!(!registry.advance(day(9)), "a clock that is behind");
-    registry.advance(day(190));
+    assert!(registry.advance(day(10), &NOTHING));
+    assert!(
+        !registry.advance(day(9), &NOTHING),
+        "a clock that is behind"
+    );
+    registry.advance(day(190), &NOTHING);
     assert!(registry.fate(Incarnation(1)).is_some());
     let last = registry.clone();
-    assert!(registry.advance(day(191)));
+    assert!(registry.advance(day(191), &NOTHING));
     assert!(registry.fate(Incarnation(1)).is_none());
     assert!(registry.node(NodeId(9)).is_some(), "it is not forgotten");
     assert!(!registry.clone().merge(&last), "others drop it as well");
@@ -157,6 +163,34 @@ fn what_is_past_is_remembered_for_a_while() {
     // As it was before it was past: who was away for so long brings it back.
     assert!(registry.merge(&before));
     assert!(registry.fate(Incarnation(1)).is_some());
+}
+
+/// It has expired for want of room at one node, and is still there at another.
+#[test]
+fn what_is_held_is_remembered() {
+    let mut registry = past();
+    let held = BTreeSet::from([Incarnation(1)]);
+    assert!(registry.advance(day(10), &held));
+    assert!(!registry.advance(day(10), &held));
+    assert!(registry.advance(day(100), &held));
+    registry.advance(day(280), &NOTHING);
+    assert!(registry.fate(Incarnation(1)).is_some());
+    registry.advance(day(281), &NOTHING);
+    assert!(registry.fate(Incarnation(1)).is_none());
+}
+
+#[test]
+fn what_is_past_once_more_is_remembered_from_then_on() {
+    let mut registry = past();
+    registry.advance(day(10), &NOTHING);
+    registry.seal(Incarnation(1), 5);
+    registry.advance(day(150), &NOTHING);
+    registry.expire(Incarnation(1), 5);
+    registry.advance(day(200), &NOTHING);
+    registry.advance(day(380), &NOTHING);
+    assert!(registry.fate(Incarnation(1)).is_some());
+    registry.advance(day(381), &NOTHING);
+    assert!(registry.fate(Incarnation(1)).is_none());
 }
 
 #[test]
@@ -176,8 +210,8 @@ fn what_may_still_count_is_kept_for_ever() {
         let mut registry = past();
         registry.forget(NodeId(9));
         change(&mut registry);
-        registry.advance(day(10));
-        registry.advance(day(5_000));
+        registry.advance(day(10), &NOTHING);
+        registry.advance(day(5_000), &NOTHING);
         assert_ne!(registry.incarnations().count(), 0);
         assert!(registry.node(NodeId(9)).is_some());
     }
@@ -186,27 +220,27 @@ fn what_may_still_count_is_kept_for_ever() {
 #[test]
 fn a_forgotten_node_is_dropped_after_what_it_wrote() {
     let mut registry = past();
-    registry.advance(day(10));
+    registry.advance(day(10), &NOTHING);
     registry.forget(NodeId(9));
-    registry.advance(day(100));
+    registry.advance(day(100), &NOTHING);
     let mut back = registry.clone();
-    registry.advance(day(280));
+    registry.advance(day(280), &NOTHING);
     assert!(registry.fate(Incarnation(1)).is_none());
     assert!(registry.node(NodeId(9)).is_some());
-    registry.advance(day(281));
+    registry.advance(day(281), &NOTHING);
     assert_eq!(registry.nodes().count(), 0);
     // One that came back, and was given up again, is remembered from then on.
     back.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
-    back.advance(day(281));
+    back.advance(day(281), &NOTHING);
     assert!(
         back.node(NodeId(9))
             .is_some_and(|known| !known.is_forgotten())
     );
     back.forget(NodeId(9));
-    back.advance(day(300));
-    back.advance(day(480));
+    back.advance(day(300), &NOTHING);
+    back.advance(day(480), &NOTHING);
     assert!(back.node(NodeId(9)).is_some());
-    back.advance(day(481));
+    back.advance(day(481), &NOTHING);
     assert!(back.node(NodeId(9)).is_none());
 }
 
@@ -220,7 +254,7 @@ fn what_has_ended_was_received_before() {
     registry.seal(Incarnation(1), 3);
     registry.declare_lost(Incarnation(2), 2);
     registry.seal(Incarnation(4), 0);
-    registry.advance(day(10));
+    registry.advance(day(10), &NOTHING);
     registry.expire(Incarnation(1), 1);
     let ended = |registry: &Registry, number| {
         let sources = registry.ended_before(day(number));
@@ -235,7 +269,7 @@ fn what_has_ended_was_received_before() {
     registry.note_end(Incarnation(2), 7);
     assert_eq!(ended(&registry, 11), [(1, 1, 2), (2, 0, 1)]);
     registry.declare_lost(Incarnation(2), 7);
-    registry.advance(day(20));
+    registry.advance(day(20), &NOTHING);
     assert_eq!(ended(&registry, 20), [(1, 1, 2)]);
     assert_eq!(ended(&registry, 21), [(1, 1, 2), (2, 0, 6)]);
 }
@@ -299,16 +333,16 @@ fn what_goes_on_behind_a_declared_end_is_not_dropped() {
     registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 1));
     registry.forget(NodeId(9));
     registry.declare_lost(Incarnation(1), 3);
-    registry.advance(day(10));
+    registry.advance(day(10), &NOTHING);
     // It is back, and all that it has let go of by now has expired.
     registry.note_node(NodeId(9), Known::there("a:1".into(), String::new(), 2));
     registry.note_end(Incarnation(1), 8);
     registry.expire(Incarnation(1), 8);
-    registry.advance(day(90));
-    registry.advance(day(900));
+    registry.advance(day(90), &NOTHING);
+    registry.advance(day(900), &NOTHING);
     assert!(registry.fate(Incarnation(1)).is_some());
     registry.forget(NodeId(9));
-    registry.advance(day(900));
-    registry.advance(day(1081));
+    registry.advance(day(900), &NOTHING);
+    registry.advance(day(1081), &NOTHING);
     assert!(registry.fate(Incarnation(1)).is_none());
 }

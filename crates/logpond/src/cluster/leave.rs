@@ -196,7 +196,7 @@ impl Member {
             return;
         }
         warn("others have given this node up by `cluster forget`; it is back");
-        let back = self.known_as(u64::try_from(clock::now().unix_ms()).unwrap_or(0));
+        let back = self.known_as(clock::now());
         if let Err(error) = self.note(|registry| registry.note_node(self.identity.node, back)) {
             warn(&format!("that this node is back cannot be noted: {error}"));
         }

@@ -156,7 +156,7 @@ impl Member {
         };
         member.seal_lives()?;
         member.gossip.say_leaving(member.is_leaving());
-        let own = member.known_as(member.generation);
+        let own = member.known_as(parts.started);
         member.note(|registry| registry.note_node(member.identity.node, own))?;
         member.note_joined()?;
         Ok(member)
@@ -238,7 +238,12 @@ impl Member {
     }
 
     /// What others are to know of this node.
-    pub(super) fn known_as(&self, version: u64) -> Known {
+    pub(super) fn known_as(&self, now: Timestamp) -> Known {
+        let known = self.registry();
+        let known = known.node(self.identity.node);
+        // Also after the clock was set back.
+        let next = known.map_or(0, |known| known.version.saturating_add(1));
+        let version = u64::try_from(now.unix_ms()).unwrap_or(0).max(next);
         Known::there(self.advertise.to_string(), self.zone.clone(), version)
     }
 

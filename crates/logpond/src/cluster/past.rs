@@ -95,7 +95,10 @@ impl Member {
         if *noted == Some(seen) {
             return;
         }
-        match self.note(|registry| registry.advance(day)) {
+        let own = self.held.inventory(self.registry.known());
+        let held = own.inventory().sources();
+        let held = held.last_of_each().map(|last| last.incarnation).collect();
+        match self.note(|registry| registry.advance(day, &held)) {
             Ok(()) => *noted = Some((self.registry.digest(), day)),
             Err(error) => warn(&format!("what has ended cannot be noted: {error}")),
         }
@@ -108,8 +111,9 @@ impl Member {
         expired.map_or_else(SourceSet::new, |day| self.registry().ended_before(day))
     }
 
+    /// What others say as well: what a wrong clock alone had noted would stay noted.
     fn believed_time(&self) -> Option<Timestamp> {
-        let peers = self.peer_clocks()?;
+        let peers = self.peer_clocks().filter(|peers| !peers.is_empty())?;
         self.past.by(clock::now(), &peers)
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Round {
     listed: Arc<SourceSet>,
     /// What copies there are to be.
     pub(super) copies: Copies,
+    /// The zones of those who are known.
+    zones: Vec<Option<u64>>,
 }
 
 /// How many copies there are of what is stored, as far as nodes say.
@@ -104,6 +106,7 @@ impl Repairing {
                 .eq(before.known.iter().map(seen));
             is_same
                 && round.copies == before.copies
+                && round.zones == before.zones
                 && round.expired == before.expired
                 && round.listed == before.listed
         })
@@ -127,8 +130,14 @@ impl Handoff {
     /// Looks at what all nodes have, and does what is to be done here. True if something was done,
     /// so that there may be more.
     pub(super) fn see_to_copies(&self, state: &mut Repairing, store: &Store) -> bool {
+        let known = self.look_at_nodes(state);
+        let registry = self.parts.member.registry();
         let round = Round {
-            known: self.look_at_nodes(state),
+            zones: known
+                .iter()
+                .map(|(node, ..)| registry.zone(*node))
+                .collect(),
+            known,
             expired: self.parts.member.registry().expired(),
             listed: self.listed(),
             copies: self.parts.member.copies_wanted(),
@@ -143,7 +152,6 @@ impl Handoff {
             Presence::Gone { for_ms } => held.is_none() && *for_ms < state.gone_ms,
             _ => false,
         });
-        let registry = self.parts.member.registry();
         let members: Vec<Seen<'_>> = known
             .iter()
             .filter_map(|(node, presence, held)| {

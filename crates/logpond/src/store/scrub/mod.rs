@@ -208,9 +208,13 @@ impl Scrub {
         let wait = match self.schedule.next(&stored, now) {
             Next::Wait(time) => time,
             Next::Read(id) => {
-                let found = local(&segments).find(|s| s.file().manifest().id == id);
+                let found = local(&segments)
+                    .find(|s| s.file().manifest().id == id)
+                    .cloned();
+                // The others may be removed while this one is read, and their room be free.
+                drop(segments);
                 if let Some(segment) = found {
-                    self.check(segment, self.schedule.pace(&stored));
+                    self.check(&segment, self.schedule.pace(&stored));
                 }
                 Duration::ZERO
             }
@@ -263,13 +267,13 @@ impl Scrub {
     }
 
     /// Compares a segment with its checksums, at a pace in bytes a second; `None` if the stop came in
-    /// between.
-    fn compare(&self, segment: &LiveSegment, pace: u64) -> io::Result<Option<Vec<Damage>>> {
+    /// between, or the segment has gone: what still reads it keeps its room.
+    fn compare(&self, segment: &Arc<LiveSegment>, pace: u64) -> io::Result<Option<Vec<Damage>>> {
         let mut checksums = Checksums::new(segment.file());
         loop {
             self.give_way();
             let began = Instant::now();
-            if self.is_stopping() {
+            if self.is_stopping() || !is_live(&self.parts.live, segment) {
                 return Ok(None);
             }
             let Some(bytes) = checksums.step()? else {
