@@ -11,8 +11,8 @@ const SEEDS: std::ops::Range<u64> = 1..2001;
 /// Seeds run side by side on so many threads; the result does not depend on it.
 const THREADS: u64 = 2;
 
-/// By then a run without a rule must have failed; the most hidden ones take about 500.
-const MUTATED_SEEDS: std::ops::Range<u64> = 1..1501;
+/// By then a run without a rule must have failed; the most hidden ones take about 1,100.
+const MUTATED_SEEDS: std::ops::Range<u64> = 1..3001;
 
 fn seeds() -> Vec<u64> {
     match std::env::var("LOGPOND_SIM_SEED") {

@@ -123,6 +123,14 @@ impl Knock {
         Knock::BlindBucket,
     ];
 
+    /// Whether it matters only where segments are trimmed: most where nodes hurry, never with a bucket.
+    fn is_of_trimming(self) -> bool {
+        matches!(
+            self,
+            Knock::UnaskedTrim | Knock::UnflaggedTrim | Knock::EarlyTrim
+        )
+    }
+
     /// Whether it matters only where there is a bucket.
     fn is_of_bucket(self) -> bool {
         matches!(
@@ -204,13 +212,14 @@ impl World {
         let mut random = Seeded::new(seed);
         let stores = 2 + random.below(4);
         let copies = 1 + random.below(stores.min(3)) as usize;
-        let has_bucket =
-            seed.is_multiple_of(BUCKETS_EVERY) || knock.is_some_and(Knock::is_of_bucket);
+        let trims = knock.is_some_and(Knock::is_of_trimming);
+        let has_bucket = (seed.is_multiple_of(BUCKETS_EVERY) && !trims)
+            || knock.is_some_and(Knock::is_of_bucket);
         let mut world = World {
             now_ms: 0,
             knock,
             copies,
-            has_zones: !has_bucket && copies > 1 && stores > 2 && seed % ZONES_EVERY == 1,
+            has_zones: !has_bucket && !trims && copies > 1 && stores > 2 && seed % ZONES_EVERY == 1,
             nodes: Vec::new(),
             foreign: None,
             bucket: has_bucket.then(Bucket::default),
@@ -222,7 +231,7 @@ impl World {
             drains: random.one_in(2),
             damaged: SourceSet::new(),
             damaged_ms: 0,
-            is_eager: random.one_in(2),
+            is_eager: random.one_in(2) || trims,
             ledger: Ledger::default(),
             report: Report::default(),
             queue: BinaryHeap::new(),
