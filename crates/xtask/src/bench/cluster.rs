@@ -29,7 +29,7 @@ const SECONDS_DEFAULT: f64 = 60.0;
 
 /// Lines a second at which a record's cost is measured. The first keeps two cores busy to four
 /// fifths, the second comes in requests of two lines.
-const RATES: [u32; 2] = [150_000, 15_000];
+const RATES: [u32; 2] = [120_000, 15_000];
 
 /// Lines a second beside which records are looked for, and how many are.
 const RATES_LOOKED: [u32; 2] = [5_000, 15_000];
