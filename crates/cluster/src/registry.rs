@@ -382,14 +382,14 @@ impl Registry {
 
     /// Whether a node is forgotten by what two registries know of it.
     fn is_forgotten_with(&self, other: &Registry, node: NodeId) -> bool {
-        let mut known = [self, other].into_iter().filter_map(|r| r.nodes.get(&node));
-        let first = known.next().cloned();
-        first.is_some_and(|mut first| {
-            known.for_each(|second| {
-                first.merge(second);
-            });
-            first.is_forgotten()
-        })
+        match (self.nodes.get(&node), other.nodes.get(&node)) {
+            (Some(own), Some(others)) => {
+                let mut known = own.clone();
+                known.merge(others);
+                known.is_forgotten()
+            }
+            (known, None) | (None, known) => known.is_some_and(Known::is_forgotten),
+        }
     }
 
     fn forgotten(&self) -> BTreeSet<NodeId> {
@@ -434,12 +434,8 @@ impl Registry {
             out.number(fate.sealed.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.declared_lost.map_or(0, |end| end.saturating_add(1)));
             out.number(fate.expired_below);
-            let (end, day) = fate.ended.unzip();
-            out.number(day.map_or(0, Day::number));
-            out.number(end.unwrap_or(0));
-            let (end, day) = fate.past.unzip();
-            out.number(day.map_or(0, Day::number));
-            out.number(end.unwrap_or(0));
+            encode_dated(fate.ended, out);
+            encode_dated(fate.past, out);
         }
         out.count(self.nodes.len());
         for (node, known) in &self.nodes {
@@ -448,9 +444,7 @@ impl Registry {
             out.number(known.version);
             out.number(known.forgotten.map_or(0, |v| v.saturating_add(1)));
             out.bytes(known.zone.as_bytes());
-            let (version, day) = known.past.unzip();
-            out.number(day.map_or(0, Day::number));
-            out.number(version.unwrap_or(0));
+            encode_dated(known.past, out);
         }
         out.number(self.day.map_or(0, Day::number));
     }
@@ -461,10 +455,6 @@ impl Registry {
     /// See [`DecodeError`].
     pub(crate) fn decode(from: &mut Decoder<'_>, shape: Shape) -> Result<Registry, DecodeError> {
         let mut registry = Registry::default();
-        let day = |from: &mut Decoder<'_>, what| match shape {
-            Shape::Now => from.number(what).map(Day::from_number),
-            Shape::Before => Ok(None),
-        };
         for _ in 0..from.count(44, "the incarnations")? {
             let incarnation = Incarnation(from.wide("an incarnation")?);
             let mut fate = Fate {
@@ -478,12 +468,8 @@ impl Registry {
                 past: None,
             };
             if shape == Shape::Now {
-                let ended = day(from, "the day of an end")?;
-                let end = from.number("an end")?;
-                fate.ended = ended.map(|day| (end, day));
-                let past = day(from, "the day of a past")?;
-                let end = from.number("an end")?;
-                fate.past = past.map(|day| (end, day));
+                fate.ended = decode_dated(from, "an end")?;
+                fate.past = decode_dated(from, "what is past")?;
             }
             registry.note(incarnation, fate);
         }
@@ -499,13 +485,13 @@ impl Registry {
             if shape == Shape::Now {
                 from.text(ZONE_BYTES_MAX, "a zone")?
                     .clone_into(&mut known.zone);
-                let past = day(from, "the day of a past")?;
-                let version = from.number("a version that is past")?;
-                known.past = past.map(|day| (version, day));
+                known.past = decode_dated(from, "a version that is past")?;
             }
             registry.note_node(node, known);
         }
-        registry.day = day(from, "the day")?;
+        if shape == Shape::Now {
+            registry.day = Day::from_number(from.number("the day")?);
+        }
         Ok(registry)
     }
 
@@ -530,6 +516,22 @@ impl Registry {
         decoder.finish()?;
         Ok(registry)
     }
+}
+
+/// A number with the day on which it was noted: the day comes first, 0 if there is neither.
+fn encode_dated(dated: Option<(u64, Day)>, out: &mut Encoder) {
+    let (number, day) = dated.unzip();
+    out.number(day.map_or(0, Day::number));
+    out.number(number.unwrap_or(0));
+}
+
+fn decode_dated(
+    from: &mut Decoder<'_>,
+    what: &'static str,
+) -> Result<Option<(u64, Day)>, DecodeError> {
+    let day = Day::from_number(from.number(what)?);
+    let number = from.number(what)?;
+    Ok(day.map(|day| (number, day)))
 }
 
 #[cfg(test)]

@@ -116,6 +116,13 @@ impl Gossip {
         seen.get(&node).is_some_and(|seen| seen.is_live)
     }
 
+    /// The nodes that are leaving the cluster.
+    pub fn leaving(&self) -> Vec<NodeId> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaving = seen.iter().filter(|(_, seen)| seen.is_leaving);
+        leaving.map(|(node, _)| *node).collect()
+    }
+
     /// Says from now on that this node's registry has this digest.
     pub fn say_registry(&self, digest: u64) {
         self.own().registry = digest;

@@ -298,9 +298,7 @@ impl Member {
 
     /// What copies there are to be: on so many nodes, in as many zones as there are.
     pub fn copies_wanted(&self) -> Copies {
-        let seen = self.gossip.seen();
-        let leaving = seen.iter().filter(|(_, seen)| seen.is_leaving);
-        let mut leaving: Vec<NodeId> = leaving.map(|(node, _)| *node).collect();
+        let mut leaving = self.gossip.leaving();
         leaving.extend(self.is_leaving().then_some(self.identity.node));
         self.registry().copies(self.copies, &leaving)
     }

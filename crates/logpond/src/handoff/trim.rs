@@ -27,7 +27,11 @@ impl Handoff {
         if self.parts.board.is_some() {
             return false;
         }
-        let rows_of = |id: Id, sources: &SourceSet| self.rows_of(id, sources);
+        let live = self.parts.live.snapshot();
+        let rows_of = |id: Id, sources: &SourceSet| {
+            let segment = local(&live).find(|s| s.file().manifest().id == id);
+            segment.map_or(0, |segment| segment.file().manifest().rows_of(sources))
+        };
         let Some(part) = trim.plan(members, &round.expired, &rows_of, self.now_ms()) else {
             return false;
         };
@@ -42,17 +46,6 @@ impl Handoff {
             });
         trim.ended(part.segment, is_trimmed, self.now_ms());
         is_trimmed
-    }
-
-    /// Rows of these sources in a segment of this node.
-    fn rows_of(&self, id: Id, sources: &SourceSet) -> u64 {
-        let live = self.parts.live.snapshot();
-        let segment = local(&live).find(|s| s.file().manifest().id == id);
-        let entries = segment
-            .into_iter()
-            .flat_map(|s| &s.file().manifest().sources);
-        let those = entries.filter(|entry| sources.contains(entry.source));
-        those.map(|entry| entry.rows).sum()
     }
 
     /// True if the part is held here no more.

@@ -242,14 +242,12 @@ impl Store {
     /// # Errors
     /// See [`RequestError`].
     pub fn give_up(&self, id: Id, confirmed: &SourceSet) -> Result<bool, RequestError> {
-        let (done, waiting) = mpsc::channel();
-        self.request(Request::GiveUp {
+        let confirmed = confirmed.clone();
+        self.ask(|done| Request::GiveUp {
             id,
-            confirmed: confirmed.clone(),
+            confirmed,
             done,
-        })?;
-        let given_up = waiting.recv().map_err(|_| RequestError::Stopping)?;
-        given_up.map_err(RequestError::Failed)
+        })
     }
 
     /// Writes a segment anew without the sources that were `confirmed` by other nodes (CLUSTER R6), and
@@ -258,14 +256,23 @@ impl Store {
     /// # Errors
     /// See [`RequestError`]; the segment stays as it was then.
     pub fn trim(&self, id: Id, confirmed: &SourceSet) -> Result<Option<Trimmed>, RequestError> {
-        let (done, waiting) = mpsc::channel();
-        self.request(Request::Trim {
+        let confirmed = confirmed.clone();
+        self.ask(|done| Request::Trim {
             id,
-            confirmed: confirmed.clone(),
+            confirmed,
             done,
-        })?;
-        let trimmed = waiting.recv().map_err(|_| RequestError::Stopping)?;
-        trimmed.map_err(RequestError::Failed)
+        })
+    }
+
+    /// Requests something, and waits for what comes of it.
+    fn ask<T>(
+        &self,
+        request: impl FnOnce(mpsc::Sender<Result<T, String>>) -> Request,
+    ) -> Result<T, RequestError> {
+        let (done, waiting) = mpsc::channel();
+        self.request(request(done))?;
+        let outcome = waiting.recv().map_err(|_| RequestError::Stopping)?;
+        outcome.map_err(RequestError::Failed)
     }
 
     fn request(&self, request: Request) -> Result<(), RequestError> {

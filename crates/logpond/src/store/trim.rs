@@ -40,13 +40,7 @@ impl Worker {
         let manifest = segment.file().manifest();
         let left_out = segment.sources().common(confirmed);
         let kept = segment.sources().without(&left_out);
-        let kept_rows: u64 = manifest
-            .sources
-            .iter()
-            .filter(|entry| kept.contains(entry.source))
-            .map(|entry| entry.rows)
-            .sum();
-        let is_able = !left_out.is_empty() && kept_rows > 0 && self.board.is_none();
+        let is_able = !left_out.is_empty() && manifest.rows_of(&kept) > 0 && self.board.is_none();
         if !is_able || self.unmergeable.contains(&id) {
             return Ok(None);
         }

@@ -7,6 +7,7 @@ use logpond_record::{Id, Incarnation, SourceId, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::batches::{BatchId, BatchSet};
+use crate::sources::SourceSet;
 
 /// The version of the segment format that is written.
 const FORMAT_VERSION: u64 = 1;
@@ -136,6 +137,13 @@ impl Manifest {
     pub fn retries(&self) -> impl Iterator<Item = (SourceId, Retry)> {
         let sources = self.sources.iter();
         sources.filter_map(|entry| Some((entry.source, entry.retry?)))
+    }
+
+    /// Rows of some of its sources; others have none.
+    pub fn rows_of(&self, sources: &SourceSet) -> u64 {
+        let entries = self.sources.iter();
+        let those = entries.filter(|entry| sources.contains(entry.source));
+        those.map(|entry| entry.rows).sum()
     }
 }
 

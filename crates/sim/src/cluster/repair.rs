@@ -72,11 +72,7 @@ impl World {
     }
 
     fn give_up_segment(&mut self, place: Place, id: Id) {
-        let (attempt, me) = (self.attempt(), self.nodes[place].id);
-        let mut others = self.stores_known(place);
-        others.retain(|node| *node != me);
-        let others = others.into_iter();
-        let peers: Vec<_> = others.map(|node| self.peer(place, node)).collect();
+        let (attempt, peers) = (self.attempt(), self.other_stores(place));
         let (copies, is_flagged) = (self.enough(place), self.knock != Some(Knock::NoFlags));
         let process = self.process(place);
         if process

@@ -52,11 +52,7 @@ impl World {
     }
 
     fn give_up_part(&mut self, place: Place, part: Part) {
-        let (attempt, me) = (self.attempt(), self.nodes[place].id);
-        let mut others = self.stores_known(place);
-        others.retain(|node| *node != me);
-        let others = others.into_iter();
-        let peers: Vec<_> = others.map(|node| self.peer(place, node)).collect();
+        let (attempt, peers) = (self.attempt(), self.other_stores(place));
         let (copies, knock) = (self.enough(place), self.knock);
         let Part { segment, sources } = part;
         let process = self.process(place);

@@ -562,6 +562,14 @@ impl World {
         Peer { node, zone }
     }
 
+    /// The other stores that a node knows of, and where it knows them to be.
+    pub(super) fn other_stores(&self, place: Place) -> Vec<Peer> {
+        let me = self.nodes[place].id;
+        let others = self.stores_known(place).into_iter();
+        let others = others.filter(|node| *node != me);
+        others.map(|node| self.peer(place, node)).collect()
+    }
+
     /// A fresh name of an attempt.
     pub(super) fn attempt(&mut self) -> Attempt {
         Attempt(self.wide())

@@ -223,8 +223,13 @@ fn what_is_too_old_leaves_the_bucket() {
     stop(server);
 }
 
-/// Damages the pages of the only segment in a data directory, so that it can still be opened.
-fn damage_segment(data: &Path) {
+/// Has a server upload a segment, then damages the pages of the copy in the data directory, so that it can
+/// still be opened.
+fn upload_and_damage(settings: &Settings, data: &Path) {
+    let server = Server::start(settings).unwrap();
+    add(&server, 0..500);
+    until_uploaded(&server);
+    stop(server);
     let file = live_files(&data.join("segments")).pop().unwrap();
     let mut bytes = fs::read(&file).unwrap();
     // The pages begin behind the first four bytes.
@@ -236,11 +241,7 @@ fn damage_segment(data: &Path) {
 fn a_damaged_copy_here_gives_way_to_the_bucket() {
     let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let settings = with_bucket(data.path(), bucket.path());
-    let server = Server::start(&settings).unwrap();
-    add(&server, 0..500);
-    until_uploaded(&server);
-    stop(server);
-    damage_segment(data.path());
+    upload_and_damage(&settings, data.path());
     let server = Server::start(&settings).unwrap();
     let http = server.addresses().http;
     // A question finds the damage, and those after it do without the file.
@@ -259,11 +260,7 @@ fn a_damaged_copy_here_gives_way_to_the_bucket() {
 fn a_scrub_has_a_damaged_copy_give_way_before_anybody_asks() {
     let (data, bucket) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let settings = with_bucket(data.path(), bucket.path());
-    let server = Server::start(&settings).unwrap();
-    add(&server, 0..500);
-    until_uploaded(&server);
-    stop(server);
-    damage_segment(data.path());
+    upload_and_damage(&settings, data.path());
     let settings = Settings {
         scrub_every: Some(Duration::from_secs(1)),
         ..settings
