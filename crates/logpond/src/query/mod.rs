@@ -26,6 +26,7 @@ mod line_rows;
 mod logql;
 mod tables;
 mod columns;
+mod copies;
 #[cfg(feature = "sql")]
 mod sql;
 mod label_tables;
@@ -37,6 +38,7 @@ mod node;
 mod node_follow;
 mod positions;
 mod scatter;
+mod noted_batches;
 mod output;
 mod request;
 mod surroundings;

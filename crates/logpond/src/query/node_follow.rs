@@ -20,6 +20,9 @@ use super::pond::Pond;
 use super::positions::{Positions, Region};
 use super::{MISSING_MAX, QueryError, Search, Trailer};
 
+/// Batches that are said to be passed at a time; of more, those are known only that have matches.
+const PASSED_BATCHES_MAX: usize = 65_536;
+
 pub(super) struct NodeFollower<'a> {
     pond: &'a Pond,
     search: &'a Search,
@@ -29,8 +32,10 @@ pub(super) struct NodeFollower<'a> {
     tails: Vec<Tail>,
     /// Files that cannot be read; they are not tried again.
     failed: SourceSet,
-    /// What the last row that left is part of.
+    /// The block that was said last.
     block: Option<Block>,
+    /// Whether rows of it have left.
+    has_left: bool,
 }
 
 impl<'a> NodeFollower<'a> {
@@ -48,6 +53,7 @@ impl<'a> NodeFollower<'a> {
             tails: Vec::new(),
             failed: SourceSet::new(),
             block: None,
+            has_left: false,
         }
     }
 
@@ -153,6 +159,7 @@ impl<'a> NodeFollower<'a> {
         // What arrived up to there is not even parsed.
         let floor = regions.iter().filter(|region| region.is_whole());
         let floor = floor.map(|region| region.up_to).max().unwrap_or(Id::MIN);
+        let mut said = passed.batches.runs().count();
         loop {
             let next = reading.next();
             let error = |error: std::io::Error| QueryError::Disk(format!("{}: {error}", tail.path));
@@ -164,6 +171,14 @@ impl<'a> NodeFollower<'a> {
                 source: tail.source,
                 batch,
             };
+            if self.has_left {
+                // The asker holds the rows of a batch until it is told that there is another one.
+                self.enter(block, out)?;
+            }
+            if let Some(id) = frame.batch_id().filter(|_| said < PASSED_BATCHES_MAX) {
+                passed.batches.insert_run(id.epoch, id.run());
+                said += 1;
+            }
             let entries = frame.entries().filter(|entry| entry.id > floor);
             for (index, entry) in entries.enumerate() {
                 if index % CHECK_ROWS == 0 {
@@ -182,10 +197,8 @@ impl<'a> NodeFollower<'a> {
                 {
                     continue;
                 }
-                if self.block != Some(block) {
-                    self.block = Some(block);
-                    frames::write_block(&block, out)?;
-                }
+                self.enter(block, out)?;
+                self.has_left = true;
                 let mut row = Vec::new();
                 search.write_row(&record, &mut row);
                 frames::write_row(&(key, row.into(), true), out)?;
@@ -199,6 +212,16 @@ impl<'a> NodeFollower<'a> {
             .into_iter()
             .for_each(|what| note(passed, what));
         Ok(())
+    }
+
+    /// Says that the following rows are in a block, unless that was said.
+    fn enter(&mut self, block: Block, out: &mut Output) -> Result<(), Cancelled> {
+        if self.block == Some(block) {
+            return Ok(());
+        }
+        self.block = Some(block);
+        self.has_left = false;
+        frames::write_block(&block, out)
     }
 }
 

@@ -17,13 +17,20 @@ use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
+use super::copies::{Batch, Copies};
+use super::noted_batches::NotedBatches;
+
 /// Version of the encoding for clients.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Runs of batches that a client is told of, of originals and of copies: some kilobytes, which go with
-/// the address of a request. They are many where a filter leaves out most batches; the newest of
-/// each sender are told then, as what is sent again was sent a short time ago.
+/// the address of a request. There is about one for each sender; those that were heard last are told,
+/// as what is sent again was sent a short time ago.
 const RUNS_TOLD_MAX: usize = 500;
+
+/// Rows of copies that a client is told of, eight bytes each: those of the last copies whose originals
+/// were not met. Of others it learns which batches they were only.
+const COPIED_ROWS_TOLD_MAX: usize = 1000;
 
 /// Rows of a source that need not be shown any more: those with such keys among the first ones to
 /// arrive.
@@ -126,36 +133,26 @@ pub struct Positions {
     /// Of incarnations that could not be read when the following began: rows up to here arrived
     /// before.
     floors: BTreeMap<Incarnation, Id>,
-    /// Batches of which originals were shown, or are with some that were.
-    originals: BatchSet,
-    /// Batches of which a copy was shown.
-    copies: BatchSet,
+    /// Batches of which originals were shown or passed, or are with some that were.
+    originals: NotedBatches,
+    /// What was shown of copies.
+    pub(super) copies: Copies,
 }
 
 impl Positions {
-    /// Whether the original of a batch was shown, at least in part.
-    pub(super) fn has_original(&self, (epoch, sequence): (u128, u64)) -> bool {
-        self.originals.contains(epoch, sequence)
+    /// Whether the original of a batch was shown, at least in part, or passed.
+    pub(super) fn has_original(&self, batch: Batch) -> bool {
+        self.originals.contains(batch)
     }
 
-    /// Whether a copy of a batch was shown, at least in part.
-    pub(super) fn has_copy(&self, (epoch, sequence): (u128, u64)) -> bool {
-        self.copies.contains(epoch, sequence)
-    }
-
-    /// Notes that originals were shown, or are with some that were.
+    /// Notes that originals were shown or passed, or are with some that were.
     pub(super) fn note_originals(&mut self, batches: &BatchSet) {
-        self.originals.union_with(batches);
+        self.originals.note_all(batches);
     }
 
     /// Notes that the original of a batch was shown.
-    pub(super) fn note_original(&mut self, (epoch, sequence): (u128, u64)) {
-        self.originals.insert(epoch, sequence);
-    }
-
-    /// Notes that a copy of a batch was shown.
-    pub(super) fn note_copy(&mut self, (epoch, sequence): (u128, u64)) {
-        self.copies.insert(epoch, sequence);
+    pub(super) fn note_original(&mut self, batch: Batch) {
+        self.originals.note(batch);
     }
 
     /// Whether nothing of a source is to be shown any more.
@@ -264,12 +261,16 @@ impl Positions {
 
     /// The positions as text that a client gives back.
     pub fn to_text(&self) -> String {
+        self.to_text_with(COPIED_ROWS_TOLD_MAX)
+    }
+
+    /// The positions as text with at most so many rows of copies.
+    pub(super) fn to_text_with(&self, copied_rows_max: usize) -> String {
         use base64::Engine as _;
         let mut out = Encoder::new(VERSION);
         self.encode(&mut out);
-        for batches in [&self.originals, &self.copies] {
-            out.bytes(&newest(batches).to_bytes());
-        }
+        out.bytes(&self.originals.newest(RUNS_TOLD_MAX).to_bytes());
+        self.copies.encode(RUNS_TOLD_MAX, copied_rows_max, &mut out);
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(out.finish())
     }
 
@@ -287,25 +288,11 @@ impl Positions {
     fn from_bytes(bytes: &[u8]) -> Result<Positions, DecodeError> {
         let mut from = Decoder::new(bytes, VERSION)?;
         let mut positions = Positions::decode(&mut from)?;
-        for batches in [&mut positions.originals, &mut positions.copies] {
-            *batches = BatchSet::from_bytes(from.bytes(bytes.len(), "the batches")?)?;
-        }
+        let originals = from.bytes(bytes.len(), "the batches")?;
+        positions.originals = BatchSet::from_bytes(originals)?.into();
+        positions.copies = Copies::decode(&mut from, bytes.len())?;
         from.finish().map(|()| positions)
     }
-}
-
-/// Of a set with many runs the last ones of each epoch, at most [`RUNS_TOLD_MAX`] of all.
-fn newest(batches: &BatchSet) -> BatchSet {
-    let epochs: Vec<u128> = batches.epochs().collect();
-    let of_each = (RUNS_TOLD_MAX / epochs.len().max(1)).max(1);
-    let mut told = BatchSet::default();
-    for epoch in epochs.into_iter().take(RUNS_TOLD_MAX) {
-        let runs: Vec<_> = batches.of_epoch(epoch).collect();
-        for run in runs.into_iter().rev().take(of_each) {
-            told.insert_run(epoch, run);
-        }
-    }
-    told
 }
 
 /// Adds a region to those that are not within another.
@@ -453,21 +440,18 @@ mod tests {
     }
 
     #[test]
-    fn of_many_batches_the_newest_are_told() {
+    fn a_position_goes_with_an_address() {
         let mut positions = Positions::default();
-        let count = RUNS_TOLD_MAX as u64;
-        for sequence in 0..count {
-            positions.note_original((1, 2 * sequence));
+        for sender in 0..5000 {
+            positions.note_original((u128::MAX - sender, u64::MAX));
+            let copy = (u128::MAX - sender, u64::MAX - 2);
+            (0..5).for_each(|row| positions.copies.show(copy, source(u64::MAX), row));
         }
-        positions.note_original((2, 0));
         let text = positions.to_text();
-        assert!(text.len() < 4 * RUNS_TOLD_MAX, "{}", text.len());
+        assert!(text.len() < 60_000, "{}", text.len());
         let told = Positions::from_text(&text).unwrap();
-        assert!(told.has_original((2, 0)));
-        for sequence in 0..count {
-            let is_told = told.has_original((1, 2 * sequence));
-            assert_eq!(is_told, sequence >= count / 2, "{sequence}");
-        }
+        assert!(told.has_original((u128::MAX - 4999, u64::MAX)));
+        assert!(told.copies.contains((u128::MAX - 4999, u64::MAX - 2)));
     }
 
     #[test]
@@ -479,7 +463,7 @@ mod tests {
         );
         positions.finish(&SourceSet::from_iter([source(9)]));
         positions.note_original((7, 8));
-        positions.note_copy((7, 9));
+        positions.copies.show((7, 9), source(4), 5);
         let text = positions.to_text();
         assert_eq!(Positions::from_text(&text), Ok(positions));
         for length in 0..text.len() {

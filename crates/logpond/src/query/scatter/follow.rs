@@ -34,10 +34,11 @@ use super::super::question::{self, Asked};
 use super::super::{QueryError, Search, Trailer, rows};
 use super::followed::{Errand, Followed};
 use super::gather::{self, Gathered};
+use super::whole::{Part, Whole};
 use super::{Cluster, Reader, Unreachable, local};
 
-/// Events that wait for the follower, a row each at most: enough that nodes and the client need not
-/// take turns.
+/// Events that wait for the follower, a row or a copy each at most: enough that nodes and the client
+/// need not take turns.
 const EVENTS_MAX: usize = 64;
 
 /// How often a follower looks which nodes there are and what they hold.
@@ -52,6 +53,10 @@ const POSITION_ROWS_MAX: u64 = 1000;
 /// Nodes that are followed. Each takes a thread and a connection.
 const NODES_MAX: usize = 256;
 
+/// Bytes of a copy that are held until all of it is there: several times the largest batch that a
+/// sender makes. What is larger is shown in parts.
+const COPY_BYTES_MAX: usize = 64 << 20;
+
 /// Read at a time from a node.
 const READ_BYTES: usize = 16 << 10;
 
@@ -59,8 +64,10 @@ const READ_BYTES: usize = 16 << 10;
 enum Event {
     /// A stream has begun.
     Began(NodeId),
+    /// A stream's rows from here on are in this block.
+    Entered(NodeId, Block),
     /// A stream's row.
-    Streamed(Block, Row),
+    Streamed(NodeId, Row),
     /// How far a stream is.
     Passed(NodeId, Passed),
     /// A stream has ended, or none could be had.
@@ -69,8 +76,8 @@ enum Event {
     Looked(Collected),
     /// Which nodes have which originals.
     Originals(Vec<(NodeId, BatchSet)>),
-    /// An errand's row.
-    Read(Arc<SourceSet>, Row),
+    /// Rows of an errand, of which a client sees all or none.
+    Read(Arc<SourceSet>, Vec<Row>),
     /// An errand has read these to their end, and these batches with them.
     Finished(SourceSet, BatchSet),
     /// An errand's reading of these broke behind a row, and behind some of these batches.
@@ -100,6 +107,7 @@ pub(super) fn run(
         search,
         asked: Arc::new(asked(search)),
         followed: Followed::new(positions, &seen),
+        whole: Whole::default(),
         streams: BTreeMap::new(),
         held: Vec::new(),
         silent: Vec::new(),
@@ -171,6 +179,7 @@ struct Follower<'a> {
     search: &'a Search,
     asked: Arc<Search>,
     followed: Followed,
+    whole: Whole,
     /// Nodes with a thread that streams, and whether it has begun.
     streams: BTreeMap<NodeId, bool>,
     held: Vec<Arc<Indexed>>,
@@ -230,17 +239,26 @@ impl Follower<'_> {
                 self.followed.connect(node);
                 self.tell_back(node, out)?;
             }
-            Event::Streamed(block, row) => {
-                if self.wants_more() && self.followed.take_streamed(&block, row.0, &row.1) {
-                    self.emit(&row, out)?;
-                }
+            Event::Entered(node, block) => {
+                let part = self.whole.enter(node, block);
+                self.show_streamed(part, out)?;
+            }
+            Event::Streamed(node, row) => {
+                let part = self.whole.add(node, row);
+                self.show_streamed(part, out)?;
             }
             Event::Passed(node, passed) => {
+                let part = self.whole.end(node);
+                self.show_streamed(part, out)?;
+                if !self.wants_more() {
+                    return Ok(());
+                }
                 self.followed.pass(node, &passed);
                 self.miss(Some(node), passed.missing);
                 self.tell_back(node, out)?;
             }
             Event::Ended(node, why) => {
+                self.whole.forget(node);
                 self.followed.disconnect(node);
                 match self.streams.remove(&node) {
                     // It may only have been cut.
@@ -267,9 +285,11 @@ impl Follower<'_> {
                 let held: Vec<&Indexed> = self.held.iter().map(|indexed| &**indexed).collect();
                 self.followed.note_originals(&held, &found);
             }
-            Event::Read(sources, row) => {
-                if self.wants_more() && self.followed.take_read(&sources, row.0, &row.1) {
-                    self.emit(&row, out)?;
+            Event::Read(sources, rows) => {
+                for row in rows {
+                    if self.wants_more() && self.followed.take_read(&sources, row.0, &row.1) {
+                        self.emit(&row, out)?;
+                    }
                 }
             }
             Event::Finished(sources, batches) => self.followed.finish(&sources, &batches),
@@ -278,6 +298,16 @@ impl Follower<'_> {
             Event::Returned => {
                 self.is_away = false;
                 self.send_errand();
+            }
+        }
+        Ok(())
+    }
+
+    fn show_streamed(&mut self, part: Option<Part>, out: &mut Output) -> Result<(), QueryError> {
+        let Some(part) = part else { return Ok(()) };
+        for row in &part.rows {
+            if self.wants_more() && self.followed.take_streamed(&part.block, row.0, &row.1) {
+                self.emit(row, out)?;
             }
         }
         Ok(())
@@ -466,15 +496,11 @@ fn stream(cluster: &Cluster, node: NodeId, question: Vec<u8>, events: &SyncSende
 
 /// Passes on frames; gives why they end, or nothing if nobody listens.
 fn pass_on(node: NodeId, frames: &mut Rows, events: &SyncSender<Event>) -> Option<String> {
-    let mut block: Option<Block> = None;
     let mut has_begun = false;
     loop {
         let event = match frames.next() {
-            Ok(Frame::Block(next)) => {
-                block = Some(next);
-                continue;
-            }
-            Ok(Frame::Row(row)) => Event::Streamed(block?, row),
+            Ok(Frame::Block(block)) => Event::Entered(node, block),
+            Ok(Frame::Row(row)) => Event::Streamed(node, row),
             Ok(Frame::Passed(passed)) => Event::Passed(node, passed),
             Ok(Frame::Failed(why)) => return Some(why),
             Ok(_) => return Some("it answers something else".to_owned()),
@@ -516,7 +542,8 @@ impl Runner {
         }
         let stored = self.cluster.stored(&held);
         for (sources, regions) in &errand.groups {
-            self.read((&held, &stored), sources, regions)?;
+            let is_whole = errand.copies.contains_all(sources);
+            self.read((&held, &stored), sources, regions, is_whole)?;
         }
         self.say(Event::Returned)
     }
@@ -527,6 +554,7 @@ impl Runner {
         (held, stored): (&[Arc<Indexed>], &SourceSet),
         sources: &SourceSet,
         regions: &[Region],
+        is_whole: bool,
     ) -> Result<(), Gone> {
         let range = self.asked.scope.range;
         let own = Some(self.cluster.nodes.own());
@@ -536,12 +564,18 @@ impl Runner {
         let mut search = self.asked.narrowed(Vec::new());
         search.shown = regions.to_vec();
         for (node, share) in cover.shares {
-            self.read_share(node, &share, &search)?;
+            self.read_share(node, &share, &search, is_whole)?;
         }
         Ok(())
     }
 
-    fn read_share(&self, node: NodeId, share: &Share, search: &Search) -> Result<(), Gone> {
+    fn read_share(
+        &self,
+        node: NodeId,
+        share: &Share,
+        search: &Search,
+        is_whole: bool,
+    ) -> Result<(), Gone> {
         let question = question::encode(share, &BTreeMap::new(), &Asked::Rows(search));
         // The next look finds out what became of a node that does not answer.
         let Ok(mut frames) = open(&self.cluster, node, question, false) else {
@@ -550,13 +584,23 @@ impl Runner {
         let sources = Arc::new(share.sources.clone());
         let mut last = None;
         let mut batches = BatchSet::default();
+        let (mut held, mut held_bytes) = (Vec::new(), 0);
         loop {
             match frames.next() {
                 Ok(Frame::Row(row)) => {
-                    last = Some(row.0);
-                    self.say(Event::Read(sources.clone(), row))?;
+                    held_bytes += row.1.len();
+                    let key = row.0;
+                    held.push(row);
+                    if !is_whole || held_bytes > COPY_BYTES_MAX {
+                        last = Some(key);
+                        held_bytes = 0;
+                        self.say(Event::Read(sources.clone(), std::mem::take(&mut held)))?;
+                    }
                 }
                 Ok(Frame::Receipt(receipt)) => {
+                    if !held.is_empty() {
+                        self.say(Event::Read(sources, held))?;
+                    }
                     self.say(Event::Missed(receipt.trailer.missing))?;
                     return self.say(Event::Finished(receipt.sources, batches));
                 }

@@ -10,6 +10,8 @@
 //! - Of every named batch one sending is shown: whichever comes first. A copy that was sent again
 //!   is shown only once no node says that it has the original (CLUSTER R10); nodes that say so
 //!   later have their original suppressed.
+//! - Both sendings come as a whole ([`Whole`](super::whole::Whole), [`Errand::copies`]): what is told to
+//!   a client never ends within one, unless its limit did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,50 +23,13 @@ use logpond_segment::batches::{BatchSet, RetryCopy};
 use logpond_segment::sources::SourceSet;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::super::copies::{Batch, Unmet};
 use super::super::frames::{Block, Passed};
 use super::super::positions::{Positions, Region};
-
-/// Rows of shown copies that are remembered, to know their originals by. At eight bytes each that
-/// is 8 MiB; a follower that shows more copies than that while nodes are away may show the
-/// originals of the first ones, too.
-const COPIED_ROWS_MAX: usize = 1 << 20;
 
 /// After so many signs of a stream that it has sent everything, it has sent what was visible before
 /// the first of them.
 const MARKS: u64 = 2;
-
-/// The epoch and sequence of a named batch.
-type Batch = (u128, u64);
-
-/// A copy that was shown, or a part of it.
-#[derive(Debug, Default)]
-struct Shown {
-    /// The copy, if it was shown while this follower was there.
-    copy: Option<SourceId>,
-    /// Hashes of its rows that have not been met in the original, with how often.
-    rows: BTreeMap<u64, u32>,
-    /// Whether all of its rows were met.
-    is_met: bool,
-    /// Whether the rows of an original cannot be told, since not all were remembered.
-    is_vague: bool,
-    /// Whether the copy was to be read again for that.
-    is_recalled: bool,
-}
-
-impl Shown {
-    /// Whether a row of the original has been shown.
-    fn meet(&mut self, hash: u64) -> bool {
-        let Some(count) = self.rows.get_mut(&hash) else {
-            return false;
-        };
-        *count -= 1;
-        if *count == 0 {
-            self.rows.remove(&hash);
-        }
-        self.is_met = self.rows.is_empty();
-        true
-    }
-}
 
 /// What an errand is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +38,18 @@ pub(super) struct Errand {
     pub(super) batches: BatchSet,
     /// Sources to be read, with what of them is left out.
     pub(super) groups: Vec<(SourceSet, Vec<Region>)>,
+    /// Sources of these that are to be shown as a whole or not at all: copies, each by itself.
+    pub(super) copies: SourceSet,
+}
+
+/// A copy that is read again.
+#[derive(Debug)]
+struct Recalled {
+    batch: Batch,
+    /// What was shown of it.
+    regions: Vec<Region>,
+    /// Whether there was room for all of that.
+    is_whole: bool,
 }
 
 /// The state of a follower.
@@ -81,15 +58,12 @@ pub(super) struct Followed {
     positions: Positions,
     /// Sources that errands read.
     barred: SourceSet,
-    /// Copies that were shown.
-    shown: BTreeMap<Batch, Shown>,
-    copied_rows: usize,
     /// Copies that the errand reads.
     copied: BTreeMap<SourceId, Batch>,
     /// What the errand reads, and the last row of it that came.
     reading: Option<(Arc<SourceSet>, Key)>,
     /// Copies that the errand reads again, with what was shown of them.
-    recalled: BTreeMap<SourceId, (Batch, Vec<Region>)>,
+    recalled: BTreeMap<SourceId, Recalled>,
     /// Copies that are to be read, of which batch they are.
     ready: BTreeMap<SourceId, Batch>,
     /// Copies whose original is somewhere: for each node that has it, how many marks of its stream
@@ -138,22 +112,31 @@ impl Followed {
         let Some(batch) = block.batch else {
             return true;
         };
-        let Some(shown) = self.shown.get_mut(&batch) else {
+        let Some(copy) = self.positions.copies.get(batch) else {
             // A copy may have been shown to the client before it came back.
-            let is_shown = self.positions.has_copy(batch);
+            let is_shown = self.positions.copies.contains(batch);
             if !is_shown {
                 self.positions.note_original(batch);
             }
             return !is_shown;
         };
-        let is_shown = shown.is_vague || shown.meet(xxh3_64(without_name(row)));
-        if shown.is_met {
+        let (copy, is_vague) = (copy.source, copy.is_vague);
+        let is_shown = is_vague || self.meet(batch, hash(row));
+        if !is_vague {
+            // What the copy has beyond what was shown of it comes with the original.
+            self.leave_out(copy);
+        }
+        !is_shown
+    }
+
+    /// Whether a row of an original was shown with its copy.
+    fn meet(&mut self, batch: Batch, row: u64) -> bool {
+        let copies = &mut self.positions.copies;
+        let is_shown = copies.meet(batch, row);
+        if copies.get(batch).is_some_and(Unmet::is_met) {
             self.positions.note_original(batch);
         }
-        // What the copy has beyond what was shown of it comes with the original.
-        let copy = shown.copy.filter(|_| !shown.is_vague);
-        copy.into_iter().for_each(|copy| self.leave_out(copy));
-        !is_shown
+        is_shown
     }
 
     /// Notes that nothing more of a copy is to be shown.
@@ -172,6 +155,13 @@ impl Followed {
             }
         }
         self.positions.finish(&passed.done.without(&self.barred));
+        let growing = passed.growing.iter().map(|(source, _)| *source);
+        let is_barred = |source| self.barred.contains(source);
+        // Rows that an errand brings were not passed, and which batches they are of is not known.
+        if !growing.chain(passed.done.iter()).any(is_barred) {
+            self.positions.note_originals(&passed.batches);
+            self.positions.copies.pass(&passed.batches);
+        }
     }
 
     /// Notes that a node's stream has begun.
@@ -229,9 +219,10 @@ impl Followed {
             }
         };
         if ready.is_empty() && !others.is_empty() {
-            let unmet = self.shown.iter().filter(|(_, shown)| !shown.is_met);
-            unmet.for_each(|((epoch, sequence), _)| errand.batches.insert(*epoch, *sequence));
+            let unmet = self.positions.copies.unmet();
+            unmet.for_each(|((epoch, sequence), _)| errand.batches.insert(epoch, sequence));
         }
+        errand.copies = ready.clone();
         self.suspects.clear();
         let copied = self.ready.iter().filter(|(copy, _)| ready.contains(**copy));
         self.copied = copied.map(|(copy, batch)| (*copy, *batch)).collect();
@@ -246,31 +237,37 @@ impl Followed {
     fn recall(&mut self, there: &SourceSet) -> Option<Errand> {
         self.recalled.clear();
         let mut errand = Errand::default();
-        for (batch, shown) in &mut self.shown {
-            let Some(copy) = shown.copy.filter(|copy| there.contains(*copy)) else {
-                continue;
+        let vague = self.positions.copies.unmet().filter(|(batch, copy)| {
+            let is_unmet =
+                self.positions.copies.contains(*batch) && !self.positions.has_original(*batch);
+            let is_due = copy.is_vague && !copy.is_recalled && is_unmet;
+            is_due && there.contains(copy.source) && !self.barred.contains(copy.source)
+        });
+        let due: Vec<(Batch, SourceId)> = vague.map(|(batch, copy)| (batch, copy.source)).collect();
+        for (batch, copy) in due {
+            self.positions.copies.begin_recall(batch);
+            let regions = match self.positions.is_done(copy) {
+                true => vec![Region::arrived(Id::MAX)],
+                false => self.positions.regions(copy),
             };
-            let is_unmet = self.positions.has_copy(*batch) && !self.positions.has_original(*batch);
-            let is_due = shown.is_vague && !shown.is_recalled && is_unmet;
-            if is_due && !self.barred.contains(copy) {
-                shown.is_recalled = true;
-                let regions = match self.positions.is_done(copy) {
-                    true => vec![Region::arrived(Id::MAX)],
-                    false => self.positions.regions(copy),
-                };
-                self.recalled.insert(copy, (*batch, regions));
-                let alone = SourceSet::from_iter([copy]);
-                errand.groups.push((alone, Vec::new()));
-            }
+            self.recalled.insert(
+                copy,
+                Recalled {
+                    batch,
+                    regions,
+                    is_whole: true,
+                },
+            );
+            let alone = SourceSet::from_iter([copy]);
+            errand.groups.push((alone, Vec::new()));
         }
         (!errand.groups.is_empty()).then_some(errand)
     }
 
-    /// The copy among these sources that the errand reads again, and what was shown of it.
-    fn recalled(&self, sources: &SourceSet) -> Option<(SourceId, Batch, &[Region])> {
-        let mut recalled = self.recalled.iter();
-        let found = recalled.find(|(copy, _)| sources.contains(**copy));
-        found.map(|(copy, (batch, regions))| (*copy, *batch, &regions[..]))
+    /// The copy among these sources that the errand reads again.
+    fn recalled(&self, sources: &SourceSet) -> Option<SourceId> {
+        let mut recalled = self.recalled.keys();
+        recalled.find(|copy| sources.contains(**copy)).copied()
     }
 
     /// The copies of which something may have to be shown.
@@ -281,12 +278,11 @@ impl Followed {
             let batch = (copy.id.epoch, copy.id.sequence);
             let is_begun = self.positions.is_begun(copy.source);
             // Otherwise it was left out, as its original was shown.
-            let is_shown = self.positions.has_copy(batch) || !self.positions.has_original(batch);
+            let is_shown =
+                self.positions.copies.contains(batch) || !self.positions.has_original(batch);
             if is_begun && is_shown && !self.barred.contains(copy.source) {
                 // That was before this follower began.
-                let shown = self.shown.entry(batch).or_default();
-                shown.is_vague = true;
-                shown.copy = Some(copy.source);
+                self.positions.copies.suspect(batch, copy.source);
             }
             if !self.positions.is_done(copy.source) {
                 copies.push(*copy);
@@ -309,17 +305,18 @@ impl Followed {
         let mut left_out = SourceSet::new();
         for copy in copies {
             let batch = (copy.id.epoch, copy.id.sequence);
-            let shown = self.shown.get(&batch);
-            let is_begun = shown.is_some_and(|shown| shown.copy == Some(copy.source));
+            let shown = self.positions.copies.get(batch);
+            let is_begun = shown.is_some_and(|shown| shown.source == copy.source);
+            let is_shown = shown.is_some()
+                || self.positions.copies.contains(batch)
+                || self.positions.has_original(batch);
             let has_sent = |(node, marks): &(NodeId, u64)| {
                 self.marks.get(node).is_some_and(|now| now >= marks)
             };
             let waits = self.waiting.get(&copy.source);
             let is_original_shown =
                 are_originals_shown && waits.is_some_and(|all| all.iter().any(has_sent));
-            if !is_begun && (shown.is_some() || self.positions.has_original(batch))
-                || is_original_shown
-            {
+            if !is_begun && is_shown || is_original_shown {
                 left_out.insert(copy.source);
                 self.ready.remove(&copy.source);
                 self.waiting.remove(&copy.source);
@@ -329,11 +326,15 @@ impl Followed {
                 // Nobody who had it is there: it is asked for anew.
                 self.waiting.remove(&copy.source);
             }
-            if !is_begun && !there.contains(copy.source) {
-                // Another copy may do, or the original.
-                self.ready.remove(&copy.source);
-            }
         }
+        // Instead of those that are gone another copy may do, or the original.
+        let copies = &self.positions.copies;
+        self.ready.retain(|source, batch| {
+            let is_begun = copies
+                .get(*batch)
+                .is_some_and(|copy| copy.source == *source);
+            is_begun || there.contains(*source)
+        });
         self.barred.union_with(&left_out);
         self.positions.finish(&left_out);
     }
@@ -346,15 +347,15 @@ impl Followed {
                 .filter(move |(_, set)| set.contains(epoch, sequence));
             has.map(|(node, _)| *node).collect::<Vec<NodeId>>()
         };
-        let unmet = self.shown.iter().filter(|(_, shown)| !shown.is_met);
-        let unmet = unmet.map(|(batch, _)| *batch);
-        self.suspects = unmet.filter(|batch| !holders(*batch).is_empty()).collect();
-        let suspects = self.suspects.iter();
-        let clear = suspects.filter_map(|batch| self.shown.get(batch).filter(|s| !s.is_vague));
-        let copies = clear.filter_map(|shown| shown.copy);
+        let unmet = self.positions.copies.unmet();
+        let found_of = unmet.filter(|(batch, _)| !holders(*batch).is_empty());
+        let found_of: Vec<(Batch, SourceId, bool)> = found_of
+            .map(|(batch, copy)| (batch, copy.source, copy.is_vague))
+            .collect();
+        self.suspects = found_of.iter().map(|(batch, ..)| *batch).collect();
         // What they have beyond what was shown of them comes with the originals.
-        let copies: Vec<SourceId> = copies.collect();
-        copies.into_iter().for_each(|copy| self.leave_out(copy));
+        let clear = found_of.iter().filter(|(_, _, is_vague)| !is_vague);
+        clear.for_each(|(_, copy, _)| self.leave_out(*copy));
         for copy in self.open_copies(held) {
             let batch = (copy.id.epoch, copy.id.sequence);
             let is_known =
@@ -363,10 +364,8 @@ impl Followed {
                 continue;
             }
             let holders = holders(batch);
-            let is_begun = self
-                .shown
-                .get(&batch)
-                .is_some_and(|s| s.copy == Some(copy.source));
+            let shown = self.positions.copies.get(batch);
+            let is_begun = shown.is_some_and(|shown| shown.source == copy.source);
             match holders.is_empty() || is_begun {
                 true => drop(self.ready.insert(copy.source, batch)),
                 false => {
@@ -384,57 +383,40 @@ impl Followed {
     /// Whether a row that an errand has read of these sources is to be shown.
     pub(super) fn take_read(&mut self, sources: &Arc<SourceSet>, key: Key, row: &[u8]) -> bool {
         self.reading = Some((Arc::clone(sources), key));
-        let hash = xxh3_64(without_name(row));
-        if let Some((_, batch, regions)) = self.recalled(sources) {
-            let was_shown = regions.iter().any(|region| region.contains(key));
-            if was_shown && self.copied_rows < COPIED_ROWS_MAX {
-                let shown = self.shown.entry(batch).or_default();
-                *shown.rows.entry(hash).or_default() += 1;
-                self.copied_rows += 1;
+        let hash = hash(row);
+        if let Some(copy) = self.recalled(sources) {
+            let Some(recalled) = self.recalled.get_mut(&copy) else {
+                return false;
+            };
+            if recalled.regions.iter().any(|region| region.contains(key)) {
+                recalled.is_whole &= self.positions.copies.remember(recalled.batch, hash);
             }
             return false;
         }
-        let copied = self
-            .copied
-            .iter()
-            .find(|(copy, _)| sources.contains(**copy));
+        let mut copied = self.copied.iter();
+        let copied = copied.find(|(copy, _)| sources.contains(**copy));
         if let Some((copy, batch)) = copied.map(|(copy, batch)| (*copy, *batch)) {
             // The original may have come while the copy was fetched.
-            if !self.ready.contains_key(&copy) || self.positions.has_original(batch) {
-                return false;
+            let is_wanted = self.ready.contains_key(&copy) && !self.positions.has_original(batch);
+            if is_wanted {
+                self.positions.copies.show(batch, copy, hash);
             }
-            let shown = self.shown.entry(batch).or_default();
-            shown.copy = Some(copy);
-            match self.copied_rows < COPIED_ROWS_MAX {
-                true => *shown.rows.entry(hash).or_default() += 1,
-                false => shown.is_vague = true,
-            }
-            self.copied_rows += 1;
-            self.positions.note_copy(batch);
-            return true;
+            return is_wanted;
         }
-        for batch in &self.suspects {
-            let Some(shown) = self.shown.get_mut(batch) else {
-                continue;
-            };
-            if shown.meet(hash) {
-                if shown.is_met {
-                    self.positions.note_original(*batch);
-                }
-                return false;
-            }
-        }
-        true
+        let suspects: Vec<Batch> = self.suspects.iter().copied().collect();
+        !suspects.into_iter().any(|batch| self.meet(batch, hash))
     }
 
     /// Notes that an errand has read these sources to their end, and with them these originals.
     pub(super) fn finish(&mut self, sources: &SourceSet, originals: &BatchSet) {
         self.reading = None;
-        if let Some((copy, batch, _)) = self.recalled(sources) {
-            let is_known = self.copied_rows < COPIED_ROWS_MAX;
-            let shown = self.shown.entry(batch).or_default();
-            shown.is_vague = !is_known;
-            self.recalled.remove(&copy);
+        if let Some(copy) = self.recalled(sources) {
+            if let Some(recalled) = self.recalled.remove(&copy) {
+                let Recalled {
+                    batch, is_whole, ..
+                } = recalled;
+                self.positions.copies.end_recall(batch, is_whole);
+            }
             return;
         }
         self.positions.note_originals(originals);
@@ -457,7 +439,11 @@ impl Followed {
     }
 }
 
-/// The part of a row that is the same in all sendings of a record.
+/// The hash of what is the same of a row in all sendings of its record.
+fn hash(row: &[u8]) -> u64 {
+    xxh3_64(without_name(row))
+}
+
 fn without_name(row: &[u8]) -> &[u8] {
     // {"_time":"…","_id":"…"
     let name = memchr::memmem::find(row, b"\"_id\":\"");

@@ -347,7 +347,7 @@ impl<'a> Gathered<'a> {
         for copy in inventories.flat_map(|inventory| &inventory.retries) {
             let batch = (copy.id.epoch, copy.id.sequence);
             if positions.is_begun(copy.source) && !positions.has_original(batch) {
-                positions.note_copy(batch);
+                positions.copies.note(batch);
             }
         }
         if let Some(since) = since {

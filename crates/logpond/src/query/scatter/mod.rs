@@ -28,6 +28,7 @@ mod local;
 mod nodes;
 mod reads;
 mod streams;
+mod whole;
 
 use std::io::Read;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A follower among nodes that take records in, hand them over, go away and come back, while
+//! A follower among nodes that take records in, hand them over, go away and come back or are lost, while
 //! producers send batches again: in the end each record was shown once.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use logpond_record::{Incarnation, TimeRange, Timestamp};
 use logpond_segment::batches::BatchId;
 use proptest::prelude::*;
 
+use super::super::whole::{Part, Whole};
 use super::*;
 
 const NODES: usize = 3;
@@ -38,6 +39,7 @@ struct Source {
 struct Stream {
     positions: Positions,
     passed: BTreeMap<SourceId, usize>,
+    block: Option<Block>,
 }
 
 #[derive(Default)]
@@ -46,10 +48,13 @@ struct World {
     registry: Registry,
     incarnations: BTreeMap<usize, u128>,
     is_down: BTreeSet<usize>,
+    /// Of those that are down, the ones that never come back.
+    is_lost: BTreeSet<usize>,
     streams: BTreeMap<usize, Stream>,
     batches: u64,
     clock: u64,
     followed: Followed,
+    whole: Whole,
     shown: Vec<String>,
 }
 
@@ -65,35 +70,29 @@ enum Step {
     /// A node gives its closed files to two others.
     HandOver(usize),
     Kill(usize),
+    /// A node is gone with its disk, as the first one.
+    Lose(usize),
     Start(usize),
     /// A stream brings at most so many rows, and breaks if it is told to.
     Stream(usize, usize, bool),
     /// An errand is done; a reading breaks after so many rows of it.
     Errand(usize),
-    /// The client comes back to another node.
-    Reconnect,
+    /// The client comes back to another node, with a position of at most so many rows of copies.
+    Reconnect(usize),
 }
 
 /// Steps of a client that stays.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(
-        prop_oneof![22 => step(), 4 => (0usize..8).prop_map(Step::Errand)],
-        0..60,
-    )
+    prop::collection::vec(step(), 0..60)
 }
 
-/// Steps of one that comes back, while no reading breaks: of what was shown of a copy that was not
-/// read to its end a position says no more than where that was.
+/// Steps of one that comes back.
 fn steps_of_returning() -> impl Strategy<Value = Vec<Step>> {
-    let steps = prop_oneof![
-        22 => step(),
-        4 => Just(Step::Errand(usize::MAX)),
-        1 => Just(Step::Reconnect),
-    ];
+    let steps = prop_oneof![26 => step(), 1 => Just(Step::Reconnect(usize::MAX))];
     prop::collection::vec(steps, 0..60)
 }
 
-/// A step but for errands and coming back.
+/// A step but for coming back.
 fn step() -> impl Strategy<Value = Step> {
     let node = || 0..NODES;
     prop_oneof![
@@ -103,6 +102,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => node().prop_map(Step::Close),
         2 => node().prop_map(Step::HandOver),
         1 => node().prop_map(Step::Kill),
+        1 => node().prop_map(Step::Lose),
+        4 => (0usize..8).prop_map(Step::Errand),
         2 => node().prop_map(Step::Start),
         5 => (node(), 0usize..6, prop::bool::weighted(0.2))
             .prop_map(|(n, c, b)| Step::Stream(n, c, b)),
@@ -115,6 +116,12 @@ fn record_row(record: &Record) -> Vec<u8> {
     let (time, id) = (record.key.time, record.key.id);
     let text = &record.text;
     format!("{{\"_time\":\"{time}\",\"_id\":\"{id}\",\"_msg\":\"{text}\"}}").into_bytes()
+}
+
+/// What [`record_row`] made the row of.
+fn message(row: &[u8]) -> String {
+    let row: serde_json::Value = serde_json::from_slice(row).expect("rows are JSON");
+    row["_msg"].as_str().expect("it has a message").to_owned()
 }
 
 impl World {
@@ -247,27 +254,43 @@ impl World {
         BatchSet::from_iter(batches).intersection(wanted)
     }
 
+    /// A node that is there has a stream, others have none.
+    fn open_stream(&mut self, node: usize) {
+        let node_name = NodeId(node as u128);
+        let is_streaming = self.streams.contains_key(&node);
+        match self.is_down.contains(&node) {
+            true if is_streaming => self.end_stream(node),
+            false if !is_streaming => {
+                let positions = self.followed.positions().clone();
+                let stream = Stream {
+                    positions,
+                    passed: BTreeMap::new(),
+                    block: None,
+                };
+                self.streams.insert(node, stream);
+                self.followed.connect(node_name);
+            }
+            _ => {}
+        }
+    }
+
+    fn end_stream(&mut self, node: usize) {
+        self.streams.remove(&node);
+        self.whole.forget(NodeId(node as u128));
+        self.followed.disconnect(NodeId(node as u128));
+    }
+
     /// A stream brings what its node has, as the product's does: in order of the sources, skipping
     /// copies and what need not be shown, with a word on how far it is once all is sent.
     fn stream(&mut self, node: usize, count: usize, breaks: bool) {
-        let name = NodeId(node as u128);
-        if self.is_down.contains(&node) {
-            if self.streams.remove(&node).is_some() {
-                self.followed.disconnect(name);
-            }
-            return;
-        }
-        if !self.streams.contains_key(&node) {
-            let positions = self.followed.positions().clone();
-            let passed = BTreeMap::new();
-            self.streams.insert(node, Stream { positions, passed });
-            self.followed.connect(name);
-        }
+        self.open_stream(node);
+        let node_name = NodeId(node as u128);
         let Some(stream) = self.streams.get_mut(&node) else {
             return;
         };
         let mut left = count;
         let mut passed = Passed::default();
+        let mut parts = Vec::new();
         let own = self.sources.iter().filter(|(name, source)| {
             let is_own = name.incarnation.0 >> 64 == node as u128 + 1;
             is_own
@@ -284,6 +307,9 @@ impl World {
                     break;
                 }
                 *at += 1;
+                if let Some((epoch, sequence)) = record.batch {
+                    passed.batches.insert(epoch, sequence);
+                }
                 if regions.iter().any(|region| region.contains(record.key)) {
                     continue;
                 }
@@ -292,12 +318,12 @@ impl World {
                     source: *name,
                     batch: record.batch,
                 };
-                if self
-                    .followed
-                    .take_streamed(&block, record.key, &record_row(record))
-                {
-                    self.shown.push(record.text.clone());
+                let row = (record.key, record_row(record).into(), true);
+                // A block is said once, also if all was passed in between.
+                if stream.block.replace(block) != Some(block) {
+                    parts.extend(self.whole.enter(node_name, block));
                 }
+                parts.extend(self.whole.add(node_name, row));
             }
             if *at == source.rows.len() {
                 match (source.is_open, source.rows.last()) {
@@ -308,13 +334,27 @@ impl World {
             }
         }
         // What was passed is said behind all rows only.
-        if left > 0 {
+        let is_all = left > 0;
+        if is_all {
             stream.positions.finish(&passed.done);
-            self.followed.pass(name, &passed);
+            parts.extend(self.whole.end(node_name));
+        }
+        for part in &parts {
+            self.show_streamed(part);
+        }
+        if is_all {
+            self.followed.pass(node_name, &passed);
         }
         if breaks {
-            self.streams.remove(&node);
-            self.followed.disconnect(name);
+            self.end_stream(node);
+        }
+    }
+
+    fn show_streamed(&mut self, part: &Part) {
+        for (key, row, _) in &part.rows {
+            if self.followed.take_streamed(&part.block, *key, row) {
+                self.shown.push(message(row));
+            }
         }
     }
 
@@ -355,6 +395,9 @@ impl World {
                 let breaks = rows.len() > left;
                 rows.truncate(left);
                 left -= rows.len();
+                if breaks && errand.copies.contains_all(&share.sources) {
+                    continue;
+                }
                 let read = Arc::new(share.sources.clone());
                 for row in &rows {
                     let is_shown = self.followed.take_read(&read, row.key, &record_row(row));
@@ -422,9 +465,12 @@ impl World {
                 let to = [(node + 1) % NODES, (node + 2) % NODES];
                 let to = to.into_iter().filter(|to| !self.is_down.contains(to));
                 let to: Vec<usize> = to.collect();
+                if to.len() + self.is_lost.len() < 2 {
+                    return;
+                }
                 for (name, source) in &mut self.sources {
                     let is_own = name.incarnation.0 >> 64 == node as u128 + 1;
-                    if is_own && !source.is_open && source.is_there && !to.is_empty() {
+                    if is_own && !source.is_open && source.is_there {
                         source.holders.extend(&to);
                         source.is_there = false;
                     }
@@ -434,49 +480,85 @@ impl World {
                 self.is_down.insert(node);
                 self.stream(node, 0, false);
             }
+            Step::Lose(node) => {
+                // There are two copies of what was handed over.
+                if !self.is_lost.is_empty() {
+                    return;
+                }
+                self.step(Step::Kill(node));
+                self.is_lost.insert(node);
+                for (name, source) in &mut self.sources {
+                    source.holders.remove(&node);
+                    source.is_there &= name.incarnation.0 >> 64 != node as u128 + 1;
+                }
+            }
             Step::Start(node) => {
-                if self.is_down.remove(&node) {
+                if !self.is_lost.contains(&node) && self.is_down.remove(&node) {
                     self.close(node);
-                    if let Some(incarnation) = self.incarnations.remove(&node) {
-                        let incarnation = Incarnation(incarnation);
-                        let end = self.next_source(incarnation).sequence;
-                        self.registry.seal(incarnation, end);
-                    }
+                    self.seal(node);
                 }
             }
             Step::Stream(node, count, breaks) => self.stream(node, count, breaks),
             Step::Errand(left) => self.errand(left),
-            Step::Reconnect => {
-                let text = self.followed.told();
+            Step::Reconnect(copied_rows) => {
+                self.followed.told();
+                let text = self.followed.positions().to_text_with(copied_rows);
                 self.followed = Followed::new(
                     Positions::from_text(&text).expect("it is one"),
                     &BatchSet::default(),
                 );
+                self.whole = Whole::default();
                 self.streams.clear();
             }
         }
     }
 
-    /// What is to be shown: of each batch one sending.
-    fn expected(&self) -> Vec<String> {
+    /// What is to be shown: of each batch one sending. What nobody has any more need not be, but a batch
+    /// of which a row was shown is shown as a whole.
+    fn expected(&self, shown: &[String]) -> Vec<String> {
         let mut expected = Vec::new();
+        let is_left = |source: &Source| source.is_there || !source.holders.is_empty();
+        let left = self.sources.values().filter(|source| is_left(source));
+        let left: BTreeSet<Batch> = left
+            .flat_map(|source| source.rows.iter().filter_map(|row| row.batch))
+            .collect();
         let mut batches = BTreeSet::new();
         for source in self.sources.values() {
-            let named = source.rows.iter().filter_map(|row| row.batch);
-            let named: BTreeSet<Batch> = named.collect();
             for row in &source.rows {
-                if row.batch.is_none_or(|batch| !batches.contains(&batch)) {
+                let is_there = match row.batch {
+                    Some(batch) => left.contains(&batch),
+                    None => is_left(source),
+                };
+                let prefix = row.batch.map(|(_, sequence)| format!("batch {sequence} "));
+                let is_shown = |text: &String| match &prefix {
+                    Some(prefix) => text.starts_with(prefix),
+                    None => *text == row.text,
+                };
+                let is_first = row.batch.is_none_or(|batch| !batches.contains(&batch));
+                if is_first && (is_there || shown.iter().any(is_shown)) {
                     expected.push(row.text.clone());
                 }
             }
-            batches.extend(named);
+            batches.extend(source.rows.iter().filter_map(|row| row.batch));
         }
         expected.sort_unstable();
         expected
     }
 
-    /// Everybody is there, and time passes.
+    fn seal(&mut self, node: usize) {
+        if let Some(incarnation) = self.incarnations.remove(&node) {
+            let incarnation = Incarnation(incarnation);
+            let end = self.next_source(incarnation).sequence;
+            self.registry.seal(incarnation, end);
+        }
+    }
+
+    /// Everybody is there who is not lost, and time passes.
     fn settle(&mut self) {
+        self.is_lost
+            .clone()
+            .into_iter()
+            .for_each(|node| self.seal(node));
         (0..NODES).for_each(|node| self.step(Step::Start(node)));
         for _ in 0..8 {
             (0..NODES).for_each(|node| self.stream(node, usize::MAX, false));
@@ -493,7 +575,8 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     world.settle();
     let mut shown = std::mem::take(&mut world.shown);
     shown.sort_unstable();
-    prop_assert_eq!(shown, world.expected());
+    let expected = world.expected(&shown);
+    prop_assert_eq!(shown, expected);
     Ok(())
 }
 
@@ -536,7 +619,7 @@ fn a_client_comes_back() {
         Step::Batch(1, 3, 2),
         Step::Stream(0, 9, false),
         Step::Stream(1, 2, false),
-        Step::Reconnect,
+        Step::Reconnect(usize::MAX),
         Step::Close(1),
         Step::HandOver(1),
         Step::Take(0, 2),
@@ -549,7 +632,7 @@ fn a_client_comes_back_while_nobody_who_has_the_original_answers() {
     check(vec![
         Step::Batch(0, 1, 3),
         Step::Stream(0, 9, false),
-        Step::Reconnect,
+        Step::Reconnect(usize::MAX),
         Step::Kill(0),
         Step::Again(1, 0),
         Step::Errand(9),
@@ -560,16 +643,48 @@ fn a_client_comes_back_while_nobody_who_has_the_original_answers() {
 
 #[test]
 fn a_client_comes_back_while_nobody_who_has_the_copy_answers() {
+    // Also if the position has no room for its rows: a stream says which batch a row is of.
+    for copied_rows in [usize::MAX, 0] {
+        check(vec![
+            Step::Batch(0, 1, 3),
+            Step::Kill(0),
+            Step::Again(1, 0),
+            Step::Errand(9),
+            Step::Errand(9),
+            Step::Reconnect(copied_rows),
+            Step::Kill(1),
+            Step::Start(0),
+            Step::Stream(0, 9, false),
+        ])
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_client_comes_back_when_the_copy_is_gone_and_the_original_in_a_segment() {
+    check(vec![
+        Step::Batch(0, 0, 1),
+        Step::Batch(1, 0, 1),
+        Step::Kill(0),
+        Step::Again(1, 1),
+        Step::Errand(9),
+        Step::Errand(9),
+        Step::Reconnect(usize::MAX),
+        Step::Start(0),
+        Step::HandOver(0),
+        Step::Kill(1),
+        Step::Errand(9),
+    ])
+    .unwrap();
+}
+
+#[test]
+fn a_batch_of_which_a_part_came_is_shown_as_it_was_sent_again() {
     check(vec![
         Step::Batch(0, 1, 3),
-        Step::Kill(0),
+        Step::Stream(0, 2, false),
+        Step::Lose(0),
         Step::Again(1, 0),
-        Step::Errand(9),
-        Step::Errand(9),
-        Step::Reconnect,
-        Step::Kill(1),
-        Step::Start(0),
-        Step::Stream(0, 9, false),
     ])
     .unwrap();
 }
@@ -582,25 +697,28 @@ fn what_is_left_of_an_original_comes_after_the_client_came_back() {
         Step::Again(1, 0),
         Step::Errand(9),
         Step::Errand(9),
-        Step::Reconnect,
+        Step::Reconnect(usize::MAX),
     ])
     .unwrap();
 }
 
 #[test]
 fn a_client_comes_back_before_the_original_is_in_a_segment() {
-    check(vec![
-        Step::Batch(0, 1, 3),
-        Step::Take(0, 4),
-        Step::Kill(0),
-        Step::Again(1, 0),
-        Step::Errand(9),
-        Step::Errand(9),
-        Step::Reconnect,
-        Step::Start(0),
-        Step::HandOver(0),
-    ])
-    .unwrap();
+    // Without room for its rows in the position the copy is read again for them.
+    for copied_rows in [usize::MAX, 0] {
+        check(vec![
+            Step::Batch(0, 1, 3),
+            Step::Take(0, 4),
+            Step::Kill(0),
+            Step::Again(1, 0),
+            Step::Errand(9),
+            Step::Errand(9),
+            Step::Reconnect(copied_rows),
+            Step::Start(0),
+            Step::HandOver(0),
+        ])
+        .unwrap();
+    }
 }
 
 #[test]
@@ -620,4 +738,28 @@ fn what_an_errand_has_shown_so_far_is_in_the_position() {
     let is_shown = |row: &Record| told.regions(name).iter().any(|r| r.contains(row.key));
     assert!(is_shown(first));
     assert!(!is_shown(&source.rows[1]));
+}
+
+#[test]
+fn a_copy_is_shown_once_the_node_with_the_original_is_lost() {
+    check(vec![
+        Step::Batch(0, 0, 1),
+        Step::Again(2, 0),
+        Step::Errand(0),
+        Step::Lose(0),
+    ])
+    .unwrap();
+}
+
+#[test]
+fn another_copy_is_shown_once_the_node_with_the_first_is_lost() {
+    check(vec![
+        Step::Batch(1, 0, 1),
+        Step::Lose(1),
+        Step::Again(0, 0),
+        Step::Again(2, 0),
+        Step::Errand(0),
+        Step::Lose(0),
+    ])
+    .unwrap();
 }
