@@ -384,10 +384,8 @@ impl Followed {
     pub(super) fn take_read(&mut self, sources: &Arc<SourceSet>, key: Key, row: &[u8]) -> bool {
         self.reading = Some((Arc::clone(sources), key));
         let hash = hash(row);
-        if let Some(copy) = self.recalled(sources) {
-            let Some(recalled) = self.recalled.get_mut(&copy) else {
-                return false;
-            };
+        let mut recalled = self.recalled.iter_mut();
+        if let Some((_, recalled)) = recalled.find(|(copy, _)| sources.contains(**copy)) {
             if recalled.regions.iter().any(|region| region.contains(key)) {
                 recalled.is_whole &= self.positions.copies.remember(recalled.batch, hash);
             }
@@ -410,13 +408,10 @@ impl Followed {
     /// Notes that an errand has read these sources to their end, and with them these originals.
     pub(super) fn finish(&mut self, sources: &SourceSet, originals: &BatchSet) {
         self.reading = None;
-        if let Some(copy) = self.recalled(sources) {
-            if let Some(recalled) = self.recalled.remove(&copy) {
-                let Recalled {
-                    batch, is_whole, ..
-                } = recalled;
-                self.positions.copies.end_recall(batch, is_whole);
-            }
+        let recalled = self.recalled(sources);
+        if let Some(recalled) = recalled.and_then(|copy| self.recalled.remove(&copy)) {
+            let copies = &mut self.positions.copies;
+            copies.end_recall(recalled.batch, recalled.is_whole);
             return;
         }
         self.positions.note_originals(originals);
@@ -444,6 +439,7 @@ fn hash(row: &[u8]) -> u64 {
     xxh3_64(without_name(row))
 }
 
+/// A row behind the name of its record, which each sending has anew.
 fn without_name(row: &[u8]) -> &[u8] {
     // {"_time":"…","_id":"…"
     let name = memchr::memmem::find(row, b"\"_id\":\"");
