@@ -28,6 +28,7 @@ mod pattern;
 mod replacement;
 mod field;
 mod matcher;
+mod grams;
 mod prefilter;
 mod literal;
 pub mod when;
@@ -45,7 +46,7 @@ pub use lru::Lru;
 pub use matcher::{Matcher, Scratch};
 pub use number::Number;
 pub use pattern::{Finder, RegexError};
-pub use prefilter::RawPrefilter;
+pub use prefilter::{RawGrams, RawPrefilter};
 pub use query::{Filter, SyntaxError};
 pub use replacement::{Replacement, ReplacementError};
 

@@ -12,8 +12,38 @@
 use logpond_segment::tokens::is_token_byte;
 use memchr::{memchr, memchr_iter, memmem};
 
+use crate::grams::Grams;
 use crate::literal::{Required, required};
 use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
+
+/// What is remembered of raw entries, in order that they need not be searched again.
+#[derive(Clone, Debug)]
+pub struct RawGrams {
+    grams: Grams,
+    /// Whether there are entries that always pass.
+    has_unusual_escape: bool,
+}
+
+impl RawGrams {
+    /// Nothing yet; for entries of so many bytes together.
+    pub fn for_bytes(bytes: usize) -> RawGrams {
+        RawGrams {
+            grams: Grams::for_bytes(bytes),
+            has_unusual_escape: false,
+        }
+    }
+
+    /// Adds one entry or several.
+    pub fn add(&mut self, raw: &[u8]) {
+        self.has_unusual_escape |= has_unusual_escape(raw);
+        self.grams.add(raw);
+    }
+
+    /// What it takes of the memory.
+    pub fn bytes(&self) -> usize {
+        self.grams.bytes()
+    }
+}
 
 /// A compiled necessary condition.
 #[derive(Clone, Debug)]
@@ -40,6 +70,11 @@ impl RawPrefilter {
     pub fn may_match(&self, raw: &[u8]) -> bool {
         self.formula.holds(raw) || has_unusual_escape(raw)
     }
+
+    /// Whether [`RawPrefilter::may_match`] may say yes to anything that was added there.
+    pub fn may_match_any(&self, seen: &RawGrams) -> bool {
+        seen.has_unusual_escape || self.formula.may_hold(&seen.grams)
+    }
 }
 
 impl Formula {
@@ -48,6 +83,14 @@ impl Formula {
             Formula::Literal(finder) => finder.find(raw).is_some(),
             Formula::And(parts) => parts.iter().all(|p| p.holds(raw)),
             Formula::Or(parts) => parts.iter().any(|p| p.holds(raw)),
+        }
+    }
+
+    fn may_hold(&self, grams: &Grams) -> bool {
+        match self {
+            Formula::Literal(finder) => grams.may_hold(finder.needle()),
+            Formula::And(parts) => parts.iter().all(|p| p.may_hold(grams)),
+            Formula::Or(parts) => parts.iter().any(|p| p.may_hold(grams)),
         }
     }
 }

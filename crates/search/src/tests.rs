@@ -8,7 +8,7 @@ use logpond_segment::tokens::tokens;
 use proptest::prelude::*;
 
 use crate::query::{Comparison, FieldFilter, FieldTest, Pattern, parse};
-use crate::{Filter, Matcher, Number, Scratch, token_query};
+use crate::{Filter, Matcher, Number, RawGrams, Scratch, token_query};
 
 /// A record as its writer sent it, and as it was decoded.
 #[derive(Clone, Debug)]
@@ -316,6 +316,9 @@ proptest! {
             prop_assert!(prefilter.may_match(&sent.raw), "{} on {:?}", filter, sent);
             let frame = [b"{\"a\":1}x\"", &sent.raw[..], b"y"].concat();
             prop_assert!(prefilter.may_match(&frame), "{} on {:?}", filter, sent);
+            let mut seen = RawGrams::for_bytes(frame.len());
+            [&b"other"[..], &frame].iter().for_each(|raw| seen.add(raw));
+            prop_assert!(prefilter.may_match_any(&seen), "{} on {:?}", filter, sent);
         }
         for whole_edges in [false, true] {
             let query = token_query(&filter, whole_edges);
@@ -348,6 +351,19 @@ fn prefilters_are_there_where_they_help() {
         let matcher = Matcher::new(&parse(query).unwrap()).unwrap();
         let found = matcher.raw_prefilter().map(|p| p.may_match(raw.as_bytes()));
         assert_eq!(found, expected, "{query} on {raw}");
+        let mut seen = RawGrams::for_bytes(1000);
+        seen.add(raw.as_bytes());
+        let remembered = matcher.raw_prefilter().map(|p| p.may_match_any(&seen));
+        // Of what is shorter than a run of bytes, such as `le` and `ing`, nothing is remembered.
+        let expected = if query == "/need(le|ing)/" {
+            Some(true)
+        } else {
+            expected
+        };
+        assert_eq!(
+            remembered, expected,
+            "{query} on {raw}, as it is remembered"
+        );
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn in_any_order(
     let mut pass = Pass {
         arrived_after: None,
         view,
-        newest: &look.pond.newest,
+        known: &look.pond.known,
         out,
         trailer,
         progress: &mut progress,

@@ -223,7 +223,7 @@ impl<'a> Follower<'a> {
             trailer.bytes_scanned += frame.payload().len() as u64;
             for entry in frame.entries() {
                 let record = self.parser.parse(&entry);
-                self.engine.newest.note(record.time);
+                self.engine.known.newest.note(record.time);
                 let is_match = record.time >= search.scope.range.from
                     && search.scope.matcher.matches(&record, &mut self.scratch);
                 if is_match && search.limit.is_none_or(|limit| trailer.rows < limit) {

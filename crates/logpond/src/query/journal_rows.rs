@@ -1,7 +1,7 @@
 //! Reading the journal part of a view, row by row.
 //!
-//! Journal data is little and recent: what is old is in segments. So every pass reads all of it,
-//! and a window keeps the next rows in order.
+//! Journal data is little and recent: what is old is in segments. So every pass reads all of it, but for
+//! what a text is known not to be in, and a window keeps the next rows in order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,6 +12,7 @@ use logpond_search::Scratch;
 use logpond_search::order::{Direction, Key};
 use logpond_segment::journal::JournalFile;
 
+use super::journal_grams::JournalGrams;
 use super::output::Output;
 use super::positions::Region;
 use super::progress::Progress;
@@ -19,15 +20,24 @@ use super::view::View;
 use super::window::{WINDOW_BYTES_MAX, Window, is_before};
 use super::{QueryError, Scope, Search, Trailer};
 
+/// What readings of the journal leave for later ones.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) newest: Newest,
+    pub(super) grams: JournalGrams,
+}
+
 /// Event time of the newest journal record that was ever read.
 #[derive(Debug)]
 pub(super) struct Newest(AtomicI64);
 
-impl Newest {
-    pub(super) fn new() -> Newest {
+impl Default for Newest {
+    fn default() -> Newest {
         Newest(AtomicI64::new(i64::MIN))
     }
+}
 
+impl Newest {
     pub(super) fn note(&self, time: Timestamp) {
         self.0.fetch_max(time.0, Ordering::Relaxed);
     }
@@ -83,7 +93,7 @@ pub(super) struct Pass<'a> {
     /// What arrived up to here is not wanted.
     pub(super) arrived_after: Option<Id>,
     pub(super) view: &'a View,
-    pub(super) newest: &'a Newest,
+    pub(super) known: &'a Known,
     pub(super) out: &'a mut Output,
     pub(super) trailer: &'a mut Trailer,
     pub(super) progress: &'a mut Progress,
@@ -98,6 +108,7 @@ impl Pass<'_> {
     ) -> Result<(), QueryError> {
         let view = self.view;
         let mut parser = Parser::new();
+        self.known.grams.retain(&view.snapshot);
         for file in &view.journal {
             self.file(file, scope, &mut parser, &mut each)?;
         }
@@ -127,17 +138,24 @@ impl Pass<'_> {
     ) -> Result<(), QueryError> {
         let prefilter = scope.matcher.raw_prefilter();
         let may_match = |raw: &[u8]| prefilter.is_none_or(|p| p.may_match(raw));
+        let mut grams = prefilter.map(|p| (p, self.known.grams.of(file.source())));
         let mut frames = file.frames();
         frames.pass_over(self.arrived_after);
         let mut step_at = self.trailer.bytes_scanned + STEP_BYTES;
         // Where the last frame is, if its last record was not read.
         let mut unread = None;
         loop {
+            if let Some((prefilter, grams)) = &mut grams {
+                unread = grams.pass_over(&mut frames, prefilter).or(unread);
+            }
             match frames.next() {
                 Ok(None) => break,
                 Ok(Some(frame)) => {
                     self.trailer.bytes_scanned += frame.payload().len() as u64;
                     unread = Some(frame.offset());
+                    if let Some((_, grams)) = &mut grams {
+                        grams.add(&frame);
+                    }
                     if may_match(frame.payload()) {
                         for (index, entry) in frame.entries().enumerate() {
                             if index % CHECK_ROWS == CHECK_ROWS - 1 {
@@ -147,7 +165,7 @@ impl Pass<'_> {
                             }
                             if may_match(entry.raw) {
                                 let record = parser.parse(&entry);
-                                self.newest.note(record.time);
+                                self.known.newest.note(record.time);
                                 each(&record);
                             }
                         }
@@ -165,6 +183,9 @@ impl Pass<'_> {
             }
         }
         self.trailer.miss_damages(&frames.into_damages());
+        if let Some((_, grams)) = grams {
+            grams.finish();
+        }
         if let Some(at) = unread {
             self.note_last(file, at, parser);
         }
@@ -178,7 +199,7 @@ impl Pass<'_> {
         if let Ok(Some(frame)) = frames.next()
             && let Some(entry) = frame.entry(frame.count() - 1)
         {
-            self.newest.note(parser.parse(&entry).time);
+            self.known.newest.note(parser.parse(&entry).time);
         }
     }
 }

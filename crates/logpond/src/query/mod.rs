@@ -14,6 +14,7 @@ mod view;
 mod retries;
 mod progress;
 mod journal_rows;
+mod journal_grams;
 mod segment_rows;
 mod segment_tables;
 mod follow;

@@ -185,7 +185,7 @@ impl<'a> NodeFollower<'a> {
                     out.check()?;
                 }
                 let record = self.parser.parse(&entry);
-                self.pond.newest.note(record.time);
+                self.pond.known.newest.note(record.time);
                 let key = Key {
                     time: record.time,
                     id: record.id,

@@ -13,7 +13,7 @@ use logpond_segment::disk::Disk;
 use logpond_segment::journal::Visible;
 
 use super::follow::Follower;
-use super::journal_rows::{JournalRows, Newest, Pass, Start};
+use super::journal_rows::{JournalRows, Known, Pass, Start};
 use super::kept::Kept;
 use super::output::Output;
 use super::progress::Progress;
@@ -37,7 +37,7 @@ pub struct Pond {
     pub(super) visible: Arc<Visible>,
     pub(super) live: LiveSet,
     pub(super) changes: Changes,
-    pub(super) newest: Newest,
+    pub(super) known: Known,
     pub(super) spare_threads: SpareThreads,
     pub(super) kept: Kept,
     store: Store,
@@ -57,7 +57,7 @@ impl Pond {
             visible,
             live,
             changes,
-            newest: Newest::new(),
+            known: Known::default(),
             spare_threads: SpareThreads::new(),
             kept: Kept::default(),
             store,
@@ -126,7 +126,7 @@ impl Pond {
     pub(super) fn newest_time(&self) -> Option<Timestamp> {
         let segments = self.live.snapshot();
         let stored = segments.iter().map(|s| s.file().manifest().time_max).max();
-        stored.max(self.newest.get())
+        stored.max(self.known.newest.get())
     }
 
     /// What the trailer says of every answer.
@@ -173,7 +173,7 @@ impl Reads for Look<'_> {
             let mut pass = Pass {
                 arrived_after: search.arrived_after(),
                 view,
-                newest: &pond.newest,
+                known: &pond.known,
                 out,
                 trailer,
                 progress: &mut progress,
@@ -237,7 +237,7 @@ impl Reads for Look<'_> {
         let mut pass = Pass {
             arrived_after: search.arrived_after(),
             view,
-            newest: &pond.newest,
+            known: &pond.known,
             out,
             trailer,
             progress: &mut progress,
@@ -286,7 +286,7 @@ impl Reads for Look<'_> {
         let mut pass = Pass {
             arrived_after: None,
             view,
-            newest: &pond.newest,
+            known: &pond.known,
             out,
             trailer,
             progress: &mut progress,

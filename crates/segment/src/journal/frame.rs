@@ -431,6 +431,13 @@ impl EndMark {
         self.entries += entries;
     }
 
+    /// Counts frames that were counted together.
+    pub(crate) fn add_all(&mut self, other: &EndMark) {
+        self.frames += other.frames;
+        self.entries += other.entries;
+        self.note_synced(other.synced_bytes);
+    }
+
     /// Notes that so much was synced.
     pub(crate) fn note_synced(&mut self, bytes: u64) {
         self.synced_bytes = self.synced_bytes.max(bytes);

@@ -23,7 +23,9 @@
 
 mod frame;
 mod damage;
+mod open_error;
 mod read;
+mod span;
 mod window;
 mod visible;
 mod salvage;
@@ -50,8 +52,10 @@ pub use frame::{
     FRAME_PAYLOAD_BYTES_MAX, FRAME_PAYLOAD_BYTES_TARGET, FRAME_VERSION, FileHeader,
     FileHeaderError, LABELS_BYTES_MAX, LABELS_MAX, Reason,
 };
-pub use read::{Entries, Frame, Frames, JournalFile, OpenError, Scanned, fuzz_frames};
+pub use open_error::OpenError;
+pub use read::{Entries, Frame, Frames, JournalFile, Scanned, fuzz_frames};
 pub use recover::{Cut, RecoverError, Recovered, Unusable, recover, set_aside};
+pub use span::Span;
 pub use upload::{UploadError, UploadPart, UploadReader, UploadWriter, fuzz_uploads};
 pub use visible::{ClosedFile, OpenState, Released, Snapshot, Summary, Visible};
 pub use write_error::WriteError;

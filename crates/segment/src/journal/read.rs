@@ -9,7 +9,6 @@
 //!   synced. Nothing that was acknowledged as durable is known to have been in those.
 //! - Memory is bounded by one frame and one read-ahead; any bytes at all are fine.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -23,60 +22,13 @@ use super::frame::{
     self, END_MARK_BYTES, EndMark, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader,
     FileHeaderError, FrameHeader, Head, MARKER_START, Reason, Scratch, batch_of,
 };
+use super::open_error::OpenError;
+use super::span::Span;
 use super::visible::{ClosedFile, OpenState, Summary};
 use super::window::{READ_BYTES, Window};
 use super::{SUFFIX_CLOSED, SUFFIX_OPEN};
 use crate::batches::{BatchId, HeldBatches};
 use crate::disk::{Disk, ReadAt};
-
-/// Why a file cannot be read as a journal file at all.
-#[derive(Debug)]
-pub enum OpenError {
-    /// The disk failed; the file may be fine.
-    Disk(io::Error),
-    /// The name is none that the journal gives.
-    Name(String),
-    /// The file was written by a newer version.
-    Version {
-        /// The file.
-        path: String,
-        /// Its version.
-        version: u32,
-    },
-    /// The file says that it is another source than its name says.
-    Renamed {
-        /// The file.
-        path: String,
-        /// What its header says.
-        source: SourceId,
-    },
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Disk(error) => write!(f, "cannot read a journal file: {error}"),
-            OpenError::Name(path) => write!(f, "{path} is not named like a journal file"),
-            OpenError::Version { path, version } => write!(
-                f,
-                "{path} has format version {version}, this program reads {}; use a newer one",
-                frame::FORMAT_VERSION
-            ),
-            OpenError::Renamed { path, source } => write!(
-                f,
-                "{path} holds the source {source}; give it that name to have it read"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
-
-impl From<io::Error> for OpenError {
-    fn from(error: io::Error) -> OpenError {
-        OpenError::Disk(error)
-    }
-}
 
 /// A journal file, or its readable part.
 #[derive(Clone)]
@@ -370,6 +322,17 @@ impl Frames {
         };
         let last = header.first_number + (header.count as u64 - 1);
         entry_id(header.received, self.journal.source.incarnation, last) <= up_to
+    }
+
+    /// Passes over frames that were read before, if they are what comes next; says whether they are.
+    pub fn pass_span(&mut self, span: &Span) -> bool {
+        if span.from() != self.offset || span.to() > self.journal.limit {
+            return false;
+        }
+        self.offset = span.to();
+        self.good_end = self.offset;
+        self.counts.add_all(&span.counts);
+        true
     }
 
     /// The next frame that checks out; `None` at the limit. Fails only if the disk fails.

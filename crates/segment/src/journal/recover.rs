@@ -18,7 +18,8 @@ use logpond_record::SourceId;
 
 use super::damage::Damage;
 use super::frame::{FILE_HEADER_BYTES, Reason};
-use super::read::{JournalFile, OpenError, Scanned};
+use super::open_error::OpenError;
+use super::read::{JournalFile, Scanned};
 use super::salvage::{end_in_place, is_full, remove_if_there, salvage};
 use super::visible::ClosedFile;
 use super::{
