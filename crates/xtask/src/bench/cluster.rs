@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Settings;
+use super::machine;
 use super::pond::{Pond, Scratch, cpu_seconds, wait_until};
 use super::steady::{Sample, Steady};
 use super::table::{Report, Target, median};
@@ -27,9 +28,19 @@ const CONNECTIONS: &str = "6";
 const ROUNDS_DEFAULT: usize = 2;
 const SECONDS_DEFAULT: f64 = 60.0;
 
-/// Lines a second at which a record's cost is measured. The first keeps two cores busy to four
-/// fifths, the second comes in requests of two lines.
-const RATES: [u32; 2] = [120_000, 15_000];
+/// Of the machine's cores, what is busy when stores have to keep up, the sender's share included.
+const LOAD_SHARE: f64 = 0.8;
+
+/// How the rate that does this to a cluster is found on a machine: from a guess, by loads of this
+/// length, to whole thousands of lines a second. A line costs less the more there are, so each of them
+/// comes nearer only.
+const RATE_GUESSED: u32 = 80_000;
+const PROBES: usize = 3;
+const PROBE_SECONDS: f64 = 20.0;
+const RATE_STEP: f64 = 1000.0;
+
+/// Lines a second at which a record's cost is measured as well: they come in requests of two lines.
+const RATE_LOW: u32 = 15_000;
 
 /// Lines a second beside which records are looked for, and how many are.
 const RATES_LOOKED: [u32; 2] = [5_000, 15_000];
@@ -52,7 +63,7 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
         "servers",
         "acknowledged within, ms (p50 / p99)",
         "server CPU-s a million, acknowledged / in segments",
-        "of the machine's cores",
+        "cores busy, with servers / with all",
         "consumed for each offered",
         "the same in the steady second half",
         "waiting for stores, MB (first / second half)",
@@ -61,7 +72,7 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
     report.table("Throughput", &columns);
     let rounds = settings.rounds.unwrap_or(ROUNDS_DEFAULT);
     let seconds = settings.seconds.unwrap_or(SECONDS_DEFAULT);
-    for rate in RATES {
+    for rate in [rate_of_load(program)?, RATE_LOW] {
         for _ in 0..rounds {
             let single = throughput(program, Kind::Single, rate, seconds)?;
             let cluster = throughput(program, Kind::Cluster, rate, seconds)?;
@@ -71,18 +82,32 @@ pub(super) fn measure(program: &Path, settings: &Settings, report: &mut Report) 
             report.row(cluster.cells(rate, Kind::Cluster, format!("{share:.2} x, {judged}")));
         }
     }
+    let share = LOAD_SHARE * 100.0;
     report.note(format!(
-        "Lines of {LINE} over {CONNECTIONS} connections for {seconds:.0} s, durable. A cluster is three \
+        "The first rate is the one that keeps the cores of this machine busy to {share:.0} % with the cluster \
+         and its sender, as {PROBES} shorter loads found it. \
+         Lines of {LINE} over {CONNECTIONS} connections for {seconds:.0} s, durable. A cluster is three \
          ingesters and three stores, {COPIES} copies; the single process keeps one. In segments: \
          99 % of what was acknowledged is (files that are still open have the rest), with all its copies and \
          what was merged meanwhile. \
          Consumed and offered are bytes of journal files, as `logpond cluster status` says them: over the \
          last minute, the filling of the queue included; and in the second half of the load by the trend of what \
          waits, with twice its standard error, within which the target is judged. What waits are \
-         whole files of up to 16 MiB, so a single look is off by percents. The \
-         sender takes a part of the same cores."
+         whole files of up to 16 MiB, so a single look is off by percents."
     ));
     found_soon(program, report)
+}
+
+/// Lines a second that keep this machine as busy as [`LOAD_SHARE`] says, with a cluster.
+fn rate_of_load(program: &Path) -> Outcome<u32> {
+    let mut rate = RATE_GUESSED;
+    for _ in 0..PROBES {
+        let busy = throughput(program, Kind::Cluster, rate, PROBE_SECONDS)?.busy_all;
+        let aimed = f64::from(rate) * LOAD_SHARE * machine::cores() / busy;
+        rate = ((aimed / RATE_STEP).round() * RATE_STEP) as u32;
+        eprintln!("   {busy:.2} cores were busy; next {rate} lines a second");
+    }
+    Ok(rate)
 }
 
 #[derive(Clone, Copy)]
@@ -229,8 +254,9 @@ struct Cost {
     /// all are in segments.
     acknowledged_s: f64,
     settled_s: f64,
-    /// Cores that the servers kept busy meanwhile, of all that there are.
-    busy: [f64; 2],
+    /// Cores that the servers kept busy until the last acknowledgement, and that anybody did.
+    busy_servers: f64,
+    busy_all: f64,
     /// What the cluster says of its stores.
     consumed_per_offered: Option<f64>,
     /// That ratio in the second half, by what was seen.
@@ -241,7 +267,7 @@ struct Cost {
 
 fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Cost> {
     let servers = Servers::start(program, kind)?;
-    let before = servers.cpu()?;
+    let (before, all_before) = (servers.cpu()?, machine::busy_seconds()?);
     let start = Instant::now();
     let mut sender = servers.load(program, rate, seconds)?;
     let mut samples = Vec::new();
@@ -252,6 +278,7 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
         }
     }
     let took = start.elapsed().as_secs_f64();
+    let all = machine::busy_seconds()? - all_before;
     let sent = sender.wait_with_output().map_err(|e| e.to_string())?;
     let said: serde_json::Value =
         serde_json::from_slice(&sent.stdout).map_err(|e| format!("logpond load: {e}"))?;
@@ -270,7 +297,6 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
         Kind::Cluster => status(&servers.nodes[0])?["consumed_per_offered"].as_f64(),
     };
     servers.settle(number("acknowledged")?)?;
-    let cores = thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
     let waiting = samples.iter().map(|s| (s.offered - s.consumed) / 1e6);
     let waiting: Vec<f64> = waiting.collect();
     let half = waiting.len() / 2;
@@ -280,7 +306,8 @@ fn throughput(program: &Path, kind: Kind, rate: u32, seconds: f64) -> Outcome<Co
         within_ms: [number("latency_ms_p50")?, number("latency_ms_p99")?],
         acknowledged_s: acknowledged / millions,
         settled_s: (servers.cpu()? - before) / millions,
-        busy: [acknowledged / took, cores],
+        busy_servers: acknowledged / took,
+        busy_all: all / took,
         consumed_per_offered,
         steady: Steady::of(&samples, seconds),
         waiting_mb: matches!(kind, Kind::Cluster).then_some(halves),
@@ -294,7 +321,7 @@ impl Cost {
             Kind::Cluster => "3 ingesters, 3 stores",
         };
         let [p50, p99] = self.within_ms;
-        let [busy, cores] = self.busy;
+        let (cores, all) = (machine::cores(), self.busy_all);
         let ratio = self.consumed_per_offered;
         let waiting = self.waiting_mb;
         let steady = self.steady.map(|steady| {
@@ -308,7 +335,7 @@ impl Cost {
             servers.into(),
             format!("{p50:.1} / {p99:.1}"),
             format!("{:.2} / {:.2}", self.acknowledged_s, self.settled_s),
-            format!("{busy:.2} of {cores}"),
+            format!("{:.2} / {all:.2} of {cores}", self.busy_servers),
             ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
             steady.unwrap_or_default(),
             waiting.map_or(String::new(), |[a, b]| format!("{a:.0} / {b:.0}")),

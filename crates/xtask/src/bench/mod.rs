@@ -11,6 +11,7 @@ mod dashboard;
 mod ingest;
 mod limits;
 mod loki_corpus;
+mod machine;
 mod messages;
 mod panels;
 mod parser;
