@@ -50,11 +50,12 @@ impl FileGrams {
 impl JournalGrams {
     /// Begins a reading of a file.
     pub(super) fn of(&self, source: SourceId) -> Reading<'_> {
-        let known = self.lock().get(&source).map(Arc::clone);
+        let files = self.lock();
         Reading {
             all: self,
             source,
-            known: known.unwrap_or_default(),
+            known: files.get(&source).map(Arc::clone).unwrap_or_default(),
+            has_room: bytes_of(&files) < BYTES_MAX,
             known_to: 0,
             read_to: 0,
             growing: None,
@@ -78,7 +79,7 @@ impl JournalGrams {
     /// Keeps what a reading has found, as far as there is room.
     fn keep(&self, source: SourceId, read_to: u64, done: Vec<Chunk>) {
         let mut files = self.lock();
-        let mut bytes: usize = files.values().map(|file| file.bytes()).sum();
+        let mut bytes = bytes_of(&files);
         let file = Arc::make_mut(files.entry(source).or_default());
         file.read_to = file.read_to.max(read_to);
         for chunk in done {
@@ -96,12 +97,19 @@ impl JournalGrams {
     }
 }
 
+/// What the chunks of all files take.
+fn bytes_of(files: &HashMap<SourceId, Arc<FileGrams>>) -> usize {
+    files.values().map(|file| file.bytes()).sum()
+}
+
 /// One reading of a file, front to back.
 pub(super) struct Reading<'a> {
     all: &'a JournalGrams,
     source: SourceId,
     /// What was known when it began.
     known: Arc<FileGrams>,
+    /// Whether anything that is summed up could be kept.
+    has_room: bool,
     /// Where the chunk ends that is read although it is known.
     known_to: u64,
     read_to: u64,
@@ -161,7 +169,7 @@ impl Reading<'_> {
     pub(super) fn add(&mut self, frame: &Frame<'_>) {
         let end = frame.offset() + frame.bytes();
         self.read_to = end;
-        if end > self.known.read_to || frame.offset() < self.known_to {
+        if !self.has_room || end > self.known.read_to || frame.offset() < self.known_to {
             return;
         }
         if let Some(growing) = &mut self.growing
@@ -323,7 +331,6 @@ mod tests {
         let mut journal = Journal::new(Codec::None);
         journal.grow(20, 20_000);
         let file = journal.file();
-        let bytes = |known: &JournalGrams| known.lock().values().map(|f| f.bytes()).sum::<usize>();
         for number in 0..60 {
             let source = SourceId {
                 sequence: number,
@@ -337,6 +344,6 @@ mod tests {
                 reading.finish();
             }
         }
-        assert!((BYTES_MAX / 2..=BYTES_MAX).contains(&bytes(&journal.known)));
+        assert!((BYTES_MAX / 2..=BYTES_MAX).contains(&bytes_of(&journal.known.lock())));
     }
 }

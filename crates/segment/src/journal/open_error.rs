@@ -37,8 +37,7 @@ impl fmt::Display for OpenError {
             OpenError::Name(path) => write!(f, "{path} is not named like a journal file"),
             OpenError::Version { path, version } => write!(
                 f,
-                "{path} has format version {version}, this program reads {}; use a newer one",
-                FORMAT_VERSION
+                "{path} has format version {version}, this program reads {FORMAT_VERSION}; use a newer one"
             ),
             OpenError::Renamed { path, source } => write!(
                 f,
