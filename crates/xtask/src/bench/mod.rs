@@ -19,7 +19,6 @@ mod peers;
 pub(crate) mod proxy;
 mod push;
 mod stall;
-mod steady;
 mod syslog;
 mod table;
 mod web;
