@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{Outcome, cargo, cargo_test, check, find_program, is_ci, root};
-use crate::{docs, fuzz, sql, torture};
+use crate::run::{FEATURES, Outcome, TESTED, cargo, cargo_test, check, find_program, is_ci, root};
+use crate::{docs, fuzz, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
 /// finding new things is for longer runs.
@@ -19,13 +19,12 @@ const TORTURED: [&str; 2] = ["roles", "bucket"];
 
 type Step = (&'static str, fn() -> Outcome<()>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 8] = [
     ("format", format),
     ("lint", lint),
     ("deny", deny),
     ("advisories", advisories),
     ("test", test),
-    ("sql", sql::run),
     ("torture", torture),
     ("docs", || docs::run(&["--check".to_string()])),
     ("fuzz", || fuzz::run(&[FUZZ_SECONDS.to_string()])),
@@ -63,17 +62,13 @@ fn format() -> Outcome<()> {
     check(cargo().args(fuzz))
 }
 
+/// With all features, which is how it is tested, and the program without any, which is how most build it.
 fn lint() -> Outcome<()> {
-    let arguments = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "--deny",
-        "warnings",
-    ];
-    check(cargo().args(arguments))
+    let warnings = ["--", "--deny", "warnings"];
+    let all = ["clippy", "--locked", "--workspace", "--all-targets"];
+    check(cargo().args(all).args(FEATURES).args(warnings))?;
+    let plain = ["clippy", "--locked", "--package", "logpond", "--bins"];
+    check(cargo().args(plain).args(warnings))
 }
 
 /// Licences, banned and duplicate packages, and sources of packages.
@@ -125,5 +120,5 @@ fn torture() -> Outcome<()> {
 
 fn test() -> Outcome<()> {
     // The end-to-end tests run last, so that a broken unit test shows first.
-    check(cargo_test().args(["--workspace", "--locked", "--quiet"]))
+    check(cargo_test().args(TESTED).args(FEATURES))
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::e2e::http::Client;
 use crate::e2e::pond::{Pond, Scratch};
-use crate::run::{Outcome, cargo, check, root, target_directory};
+use crate::run::{FEATURES, Outcome, TESTED, cargo_test, check, root, tested_program};
 
 /// The tests of the product that write pages when told to update what they expect.
 const PAGE_TESTS: &str = "the_reference_page_is_up_to_date";
@@ -20,8 +20,7 @@ const PAGE_TESTS: &str = "the_reference_page_is_up_to_date";
 /// so of the others.
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let is_check = arguments.iter().any(|a| a == "--check");
-    check(cargo().args(["build", "--package", "logpond", "--locked", "--quiet"]))?;
-    let page = metrics(&target_directory().join("debug/logpond"))?;
+    let page = metrics(&tested_program()?)?;
     let path = root().join("docs/reference/metrics.md");
     let is_current = fs::read_to_string(&path).is_ok_and(|old| old == page);
     if is_check {
@@ -31,16 +30,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         };
     }
     fs::write(&path, page).map_err(|e| format!("{}: {e}", path.display()))?;
-    let tests = [
-        "test",
-        "--package",
-        "logpond",
-        "--locked",
-        "--lib",
-        "--quiet",
-        PAGE_TESTS,
-    ];
-    check(cargo().args(tests).env("UPDATE_EXPECT", "1"))
+    let mut tests = cargo_test();
+    tests
+        .args(TESTED)
+        .args(FEATURES)
+        .args(["--lib", PAGE_TESTS]);
+    check(tests.env("UPDATE_EXPECT", "1"))
 }
 
 /// Names, types and meanings of the metrics of a fresh node of a cluster with rules.

@@ -12,7 +12,6 @@ mod logqltest;
 mod loki;
 mod lokidiff;
 mod run;
-mod sql;
 mod bench;
 #[cfg(test)]
 mod tidy;
@@ -37,7 +36,8 @@ usage: cargo xtask COMMAND
                    syslog, push, web, stall of the other; dashboard, which is meant for --bytes 1G,
                    only by its name, for docs/benchmarks-dashboard.md; proxy, only by its name, for
                    docs/benchmarks-proxy.md, of --rounds that take turns, with --seconds for each figure;
-                   listener likewise for docs/benchmarks-listener.md, by h2load
+                   listener likewise for docs/benchmarks-listener.md, by h2load, and cluster for
+                   docs/benchmarks-cluster.md
   torture [--minutes N] [--seed S] [--topology roles|serve|bucket] [--program PATH] [--keep]
                    break a cluster of real processes, and check that nothing is lost, doubled or
                    claimed wrongly; one minute by default";

@@ -14,6 +14,15 @@ const TESTS_PER_CORE: usize = 2;
 /// Says how many tests run at once.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
+/// The features of the product, all of them, as packages of releases have them. Whatever is built to be
+/// tested is built with these: a second set would build nearly all dependencies a second time, and the
+/// product, since the query engine wants more of what they have in common.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "logpond/sql,logpond/acme,logpond/kafka"];
+
+/// What is tested: everything. The program as it is built beside all tests is not what would be built
+/// alone, since cargo gives dependencies what any package of a selection wants of them.
+pub(crate) const TESTED: [&str; 3] = ["--workspace", "--locked", "--quiet"];
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -54,6 +63,12 @@ pub(crate) fn cargo_test() -> Command {
     command
 }
 
+/// Builds the program as the tests have it, with the checks of a debug build.
+pub(crate) fn tested_program() -> Outcome<PathBuf> {
+    check(cargo_test().args(TESTED).args(FEATURES).arg("--no-run"))?;
+    Ok(target_directory().join("debug/logpond"))
+}
+
 /// Whether missing tools are failures rather than skipped steps.
 pub(crate) fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
@@ -86,10 +101,10 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     }
 }
 
-/// The path of a program, looked for where `./test` installs tools and then in `PATH`.
+/// The path of a program, looked for where `./test` installs packages and then in `PATH`.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let own = target_directory().join("tools/bin");
+    let own = target_directory().join("venv/bin");
     std::iter::once(own)
         .chain(env::split_paths(&path))
         .map(|directory| directory.join(name))

@@ -37,7 +37,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::draw::Draw;
-use crate::run::{Outcome, cargo, check, output, target_directory};
+use crate::run::{Outcome, output, target_directory, tested_program};
 use checker::{Facts, Violation};
 use history::{History, Place};
 use load::{Kind, Producer};
@@ -209,7 +209,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let settings = parse(arguments)?;
     let program = match &settings.program {
         Some(program) => program.clone(),
-        None => build()?,
+        None => tested_program()?,
     };
     let world = match settings.is_inside {
         true => World::Isolated,
@@ -245,13 +245,6 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         0 => Ok(()),
         _ => Err(format!("{count} violations with seed {}", settings.seed)),
     }
-}
-
-/// Builds the program under test, with the checks of a debug build.
-fn build() -> Outcome<PathBuf> {
-    let build = ["build", "--locked", "--quiet", "--package", "logpond"];
-    check(cargo().args(build))?;
-    Ok(target_directory().join("debug/logpond"))
 }
 
 fn prepare(
