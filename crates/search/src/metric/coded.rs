@@ -10,6 +10,7 @@ use logpond_segment::rows::{NULL, StringColumn, Strings};
 use super::cells::Cell;
 use super::leaf::Leaf;
 use super::series::SeriesLabels;
+use super::series_map::TOGETHER_MAX;
 use super::table::RangeTable;
 use crate::scan::{By, GroupScan, Selected};
 
@@ -105,9 +106,7 @@ impl RangeTable {
     /// Adds the counts of a row group to a piece of time.
     pub(super) fn add_counts(&mut self, coded: &CodedCounts, piece: u32) {
         let mut without = coded.without;
-        let mut key = Vec::new();
-        SeriesLabels::write_key([(&*coded.name, "")].into_iter(), &mut key);
-        let before_value = key.len() - size_of::<u32>();
+        let mut batch = Batch::of_label(&coded.name);
         for (code, count) in coded.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
             let value = String::from_utf8_lossy(coded.values.get(code as u32));
             if value.is_empty() {
@@ -115,13 +114,81 @@ impl RangeTable {
                 without += u64::from(*count);
                 continue;
             }
-            key.truncate(before_value);
-            SeriesLabels::write_text(&value, &mut key);
-            self.add_cell(&key, piece, Cell::Count(u64::from(*count)));
+            batch.push(&value, u64::from(*count));
+            if batch.is_full() {
+                self.add_batch(&batch, piece);
+                batch.clear();
+            }
         }
+        self.add_batch(&batch, piece);
         if without > 0 {
             self.add_cell(&[], piece, Cell::Count(without));
         }
+    }
+
+    fn add_batch(&mut self, batch: &Batch, piece: u32) {
+        let keys = batch.keys();
+        let keys = &keys[..batch.counts.len()];
+        let places = self.places_of(keys);
+        for ((key, count), place) in keys.iter().zip(&batch.counts).zip(places) {
+            let count = Cell::Count(*count);
+            match place {
+                Some(place) => self.add_at(place, key, piece, count),
+                None => self.add_cell(key, piece, count),
+            }
+        }
+    }
+}
+
+/// Series by the values of one label, with their counts, which are looked for together.
+struct Batch {
+    /// The key of a series as far as it is the same for all: up to the length of the value.
+    before_value: Vec<u8>,
+    /// All keys, one behind another, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    counts: Vec<u64>,
+}
+
+impl Batch {
+    fn of_label(name: &str) -> Batch {
+        let mut before_value = Vec::new();
+        SeriesLabels::write_key([(name, "")].into_iter(), &mut before_value);
+        before_value.truncate(before_value.len() - size_of::<u32>());
+        Batch {
+            before_value,
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, value: &str, count: u64) {
+        self.bytes.extend_from_slice(&self.before_value);
+        SeriesLabels::write_text(value, &mut self.bytes);
+        self.ends.push(self.bytes.len());
+        self.counts.push(count);
+    }
+
+    fn is_full(&self) -> bool {
+        self.counts.len() >= TOGETHER_MAX
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.counts.clear();
+    }
+
+    /// The keys, behind which empty ones are.
+    fn keys(&self) -> [&[u8]; TOGETHER_MAX] {
+        let mut keys = [&[][..]; TOGETHER_MAX];
+        let mut start = 0;
+        for (key, end) in keys.iter_mut().zip(&self.ends) {
+            *key = &self.bytes[start..*end];
+            start = *end;
+        }
+        keys
     }
 }
 

@@ -1,5 +1,8 @@
 //! Series by their keys, for tables of as many as there are addresses of clients: keys lie one behind another
 //! in one piece of memory, and a series with one cell has no memory of its own.
+//!
+//! Such a table is larger than what a processor keeps at hand, and each of hash table, series and key is
+//! somewhere else: where many keys are known, [`SeriesMap::find_together`] waits for them at once.
 
 use std::mem::size_of;
 use std::ops::Deref;
@@ -61,9 +64,29 @@ impl IntoIterator for Cells {
     }
 }
 
+/// How many keys are looked for together at most: as many as a processor can wait for, and some more.
+pub(super) const TOGETHER_MAX: usize = 32;
+
+/// Where a series is, by what is left of its key's hash. Growing the hash table reads nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    tag: u32,
+    number: u32,
+}
+
+impl Place {
+    /// What the hash table goes by: it takes the first bits for one thing and the last ones for another.
+    fn hash(tag: u32) -> u64 {
+        u64::from(tag) << 32 | u64::from(tag)
+    }
+}
+
+fn tag(key: &[u8]) -> u32 {
+    xxh3_64(key) as u32
+}
+
 #[derive(Clone, Debug)]
 struct Series {
-    hash: u64,
     /// Where the key begins and ends in all keys; a table's bound lets them have few enough bytes.
     key: (u32, u32),
     cells: Cells,
@@ -72,7 +95,7 @@ struct Series {
 /// Series, each by the number of its place: they stay where they were put.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeriesMap {
-    places: HashTable<u32>,
+    places: HashTable<Place>,
     series: Vec<Series>,
     keys: Vec<u8>,
 }
@@ -85,7 +108,7 @@ impl SeriesMap {
 
     /// The memory that all take, but for that of cells beyond the first ones of their series.
     pub(super) fn bytes(&self) -> usize {
-        self.keys.len() + self.series.len() * (size_of::<Series>() + 2 * size_of::<u32>())
+        self.keys.len() + self.series.len() * (size_of::<Series>() + 2 * size_of::<Place>())
     }
 
     fn shrink(&mut self) {
@@ -96,7 +119,7 @@ impl SeriesMap {
         } = self;
         series.shrink_to_fit();
         keys.shrink_to_fit();
-        places.shrink_to_fit(|place| series[*place as usize].hash);
+        places.shrink_to_fit(|place| Place::hash(place.tag));
     }
 
     /// The key of a series by its place.
@@ -107,6 +130,35 @@ impl SeriesMap {
     /// The cells of a series by its place.
     pub(super) fn cells(&self, place: u32) -> &[Timed] {
         self.series[place as usize].cells.as_slice()
+    }
+
+    /// The cells of a series by its place, to be changed.
+    pub(super) fn cells_mut(&mut self, place: u32) -> &mut Cells {
+        &mut self.series[place as usize].cells
+    }
+
+    /// The places of series with these keys, at most [`TOGETHER_MAX`] of them, as far as they are found
+    /// without a second look: a series without a place may be there all the same.
+    pub(super) fn find_together(&self, keys: &[&[u8]]) -> [Option<u32>; TOGETHER_MAX] {
+        let mut places = [None; TOGETHER_MAX];
+        // One loop for each thing that is waited for, so that its turns wait side by side.
+        for (place, key) in places.iter_mut().zip(keys) {
+            let tag = tag(key);
+            let found = self.places.find(Place::hash(tag), |known| known.tag == tag);
+            *place = found.map(|place| place.number);
+        }
+        let mut spans = [(0, 0); TOGETHER_MAX];
+        for (span, place) in spans.iter_mut().zip(places) {
+            if let Some(place) = place {
+                *span = self.series[place as usize].key;
+            }
+        }
+        for ((place, (start, end)), key) in places.iter_mut().zip(spans).zip(keys) {
+            if place.is_some() && self.keys[start as usize..end as usize] != **key {
+                *place = None;
+            }
+        }
+        places
     }
 
     /// All, in the order in which they came.
@@ -129,23 +181,23 @@ impl SeriesMap {
             series,
             keys,
         } = self;
-        let hash = xxh3_64(key);
-        let is_it = |place: &u32| {
-            let known = &series[*place as usize];
-            known.hash == hash && key_of(keys, known) == key
-        };
+        let tag = tag(key);
+        let is_it =
+            |place: &Place| place.tag == tag && key_of(keys, &series[place.number as usize]) == key;
+        let hash = Place::hash(tag);
         if let Some(place) = places.find(hash, is_it) {
-            return (&mut series[*place as usize].cells, true);
+            return (&mut series[place.number as usize].cells, true);
         }
         let place = series.len();
         let start = keys.len() as u32;
         keys.extend_from_slice(key);
         series.push(Series {
-            hash,
             key: (start, keys.len() as u32),
             cells: new(),
         });
-        places.insert_unique(hash, place as u32, |place| series[*place as usize].hash);
+        let number = place as u32;
+        let hash_of = |place: &Place| Place::hash(place.tag);
+        places.insert_unique(hash, Place { tag, number }, hash_of);
         (&mut series[place].cells, false)
     }
 
@@ -245,6 +297,11 @@ mod tests {
         for (number, (key, _)) in map.iter().enumerate() {
             assert_eq!(key, number.to_string().as_bytes());
         }
+        let found = map.find_together(&[b"77", b"none", b"9999"]);
+        assert_eq!(found[..3], [Some(77), None, Some(9999)]);
+        assert!(found[3..].iter().all(Option::is_none));
+        map.cells_mut(77).as_mut_slice()[0] = count(7);
+        assert!(matches!(map.cells(77)[0], (7, Cell::Count(7))));
         let mut cells = 0;
         map.into_each(|_, of_series| cells += of_series.into_iter().count());
         assert_eq!(cells, 30_000);

@@ -11,7 +11,7 @@ use super::cells::Cell;
 use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use super::series_map::{Cells, Held, SeriesMap};
+use super::series_map::{Cells, Held, SeriesMap, TOGETHER_MAX};
 use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
@@ -179,6 +179,28 @@ impl RangeTable {
 
     pub(super) fn note_errors(&mut self, error: StageError, lines: u64) {
         *self.errors.entry(error).or_default() += lines;
+    }
+
+    /// The places of series with these keys, as [`SeriesMap::find_together`] gives them.
+    pub(super) fn places_of(&self, keys: &[&[u8]]) -> [Option<u32>; TOGETHER_MAX] {
+        self.series.find_together(keys)
+    }
+
+    /// Adds a cell to the series with this key, which is at this place.
+    pub(super) fn add_at(&mut self, place: u32, key: &[u8], piece: u32, cell: Cell) {
+        let kind = self.leaf.cells;
+        // Nothing is left of the series of a full table.
+        if !self.is_full {
+            let known = self.series.own().cells_mut(place).as_mut_slice();
+            if let Some((last, known)) = known.last_mut()
+                && *last == piece
+            {
+                self.bytes += cell.values() * kind.value_bytes();
+                kind.merge(known, cell);
+                return self.check_room();
+            }
+        }
+        self.add_cell(key, piece, cell);
     }
 
     pub(super) fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
