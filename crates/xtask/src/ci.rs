@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::run::{FEATURES, Outcome, TESTED, cargo, cargo_test, check, find_program, is_ci, root};
+use crate::run::{FEATURES, Outcome, cargo, cargo_test, check, find_program, is_ci, root};
 use crate::{docs, fuzz, torture};
 
 /// How long each fuzz target runs here. It shows that the targets work and replays the corpus;
@@ -120,5 +120,5 @@ fn torture() -> Outcome<()> {
 
 fn test() -> Outcome<()> {
     // The end-to-end tests run last, so that a broken unit test shows first.
-    check(cargo_test().args(TESTED).args(FEATURES))
+    check(&mut cargo_test())
 }

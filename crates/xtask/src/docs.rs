@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::e2e::http::Client;
 use crate::e2e::pond::{Pond, Scratch};
-use crate::run::{FEATURES, Outcome, TESTED, cargo_test, check, root, tested_program};
+use crate::run::{Outcome, cargo_test, check, root, tested_program};
 
 /// The tests of the product that write pages when told to update what they expect.
 const PAGE_TESTS: &str = "the_reference_page_is_up_to_date";
@@ -30,12 +30,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
         };
     }
     fs::write(&path, page).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut tests = cargo_test();
-    tests
-        .args(TESTED)
-        .args(FEATURES)
-        .args(["--lib", PAGE_TESTS]);
-    check(tests.env("UPDATE_EXPECT", "1"))
+    let pages = ["--lib", PAGE_TESTS];
+    check(cargo_test().args(pages).env("UPDATE_EXPECT", "1"))
 }
 
 /// Names, types and meanings of the metrics of a fresh node of a cluster with rules.

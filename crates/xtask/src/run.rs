@@ -19,10 +19,6 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// product, since the query engine wants more of what they have in common.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "logpond/sql,logpond/acme,logpond/kafka"];
 
-/// What is tested: everything. The program as it is built beside all tests is not what would be built
-/// alone, since cargo gives dependencies what any package of a selection wants of them.
-pub(crate) const TESTED: [&str; 3] = ["--workspace", "--locked", "--quiet"];
-
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -51,12 +47,16 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// `cargo test` with more tests at once than there are cores: most of those that take long wait for
-/// processes, disks and clocks.
+/// `cargo test` of everything, with more tests at once than there are cores: most of those that take long
+/// wait for processes, disks and clocks.
+///
+/// The program as it is built beside all tests is not what would be built alone, since cargo gives
+/// dependencies what any package of a selection wants of them.
 pub(crate) fn cargo_test() -> Command {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = cargo();
-    command.arg("test");
+    command.args(["test", "--workspace", "--locked", "--quiet"]);
+    command.args(FEATURES);
     if env::var_os(TEST_THREADS).is_none() {
         command.env(TEST_THREADS, (cores * TESTS_PER_CORE).to_string());
     }
@@ -65,7 +65,7 @@ pub(crate) fn cargo_test() -> Command {
 
 /// Builds the program as the tests have it, with the checks of a debug build.
 pub(crate) fn tested_program() -> Outcome<PathBuf> {
-    check(cargo_test().args(TESTED).args(FEATURES).arg("--no-run"))?;
+    check(cargo_test().arg("--no-run"))?;
     Ok(target_directory().join("debug/logpond"))
 }
 

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::ROUNDS_DEFAULT;
 use super::loaded::Loaded;
 use super::servers::{CONNECTIONS, Kind, LINE};
 use super::steady::{Sample, Steady};
@@ -33,9 +34,8 @@ const ACKNOWLEDGED_SHARE: f64 = 0.98;
 /// To what rates are cut.
 const RATE_STEP: u32 = 1000;
 
-/// Loads unless told, and how long each is: over a minute, whole files that come and go hide
-/// what is less than a tenth.
-const ROUNDS_DEFAULT: usize = 2;
+/// How long each load is unless told: over a minute, whole files that come and go hide what is less than
+/// a tenth.
 const SECONDS_DEFAULT: f64 = 240.0;
 
 /// The most lines a second that stores keep up with on this machine, to [`RATE_NEAR`].
@@ -43,8 +43,7 @@ pub(super) fn rate_max(program: &Path) -> Outcome<u32> {
     let (mut kept, mut not_kept) = (RATE_LEAST, RATE_MOST);
     while not_kept - kept > RATE_NEAR {
         let rate = whole((kept + not_kept) / 2);
-        let keeps_up = is_kept_up(program, rate)?;
-        match keeps_up {
+        match is_kept_up(program, rate)? {
             true => kept = rate,
             false => not_kept = rate,
         }

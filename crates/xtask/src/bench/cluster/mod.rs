@@ -16,6 +16,9 @@ use super::Settings;
 use super::table::Report;
 use crate::run::Outcome;
 
+/// How often each is measured unless told.
+const ROUNDS_DEFAULT: usize = 2;
+
 /// How often it is seen what waits for stores.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use super::ROUNDS_DEFAULT;
 use super::loaded::Loaded;
 use super::servers::{CONNECTIONS, COPIES, Kind, LINE, SETTLED_SHARE};
 use crate::bench::Settings;
 use crate::bench::table::{Report, Target};
 use crate::run::Outcome;
 
-/// Rounds of single process and cluster unless told, and how long each is loaded.
-const ROUNDS_DEFAULT: usize = 2;
-const SECONDS: f64 = 60.0;
+/// How long each is loaded unless told.
+const SECONDS_DEFAULT: f64 = 60.0;
 
 /// Lines a second at which a record's cost is shown as well: they come in requests of two lines, and
 /// what each is synced with costs more than the lines.
@@ -33,10 +33,11 @@ pub(super) fn measure(
         "records for the same CPU",
     ];
     report.table("Throughput", &columns);
+    let seconds = settings.seconds.unwrap_or(SECONDS_DEFAULT);
     for (rate, is_judged) in [(rate, true), (RATE_LOW, false)] {
         for _ in 0..settings.rounds.unwrap_or(ROUNDS_DEFAULT) {
-            let single = Loaded::wholly(program, Kind::Single, rate, SECONDS)?;
-            let cluster = Loaded::wholly(program, Kind::Cluster, rate, SECONDS)?;
+            let single = Loaded::wholly(program, Kind::Single, rate, seconds)?;
+            let cluster = Loaded::wholly(program, Kind::Cluster, rate, seconds)?;
             let share = single.settled_s / cluster.settled_s;
             let mut said = format!("{share:.2} x");
             if is_judged {
@@ -48,7 +49,7 @@ pub(super) fn measure(
         }
     }
     report.note(format!(
-        "Lines of {LINE} over {CONNECTIONS} connections for {SECONDS:.0} s, durable. A cluster is three \
+        "Lines of {LINE} over {CONNECTIONS} connections for {seconds:.0} s, durable. A cluster is three \
          ingesters and three stores, {COPIES} copies; the single process keeps one. In segments: \
          {:.0} % of what was acknowledged is (files that are still open have the rest), with all its \
          copies and what was merged meanwhile. At the lower rate syncs are most of the cost, of which there \
