@@ -133,7 +133,7 @@ impl RangeTable {
         for ((key, count), place) in keys.iter().zip(&batch.counts).zip(places) {
             let count = Cell::Count(*count);
             match place {
-                Some(place) => self.add_at(place, key, piece, count),
+                Some(place) => self.add_at(place, piece, count),
                 None => self.add_cell(key, piece, count),
             }
         }

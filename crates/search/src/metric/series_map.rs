@@ -169,13 +169,9 @@ impl SeriesMap {
             .map(move |series| (key(series), series.cells.as_slice()))
     }
 
-    /// The cells of the series with this key. If there is none, it is put there with the cells that `new`
-    /// gives; whether it was there is said, too.
-    pub(super) fn find_or_insert(
-        &mut self,
-        key: &[u8],
-        new: impl FnOnce() -> Cells,
-    ) -> (&mut Cells, bool) {
+    /// The place of the series with this key. If there is none, it is put there with the cells that `new`
+    /// gives.
+    pub(super) fn find_or_insert(&mut self, key: &[u8], new: impl FnOnce() -> Cells) -> u32 {
         let SeriesMap {
             places,
             series,
@@ -186,19 +182,18 @@ impl SeriesMap {
             |place: &Place| place.tag == tag && key_of(keys, &series[place.number as usize]) == key;
         let hash = Place::hash(tag);
         if let Some(place) = places.find(hash, is_it) {
-            return (&mut series[place.number as usize].cells, true);
+            return place.number;
         }
-        let place = series.len();
+        let number = series.len() as u32;
         let start = keys.len() as u32;
         keys.extend_from_slice(key);
         series.push(Series {
             key: (start, keys.len() as u32),
             cells: new(),
         });
-        let number = place as u32;
         let hash_of = |place: &Place| Place::hash(place.tag);
         places.insert_unique(hash, Place { tag, number }, hash_of);
-        (&mut series[place].cells, false)
+        number
     }
 
     /// Hands over all with their keys, in the order in which they came.
@@ -284,10 +279,14 @@ mod tests {
         for round in 0..3u64 {
             for number in 0..10_000u64 {
                 let key = number.to_string();
-                let (cells, is_known) =
-                    map.find_or_insert(key.as_bytes(), || Cells::One([count(round)]));
-                assert_eq!(is_known, round > 0);
+                let mut is_known = true;
+                let place = map.find_or_insert(key.as_bytes(), || {
+                    is_known = false;
+                    Cells::One([count(round)])
+                });
+                assert_eq!((u64::from(place), is_known), (number, round > 0));
                 if is_known {
+                    let cells = map.cells_mut(place);
                     cells.insert(cells.as_slice().len(), count(round));
                 }
             }

@@ -186,52 +186,53 @@ impl RangeTable {
         self.series.find_together(keys)
     }
 
-    /// Adds a cell to the series with this key, which is at this place.
-    pub(super) fn add_at(&mut self, place: u32, key: &[u8], piece: u32, cell: Cell) {
-        let kind = self.leaf.cells;
-        // Nothing is left of the series of a full table.
-        if !self.is_full {
-            let known = self.series.own().cells_mut(place).as_mut_slice();
-            if let Some((last, known)) = known.last_mut()
-                && *last == piece
-            {
-                self.bytes += cell.values() * kind.value_bytes();
-                kind.merge(known, cell);
-                return self.check_room();
-            }
+    pub(super) fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
+        if self.is_full {
+            return;
         }
-        self.add_cell(key, piece, cell);
+        let mut cell = Some(cell);
+        let new = || Cells::One([(piece, cell.take().unwrap_or(Cell::Count(0)))]);
+        let place = self.series.own().find_or_insert(key, new);
+        match cell {
+            None => self.take_room(place, key),
+            Some(cell) => self.add_at(place, piece, cell),
+        }
     }
 
-    pub(super) fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
+    /// Adds a cell to the series at this place.
+    pub(super) fn add_at(&mut self, place: u32, piece: u32, cell: Cell) {
+        // Nothing is left of the series of a full table.
         if self.is_full {
             return;
         }
         let kind = self.leaf.cells;
         self.bytes += cell.values() * kind.value_bytes();
-        let mut cell = Some(cell);
-        let new = || Cells::One([(piece, cell.take().unwrap_or(Cell::Count(0)))]);
-        let (cells, is_known) = self.series.own().find_or_insert(key, new);
-        self.bytes += size_of::<(u32, Cell)>();
-        if !is_known {
-            self.bytes += key.len() + OVERHEAD_BYTES;
-        }
-        if let Some(cell) = cell {
-            // What is read comes mostly in the order of time.
-            let known = cells.as_mut_slice();
-            let is_behind = known.last().is_none_or(|(last, _)| *last < piece);
-            let place = match is_behind {
-                true => Err(known.len()),
-                false => known.binary_search_by_key(&piece, |(known, _)| *known),
-            };
-            match place {
-                Ok(at) => {
-                    self.bytes -= size_of::<(u32, Cell)>();
-                    kind.merge(&mut known[at].1, cell);
-                }
-                Err(at) => cells.insert(at, (piece, cell)),
+        let cells = self.series.own().cells_mut(place);
+        // What is read comes mostly in the order of time.
+        let known = cells.as_mut_slice();
+        let is_behind = known.last().is_none_or(|(last, _)| *last < piece);
+        let at = match is_behind {
+            true => Err(known.len()),
+            false => known.binary_search_by_key(&piece, |(known, _)| *known),
+        };
+        match at {
+            Ok(at) => kind.merge(&mut known[at].1, cell),
+            Err(at) => {
+                cells.insert(at, (piece, cell));
+                self.bytes += size_of::<(u32, Cell)>();
             }
         }
+        self.check_room();
+    }
+
+    /// Counts the memory of a series that was put there with all of its cells.
+    fn take_room(&mut self, place: u32, key: &[u8]) {
+        let cells = self.series.cells(place);
+        let values = cells.iter().map(|(_, cell)| cell.values()).sum::<usize>();
+        self.bytes += values * self.leaf.cells.value_bytes()
+            + key.len()
+            + OVERHEAD_BYTES
+            + size_of_val(cells);
         self.check_room();
     }
 
@@ -263,22 +264,14 @@ impl RangeTable {
         if self.is_full {
             return;
         }
-        let values = cells.as_slice().iter().map(|(_, cell)| cell.values());
-        let bytes = values.sum::<usize>() * self.leaf.cells.value_bytes()
-            + key.len()
-            + OVERHEAD_BYTES
-            + size_of_val(cells.as_slice());
         let mut cells = Some(cells);
         let new = || cells.take().unwrap_or(Cells::Many(Vec::new()));
-        self.series.own().find_or_insert(key, new);
+        let place = self.series.own().find_or_insert(key, new);
         match cells {
-            None => {
-                self.bytes += bytes;
-                self.check_room();
-            }
+            None => self.take_room(place, key),
             Some(cells) => cells
                 .into_iter()
-                .for_each(|(piece, cell)| self.add_cell(key, piece, cell)),
+                .for_each(|(piece, cell)| self.add_at(place, piece, cell)),
         }
     }
 
