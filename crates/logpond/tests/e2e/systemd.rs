@@ -79,8 +79,19 @@ impl Manager {
     }
 
     fn property(&self, name: &str) -> String {
-        let arguments = ["show", "--value", "--property", name, "logpond.service"];
-        self.control(&arguments).unwrap().trim().to_owned()
+        let [value] = self.properties([name]);
+        value
+    }
+
+    /// What they are at one moment: between two questions one may change.
+    fn properties<const N: usize>(&self, names: [&str; N]) -> [String; N] {
+        let list = format!("--property={}", names.join(","));
+        let told = self.control(&["show", &list, "logpond.service"]).unwrap();
+        let told: BTreeMap<&str, &str> = told
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .collect();
+        names.map(|name| told[name].to_owned())
     }
 }
 
@@ -165,7 +176,8 @@ fn the_real_service_manager_keeps_what_a_service_has() {
         .control(&["kill", "--signal=KILL", service])
         .unwrap();
     wait_until("it is started again", || {
-        manager.property("ActiveState") == "active" && manager.property("MainPID") != before
+        let [state, process] = manager.properties(["ActiveState", "MainPID"]);
+        state == "active" && process != before
     })
     .unwrap();
     kept.write_all(b"second 0\n").unwrap();
