@@ -1,17 +1,18 @@
 //! Runs a query on a thread of its own and streams what it emits.
 //!
-//! Invariants: at most [`QUERIES_MAX`] threads; an error that is found before the first row
-//! decides the status; a later one is named in the trailer, and the answer is not complete then.
+//! Invariants: at most [`QUERIES_MAX`] threads, for which at most [`QUERIES_WAITING_MAX`] queries wait,
+//! in the order in which they came; an error that is found before the first row decides the status; a
+//! later one is named in the trailer, and the answer is not complete then.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::Response;
 use hyper::body::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::App;
 use super::body::Body;
@@ -25,6 +26,12 @@ use logpond_record::{TimeRange, Timestamp};
 
 /// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
 pub const QUERIES_MAX: usize = 64;
+
+/// Queries that wait until one of them ends. A page of panels asks all its questions at once.
+pub(super) const QUERIES_WAITING_MAX: usize = 1024;
+
+/// How long one waits at most.
+pub(super) const QUERY_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The range of a query that names none: an hour before now or before its end.
 pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
@@ -51,7 +58,10 @@ const LISTED_MAX: usize = 10;
 pub struct QueryThreads {
     name: &'static str,
     count_max: usize,
-    /// Numbers of threads that do not exist now, the smallest last.
+    /// Room for threads, and for those who wait for it.
+    room: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
     free: Arc<Mutex<Vec<usize>>>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
@@ -61,6 +71,8 @@ pub struct QueryThreads {
 struct Slot {
     number: usize,
     threads: QueryThreads,
+    /// Given back last: whoever has it next takes a number.
+    _room: OwnedSemaphorePermit,
 }
 
 impl Drop for Slot {
@@ -87,23 +99,48 @@ impl QueryThreads {
         QueryThreads {
             name,
             count_max,
+            room: Arc::new(Semaphore::new(count_max)),
+            waiting: Arc::new(Semaphore::new(QUERIES_WAITING_MAX)),
             free,
             metrics,
             shutdown,
         }
     }
 
-    fn slot(&self) -> Result<Slot, ApiError> {
+    async fn slot(&self) -> Result<Slot, ApiError> {
+        let room = match self.room.clone().try_acquire_owned() {
+            Ok(room) => room,
+            Err(_) => self.wait().await?,
+        };
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        match free.pop() {
-            Some(number) => Ok(Slot {
-                number,
-                threads: self.clone(),
-            }),
-            None => {
-                let message = format!("{} queries are running; try again later", self.count_max);
-                Err(ApiError::new(Kind::TooManyQueries, message))
+        Ok(Slot {
+            number: free.pop().unwrap_or(self.count_max),
+            threads: self.clone(),
+            _room: room,
+        })
+    }
+
+    /// Waits for room, in turn.
+    async fn wait(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let busy = |what: &str| {
+            let message = format!(
+                "{} queries are running, {what}; try again later",
+                self.count_max
+            );
+            ApiError::new(Kind::TooManyQueries, message)
+        };
+        let waiting = self.waiting.try_acquire();
+        let _waiting = waiting.map_err(|_| busy("and as many wait as may"))?;
+        let _counted = self.metrics.queries_waiting.hold();
+        let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            room = self.room.clone().acquire_owned() => {
+                room.map_err(|_| ApiError::new(Kind::Internal, "no query is taken any more"))
             }
+            () = tokio::time::sleep(QUERY_WAIT_MAX) => {
+                Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
+            }
+            () = shutdown.stopping() => Err(ApiError::new(Kind::Stopping, "the server is stopping")),
         }
     }
 
@@ -171,12 +208,12 @@ impl QueryThreads {
         self.run(|| Ok(()), run).await
     }
 
-    /// Begins work on a thread; gives what it sends.
-    pub(super) fn start(
+    /// Begins work on a thread, as soon as there is room for one; gives what it sends.
+    pub(super) async fn start(
         &self,
         work: impl FnOnce(Output) + Send + 'static,
     ) -> Result<mpsc::Receiver<Bytes>, ApiError> {
-        let slot = self.slot()?;
+        let slot = self.slot().await?;
         let name = format!("{}-{}", self.name, slot.number);
         let (out, receiver) = Output::new(self.shutdown.clone());
         let metrics = self.metrics.clone();
@@ -203,14 +240,15 @@ impl QueryThreads {
         let (prepared, is_prepared) = oneshot::channel();
         let is_broken = Arc::<AtomicBool>::default();
         let breaks = Arc::clone(&is_broken);
-        let receiver = self.start(move |mut out| {
+        let work = move |mut out: Output| {
             out.breaks_by(breaks);
             let parts = match prepare() {
                 Ok(parts) => parts,
                 Err(e) => return drop(prepared.send(Err(e))),
             };
             run(parts, out, prepared);
-        })?;
+        };
+        let receiver = self.start(work).await?;
         match is_prepared.await {
             Ok(Ok(())) => Ok(Body::rows(receiver, is_broken)),
             Ok(Err(e)) => Err(e),
@@ -353,4 +391,74 @@ pub(super) async fn table<P: Send + 'static>(
     let run =
         move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
     app.threads.stream(begins, prepare, run).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shutdown;
+
+    fn one_thread() -> (QueryThreads, shutdown::Stopper) {
+        let (stopper, shutdown) = shutdown::pair();
+        let threads = QueryThreads::new("lp-test", 1, Arc::default(), shutdown);
+        (threads, stopper)
+    }
+
+    /// Takes the thread until the sender is dropped.
+    async fn occupy(threads: &QueryThreads) -> std::sync::mpsc::Sender<()> {
+        let (held, hold) = std::sync::mpsc::channel::<()>();
+        let work = move |_: Output| hold.recv().unwrap_or_default();
+        threads.start(work).await.map(drop).unwrap();
+        held
+    }
+
+    async fn refusal(threads: &QueryThreads) -> ApiError {
+        threads.start(|_| ()).await.map(drop).unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_query_waits_for_one_that_ends() {
+        let (threads, _stopper) = one_thread();
+        // The answer of the one before has come to its end a moment before its thread has.
+        for _ in 0..100 {
+            let mut answer = threads.start(|_| ()).await.unwrap();
+            assert!(answer.recv().await.is_none());
+        }
+        let held = occupy(&threads).await;
+        let next = tokio::spawn({
+            let threads = threads.clone();
+            async move { threads.start(|_| ()).await.map(drop) }
+        });
+        while threads.metrics.queries_waiting.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!next.is_finished());
+        drop(held);
+        next.await.unwrap().unwrap();
+        assert_eq!(threads.metrics.queries_waiting.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_is_bounded() {
+        let (threads, stopper) = one_thread();
+        let _held = occupy(&threads).await;
+        let error = refusal(&threads).await;
+        assert_eq!(error.kind, Kind::TooManyQueries);
+        assert!(
+            error.message.contains("none ended in 10 s"),
+            "{}",
+            error.message
+        );
+        let all = u32::try_from(QUERIES_WAITING_MAX).unwrap();
+        let others = threads.waiting.acquire_many(all).await.unwrap();
+        let error = refusal(&threads).await;
+        assert!(
+            error.message.contains("as many wait as may"),
+            "{}",
+            error.message
+        );
+        drop(others);
+        stopper.stop();
+        assert_eq!(refusal(&threads).await.kind, Kind::Stopping);
+    }
 }

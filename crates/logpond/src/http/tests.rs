@@ -10,7 +10,7 @@ use logpond_search::aggregate::{BUCKETS_MAX, EXACT_VALUES_MAX};
 use logpond_search::query::QUERY_BYTES_MAX;
 
 use super::error::Kind;
-use super::rows::{RANGE_DEFAULT_NS, SCOPE_PARAMS};
+use super::rows::{QUERIES_WAITING_MAX, QUERY_WAIT_MAX, RANGE_DEFAULT_NS, SCOPE_PARAMS};
 use super::*;
 use crate::ingest::ROOM_WAIT_MAX;
 use crate::net::tls;
@@ -147,6 +147,8 @@ fn the_page_has_the_limits() {
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
+        QUERIES_WAITING_MAX.to_string(),
+        seconds(QUERY_WAIT_MAX),
         net::CONNECTIONS_MAX.to_string(),
         tls::HANDSHAKES_MAX.to_string(),
         seconds(tls::HANDSHAKE_TIME_MAX),

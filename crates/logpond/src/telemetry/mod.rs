@@ -203,6 +203,8 @@ pub struct Metrics {
     pub access: AccessMetrics,
     /// Queries running now, followers included.
     pub queries_active: Gauge,
+    /// Queries that wait until one of those ends.
+    pub queries_waiting: Gauge,
     /// Time from the start of a query to its last row.
     pub query_ns: Histogram,
     /// Bytes that queries read.
@@ -242,6 +244,7 @@ impl Default for Metrics {
             http_answers: Default::default(),
             access: AccessMetrics::default(),
             queries_active: Gauge::default(),
+            queries_waiting: Gauge::default(),
             query_ns: Histogram::new(DURATION),
             query_bytes: Counter::default(),
             queries_cancelled: Counter::default(),
@@ -436,11 +439,18 @@ impl Metrics {
         {
             out.sample(name, &[("status", class)], counter.get());
         }
-        out.gauges([(
-            "logpond_queries_active",
-            "Queries running, followers included.",
-            self.queries_active.get(),
-        )]);
+        out.gauges([
+            (
+                "logpond_queries_active",
+                "Queries running, followers included.",
+                self.queries_active.get(),
+            ),
+            (
+                "logpond_queries_waiting",
+                "Queries that wait until one of those that run ends.",
+                self.queries_waiting.get(),
+            ),
+        ]);
         out.histogram(
             "logpond_query_seconds",
             "Time of a query to its last row.",

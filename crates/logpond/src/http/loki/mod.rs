@@ -120,7 +120,7 @@ async fn ask(
     match question {
         Question::Query => query::answer(app, asked).await,
         Question::QueryRange => query_range::answer(app, asked).await,
-        Question::Tail => tail::answer(app, &asked, upgrade),
+        Question::Tail => tail::answer(app, &asked, upgrade).await,
         Question::DetectedFields => detected_fields::answer(app, asked).await,
         Question::DetectedFieldValues => detected_fields::values(app, asked, names).await,
         Question::Labels => labels::answer(app, asked).await,

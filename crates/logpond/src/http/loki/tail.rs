@@ -75,7 +75,7 @@ struct Wanted {
 }
 
 /// Begins to follow.
-pub(super) fn answer(
+pub(super) async fn answer(
     app: &Arc<App>,
     asked: &Asked,
     upgrade: OnUpgrade,
@@ -85,10 +85,11 @@ pub(super) fn answer(
     let accept = accept(&asked.headers)?;
     let (ended, end) = oneshot::channel();
     let app_there = app.clone();
-    let messages = app.threads.start(move |mut out| {
+    let work = move |mut out: Output| {
         let said = follow(&app_there, wanted, &mut out);
         let _ = ended.send(said.err().map(|error| error.message));
-    })?;
+    };
+    let messages = app.threads.start(work).await?;
     let shutdown = app.shutdown.clone();
     tokio::spawn(async move {
         // A client that went away meanwhile needs nothing.
