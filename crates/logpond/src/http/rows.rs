@@ -19,6 +19,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use crate::clock;
+use crate::ingest::Refused;
 use crate::query::{Output, QueryError, Scope, Trailer};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -134,13 +135,12 @@ impl QueryThreads {
         let _counted = self.metrics.queries_waiting.hold();
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
-            room = self.room.clone().acquire_owned() => {
-                room.map_err(|_| ApiError::new(Kind::Internal, "no query is taken any more"))
-            }
+            // The semaphore is never closed.
+            room = self.room.clone().acquire_owned() => room.map_err(|_| Refused::Stopping.into()),
             () = tokio::time::sleep(QUERY_WAIT_MAX) => {
                 Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
             }
-            () = shutdown.stopping() => Err(ApiError::new(Kind::Stopping, "the server is stopping")),
+            () = shutdown.stopping() => Err(Refused::Stopping.into()),
         }
     }
 
@@ -407,7 +407,9 @@ mod tests {
     /// Takes the thread until the sender is dropped.
     async fn occupy(threads: &QueryThreads) -> std::sync::mpsc::Sender<()> {
         let (held, hold) = std::sync::mpsc::channel::<()>();
-        let work = move |_: Output| hold.recv().unwrap_or_default();
+        let work = move |_: Output| {
+            let _ = hold.recv();
+        };
         threads.start(work).await.map(drop).unwrap();
         held
     }
