@@ -1,7 +1,8 @@
 //! Records as they become visible.
 //!
-//! Invariant: a record that became visible after the snapshot of the search is emitted once, in
-//! the order of its source.
+//! Invariant: a record that became visible after the view of the search is emitted once: from the
+//! journal in the order of its source, or, if a segment had taken the place of its file before the
+//! follower came to it, from there in the order of time.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +13,15 @@ use logpond_record::SourceId;
 use logpond_search::Scratch;
 use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
+use logpond_segment::sources::SourceSet;
 
+use super::journal_rows::Row;
 use super::output::Output;
-use super::pond::Pond;
+use super::pond::{Look, Pond};
+use super::reads::Reads;
+use super::view::View;
 use super::{QueryError, Search, Trailer, retries};
+use crate::store::Segments;
 
 /// How often a follower without news looks whether anybody still listens.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -79,8 +85,10 @@ pub(super) struct Follower<'a> {
     parser: Parser,
     scratch: Scratch,
     tails: Vec<Tail>,
-    /// Sources that were closed and read to their end.
-    done: Vec<SourceId>,
+    /// Sources that were read to their end, or are in no answer.
+    done: SourceSet,
+    /// The segments that were looked at last: all their sources are done, or tails.
+    segments: Segments,
     seen: u64,
 }
 
@@ -88,9 +96,15 @@ impl<'a> Follower<'a> {
     pub(super) fn new(
         engine: &'a Pond,
         search: &'a Search,
-        snapshot: &Snapshot,
+        view: &View,
         seen: u64,
     ) -> Follower<'a> {
+        let snapshot = &view.snapshot;
+        let stored = view.segments.iter().map(|viewed| viewed.segment.sources());
+        let mut done = SourceSet::union_of(stored);
+        for closed in snapshot.closed.iter() {
+            done.insert(closed.source);
+        }
         let tail = |open: &OpenState| Tail {
             source: open.source,
             path: open.path.clone(),
@@ -103,7 +117,8 @@ impl<'a> Follower<'a> {
             parser: Parser::new(),
             scratch: Scratch::new(),
             tails: snapshot.open.iter().map(tail).collect(),
-            done: snapshot.closed.iter().map(|c| c.source).collect(),
+            done,
+            segments: Segments::default(),
             seen,
         }
     }
@@ -128,8 +143,7 @@ impl<'a> Follower<'a> {
         let snapshot = self.engine.visible.snapshot();
         self.pass_repeated(&snapshot);
         for open in &snapshot.open {
-            let is_done = self.done.contains(&open.source);
-            if !is_done && !self.tails.iter().any(|t| t.source == open.source) {
+            if !self.is_known(open.source) {
                 let (path, file) = (open.path.clone(), open.file.clone());
                 self.tails.push(Tail {
                     source: open.source,
@@ -142,12 +156,7 @@ impl<'a> Follower<'a> {
         for closed in snapshot.closed.iter() {
             self.find_closed(closed, trailer);
         }
-        let is_there = |d: &SourceId| {
-            let mut closed = snapshot.closed.iter().map(|c| c.source);
-            let mut open = snapshot.open.iter().map(|o| o.source);
-            closed.any(|s| s == *d) || open.any(|s| s == *d)
-        };
-        self.done.retain(is_there);
+        self.catch_up_stored(&snapshot, out, trailer)?;
         self.tails.sort_by_key(|t| t.source);
         let mut tails = std::mem::take(&mut self.tails);
         for tail in &mut tails {
@@ -162,33 +171,71 @@ impl<'a> Follower<'a> {
         let is_open = |t: &Tail| snapshot.open.iter().any(|o| o.source == t.source);
         let (open, closed): (Vec<_>, Vec<_>) = tails.into_iter().partition(is_open);
         self.tails = open;
-        self.done.extend(closed.iter().map(|t| t.source));
+        closed.iter().for_each(|tail| self.done.insert(tail.source));
+        Ok(())
+    }
+
+    fn is_known(&self, source: SourceId) -> bool {
+        self.done.contains(source) || self.tails.iter().any(|tail| tail.source == source)
+    }
+
+    /// Emits what was written and put into a segment between two looks: whoever reads slowly may miss
+    /// all of a file's life.
+    fn catch_up_stored(
+        &mut self,
+        snapshot: &Snapshot,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        // Behind the files: one that is gone has a segment by now.
+        let segments = self.engine.live.snapshot();
+        if Arc::ptr_eq(&segments, &self.segments) {
+            return Ok(());
+        }
+        let mut known = self.done.clone();
+        self.tails.iter().for_each(|tail| known.insert(tail.source));
+        let (view, new) = View::of_others(snapshot.clone(), &segments, &known);
+        self.segments = segments;
+        if new.is_empty() {
+            return Ok(());
+        }
+        let look = Look {
+            pond: self.engine,
+            view,
+            seen: self.seen,
+        };
+        let limit = self.search.limit.unwrap_or(u64::MAX);
+        let mut emit = |(_, row, _): Row, out: &mut Output, trailer: &mut Trailer| {
+            if trailer.rows < limit {
+                trailer.rows += 1;
+                out.line(|chunk| chunk.extend_from_slice(&row))?;
+            }
+            Ok(trailer.rows < limit)
+        };
+        look.each_row(&self.search.of_new_rows(), out, trailer, &mut emit)?;
+        self.done.union_with(&new);
         Ok(())
     }
 
     /// Takes new files that repeat a batch as read, if the batch is elsewhere.
     fn pass_repeated(&mut self, snapshot: &Snapshot) {
-        let is_known =
-            |source| self.done.contains(&source) || self.tails.iter().any(|t| t.source == source);
         let open = snapshot.open.iter().map(|o| (o.source, &o.batches));
         let closed = snapshot.closed.iter().map(|c| (c.source, &c.batches));
         let retries = open.chain(closed).filter(|(_, b)| b.retry().is_some());
         let new: Vec<SourceId> = retries
             .map(|(source, _)| source)
-            .filter(|source| !is_known(*source))
+            .filter(|source| !self.is_known(*source))
             .collect();
         if !new.is_empty() {
             let excluded = retries::excluded(snapshot, &self.engine.live.snapshot());
             let repeated = new.into_iter().filter(|source| excluded.contains(*source));
-            self.done.extend(repeated);
+            repeated.for_each(|source| self.done.insert(source));
         }
     }
 
     /// A file that was opened and closed between two looks.
     fn find_closed(&mut self, closed: &ClosedFile, trailer: &mut Trailer) {
-        let known = self.done.contains(&closed.source)
-            || self.tails.iter().any(|t| t.source == closed.source);
-        if known {
+        if self.is_known(closed.source) {
             return;
         }
         let (source, path) = (closed.source, closed.path.clone());
@@ -199,7 +246,9 @@ impl<'a> Follower<'a> {
                 file,
                 offset: 0,
             }),
-            Err(e) => trailer.miss(e),
+            // A segment has it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => trailer.miss(error),
         }
     }
 

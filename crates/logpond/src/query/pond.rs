@@ -111,7 +111,7 @@ impl Pond {
         rows::emit(look, search, out, trailer)?;
         if search.is_followed {
             out.flush()?;
-            Follower::new(self, search, &look.view.snapshot, look.seen).run(out, trailer)?;
+            Follower::new(self, search, &look.view, look.seen).run(out, trailer)?;
         }
         Ok(())
     }

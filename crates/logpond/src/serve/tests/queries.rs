@@ -251,6 +251,46 @@ fn followers_get_what_arrives_and_nothing_twice() {
     assert_eq!((rows.len(), &rows[0]["n"]), (1, &3.into()));
 }
 
+/// While nobody reads, files come and go that a follower never saw.
+#[test]
+fn followers_get_what_was_stored_before_they_came_to_it() {
+    let pond = Pond::new();
+    let mut stream = connect(pond.http());
+    stream
+        .write_all(b"GET /api/v1/query?from=@0&follow=true HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    let mut reader = BufReader::new(stream);
+    read_head(&mut reader);
+    // More than is on its way to somebody who does not read.
+    let body = format!("{}\n", "x".repeat(1000)).repeat(20_000);
+    for _ in 0..2 {
+        assert_eq!(push(pond.http(), "text/plain", body.as_bytes()).status, 200);
+    }
+    let push_line = |line: &str| {
+        assert_eq!(push(pond.http(), "text/plain", line.as_bytes()).status, 200);
+    };
+    for line in ["first", "second", "third"] {
+        push_line(line);
+        let compact = request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"");
+        assert_eq!(compact.status, 200);
+    }
+    push_line("last");
+    let (mut filler, mut others) = (0, Vec::new());
+    while filler + others.len() < 40_004 {
+        let chunk = read_chunk(&mut reader).expect("more rows");
+        for line in std::str::from_utf8(&chunk).unwrap().lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let text = row["_msg"].as_str().unwrap();
+            match text.starts_with('x') {
+                true => filler += 1,
+                false => others.push(text.to_owned()),
+            }
+        }
+    }
+    others.sort_unstable();
+    assert_eq!(others, ["first", "last", "second", "third"]);
+}
+
 #[test]
 fn a_reader_that_stalls_holds_little_and_one_that_leaves_ends_the_query() {
     let pond = Pond::new();
