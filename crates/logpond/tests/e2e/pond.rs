@@ -340,16 +340,35 @@ pub(crate) fn metric(exposition: &str, name: &str) -> f64 {
     values.sum()
 }
 
-/// Sends a signal by name to a process.
+/// Sends a signal by name to a process. One that is to stop has stopped then: its threads go on until one of
+/// them, which may have to wait for a processor, takes note of the signal.
 pub(crate) fn signal(name: &str, pid: u32) -> Outcome<()> {
     let status = Command::new("kill")
         .arg(format!("-{name}"))
         .arg(pid.to_string())
         .status();
     match status {
-        Ok(status) if status.success() => Ok(()),
-        other => Err(format!("kill -{name} {pid}: {other:?}")),
+        Ok(status) if status.success() => {}
+        other => return Err(format!("kill -{name} {pid}: {other:?}")),
     }
+    match name {
+        "STOP" => wait_until("the process has stopped", || has_stopped(pid)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether no thread of a process runs (proc_pid_stat(5)); one that has ended runs no more either.
+fn has_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let stats = threads
+        .flatten()
+        .map(|thread| fs::read_to_string(thread.path().join("stat")));
+    stats.flatten().all(|stat| {
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+        matches!(state, Some(b'T' | b't' | b'Z' | b'X'))
+    })
 }
 
 /// Waits for a condition, looking often. The only waiting in tests: nothing waits for a time.
