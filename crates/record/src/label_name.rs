@@ -55,17 +55,23 @@ fn bit(name: &str) -> u64 {
 }
 
 impl Shape {
+    /// Whether a field may have a label's name; if not, the label keeps it. Found without looking at fields.
+    #[inline]
+    pub fn may_have_field(&self, label: &str) -> bool {
+        self.taken().may_have(split_label_name(label).0)
+    }
+
     /// The name under which a label is kept beside lines of this shape; `None` if that is its own.
     #[inline]
     pub fn label_name(&self, label: &str) -> Option<String> {
-        let (own, suffixes) = split_label_name(label);
-        match self.taken().may_have(own) {
-            true => self.free_name(own, suffixes),
+        match self.may_have_field(label) {
+            true => self.free_name(label),
             false => None,
         }
     }
 
-    fn free_name(&self, own: &str, suffixes: usize) -> Option<String> {
+    fn free_name(&self, label: &str) -> Option<String> {
+        let (own, suffixes) = split_label_name(label);
         let slots = self.slots().iter();
         let taken = slots.filter(|slot| slot.name.starts_with(own) && slot.is_field());
         let taken = taken.map(|slot| split_label_name(&slot.name));

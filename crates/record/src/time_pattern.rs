@@ -311,17 +311,17 @@ impl Item {
         match self {
             Item::Literal(byte) => out.push(*byte),
             Item::Year => push_digits(civil.year.clamp(0, 9999) as u32, 4, out),
-            Item::Month => push_digits(civil.month, 2, out),
+            Item::Month => out.extend_from_slice(&two_digits(civil.month)),
             Item::MonthName => out.extend_from_slice(MONTHS[civil.month as usize - 1]),
             Item::Weekday => out.extend_from_slice(WEEKDAYS[civil.weekday() as usize]),
-            Item::Day => push_digits(civil.day, 2, out),
+            Item::Day => out.extend_from_slice(&two_digits(civil.day)),
             Item::DaySpace if civil.day < 10 => {
                 out.extend_from_slice(&[b' ', b'0' + civil.day as u8]);
             }
-            Item::DaySpace => push_digits(civil.day, 2, out),
-            Item::Hour => push_digits(civil.hour, 2, out),
-            Item::Minute => push_digits(civil.minute, 2, out),
-            Item::Second => push_digits(civil.second, 2, out),
+            Item::DaySpace => out.extend_from_slice(&two_digits(civil.day)),
+            Item::Hour => out.extend_from_slice(&two_digits(civil.hour)),
+            Item::Minute => out.extend_from_slice(&two_digits(civil.minute)),
+            Item::Second => out.extend_from_slice(&two_digits(civil.second)),
             Item::Fraction(count) => {
                 let count = u32::from(count.unwrap_or(9));
                 push_digits(nanos / 10u32.pow(9 - count), count, out);
@@ -452,11 +452,20 @@ fn digits(text: &[u8], count: usize) -> Option<u32> {
 fn push_digits(value: u32, count: u32, out: &mut Vec<u8>) {
     let (mut text, mut rest) = ([b'0'; 10], value);
     let text = &mut text[..count as usize];
-    for digit in text.iter_mut().rev() {
+    // Two by two: each waits for the division before it.
+    let (first, pairs) = text.as_rchunks_mut::<2>();
+    for pair in pairs.iter_mut().rev() {
+        *pair = two_digits(rest % 100);
+        rest /= 100;
+    }
+    if let [digit] = first {
         *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
     }
     out.extend_from_slice(text);
+}
+
+fn two_digits(value: u32) -> [u8; 2] {
+    [value / 10, value].map(|digit| b'0' + (digit % 10) as u8)
 }
 
 #[cfg(test)]

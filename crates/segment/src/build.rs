@@ -134,7 +134,11 @@ pub fn from_journal(
 ) -> Result<Built, BuildError> {
     let mut closed: Vec<&ClosedFile> = closed.iter().collect();
     closed.sort_by_key(|file| file.source);
-    let mut builder = RowsBuilder::new();
+    let tallies = || closed.iter().map(|file| &file.summary.tally);
+    let mut builder = RowsBuilder::expecting(
+        tallies().map(|tally| tally.rows).sum(),
+        tallies().map(|tally| tally.bytes).sum(),
+    );
     let mut damages = Damages::default();
     let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
     for (number, file) in closed.iter().enumerate() {

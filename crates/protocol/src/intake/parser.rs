@@ -425,16 +425,16 @@ fn set_apart(
     shape: &Shape,
     stands_in: impl Fn(&str, &Value<'_>) -> bool,
 ) {
+    // Most labels that share a name with a field of the line stand in for it: that is seen before another
+    // name is made.
     for (name, value) in labels {
-        let Some(other) = shape.label_name(name) else {
-            continue;
-        };
         let is_none = match value {
             Value::Null => true,
             Value::Str(text) => text.is_empty(),
             _ => false,
         };
-        if !is_none && !stands_in(name, value) {
+        let is_kept = is_none || !shape.may_have_field(name) || stands_in(name, value);
+        if !is_kept && let Some(other) = shape.label_name(name) {
             *name = Cow::Owned(other);
         }
     }

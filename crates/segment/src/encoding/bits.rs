@@ -8,10 +8,10 @@ pub fn width(value: u64) -> u32 {
 }
 
 /// Packs numbers of at most `width` bits and pads the last byte with zeros.
-pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
+pub fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
     let mut pending: u64 = 0;
     let mut pending_bits = 0;
-    for &value in values {
+    for value in values {
         pending |= value << pending_bits;
         pending_bits += width;
         if pending_bits >= 64 {
@@ -211,7 +211,7 @@ mod tests {
             let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
             let values: Vec<u64> = seed.iter().map(|v| v & mask).collect();
             let mut packed = Vec::new();
-            pack(&values, width, &mut packed);
+            pack(values.iter().copied(), width, &mut packed);
             let mut again = Vec::new();
             unpack(&packed, width, values.len(), |v| again.push(v)).unwrap();
             prop_assert_eq!(&again, &values);

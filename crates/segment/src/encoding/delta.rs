@@ -38,7 +38,7 @@ fn encode_block(deltas: &[i64], out: &mut Vec<u8>) {
     for (mini, width) in above.chunks(MINIBLOCK).zip(widths) {
         let mut padded = [0u64; MINIBLOCK];
         padded[..mini.len()].copy_from_slice(mini);
-        bits::pack(&padded, width, out);
+        bits::pack(padded, width, out);
     }
 }
 

@@ -30,6 +30,14 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     encode_packed(&values[packed_from..], width, out);
 }
 
+/// Appends `count` times the same value: the bytes that [`encode`] makes of them.
+pub fn encode_same(value: u32, count: usize, width: u32, out: &mut Vec<u8>) {
+    match count < RUN_MIN {
+        true => encode(&vec![value; count], width, out),
+        false => encode_run(value, count, width, out),
+    }
+}
+
 fn encode_run(value: u32, count: usize, width: u32, out: &mut Vec<u8>) {
     write_varint((count as u64) << 1, out);
     let bytes = width.div_ceil(8) as usize;
@@ -42,9 +50,9 @@ fn encode_packed(values: &[u32], width: u32, out: &mut Vec<u8>) {
     }
     let groups = values.len().div_ceil(8);
     write_varint(((groups as u64) << 1) | 1, out);
-    let mut padded: Vec<u64> = values.iter().map(|v| u64::from(*v)).collect();
-    padded.resize(groups * 8, 0);
-    bits::pack(&padded, width, out);
+    let padding = std::iter::repeat_n(0, groups * 8 - values.len());
+    let values = values.iter().map(|v| u64::from(*v));
+    bits::pack(values.chain(padding), width, out);
 }
 
 /// Appends exactly `count` values of `width` bits (32 at most) to `out`.

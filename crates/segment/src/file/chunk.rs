@@ -16,7 +16,7 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::directory::{ColumnEntry, PageEntry};
-use super::page::{Layout, Physical, code_bits, write_codes, write_levels};
+use super::page::{Layout, Physical, code_bits, write_codes, write_levels, write_same_level};
 use crate::encoding::{delta, plain};
 use crate::rows::{Column, NULL, Numbers, StringColumn};
 
@@ -40,6 +40,8 @@ pub(super) struct Chunk {
 pub(super) struct ChunkEncoder {
     compressor: zstd::bulk::Compressor<'static>,
     level: i32,
+    /// A page before it is compressed; kept, as pages are nearly as large as one another.
+    body: Vec<u8>,
 }
 
 /// A column on its way into the file.
@@ -68,6 +70,7 @@ impl ChunkEncoder {
         Ok(ChunkEncoder {
             compressor: zstd::bulk::Compressor::new(level)?,
             level,
+            body: Vec::new(),
         })
     }
 
@@ -133,10 +136,16 @@ impl ChunkEncoder {
         pages: &mut Pages,
     ) -> Result<(), ParquetError> {
         let rows = block.len();
-        let mut body = Vec::new();
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
         let values = present(input.column, block.clone());
         if input.optional {
-            write_levels(&levels(input.column, block.clone()), &mut body);
+            match values {
+                // Most columns have a value in all rows or in none.
+                0 => write_same_level(0, rows, &mut body),
+                all if all == rows => write_same_level(1, rows, &mut body),
+                _ => write_levels(&levels(input.column, block.clone()), &mut body),
+            }
         }
         match (layout, codes) {
             (Layout::Codes { bits }, Some(codes)) => {
@@ -159,6 +168,7 @@ impl ChunkEncoder {
             statistics: None,
         };
         let entry = self.page(&body, (rows, values), page, pages)?;
+        self.body = body;
         pages.first_data_page.get_or_insert(entry.offset as i64);
         pages.offsets.append_row_count(rows as i64);
         pages

@@ -16,9 +16,18 @@ pub(super) enum Layout {
 
 /// Appends the definition levels of an optional column.
 pub(super) fn write_levels(present: &[u32], out: &mut Vec<u8>) {
+    with_length(out, |out| rle::encode(present, 1, out));
+}
+
+/// Appends the definition levels of an optional column whose rows have the same one.
+pub(super) fn write_same_level(level: u32, rows: usize, out: &mut Vec<u8>) {
+    with_length(out, |out| rle::encode_same(level, rows, 1, out));
+}
+
+fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
-    rle::encode(present, 1, out);
+    write(out);
     let length = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }

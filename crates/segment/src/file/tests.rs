@@ -149,6 +149,16 @@ fn line(record: &Record<'_>) -> Vec<u8> {
 }
 
 fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Memory, Written) {
+    write_by(records, profile, rows_per_group, RowsBuilder::new)
+}
+
+/// The same by these builders.
+fn write_by(
+    records: &[Record<'_>],
+    profile: Profile,
+    rows_per_group: usize,
+    new_builder: impl Fn() -> RowsBuilder,
+) -> (Memory, Written) {
     let mut builder = RowsBuilder::new();
     let push = |builder: &mut RowsBuilder, r: &Record<'_>| {
         let number = (r.id.0 & ((1 << 79) - 1)) - INCARNATION.entropy_base();
@@ -194,12 +204,27 @@ fn write(records: &[Record<'_>], profile: Profile, rows_per_group: usize) -> (Me
     .unwrap();
     writer.set_batches([(0xfeed, 16), (0xfeed, 17)].into_iter().collect());
     for group in records.chunks(rows_per_group) {
-        let mut builder = RowsBuilder::new();
+        let mut builder = new_builder();
         group.iter().for_each(|r| push(&mut builder, r));
         writer.write(&builder.take(&schema)).unwrap();
     }
     let written = writer.finish().unwrap();
     (file, written)
+}
+
+/// Rows are the same whatever was expected.
+#[test]
+fn what_was_expected_changes_nothing() {
+    let records = samples(20_000);
+    let (plain, _) = write(&records, Profile::Hot, 20_000);
+    for (rows, bytes) in [(20_000, 1_000_000), (1, 1), (u64::MAX, 1 << 20)] {
+        let expecting = || RowsBuilder::expecting(rows, bytes);
+        let (file, _) = write_by(&records, Profile::Hot, 20_000, expecting);
+        assert!(
+            *file.0.lock().unwrap() == *plain.0.lock().unwrap(),
+            "{rows} rows of {bytes} bytes"
+        );
+    }
 }
 
 /// All rows of a file as (id, line, record), in the order of their numbers.

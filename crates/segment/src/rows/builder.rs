@@ -10,10 +10,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::column::{Column, NULL, Numbers, StringColumn, Strings};
 use super::fixes::write_fix;
 use super::overflow::write_overflow;
+use super::room::Room;
+use super::row_list::RowList;
 use super::schema::{ColumnType, FieldCount, FieldCounts, Schema, to_decimal};
 
 /// After so many values a string column decides whether equal strings are worth looking for.
 const INTERN_TRIAL: usize = 4096;
+
+/// After so many rows it is known how much of the lines each column takes: twice those of the trial, so that
+/// columns of most rows have decided.
+const ROOM_TRIAL: usize = 2 * INTERN_TRIAL;
 
 /// Rows as columns. Every column has one place per row.
 #[derive(Debug, Default)]
@@ -56,12 +62,23 @@ impl Rows {
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }
+
+    /// Makes room in what a builder fills itself.
+    fn make_room(&mut self, room: &Room) {
+        let more = room.rows_like(self.len());
+        self.time.reserve(more);
+        self.received.reserve(more);
+        self.number.reserve(more);
+        self.source.reserve(more);
+        self.time_source.reserve(more);
+        self.line_bytes.reserve(more);
+    }
 }
 
 /// Strings of some rows; equal strings share a code as long as that pays.
 #[derive(Default)]
 struct StringBuilder {
-    rows: Vec<u32>,
+    rows: RowList,
     codes: Vec<u32>,
     values: Strings,
     known: HashTable<u32>,
@@ -82,6 +99,10 @@ impl StringBuilder {
             return next;
         }
         let values = &self.values;
+        // Neighbouring rows are often alike.
+        if let Some(last) = self.codes.last().filter(|last| values.get(**last) == value) {
+            return *last;
+        }
         let hash = xxh3_64(value);
         if let Some(code) = self.known.find(hash, |code| values.get(*code) == value) {
             return *code;
@@ -107,20 +128,30 @@ impl StringBuilder {
             values: Arc::new(self.values),
         }
     }
+
+    fn make_room(&mut self, room: &Room) {
+        self.rows.make_room(room);
+        self.codes.reserve(room.rows_like(self.codes.len()));
+        if self.gave_up {
+            let count = room.rows_like(self.values.len());
+            let bytes = room.bytes_like(self.values.bytes().len());
+            self.values.reserve(count, bytes);
+        }
+    }
 }
 
 /// A code per row, where only some rows have one.
-fn spread(rows: &[u32], codes: &[u32], count: usize) -> Vec<u32> {
+fn spread(rows: &RowList, codes: &[u32], count: usize) -> Vec<u32> {
     let mut all = vec![NULL; count];
     rows.iter()
         .zip(codes)
-        .for_each(|(row, code)| all[*row as usize] = *code);
+        .for_each(|(row, code)| all[row as usize] = *code);
     all
 }
 
 #[derive(Default)]
 struct Sparse<T> {
-    rows: Vec<u32>,
+    rows: RowList,
     values: Vec<T>,
 }
 
@@ -152,9 +183,14 @@ impl<T: Copy + Default> Sparse<T> {
         }
         numbers.valid.resize(rows, false);
         for (row, value) in self.rows.iter().zip(&self.values) {
-            numbers.values[*row as usize] = convert(*value);
-            numbers.valid[*row as usize] = true;
+            numbers.values[row as usize] = convert(*value);
+            numbers.valid[row as usize] = true;
         }
+    }
+
+    fn make_room(&mut self, room: &Room) {
+        self.rows.make_room(room);
+        self.values.reserve(room.rows_like(self.values.len()));
     }
 }
 
@@ -170,7 +206,7 @@ struct FieldBuilder {
     int: Sparse<i64>,
     float: Sparse<f64>,
     bool: Sparse<bool>,
-    null: Vec<u32>,
+    null: RowList,
 }
 
 /// A value that goes to the overflow column: which row, field and type, of a null none, and where it
@@ -227,12 +263,8 @@ impl FieldBuilder {
     }
 
     fn spill(&self, field: u32, out: &mut Vec<Spilled>) {
-        let mut list = |rows: &[u32], kind| {
-            out.extend(
-                rows.iter()
-                    .zip(0..)
-                    .map(|(row, at)| (*row, field, kind, at)),
-            );
+        let mut list = |rows: &RowList, kind| {
+            out.extend(rows.iter().zip(0..).map(|(row, at)| (row, field, kind, at)));
         };
         list(&self.text.rows, Some(ColumnType::Text));
         list(&self.bytes.rows, Some(ColumnType::Bytes));
@@ -241,6 +273,16 @@ impl FieldBuilder {
         list(&self.float.rows, Some(ColumnType::Float));
         list(&self.bool.rows, Some(ColumnType::Bool));
         list(&self.null, None);
+    }
+
+    fn make_room(&mut self, room: &Room) {
+        self.text.make_room(room);
+        self.bytes.make_room(room);
+        self.json.make_room(room);
+        self.int.make_room(room);
+        self.float.make_room(room);
+        self.bool.make_room(room);
+        self.null.make_room(room);
     }
 
     fn spilled_value(&self, kind: Option<ColumnType>, at: u32) -> Value<'_> {
@@ -278,6 +320,8 @@ struct KnownShape {
 /// Collects records as columns.
 #[derive(Default)]
 pub struct RowsBuilder {
+    /// Rows that are expected, and the bytes of their lines.
+    expected: (u64, u64),
     rows: Rows,
     line_bytes_total: u64,
     shape_codes: Vec<u32>,
@@ -290,7 +334,10 @@ pub struct RowsBuilder {
     names: HashMap<Box<str>, u32>,
     /// The fields of the last record's labels.
     last_labels: Vec<u32>,
-    known_shapes: HashMap<usize, KnownShape>,
+    known_shapes: Vec<KnownShape>,
+    /// Where each shape is in that list, by its address.
+    shape_places: HashMap<usize, usize>,
+    last_shape: Option<(usize, usize)>,
     scratch: Vec<u8>,
 }
 
@@ -298,6 +345,15 @@ impl RowsBuilder {
     /// An empty builder.
     pub fn new() -> RowsBuilder {
         RowsBuilder::default()
+    }
+
+    /// An empty builder that expects about so many rows, with so many bytes of lines, each time. It takes what
+    /// comes; where that is what it expected it copies nothing to make room.
+    pub fn expecting(rows: u64, line_bytes: u64) -> RowsBuilder {
+        RowsBuilder {
+            expected: (rows, line_bytes),
+            ..RowsBuilder::default()
+        }
     }
 
     /// Number of rows so far.
@@ -344,15 +400,34 @@ impl RowsBuilder {
             let field = self.label_field(place, name);
             self.fields[field as usize].push(row, value);
         }
+        if self.len() == ROOM_TRIAL {
+            self.make_room();
+        }
+    }
+
+    /// Makes room for what is expected, by what has come.
+    fn make_room(&mut self) {
+        let (rows, bytes) = (self.len() as u64, self.line_bytes_total);
+        let room = Room::new(self.expected, (rows, bytes));
+        self.rows.make_room(&room);
+        self.shape_codes
+            .reserve(room.rows_like(self.shape_codes.len()));
+        for strings in [
+            &mut self.message,
+            &mut self.message_bytes,
+            &mut self.whole,
+            &mut self.fix,
+        ] {
+            strings.make_room(&room);
+        }
+        for field in &mut self.fields {
+            field.make_room(&room);
+        }
     }
 
     fn push_shape_and_fields(&mut self, row: u32, record: &Record<'_>) {
-        let key = Arc::as_ptr(&record.shape) as usize;
-        if !self.known_shapes.contains_key(&key) {
-            let known = self.learn_shape(&record.shape);
-            self.known_shapes.insert(key, known);
-        }
-        let known = &self.known_shapes[&key];
+        let place = self.place_of_shape(&record.shape);
+        let known = &self.known_shapes[place];
         self.shape_codes.push(known.code);
         for (field, value) in known.slot_fields.iter().zip(&record.values) {
             if let Some(field) = field {
@@ -362,6 +437,27 @@ impl RowsBuilder {
         for field in &known.null_fields {
             self.fields[*field as usize].count.shape_null += 1;
         }
+    }
+
+    /// Where what is known of a shape is. Neighbouring records often have the same one.
+    fn place_of_shape(&mut self, shape: &Arc<Shape>) -> usize {
+        let key = Arc::as_ptr(shape) as usize;
+        if let Some((last, place)) = self.last_shape
+            && last == key
+        {
+            return place;
+        }
+        let place = match self.shape_places.get(&key) {
+            Some(place) => *place,
+            None => {
+                let known = self.learn_shape(shape);
+                self.known_shapes.push(known);
+                self.shape_places.insert(key, self.known_shapes.len() - 1);
+                self.known_shapes.len() - 1
+            }
+        };
+        self.last_shape = Some((key, place));
+        place
     }
 
     /// The field of a label. Neighbouring records have the same labels in the same order.
@@ -424,7 +520,8 @@ impl RowsBuilder {
 
     /// The rows so far with the columns of `schema`; the builder is empty afterwards.
     pub fn take(&mut self, schema: &Schema) -> Rows {
-        let mut builder = std::mem::take(self);
+        let (rows, line_bytes) = self.expected;
+        let mut builder = std::mem::replace(self, RowsBuilder::expecting(rows, line_bytes));
         let count = builder.len();
         let mut rows = builder.rows;
         rows.fields = schema

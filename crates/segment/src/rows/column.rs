@@ -32,6 +32,12 @@ impl Strings {
         }
     }
 
+    /// Makes room for `count` more strings of together `bytes`.
+    pub(crate) fn reserve(&mut self, count: usize, bytes: usize) {
+        self.bytes.reserve(bytes);
+        self.ranges.reserve(count);
+    }
+
     /// Appends a string.
     pub fn push(&mut self, value: &[u8]) {
         let from = self.bytes.len() as u32;

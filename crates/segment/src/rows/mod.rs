@@ -12,6 +12,8 @@ mod column;
 mod fixes;
 mod overflow;
 mod reorder;
+mod room;
+mod row_list;
 mod schema;
 mod sort;
 mod view;

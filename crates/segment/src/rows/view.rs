@@ -174,6 +174,13 @@ impl<'a> RowsView<'a> {
     }
 
     fn int(&self, plan: &Plan, index: usize, row: usize, beside: &mut Beside<'a>) -> i64 {
+        if let Fill::Column(column) = plan.fills[index]
+            && let Column::Ints(numbers) = &self.rows.fields[column]
+            && self.schema.columns[column].kind == ColumnType::Int
+            && let Some(number) = numbers.get(row)
+        {
+            return number;
+        }
         self.slot_value(plan, index, row, beside)
             .and_then(|v| v.as_number())
             .unwrap_or(0.0) as i64
