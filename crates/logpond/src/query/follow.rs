@@ -1,8 +1,7 @@
 //! Records as they become visible.
 //!
-//! Invariant: a record that became visible after the view of the search is emitted once: from the
-//! journal in the order of its source, or, if a segment had taken the place of its file before the
-//! follower came to it, from there in the order of time.
+//! Invariant: a record that became visible after the view of the search is emitted once, in
+//! the order of its source.
 
 use std::io;
 use std::sync::Arc;
@@ -15,10 +14,9 @@ use logpond_segment::disk::{Disk, ReadAt};
 use logpond_segment::journal::{ClosedFile, JournalFile, OpenState, Snapshot, Summary};
 use logpond_segment::sources::SourceSet;
 
-use super::journal_rows::Row;
+use super::follow_stored::Stored;
 use super::output::Output;
-use super::pond::{Look, Pond};
-use super::reads::Reads;
+use super::pond::Pond;
 use super::view::View;
 use super::{QueryError, Search, Trailer, retries};
 use crate::store::Segments;
@@ -156,10 +154,11 @@ impl<'a> Follower<'a> {
         for closed in snapshot.closed.iter() {
             self.find_closed(closed, trailer);
         }
-        self.catch_up_stored(&snapshot, out, trailer)?;
+        let mut stored = self.find_stored(&snapshot);
         self.tails.sort_by_key(|t| t.source);
         let mut tails = std::mem::take(&mut self.tails);
         for tail in &mut tails {
+            self.emit_stored(&mut stored, Some(tail.source), out, trailer)?;
             let read = tail
                 .find_end(&snapshot, &*self.engine.disk)
                 .and_then(|limit| self.read(tail, limit, out, trailer));
@@ -168,6 +167,7 @@ impl<'a> Follower<'a> {
                 other => other?,
             }
         }
+        self.emit_stored(&mut stored, None, out, trailer)?;
         let is_open = |t: &Tail| snapshot.open.iter().any(|o| o.source == t.source);
         let (open, closed): (Vec<_>, Vec<_>) = tails.into_iter().partition(is_open);
         self.tails = open;
@@ -179,41 +179,45 @@ impl<'a> Follower<'a> {
         self.done.contains(source) || self.tails.iter().any(|tail| tail.source == source)
     }
 
-    /// Emits what was written and put into a segment between two looks: whoever reads slowly may miss
-    /// all of a file's life.
-    fn catch_up_stored(
-        &mut self,
-        snapshot: &Snapshot,
-        out: &mut Output,
-        trailer: &mut Trailer,
-    ) -> Result<(), QueryError> {
+    /// What was put into segments since the last look without having been read.
+    fn find_stored(&mut self, snapshot: &Snapshot) -> Stored {
         // Behind the files: one that is gone has a segment by now.
         let segments = self.engine.live.snapshot();
         if Arc::ptr_eq(&segments, &self.segments) {
-            return Ok(());
+            return Stored::default();
         }
         let mut known = self.done.clone();
         self.tails.iter().for_each(|tail| known.insert(tail.source));
-        let (view, new) = View::of_others(snapshot.clone(), &segments, &known);
+        let stored = Stored::find(snapshot, &segments, &known);
         self.segments = segments;
-        if new.is_empty() {
-            return Ok(());
-        }
-        let look = Look {
-            pond: self.engine,
-            view,
-            seen: self.seen,
-        };
-        let limit = self.search.limit.unwrap_or(u64::MAX);
-        let mut emit = |(_, row, _): Row, out: &mut Output, trailer: &mut Trailer| {
-            if trailer.rows < limit {
-                trailer.rows += 1;
-                out.line(|chunk| chunk.extend_from_slice(&row))?;
+        stored
+    }
+
+    /// Emits what is stored of sources before another one, or of all.
+    fn emit_stored(
+        &mut self,
+        stored: &mut Stored,
+        before: Option<SourceId>,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<(), QueryError> {
+        while let Some(sources) = stored.next(before) {
+            let rows = stored.read(&sources, (self.engine, self.search), out, trailer);
+            self.done.union_with(&sources);
+            let rows = match rows {
+                Err(QueryError::Disk(what)) => {
+                    trailer.miss(what);
+                    continue;
+                }
+                other => other?,
+            };
+            for (_, row, _) in rows {
+                if self.search.limit.is_none_or(|limit| trailer.rows < limit) {
+                    trailer.rows += 1;
+                    out.line(|chunk| chunk.extend_from_slice(&row))?;
+                }
             }
-            Ok(trailer.rows < limit)
-        };
-        look.each_row(&self.search.of_new_rows(), out, trailer, &mut emit)?;
-        self.done.union_with(&new);
+        }
         Ok(())
     }
 

@@ -18,6 +18,7 @@ mod journal_grams;
 mod segment_rows;
 mod segment_tables;
 mod follow;
+mod follow_stored;
 mod kept;
 mod spare_threads;
 mod reads;

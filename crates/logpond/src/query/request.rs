@@ -168,17 +168,6 @@ impl Search {
         }
     }
 
-    /// The same search of rows of which none was shown, in whatever order they came.
-    pub(super) fn of_new_rows(&self) -> Search {
-        Search {
-            direction: Direction::Forward,
-            behind: None,
-            is_followed: false,
-            shown: Vec::new(),
-            ..self.without_context()
-        }
-    }
-
     /// The same search, looking only into these ranges.
     pub(super) fn narrowed(&self, within: Vec<TimeRange>) -> Search {
         Search {

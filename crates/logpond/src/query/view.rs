@@ -114,43 +114,24 @@ impl View {
         Ok(Some(view))
     }
 
-    /// What segments hold of sources that are not among the known ones, and those sources.
-    ///
-    /// What is in the bucket only may have become known just now, and be old: it is new if it is of
-    /// what is written now.
-    pub(super) fn of_others(
-        snapshot: Snapshot,
-        segments: &Segments,
-        known: &SourceSet,
-    ) -> (View, SourceSet) {
-        let repeated = retries::excluded(&snapshot, segments);
-        let written = snapshot.latest.map(|source| source.incarnation);
-        let is_of_now = |segment: &LiveSegment| {
-            let mut incarnations = segment.sources().incarnations();
-            !segment.is_remote() || incarnations.any(|one| Some(one) == written)
-        };
-        let mut view = View {
+    /// What segments hold of these sources, each once.
+    pub(super) fn of_sources(snapshot: Snapshot, segments: &Segments, wanted: &SourceSet) -> View {
+        let mut left = wanted.clone();
+        let viewed = segments.iter().filter_map(|segment| {
+            let held = segment.sources().common(&left);
+            left.subtract(&held);
+            (!held.is_empty()).then(|| Viewed {
+                segment: Arc::clone(segment),
+                excluded: Arc::new(segment.sources().without(&held)),
+            })
+        });
+        View {
             journal: Vec::new(),
             missing: Vec::new(),
+            segments: viewed.collect(),
             snapshot,
-            segments: Vec::new(),
             costs: Arc::default(),
-        };
-        let mut others = SourceSet::new();
-        for segment in segments.iter().filter(|segment| is_of_now(segment)) {
-            let new = segment.sources().without(known).without(&others);
-            if new.is_empty() {
-                continue;
-            }
-            let mut excluded = segment.sources().without(&new);
-            excluded.union_with(&repeated);
-            others.union_with(&new);
-            view.segments.push(Viewed {
-                segment: Arc::clone(segment),
-                excluded: Arc::new(excluded),
-            });
         }
-        (view, others)
     }
 
     /// `None` if a file is gone: a segment has it by now.

@@ -287,8 +287,7 @@ fn followers_get_what_was_stored_before_they_came_to_it() {
             }
         }
     }
-    others.sort_unstable();
-    assert_eq!(others, ["first", "last", "second", "third"]);
+    assert_eq!(others, ["first", "second", "third", "last"]);
 }
 
 #[test]
