@@ -123,7 +123,7 @@ impl<'a> Follower<'a> {
 
     /// Emits until the limit, or until nobody listens.
     pub(super) fn run(mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
-        while self.search.limit.is_none_or(|limit| trailer.rows < limit) {
+        while self.wants_more(trailer) {
             out.check()?;
             let seen = self.engine.changes.wait(self.seen, CHECK_INTERVAL);
             if seen == self.seen {
@@ -135,6 +135,10 @@ impl<'a> Follower<'a> {
         }
         trailer.has_more = true;
         Ok(())
+    }
+
+    fn wants_more(&self, trailer: &Trailer) -> bool {
+        self.search.limit.is_none_or(|limit| trailer.rows < limit)
     }
 
     fn catch_up(&mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
@@ -201,7 +205,9 @@ impl<'a> Follower<'a> {
         out: &mut Output,
         trailer: &mut Trailer,
     ) -> Result<(), QueryError> {
-        while let Some(sources) = stored.next(before) {
+        while self.wants_more(trailer)
+            && let Some(sources) = stored.next(before)
+        {
             let rows = stored.read(&sources, (self.engine, self.search), out, trailer);
             self.done.union_with(&sources);
             let rows = match rows {
@@ -212,7 +218,7 @@ impl<'a> Follower<'a> {
                 other => other?,
             };
             for (_, row, _) in rows {
-                if self.search.limit.is_none_or(|limit| trailer.rows < limit) {
+                if self.wants_more(trailer) {
                     trailer.rows += 1;
                     out.line(|chunk| chunk.extend_from_slice(&row))?;
                 }
@@ -279,7 +285,7 @@ impl<'a> Follower<'a> {
                 self.engine.known.newest.note(record.time);
                 let is_match = record.time >= search.scope.range.from
                     && search.scope.matcher.matches(&record, &mut self.scratch);
-                if is_match && search.limit.is_none_or(|limit| trailer.rows < limit) {
+                if is_match && self.wants_more(trailer) {
                     trailer.rows += 1;
                     out.line(|chunk| search.write_row(&record, chunk))?;
                 }

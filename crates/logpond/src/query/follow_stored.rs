@@ -41,7 +41,7 @@ impl Stored {
         };
         let new = segments
             .iter()
-            .filter(|segment| is_of_now(segment) && !segment.sources().without(known).is_empty());
+            .filter(|segment| is_of_now(segment) && !known.contains_all(segment.sources()));
         let entries = new.flat_map(|segment| &segment.file().manifest().sources);
         let mut sources: Vec<(SourceId, u64)> = entries
             .map(|entry| (entry.source, entry.rows))

@@ -72,13 +72,7 @@ impl View {
         live: &LiveSet,
         (share, open): (&Share, &Open),
     ) -> Result<Option<View>, QueryError> {
-        let mut view = View {
-            journal: Vec::new(),
-            missing: Vec::new(),
-            snapshot: visible.snapshot(),
-            segments: Vec::new(),
-            costs: Arc::default(),
-        };
+        let mut view = View::without_files(visible.snapshot());
         let live = live.snapshot();
         for wanted in &share.segments {
             let found = live.iter().find(|s| s.file().manifest().id == wanted.id);
@@ -126,10 +120,18 @@ impl View {
             })
         });
         View {
-            journal: Vec::new(),
-            missing: Vec::new(),
             segments: viewed.collect(),
+            ..View::without_files(snapshot)
+        }
+    }
+
+    /// No files yet.
+    fn without_files(snapshot: Snapshot) -> View {
+        View {
             snapshot,
+            journal: Vec::new(),
+            segments: Vec::new(),
+            missing: Vec::new(),
             costs: Arc::default(),
         }
     }
@@ -138,11 +140,8 @@ impl View {
     fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
         let excluded = Arc::new(retries::excluded(&snapshot, &segments));
         let mut view = View {
-            journal: Vec::new(),
-            missing: Vec::new(),
-            snapshot,
             segments: counted_once(&segments, &excluded),
-            costs: Arc::default(),
+            ..View::without_files(snapshot)
         };
         for closed in view.snapshot.closed.iter() {
             if holds(&segments, closed.source) || excluded.contains(closed.source) {

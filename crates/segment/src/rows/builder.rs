@@ -451,9 +451,10 @@ impl RowsBuilder {
             Some(place) => *place,
             None => {
                 let known = self.learn_shape(shape);
+                let place = self.known_shapes.len();
                 self.known_shapes.push(known);
-                self.shape_places.insert(key, self.known_shapes.len() - 1);
-                self.known_shapes.len() - 1
+                self.shape_places.insert(key, place);
+                place
             }
         };
         self.last_shape = Some((key, place));

@@ -175,15 +175,23 @@ impl<'a> RowsView<'a> {
 
     fn int(&self, plan: &Plan, index: usize, row: usize, beside: &mut Beside<'a>) -> i64 {
         if let Fill::Column(column) = plan.fills[index]
-            && let Column::Ints(numbers) = &self.rows.fields[column]
-            && self.schema.columns[column].kind == ColumnType::Int
-            && let Some(number) = numbers.get(row)
+            && let Some(number) = self.column_int(column, row)
         {
             return number;
         }
         self.slot_value(plan, index, row, beside)
             .and_then(|v| v.as_number())
             .unwrap_or(0.0) as i64
+    }
+
+    /// The whole number of a row in a column of such; without going through [`Value`].
+    fn column_int(&self, column: usize, row: usize) -> Option<i64> {
+        match &self.rows.fields[column] {
+            Column::Ints(numbers) if self.schema.columns[column].kind == ColumnType::Int => {
+                numbers.get(row)
+            }
+            _ => None,
+        }
     }
 
     /// Appends a slot's text; the common cases without going through [`Value`].
@@ -211,12 +219,10 @@ impl<'a> RowsView<'a> {
                 (Column::Strings(strings), _) if strings.codes[row] != NULL => {
                     kind.write_text(strings.values.get(strings.codes[row]), out);
                 }
-                (Column::Ints(numbers), SlotKind::Int)
-                    if self.schema.columns[column].kind == ColumnType::Int
-                        && numbers.get(row).is_some() =>
-                {
-                    write_int(numbers.values[row], out);
-                }
+                (Column::Ints(_), SlotKind::Int) => match self.column_int(column, row) {
+                    Some(number) => write_int(number, out),
+                    None => self.write_slot_value(plan, index, row, (beside, out)),
+                },
                 _ => self.write_slot_value(plan, index, row, (beside, out)),
             },
             _ => self.write_slot_value(plan, index, row, (beside, out)),

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use logpond_bucket::{Location, Store};
 
 use super::super::Server;
-use super::client::{get, push, request};
+use super::client::{compact, get, push};
 use super::{Pond, settings};
 use crate::backup::{Job, Made, Progress, make, restore};
 use crate::clock;
@@ -20,11 +20,6 @@ fn add(http: SocketAddr, numbers: std::ops::Range<u64>) {
 }
 
 /// Closes the journal and makes a segment of it.
-fn compact(http: SocketAddr) {
-    let answer = request(http, "POST", "/api/v1/compact?wait=true", &[], b"");
-    assert_eq!(answer.status, 200);
-}
-
 fn count(http: SocketAddr) -> u64 {
     let (_, trailer) = get(http, "/api/v1/query?from=@0&count=true").rows();
     assert_eq!(trailer["complete"], true);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::Server;
-use super::client::{PATIENCE, get, metric, push, request};
+use super::client::{PATIENCE, compact, get, metric, push};
 use super::settings;
 use crate::settings::Settings;
 use crate::store::{BucketSettings, Local};
@@ -48,11 +48,6 @@ fn add(server: &Server, numbers: std::ops::Range<u64>) {
 }
 
 /// Makes one segment of all there is.
-fn compact(http: SocketAddr) {
-    let path = "/api/v1/compact?wait=true";
-    assert_eq!(request(http, "POST", path, &[], b"").status, 200);
-}
-
 /// How many records there are of a question, and whether these are all.
 fn count(http: SocketAddr, question: &str) -> (u64, bool) {
     let (_, trailer) = get(

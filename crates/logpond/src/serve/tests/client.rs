@@ -39,6 +39,22 @@ pub(super) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
+/// Asks for what is read piece by piece; the head of the answer has been read.
+pub(super) fn begin(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
+    let mut stream = connect(address);
+    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    read_head(&mut reader);
+    reader
+}
+
+/// Puts everything into segments.
+pub(super) fn compact(address: SocketAddr) {
+    let answer = request(address, "POST", "/api/v1/compact?wait", &[], b"");
+    assert_eq!(answer.status, 200);
+}
+
 pub(super) fn get(address: SocketAddr, path: &str) -> Answer {
     request(address, "GET", path, &[], b"")
 }

@@ -1,6 +1,6 @@
-use std::io::{BufReader, Read, Write};
+use std::io::{Read, Write};
 
-use super::client::{connect, get, push, read_chunk, read_head};
+use super::client::{begin, connect, get, push, read_chunk};
 use super::{Pond, settings};
 use crate::serve::{ServeError, Server};
 
@@ -62,12 +62,7 @@ fn a_thread_that_panicked_does_not_keep_the_others_from_their_end() {
 fn a_followed_query_ends_with_its_trailer() {
     let mut pond = Pond::new();
     push(pond.http(), "text/plain", b"x\n");
-    let mut stream = connect(pond.http());
-    stream
-        .write_all(b"GET /api/v1/query?follow=true HTTP/1.1\r\nHost: a\r\n\r\n")
-        .unwrap();
-    let mut reader = BufReader::new(stream);
-    read_head(&mut reader);
+    let mut reader = begin(pond.http(), "/api/v1/query?follow=true");
     assert!(read_chunk(&mut reader).is_some());
     pond.stop();
     let last = read_chunk(&mut reader).expect("a trailer");

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream, UdpSocket};
 use aws_lc_rs::digest::{SHA512, digest};
 use serde_json::Value;
 
-use super::client::{PATIENCE, connect, get, request};
+use super::client::{PATIENCE, compact, connect, get};
 use super::lines::wait_for_count;
 use super::{Pond, Server, settings};
 use crate::telemetry::Intake;
@@ -131,10 +131,7 @@ fn a_chunk_that_is_sent_again_counts_once() {
     read(&mut other, &[ack("c1"), ack("c1")].concat());
     assert_eq!(words(&pond), ["one", "two"]);
     // When its records are in a segment, too.
-    assert_eq!(
-        request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"").status,
-        200
-    );
+    compact(pond.http());
     other.write_all(&first).unwrap();
     read(&mut other, &ack("c1"));
     assert_eq!(words(&pond), ["one", "two"]);

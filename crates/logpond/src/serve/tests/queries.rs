@@ -1,10 +1,9 @@
-use std::io::{BufReader, Write};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::Pond;
-use super::client::{PATIENCE, connect, get, push, read_chunk, read_head, request};
+use super::client::{PATIENCE, begin, compact, get, push, read_chunk, request};
 
 /// Seven records, a second apart, pushed out of order in two batches.
 fn pond() -> Pond {
@@ -211,12 +210,8 @@ fn tables() {
 #[test]
 fn followers_get_what_arrives_and_nothing_twice() {
     let mut pond = pond();
-    let mut stream = connect(pond.http());
     let path = "/api/v1/query?from=@0&follow=true&q=level=error";
-    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut reader = BufReader::new(stream);
-    read_head(&mut reader);
+    let mut reader = begin(pond.http(), path);
     let mut seen = String::new();
     let mut last = Value::Null;
     let mut read_until = |count: usize, seen: &mut String, last: &mut Value| {
@@ -255,12 +250,7 @@ fn followers_get_what_arrives_and_nothing_twice() {
 #[test]
 fn followers_get_what_was_stored_before_they_came_to_it() {
     let pond = Pond::new();
-    let mut stream = connect(pond.http());
-    stream
-        .write_all(b"GET /api/v1/query?from=@0&follow=true HTTP/1.1\r\nHost: a\r\n\r\n")
-        .unwrap();
-    let mut reader = BufReader::new(stream);
-    read_head(&mut reader);
+    let mut reader = begin(pond.http(), "/api/v1/query?from=@0&follow=true");
     // More than is on its way to somebody who does not read.
     let body = format!("{}\n", "x".repeat(1000)).repeat(20_000);
     for _ in 0..2 {
@@ -271,8 +261,7 @@ fn followers_get_what_was_stored_before_they_came_to_it() {
     };
     for line in ["first", "second", "third"] {
         push_line(line);
-        let compact = request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"");
-        assert_eq!(compact.status, 200);
+        compact(pond.http());
     }
     push_line("last");
     let (mut filler, mut others) = (0, Vec::new());
@@ -301,12 +290,7 @@ fn a_reader_that_stalls_holds_little_and_one_that_leaves_ends_the_query() {
     let before = resident_bytes();
     let mut streams: Vec<_> = (0..3)
         .map(|_| {
-            let mut stream = connect(pond.http());
-            stream
-                .write_all(b"GET /api/v1/query HTTP/1.1\r\nHost: a\r\n\r\n")
-                .unwrap();
-            let mut reader = BufReader::new(stream);
-            read_head(&mut reader);
+            let mut reader = begin(pond.http(), "/api/v1/query");
             assert!(read_chunk(&mut reader).is_some());
             reader
         })

@@ -1,10 +1,9 @@
 //! Batches with names, sent more than once.
 
-use std::io::{BufReader, Write};
 use std::thread;
 
 use super::Pond;
-use super::client::{Answer, connect, get, metric, read_chunk, read_head, request};
+use super::client::{Answer, begin, compact, get, metric, read_chunk, request};
 
 const EPOCH: &str = "0123456789abcdef0123456789abcdef";
 
@@ -95,11 +94,6 @@ fn a_batch_with_a_name_has_bounds() {
     assert_eq!(count(&pond), 65_536);
 }
 
-fn compact(pond: &Pond) {
-    let answer = request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"");
-    assert_eq!(answer.status, 200);
-}
-
 /// Every kind of answer has the six records of three batches, each once.
 fn assert_exact(pond: &Pond) {
     assert_eq!(count(pond), 6);
@@ -147,7 +141,7 @@ fn batches_in_segments_count_once() {
             200
         );
     }
-    compact(&pond);
+    compact(pond.http());
     assert_exact(&pond);
     // Copies in the journal, of batches in a segment.
     for sequence in [0, 2] {
@@ -164,12 +158,12 @@ fn batches_in_segments_count_once() {
         assert_eq!(send(&pond, &name(0, attempt), &batch(0)).status, 200);
     }
     // In segments of their own or together with their batch, and once more.
-    compact(&pond);
+    compact(pond.http());
     assert_exact(&pond);
     assert_eq!(send(&pond, &name(1, 1), &batch(1)).status, 200);
     assert_eq!(send(&pond, &name(1, 2), &batch(1)).status, 200);
     assert_exact(&pond);
-    compact(&pond);
+    compact(pond.http());
     pond.restart();
     assert_exact(&pond);
 }
@@ -179,10 +173,10 @@ fn batches_in_segments_count_once() {
 fn an_original_may_come_late() {
     let pond = Pond::new();
     assert_eq!(send(&pond, &name(0, 2), &batch(0)).status, 200);
-    compact(&pond);
+    compact(pond.http());
     assert_eq!(send(&pond, &name(0, 1), &batch(0)).status, 200);
     assert_eq!(count(&pond), 2);
-    compact(&pond);
+    compact(pond.http());
     for sequence in [0, 1, 2] {
         assert_eq!(
             send(&pond, &name(sequence, 0), &batch(sequence)).status,
@@ -190,7 +184,7 @@ fn an_original_may_come_late() {
         );
     }
     assert_exact(&pond);
-    compact(&pond);
+    compact(pond.http());
     assert_exact(&pond);
 }
 
@@ -198,12 +192,8 @@ fn an_original_may_come_late() {
 fn followers_see_no_copies() {
     let pond = Pond::new();
     assert_eq!(send(&pond, &name(0, 0), &batch(0)).status, 200);
-    compact(&pond);
-    let mut stream = connect(pond.http());
-    let head = "GET /api/v1/query?from=@0&follow=true HTTP/1.1\r\nHost: a\r\n\r\n";
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut reader = BufReader::new(stream);
-    read_head(&mut reader);
+    compact(pond.http());
+    let mut reader = begin(pond.http(), "/api/v1/query?from=@0&follow=true");
     let mut seen = Vec::new();
     let mut read_to = |count: usize, seen: &mut Vec<u64>| {
         while seen.len() < count {
@@ -245,7 +235,7 @@ fn what_has_become_of_batches_can_be_asked() {
     };
     for is_stored in [false, true] {
         if is_stored {
-            compact(&pond);
+            compact(pond.http());
         }
         assert_eq!(runs(&pond, "&run=0-9"), "[[0,2],[5,5]]");
         assert_eq!(runs(&pond, "&run=1-1&run=4-6"), "[[1,1],[5,5]]");
@@ -300,7 +290,7 @@ fn documents_with_ids_are_there_once() {
     pond.restart();
     bulk(&pond, &of("1", 1));
     assert_eq!(count(&pond), 4);
-    compact(&pond);
+    compact(pond.http());
     bulk(&pond, &of("1", 1));
     assert_eq!(count(&pond), 4);
     pond.restart();

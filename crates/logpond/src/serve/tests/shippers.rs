@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Pond;
-use super::client::{Answer, get, request};
+use super::client::{Answer, compact, get, request};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const NDJSON: (&str, &str) = ("Content-Type", "application/x-ndjson");
@@ -38,8 +38,7 @@ fn lines(pond: &Pond) -> Vec<String> {
 /// Before and after everything has gone into a segment.
 fn in_both_states(pond: &Pond, assert: impl Fn()) {
     assert();
-    let answer = request(pond.http(), "POST", "/api/v1/compact?wait", &[], b"");
-    assert_eq!(answer.status, 200);
+    compact(pond.http());
     assert();
 }
 
