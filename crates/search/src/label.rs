@@ -78,6 +78,15 @@ pub const LEVELS: [(&str, &[&str]); 7] = [
 /// The level of a record that has none, or one that is not known.
 pub const UNKNOWN_LEVEL: &str = "unknown";
 
+/// Fields beside a line that are made of it when it comes in: nobody declared them, and some have as many values
+/// as there are lines.
+const MADE_OF_LINES: [&str; 3] = ["_AUDIT_TYPE", "duration_s", "referer_host"];
+
+/// Whether a field beside a line was declared by whoever sent it, and not made of the line.
+pub(crate) fn is_declared(field: &str) -> bool {
+    !MADE_OF_LINES.contains(&field)
+}
+
 /// Whether a byte may stand in the name of a label.
 fn is_label_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
@@ -179,7 +188,8 @@ pub fn value<'r, 'a>(record: &'r Record<'a>, label: &str) -> Option<&'r Value<'a
 pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<'a>)> {
     let is_in_line = |name: &str| record.shape.slots().iter().any(|slot| *slot.name == *name);
     let labels = record.labels.iter();
-    let labels = labels.filter(|(name, value)| *value != Value::Null && !is_in_line(name));
+    let labels = labels
+        .filter(|(name, value)| *value != Value::Null && is_declared(name) && !is_in_line(name));
     let mut labels: Vec<(Cow<'r, str>, &str, &Value<'a>)> = labels
         .map(|(name, value)| (of_field(name), &**name, value))
         .collect();

@@ -37,6 +37,7 @@ mod pond;
 mod question;
 mod frames;
 mod node;
+mod next_keys;
 mod node_follow;
 mod positions;
 mod scatter;

@@ -1,7 +1,7 @@
 //! Reading the segment part of a view: rows in order, and tables.
 //!
-//! Row groups are opened in the order of time and only when their turn has come, so the newest
-//! rows are found without reading the rest. What is open at a time are the row groups that
+//! Row groups are opened in the order of time and only when their turn has come, and so are their blocks, so
+//! the newest rows are found without reading the rest. What is open at a time are the row groups that
 //! overlap in time, and a few ahead while nothing is found. Tables take row groups in any order.
 
 use std::io;
@@ -10,11 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
-use logpond_search::scan::{self, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected};
+use logpond_search::scan::{
+    self, BlockSpan, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected,
+};
 use logpond_search::{Filter, Scratch};
 use logpond_segment::file::{Directory, ReadError, SegmentFile};
 
 use super::journal_rows::{Row, Start};
+use super::next_keys::NextKeys;
 use super::output::Output;
 use super::progress::Progress;
 use super::spare_threads::SpareThreads;
@@ -212,11 +215,79 @@ fn disk_error(error: std::io::Error) -> QueryError {
     QueryError::Disk(format!("a segment cannot be read: {error}"))
 }
 
-/// An open row group: its selected rows, the next one last.
+/// An open row group.
 struct Active<'s> {
     group: Group,
     scan: GroupScan<'s>,
-    keys: Vec<scan::Key>,
+    /// The selected rows of the blocks that were read.
+    keys: NextKeys,
+    /// Blocks that were not read yet, the next one last.
+    waiting: Vec<BlockSpan>,
+}
+
+impl<'s> Active<'s> {
+    fn new(group: Group, mut scan: GroupScan<'s>, search: &Search) -> io::Result<Active<'s>> {
+        let mut waiting = scan.blocks()?;
+        waiting.retain(|block| search.looks_between(block.min, block.max));
+        match search.direction {
+            Direction::Forward => waiting.sort_by_key(|block| std::cmp::Reverse(block.min)),
+            Direction::Backward => waiting.sort_by_key(|block| block.max),
+        }
+        Ok(Active {
+            group,
+            scan,
+            keys: NextKeys::new(search.direction),
+            waiting,
+        })
+    }
+
+    /// Reads blocks in the order of time until there are some rows more.
+    fn read_some(&mut self, search: &Search, start: &Start) -> io::Result<()> {
+        let mut keys = Vec::new();
+        while keys.len() < ROWS_FEW
+            && let Some(block) = self.waiting.pop()
+        {
+            let before = keys.len();
+            self.scan.visit_block(block.number, |scan, selected| {
+                scan.keys(&selected, &mut keys).map(|()| true)
+            })?;
+            let is_wanted =
+                |key: &scan::Key| search.looks_at(key.time) && start.is_before(order_key(key));
+            let mut at = 0;
+            keys.retain(|key| {
+                at += 1;
+                at <= before || is_wanted(key)
+            });
+        }
+        self.keys.extend(keys);
+        Ok(())
+    }
+
+    fn next(&self) -> Option<Key> {
+        self.keys.peek().map(order_key)
+    }
+
+    /// Whether a block that was not read yet may have a row that leaves before this one.
+    fn may_have_before(&self, direction: Direction, key: Option<Key>) -> bool {
+        let block = self.waiting.last();
+        block.is_some_and(|block| may_come_first(direction, (block.min, block.max), key))
+    }
+
+    fn is_done(&self) -> bool {
+        self.keys.len() == 0 && self.waiting.is_empty()
+    }
+}
+
+/// Whether something with rows from one time to another may have one that leaves before a key.
+fn may_come_first(
+    direction: Direction,
+    (min, max): (Timestamp, Timestamp),
+    key: Option<Key>,
+) -> bool {
+    key.is_none_or(|key| match direction {
+        Direction::Forward => min <= key.time,
+        Direction::Backward => max >= key.time,
+    })
 }
 
 /// The segments' rows in order.
@@ -284,26 +355,39 @@ impl<'s> SegmentRows<'s> {
         trailer: &mut Trailer,
         progress: &mut Progress,
     ) -> Result<Option<Key>, QueryError> {
+        let direction = self.search.direction;
         loop {
             let next = self.first();
-            let Some(group) = self.waiting.last().copied() else {
-                return Ok(next.map(|(key, _)| key));
-            };
-            let may_come_first = next.is_none_or(|(key, _)| match self.search.direction {
-                Direction::Forward => group.min <= key.time,
-                Direction::Backward => group.max >= key.time,
-            });
-            if !may_come_first {
-                return Ok(next.map(|(key, _)| key));
+            let key = next.map(|(key, _)| key);
+            if self.read_blocks_before(key)? {
+                continue;
+            }
+            let group = self.waiting.last();
+            if !group.is_some_and(|group| may_come_first(direction, (group.min, group.max), key)) {
+                return Ok(key);
             }
             self.open_next(out, trailer, progress)?;
         }
     }
 
+    /// Reads some more of an open row group that may have a row before this key. Gives whether there was
+    /// one.
+    fn read_blocks_before(&mut self, key: Option<Key>) -> Result<bool, QueryError> {
+        let direction = self.search.direction;
+        let mut active = self.active.iter_mut();
+        let Some(active) = active.find(|active| active.may_have_before(direction, key)) else {
+            return Ok(false);
+        };
+        active
+            .read_some(self.search, &self.start)
+            .map_err(disk_error)?;
+        Ok(true)
+    }
+
     fn first(&self) -> Option<(Key, usize)> {
         let mut first: Option<(Key, usize)> = None;
         for (at, active) in self.active.iter().enumerate() {
-            if let Some(key) = active.keys.last().map(order_key)
+            if let Some(key) = active.next()
                 && first.is_none_or(|(best, _)| is_before(self.search.direction, key, best))
             {
                 first = Some((key, at));
@@ -336,7 +420,7 @@ impl<'s> SegmentRows<'s> {
         let mut found = 0;
         for (_, active) in opened {
             let active = active?;
-            if active.keys.is_empty() {
+            if active.is_done() {
                 settle(self.opened, &active.group, &active.scan, trailer);
             } else {
                 found += active.keys.len();
@@ -351,19 +435,15 @@ impl<'s> SegmentRows<'s> {
     }
 
     fn open(&self, group: Group) -> Result<Active<'s>, QueryError> {
-        let mut scan = group.scan(self.segments);
-        let mut keys = Vec::new();
-        scan.for_each_block(|scan, selected| scan.keys(&selected, &mut keys).map(|()| true))
+        let scan = group.scan(self.segments);
+        let mut active = Active::new(group, scan, self.search).map_err(disk_error)?;
+        active
+            .read_some(self.search, &self.start)
             .map_err(disk_error)?;
-        keys.retain(|key| self.search.looks_at(key.time) && self.start.is_before(order_key(key)));
-        match self.search.direction {
-            Direction::Forward => keys.sort_unstable_by(|a, b| b.cmp(a)),
-            Direction::Backward => keys.sort_unstable(),
+        if active.scan.kept_line_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
+            active.scan.forget_rows();
         }
-        if scan.kept_line_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
-            scan.forget_rows();
-        }
-        Ok(Active { group, scan, keys })
+        Ok(active)
     }
 
     /// The next row, after [`SegmentRows::peek`]; `None` if its block turns out to be damaged.
@@ -383,7 +463,7 @@ impl<'s> SegmentRows<'s> {
             (key, Box::from(buffer.as_slice()), is_match)
         });
         let row = row.map_err(disk_error)?;
-        if active.keys.is_empty() {
+        if active.is_done() {
             let done = self.active.swap_remove(at);
             settle(self.opened, &done.group, &done.scan, trailer);
         }

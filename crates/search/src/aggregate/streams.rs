@@ -100,8 +100,8 @@ pub struct StreamsAsked {
 pub struct StreamTally {
     /// How many.
     pub rows: u64,
-    /// Bytes of their lines without line ends. Lines in segments count as long as those around
-    /// them are on average: a block has one length for all of its lines.
+    /// Bytes of their lines without line ends. Of a block of a segment only the sum is known: where it has
+    /// several streams, some lines of each tell how they share it.
     pub bytes: u64,
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use logpond_segment::file::ReadError;
 
-use super::cells::Cell;
+use super::cells::{Cell, CellKind};
 use super::leaf::Leaf;
 use super::table::{Decided, RangeTable};
 use super::windows::NO_PIECE;
@@ -62,59 +62,75 @@ impl RangeTable {
     }
 
     fn add_lines(&mut self, leaf: &Leaf, decided: &[Option<Decided<'_>>], lines: &Lines<'_>) {
-        let mut errors = vec![0u64; decided.len()];
-        let is_wanted = |set: u32| {
-            let decided = decided[set as usize].as_ref();
+        self.note_errors_of(decided, lines);
+        let is_wanted = |decided: &Option<Decided<'_>>| {
+            let decided = decided.as_ref();
             decided.is_some_and(|d| d.error != Some(StageError::SampleExtraction))
         };
-        let wanted: Vec<bool> = (0..decided.len() as u32).map(is_wanted).collect();
-        let kind = leaf.cells;
-        let mut add_cells = |cells: Vec<((u32, u32), Cell)>| {
-            for ((set, piece), cell) in cells {
-                if let Some(decided) = &decided[set as usize] {
-                    self.add_cell(&decided.key, piece, cell);
-                }
-            }
+        let wanted: Vec<bool> = decided.iter().map(is_wanted).collect();
+        let cells = match leaf.cells {
+            kind if kind.counts_lines() => counts(lines, &wanted),
+            kind => numbers(kind, lines, &wanted, decided),
         };
-        match kind.counts_lines() {
-            true => {
-                let mut counts: Grid<u64> = Grid::new(lines);
-                lines.each(|_, set, piece| {
-                    errors[set as usize] += 1;
-                    if wanted[set as usize] {
-                        *counts.at(set, piece) += 1;
-                    }
-                });
-                let counts = counts.finish().into_iter().filter(|(_, count)| *count > 0);
-                add_cells(counts.map(|(at, count)| (at, Cell::Count(count))).collect());
-            }
-            false => {
-                let mut cells: Grid<Option<Cell>> = Grid::new(lines);
-                lines.each(|at, set, piece| {
-                    errors[set as usize] += 1;
-                    if let Some(decided) = decided[set as usize]
-                        .as_ref()
-                        .filter(|_| wanted[set as usize])
-                    {
-                        let number = lines
-                            .labelled
-                            .numbers
-                            .get(at)
-                            .copied()
-                            .unwrap_or(decided.number);
-                        kind.add(cells.at(set, piece), lines.time(at), number);
-                    }
-                });
-                let cells = cells.finish().into_iter();
-                add_cells(cells.filter_map(|(at, cell)| Some((at, cell?))).collect());
-            }
-        }
-        for (decided, lines) in decided.iter().zip(errors) {
-            if let Some(error) = decided.as_ref().and_then(|decided| decided.error) {
-                self.note_errors(error, lines);
+        for ((set, piece), cell) in cells {
+            if let Some(decided) = &decided[set as usize] {
+                self.add_cell(&decided.key, piece, cell);
             }
         }
     }
+
+    fn note_errors_of(&mut self, decided: &[Option<Decided<'_>>], lines: &Lines<'_>) {
+        let error = |decided: &Option<Decided<'_>>| decided.as_ref().and_then(|d| d.error);
+        let errors: Vec<Option<StageError>> = decided.iter().map(error).collect();
+        if errors.iter().all(Option::is_none) {
+            return;
+        }
+        let mut counts = vec![0u64; decided.len()];
+        lines.each(|_, set, _| counts[set as usize] += 1);
+        for (error, lines) in errors.iter().zip(counts) {
+            if let Some(error) = error {
+                self.note_errors(*error, lines);
+            }
+        }
+    }
+}
+
+/// Cells by their set of labels and their piece of time.
+type Placed = ((u32, u32), Cell);
+
+fn counts(lines: &Lines<'_>, wanted: &[bool]) -> Vec<Placed> {
+    let counts = lines.counts(wanted).into_iter();
+    let counts = counts.filter(|(_, count)| *count > 0);
+    counts
+        .map(|(at, count)| (at, Cell::Count(u64::from(count))))
+        .collect()
+}
+
+fn numbers(
+    kind: CellKind,
+    lines: &Lines<'_>,
+    wanted: &[bool],
+    decided: &[Option<Decided<'_>>],
+) -> Vec<Placed> {
+    let mut cells: Grid<Option<Cell>> = Grid::new(lines);
+    if kind.keeps_numbers() {
+        for ((set, piece), count) in lines.counts(wanted) {
+            if count > 0 {
+                *cells.at(set, piece) = Some(kind.with_room(count as usize));
+            }
+        }
+    }
+    lines.each(|at, set, piece| {
+        if wanted[set as usize]
+            && let Some(decided) = &decided[set as usize]
+        {
+            let number = lines.labelled.numbers.get(at).copied();
+            let number = number.unwrap_or(decided.number);
+            kind.add(cells.at(set, piece), lines.time(at), number);
+        }
+    });
+    let cells = cells.finish().into_iter();
+    cells.filter_map(|(at, cell)| Some((at, cell?))).collect()
 }
 
 /// When the rows of a block were.
@@ -168,6 +184,13 @@ impl Lines<'_> {
                 .filter(|(_, piece)| **piece != NO_PIECE)
                 .for_each(|((at, set), piece)| visit(at, *set, *piece)),
         }
+    }
+
+    /// How many rows there are of each wanted set in each piece.
+    fn counts(&self, wanted: &[bool]) -> Vec<((u32, u32), u32)> {
+        let mut counts: Grid<u32> = Grid::new(self);
+        self.each(|_, set, piece| *counts.at(set, piece) += u32::from(wanted[set as usize]));
+        counts.finish()
     }
 
     fn time(&self, at: usize) -> i64 {

@@ -1,5 +1,7 @@
 //! What is kept of the lines of one series in one piece of time.
 
+use std::mem::size_of;
+
 use logpond_record::Timestamp;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
@@ -17,13 +19,25 @@ pub(super) enum Cell {
     Extreme(f64),
     /// The first or last time, and the number.
     Edge(i64, f64),
-    /// How many numbers, their sum, and the sum of their squares.
-    Moments(u64, Sum, Sum),
+    /// What means and deviations are of; apart, as there are far more cells of other kinds.
+    Moments(Box<Moments>),
     /// All numbers.
     Values(Vec<f64>),
-    /// All numbers with their times.
-    Points(Vec<(i64, f64)>),
+    /// All numbers with their times; apart, so that other cells are no larger for it.
+    Points(Box<Points>),
 }
+
+/// How many numbers there are, their sum, and the sum of their squares.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Moments {
+    count: u64,
+    sum: Sum,
+    squares: Sum,
+}
+
+/// Numbers with their times, in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Points(Vec<(i64, f64)>);
 
 /// Which cells a function needs, and what it makes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +65,10 @@ impl CellKind {
             F::MinOverTime | F::MaxOverTime => Cell::Extreme(value),
             F::FirstOverTime | F::LastOverTime => Cell::Edge(time_ns, value),
             F::AvgOverTime | F::StdvarOverTime | F::StddevOverTime => {
-                Cell::Moments(1, one(value), Sum::product(value, value))
+                Cell::Moments(Box::new(Moments::of(value)))
             }
             F::QuantileOverTime => Cell::Values(vec![value]),
-            F::RateCounter => Cell::Points(vec![(time_ns, value)]),
+            F::RateCounter => Cell::Points(Box::new(Points(vec![(time_ns, value)]))),
         }
     }
 
@@ -77,22 +91,31 @@ impl CellKind {
         )
     }
 
+    /// Whether all numbers are kept.
+    pub(super) fn keeps_numbers(self) -> bool {
+        use RangeFunction as F;
+        matches!(self.function, F::QuantileOverTime | F::RateCounter)
+    }
+
+    /// A cell without numbers yet, with room for so many; of those that keep them.
+    pub(super) fn with_room(self, numbers: usize) -> Cell {
+        match self.function {
+            RangeFunction::RateCounter => {
+                Cell::Points(Box::new(Points(Vec::with_capacity(numbers))))
+            }
+            _ => Cell::Values(Vec::with_capacity(numbers)),
+        }
+    }
+
     /// Adds a line to a cell that may not be there yet.
     pub(super) fn add(self, into: &mut Option<Cell>, time_ns: i64, value: f64) {
         match into {
             None => *into = Some(self.cell(time_ns, value)),
+            Some(Cell::Sum(sum)) => sum.add(value),
+            Some(Cell::Moments(moments)) => moments.merge(&Moments::of(value)),
             Some(Cell::Values(values)) => values.push(value),
-            Some(Cell::Points(points)) => points.push((time_ns, value)),
+            Some(Cell::Points(points)) => points.0.push((time_ns, value)),
             Some(known) => self.merge(known, self.cell(time_ns, value)),
-        }
-    }
-
-    /// Bytes that a cell has beside its own size.
-    pub(super) fn value_bytes(self) -> usize {
-        match self.function {
-            RangeFunction::QuantileOverTime => 8,
-            RangeFunction::RateCounter => 16,
-            _ => 0,
         }
     }
 
@@ -121,13 +144,9 @@ impl CellKind {
                     (*time, *value) = (other_time, other);
                 }
             }
-            (Cell::Moments(count, sum, squares), Cell::Moments(c, s, q)) => {
-                *count += c;
-                sum.merge(s);
-                squares.merge(q);
-            }
+            (Cell::Moments(a), Cell::Moments(b)) => a.merge(&b),
             (Cell::Values(a), Cell::Values(b)) => a.extend(b),
-            (Cell::Points(a), Cell::Points(b)) => a.extend(b),
+            (Cell::Points(a), Cell::Points(b)) => a.0.extend(b.0),
             _ => {}
         }
     }
@@ -150,22 +169,43 @@ impl CellKind {
             (_, Cell::Count(count)) => count as f64,
             (_, Cell::Sum(sum)) => sum.value(),
             (_, Cell::Extreme(value) | Cell::Edge(_, value)) => value,
-            (F::AvgOverTime, Cell::Moments(count, sum, _)) => sum.value() / count as f64,
-            (function, Cell::Moments(count, sum, squares)) => {
-                let count = count as f64;
-                let mean = sum.divided(count);
-                let spread = squares.minus(mean.squared().times(count));
-                let variance = (spread / count).max(0.0);
-                // What is no number stays none.
-                let variance = if spread.is_nan() { f64::NAN } else { variance };
-                match function {
-                    F::StddevOverTime => variance.sqrt(),
-                    _ => variance,
-                }
-            }
+            (F::AvgOverTime, Cell::Moments(moments)) => moments.mean(),
+            (F::StddevOverTime, Cell::Moments(moments)) => moments.variance().sqrt(),
+            (_, Cell::Moments(moments)) => moments.variance(),
             (_, Cell::Values(values)) => quantile(parameter.unwrap_or(f64::NAN), values),
-            (_, Cell::Points(points)) => counter_rate(points, window),
+            (_, Cell::Points(points)) => counter_rate(points.0, window),
         })
+    }
+}
+
+impl Moments {
+    fn of(value: f64) -> Moments {
+        Moments {
+            count: 1,
+            sum: one(value),
+            squares: Sum::product(value, value),
+        }
+    }
+
+    fn merge(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.sum.merge(other.sum);
+        self.squares.merge(other.squares);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum.value() / self.count as f64
+    }
+
+    fn variance(&self) -> f64 {
+        let count = self.count as f64;
+        let mean = self.sum.divided(count);
+        let spread = self.squares.minus(mean.squared().times(count));
+        // What is no number stays none.
+        match spread.is_nan() {
+            true => f64::NAN,
+            false => (spread / count).max(0.0),
+        }
     }
 }
 
@@ -240,18 +280,18 @@ impl Cell {
                 out.time(Timestamp(*time));
                 encode_float(*value, out);
             }
-            Cell::Moments(count, sum, squares) => {
-                out.number(*count);
-                sum.encode(out);
-                squares.encode(out);
+            Cell::Moments(moments) => {
+                out.number(moments.count);
+                moments.sum.encode(out);
+                moments.squares.encode(out);
             }
             Cell::Values(values) => {
                 out.count(values.len());
                 values.iter().for_each(|value| encode_float(*value, out));
             }
             Cell::Points(points) => {
-                out.count(points.len());
-                for (time, value) in points {
+                out.count(points.0.len());
+                for (time, value) in &points.0 {
                     out.time(Timestamp(*time));
                     encode_float(*value, out);
                 }
@@ -266,11 +306,11 @@ impl Cell {
             Cell::Sum(_) => Cell::Sum(Sum::decode(from)?),
             Cell::Extreme(_) => Cell::Extreme(decode_float(from)?),
             Cell::Edge(..) => Cell::Edge(from.time("a time")?.0, decode_float(from)?),
-            Cell::Moments(..) => Cell::Moments(
-                from.number("a count")?,
-                Sum::decode(from)?,
-                Sum::decode(from)?,
-            ),
+            Cell::Moments(_) => Cell::Moments(Box::new(Moments {
+                count: from.number("a count")?,
+                sum: Sum::decode(from)?,
+                squares: Sum::decode(from)?,
+            })),
             Cell::Values(_) => {
                 let count = from.count(8, "the numbers")?;
                 let values: Result<_, _> = (0..count).map(|_| decode_float(from)).collect();
@@ -281,16 +321,24 @@ impl Cell {
                 let points: Result<_, DecodeError> = (0..count)
                     .map(|_| Ok((from.time("a time")?.0, decode_float(from)?)))
                     .collect();
-                Cell::Points(points?)
+                Cell::Points(Box::new(Points(points?)))
             }
         })
     }
 
-    /// How many numbers are kept one by one.
-    pub(super) fn values(&self) -> usize {
+    /// Bytes of the numbers that are kept one by one, beside the cell's own size.
+    pub(super) fn numbers_bytes(&self) -> usize {
         match self {
-            Cell::Values(values) => values.len(),
-            Cell::Points(points) => points.len(),
+            Cell::Values(values) => size_of_val(&**values),
+            Cell::Points(points) => size_of_val(&*points.0),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the moments, which are beside the cell, too.
+    pub(super) fn moments_bytes(&self) -> usize {
+        match self {
+            Cell::Moments(_) => size_of::<Moments>(),
             _ => 0,
         }
     }

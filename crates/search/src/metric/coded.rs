@@ -1,6 +1,7 @@
 //! Lines of a row group by the values of one label, counted by the values' numbers in the group's dictionary:
 //! a label with many values costs its table one entry for each value in the group, not in each block.
 
+use std::borrow::Cow;
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use logpond_segment::rows::{NULL, StringColumn, Strings};
 use super::cells::Cell;
 use super::leaf::Leaf;
 use super::series::SeriesLabels;
-use super::series_map::TOGETHER_MAX;
+use super::series_map::{TOGETHER_MAX, Tag};
 use super::table::RangeTable;
 use crate::scan::{By, GroupScan, Selected};
 
@@ -107,8 +108,11 @@ impl RangeTable {
     pub(super) fn add_counts(&mut self, coded: &CodedCounts, piece: u32) {
         let mut without = coded.without;
         let mut batch = Batch::of_label(&coded.name);
+        let seen = coded.counts.iter().filter(|count| **count > 0).count();
+        let key_bytes = seen * batch.before_value.len() + coded.values.bytes().len();
+        self.expect(seen, key_bytes);
         for (code, count) in coded.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
-            let value = String::from_utf8_lossy(coded.values.get(code as u32));
+            let value = lossy(coded.values.get(code as u32));
             if value.is_empty() {
                 // An empty text is no value.
                 without += u64::from(*count);
@@ -127,17 +131,14 @@ impl RangeTable {
     }
 
     fn add_batch(&mut self, batch: &Batch, piece: u32) {
-        let keys = batch.keys();
-        let keys = &keys[..batch.counts.len()];
-        let places = self.places_of(keys);
-        for ((key, count), place) in keys.iter().zip(&batch.counts).zip(places) {
-            let count = Cell::Count(*count);
-            match place {
-                Some(place) => self.add_at(place, piece, count),
-                None => self.add_cell(key, piece, count),
-            }
-        }
+        let keys = &batch.keys()[..batch.counts.len()];
+        self.add_counts_of(keys, piece, &batch.counts);
     }
+}
+
+/// Bytes as a text; mostly they are one, and that is found faster than what is none.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Series by the values of one label, with their counts, which are looked for together.
@@ -180,12 +181,13 @@ impl Batch {
         self.counts.clear();
     }
 
-    /// The keys, behind which empty ones are.
-    fn keys(&self) -> [&[u8]; TOGETHER_MAX] {
-        let mut keys = [&[][..]; TOGETHER_MAX];
+    /// The keys with their tags, behind which empty ones are.
+    fn keys(&self) -> [(Tag, &[u8]); TOGETHER_MAX] {
+        let mut keys = [(Tag::default(), &[][..]); TOGETHER_MAX];
         let mut start = 0;
         for (key, end) in keys.iter_mut().zip(&self.ends) {
-            *key = &self.bytes[start..*end];
+            let bytes = &self.bytes[start..*end];
+            *key = (Tag::of(bytes), bytes);
             start = *end;
         }
         keys

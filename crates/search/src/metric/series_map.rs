@@ -64,25 +64,40 @@ impl IntoIterator for Cells {
     }
 }
 
-/// How many keys are looked for together at most: as many as a processor can wait for, and some more.
-pub(super) const TOGETHER_MAX: usize = 32;
+/// What is left of a key's hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tag(u32);
 
-/// Where a series is, by what is left of its key's hash. Growing the hash table reads nothing else.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    tag: u32,
-    number: u32,
-}
+impl Tag {
+    pub(super) fn of(key: &[u8]) -> Tag {
+        Tag(xxh3_64(key) as u32)
+    }
 
-impl Place {
     /// What the hash table goes by: it takes the first bits for one thing and the last ones for another.
-    fn hash(tag: u32) -> u64 {
-        u64::from(tag) << 32 | u64::from(tag)
+    fn hash(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
     }
 }
 
-fn tag(key: &[u8]) -> u32 {
-    xxh3_64(key) as u32
+/// How many keys are looked for together at most: as many as a processor can wait for, and some more.
+pub(super) const TOGETHER_MAX: usize = 32;
+
+/// Where a series is, by its key's tag. Growing the hash table reads nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    tag: Tag,
+    number: u32,
+}
+
+/// What a look at a table of series has found for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The series is at this place.
+    At(u32),
+    /// There is none.
+    Nowhere,
+    /// There is one whose key has the same tag; the one that is looked for may be there, too.
+    Unsure,
 }
 
 #[derive(Clone, Debug)]
@@ -119,7 +134,14 @@ impl SeriesMap {
         } = self;
         series.shrink_to_fit();
         keys.shrink_to_fit();
-        places.shrink_to_fit(|place| Place::hash(place.tag));
+        places.shrink_to_fit(|place| place.tag.hash());
+    }
+
+    /// Makes room for so many more series, whose keys have so many bytes.
+    pub(super) fn reserve(&mut self, series: usize, key_bytes: usize) {
+        self.series.reserve(series);
+        self.keys.reserve(key_bytes);
+        self.places.reserve(series, |place| place.tag.hash());
     }
 
     /// The key of a series by its place.
@@ -137,28 +159,28 @@ impl SeriesMap {
         &mut self.series[place as usize].cells
     }
 
-    /// The places of series with these keys, at most [`TOGETHER_MAX`] of them, as far as they are found
-    /// without a second look: a series without a place may be there all the same.
-    pub(super) fn find_together(&self, keys: &[&[u8]]) -> [Option<u32>; TOGETHER_MAX] {
-        let mut places = [None; TOGETHER_MAX];
+    /// Where the series with these keys are, at most [`TOGETHER_MAX`] of them.
+    pub(super) fn find_together(&self, keys: &[(Tag, &[u8])]) -> [Found; TOGETHER_MAX] {
+        let mut all = [Found::Nowhere; TOGETHER_MAX];
         // One loop for each thing that is waited for, so that its turns wait side by side.
-        for (place, key) in places.iter_mut().zip(keys) {
-            let tag = tag(key);
-            let found = self.places.find(Place::hash(tag), |known| known.tag == tag);
-            *place = found.map(|place| place.number);
+        for (found, (tag, _)) in all.iter_mut().zip(keys) {
+            if let Some(place) = self.places.find(tag.hash(), |known| known.tag == *tag) {
+                *found = Found::At(place.number);
+            }
         }
         let mut spans = [(0, 0); TOGETHER_MAX];
-        for (span, place) in spans.iter_mut().zip(places) {
-            if let Some(place) = place {
+        for (span, found) in spans.iter_mut().zip(all) {
+            if let Found::At(place) = found {
                 *span = self.series[place as usize].key;
             }
         }
-        for ((place, (start, end)), key) in places.iter_mut().zip(spans).zip(keys) {
-            if place.is_some() && self.keys[start as usize..end as usize] != **key {
-                *place = None;
+        for ((found, (start, end)), (_, key)) in all.iter_mut().zip(spans).zip(keys) {
+            let is_it = self.keys[start as usize..end as usize] == **key;
+            if matches!(found, Found::At(_)) && !is_it {
+                *found = Found::Unsure;
             }
         }
-        places
+        all
     }
 
     /// All, in the order in which they came.
@@ -169,37 +191,59 @@ impl SeriesMap {
             .map(move |series| (key(series), series.cells.as_slice()))
     }
 
-    /// The place of the series with this key. If there is none, it is put there with the cells that `new`
-    /// gives.
-    pub(super) fn find_or_insert(&mut self, key: &[u8], new: impl FnOnce() -> Cells) -> u32 {
+    /// The place of the series with this key and its tag. If there is none, it is put there with the cells
+    /// that `new` gives.
+    pub(super) fn find_or_insert(
+        &mut self,
+        (tag, key): (Tag, &[u8]),
+        new: impl FnOnce() -> Cells,
+    ) -> u32 {
         let SeriesMap {
             places,
             series,
             keys,
         } = self;
-        let tag = tag(key);
         let is_it =
             |place: &Place| place.tag == tag && key_of(keys, &series[place.number as usize]) == key;
-        let hash = Place::hash(tag);
-        if let Some(place) = places.find(hash, is_it) {
-            return place.number;
+        match places.find(tag.hash(), is_it) {
+            Some(place) => place.number,
+            None => self.insert((tag, key), new()),
         }
-        let number = series.len() as u32;
-        let start = keys.len() as u32;
-        keys.extend_from_slice(key);
-        series.push(Series {
-            key: (start, keys.len() as u32),
-            cells: new(),
+    }
+
+    /// Puts a series there whose key no other one has. Gives its place.
+    pub(super) fn insert(&mut self, (tag, key): (Tag, &[u8]), cells: Cells) -> u32 {
+        let number = self.series.len() as u32;
+        let start = self.keys.len() as u32;
+        self.keys.extend_from_slice(key);
+        self.series.push(Series {
+            key: (start, self.keys.len() as u32),
+            cells,
         });
-        let hash_of = |place: &Place| Place::hash(place.tag);
-        places.insert_unique(hash, Place { tag, number }, hash_of);
+        let hash_of = |place: &Place| place.tag.hash();
+        self.places
+            .insert_unique(tag.hash(), Place { tag, number }, hash_of);
         number
     }
 
-    /// Hands over all with their keys, in the order in which they came.
-    pub(super) fn into_each(self, mut visit: impl FnMut(&[u8], Cells)) {
-        for series in self.series {
-            visit(key_of(&self.keys, &series), series.cells);
+    /// Hands over all with their keys, so many at a time as are looked for together.
+    fn into_batches(self, mut visit: impl FnMut(&[(Tag, &[u8])], Vec<Cells>)) {
+        let SeriesMap { series, keys, .. } = self;
+        let mut series = series.into_iter();
+        loop {
+            let batch: Vec<Series> = series.by_ref().take(TOGETHER_MAX).collect();
+            if batch.is_empty() {
+                return;
+            }
+            let tagged = |series: &Series| {
+                let key = key_of(&keys, series);
+                (Tag::of(key), key)
+            };
+            let tagged: Vec<(Tag, &[u8])> = batch.iter().map(tagged).collect();
+            visit(
+                &tagged,
+                batch.into_iter().map(|series| series.cells).collect(),
+            );
         }
     }
 }
@@ -224,14 +268,11 @@ impl Held {
         }
     }
 
-    /// Hands over all with their keys.
-    pub(super) fn into_each(self, mut visit: impl FnMut(&[u8], Cells)) {
+    /// Hands over all with their keys, at most [`TOGETHER_MAX`] at a time.
+    pub(super) fn into_batches(self, visit: impl FnMut(&[(Tag, &[u8])], Vec<Cells>)) {
         match self {
-            Held::Own(own) => own.into_each(visit),
-            Held::Shared(shared) => shared
-                .series
-                .iter()
-                .for_each(|series| visit(key_of(&shared.keys, series), series.cells.clone())),
+            Held::Own(own) => own.into_batches(visit),
+            Held::Shared(shared) => SeriesMap::clone(&shared).into_batches(visit),
         }
     }
 
@@ -272,6 +313,10 @@ fn key_of<'k>(keys: &'k [u8], series: &Series) -> &'k [u8] {
 mod tests {
     use super::*;
 
+    fn tagged(key: &[u8]) -> (Tag, &[u8]) {
+        (Tag::of(key), key)
+    }
+
     #[test]
     fn series_are_found_by_their_keys_and_stay_in_their_places() {
         let mut map = SeriesMap::default();
@@ -280,7 +325,7 @@ mod tests {
             for number in 0..10_000u64 {
                 let key = number.to_string();
                 let mut is_known = true;
-                let place = map.find_or_insert(key.as_bytes(), || {
+                let place = map.find_or_insert(tagged(key.as_bytes()), || {
                     is_known = false;
                     Cells::One([count(round)])
                 });
@@ -296,13 +341,34 @@ mod tests {
         for (number, (key, _)) in map.iter().enumerate() {
             assert_eq!(key, number.to_string().as_bytes());
         }
-        let found = map.find_together(&[b"77", b"none", b"9999"]);
-        assert_eq!(found[..3], [Some(77), None, Some(9999)]);
-        assert!(found[3..].iter().all(Option::is_none));
+        let wanted = [&b"77"[..], b"none", b"9999"].map(tagged);
+        let found = map.find_together(&wanted);
+        let expected = [Found::At(77), Found::Nowhere, Found::At(9999)];
+        assert_eq!(found[..3], expected);
+        assert!(found[3..].iter().all(|found| *found == Found::Nowhere));
+        let same_tag = (Tag::of(b"77"), &b"another"[..]);
+        assert_eq!(map.find_together(&[same_tag])[0], Found::Unsure);
+        let mut batched = Vec::new();
+        map.clone().into_batches(|keys, cells| {
+            assert!(keys.len() == cells.len() && keys.len() <= TOGETHER_MAX);
+            batched.extend(keys.iter().map(|(_, key)| key.to_vec()));
+        });
+        assert!(
+            batched
+                .iter()
+                .map(Vec::as_slice)
+                .eq(map.iter().map(|(key, _)| key))
+        );
         map.cells_mut(77).as_mut_slice()[0] = count(7);
         assert!(matches!(map.cells(77)[0], (7, Cell::Count(7))));
         let mut cells = 0;
-        map.into_each(|_, of_series| cells += of_series.into_iter().count());
+        map.into_batches(|_, batch| {
+            let batch = batch.into_iter();
+            cells += batch
+                .map(|of_series| of_series.into_iter().count())
+                .sum::<usize>();
+        });
         assert_eq!(cells, 30_000);
+        assert_eq!(size_of::<Cell>(), 24, "there may be millions");
     }
 }

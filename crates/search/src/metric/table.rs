@@ -11,7 +11,7 @@ use super::cells::Cell;
 use super::coded::CodedCounts;
 use super::leaf::{Leaf, OfLabels};
 use super::series::SeriesLabels;
-use super::series_map::{Cells, Held, SeriesMap, TOGETHER_MAX};
+use super::series_map::{Cells, Found, Held, SeriesMap, Tag};
 use crate::aggregate::LabelSet;
 use crate::logql::Grouping;
 use crate::pipeline::{ERROR, Labels, Origin, Pipeline, StageError, Unwrap, Work};
@@ -181,12 +181,42 @@ impl RangeTable {
         *self.errors.entry(error).or_default() += lines;
     }
 
-    /// The places of series with these keys, as [`SeriesMap::find_together`] gives them.
-    pub(super) fn places_of(&self, keys: &[&[u8]]) -> [Option<u32>; TOGETHER_MAX] {
-        self.series.find_together(keys)
+    /// Adds counts to series that differ from each other, at most as many as are looked for
+    /// together.
+    pub(super) fn add_counts_of(&mut self, keys: &[(Tag, &[u8])], piece: u32, counts: &[u64]) {
+        let found = self.series.find_together(keys);
+        for ((key, count), found) in keys.iter().zip(counts).zip(found) {
+            let count = Cell::Count(*count);
+            match found {
+                Found::At(place) => self.add_at(place, piece, count),
+                Found::Nowhere => self.add_new(*key, Cells::One([(piece, count)])),
+                Found::Unsure => self.add_tagged(*key, piece, count),
+            }
+        }
+    }
+
+    /// Adds a series whose key no other one has.
+    fn add_new(&mut self, key: (Tag, &[u8]), cells: Cells) {
+        if self.is_full {
+            return;
+        }
+        let place = self.series.own().insert(key, cells);
+        self.take_room(place, key.1);
+    }
+
+    /// Makes room for series of which most are new.
+    pub(super) fn expect(&mut self, series: usize, key_bytes: usize) {
+        if self.series.len() == 0 && !self.is_full {
+            self.series.own().reserve(series, key_bytes);
+        }
     }
 
     pub(super) fn add_cell(&mut self, key: &[u8], piece: u32, cell: Cell) {
+        self.add_tagged((Tag::of(key), key), piece, cell);
+    }
+
+    /// Adds a cell to the series with this key and its tag.
+    fn add_tagged(&mut self, key: (Tag, &[u8]), piece: u32, cell: Cell) {
         if self.is_full {
             return;
         }
@@ -194,7 +224,7 @@ impl RangeTable {
         let new = || Cells::One([(piece, cell.take().unwrap_or(Cell::Count(0)))]);
         let place = self.series.own().find_or_insert(key, new);
         match cell {
-            None => self.take_room(place, key),
+            None => self.take_room(place, key.1),
             Some(cell) => self.add_at(place, piece, cell),
         }
     }
@@ -205,21 +235,22 @@ impl RangeTable {
         if self.is_full {
             return;
         }
-        let kind = self.leaf.cells;
-        self.bytes += cell.values() * kind.value_bytes();
+        self.bytes += cell.numbers_bytes();
         let cells = self.series.own().cells_mut(place);
-        // What is read comes mostly in the order of time.
         let known = cells.as_mut_slice();
-        let is_behind = known.last().is_none_or(|(last, _)| *last < piece);
-        let at = match is_behind {
-            true => Err(known.len()),
-            false => known.binary_search_by_key(&piece, |(known, _)| *known),
+        // What is read comes mostly in the order of time.
+        let at = match known.last() {
+            Some((last, _)) if *last == piece => Ok(known.len() - 1),
+            Some((last, _)) if *last > piece => {
+                known.binary_search_by_key(&piece, |(known, _)| *known)
+            }
+            _ => Err(known.len()),
         };
         match at {
-            Ok(at) => kind.merge(&mut known[at].1, cell),
+            Ok(at) => self.leaf.cells.merge(&mut known[at].1, cell),
             Err(at) => {
+                self.bytes += size_of::<(u32, Cell)>() + cell.moments_bytes();
                 cells.insert(at, (piece, cell));
-                self.bytes += size_of::<(u32, Cell)>();
             }
         }
         self.check_room();
@@ -228,11 +259,9 @@ impl RangeTable {
     /// Counts the memory of a series that was put there with all of its cells.
     fn take_room(&mut self, place: u32, key: &[u8]) {
         let cells = self.series.cells(place);
-        let values = cells.iter().map(|(_, cell)| cell.values()).sum::<usize>();
-        self.bytes += values * self.leaf.cells.value_bytes()
-            + key.len()
-            + OVERHEAD_BYTES
-            + size_of_val(cells);
+        let beside = |(_, cell): &(u32, Cell)| cell.numbers_bytes() + cell.moments_bytes();
+        let beside = cells.iter().map(beside).sum::<usize>();
+        self.bytes += beside + key.len() + OVERHEAD_BYTES + size_of_val(cells);
         self.check_room();
     }
 
@@ -257,10 +286,19 @@ impl RangeTable {
             std::mem::swap(&mut series, &mut self.series);
             self.bytes = other.bytes;
         }
-        series.into_each(|key, cells| self.add_cells(key, cells));
+        series.into_batches(|keys, all_cells| {
+            let found = self.series.find_together(keys);
+            for ((key, cells), found) in keys.iter().zip(all_cells).zip(found) {
+                match found {
+                    Found::At(place) => self.add_cells_at(place, cells),
+                    Found::Nowhere => self.add_new(*key, cells),
+                    Found::Unsure => self.add_cells(*key, cells),
+                }
+            }
+        });
     }
 
-    fn add_cells(&mut self, key: &[u8], cells: Cells) {
+    fn add_cells(&mut self, key: (Tag, &[u8]), cells: Cells) {
         if self.is_full {
             return;
         }
@@ -268,10 +306,14 @@ impl RangeTable {
         let new = || cells.take().unwrap_or(Cells::Many(Vec::new()));
         let place = self.series.own().find_or_insert(key, new);
         match cells {
-            None => self.take_room(place, key),
-            Some(cells) => cells
-                .into_iter()
-                .for_each(|(piece, cell)| self.add_at(place, piece, cell)),
+            None => self.take_room(place, key.1),
+            Some(cells) => self.add_cells_at(place, cells),
+        }
+    }
+
+    fn add_cells_at(&mut self, place: u32, cells: Cells) {
+        for (piece, cell) in cells {
+            self.add_at(place, piece, cell);
         }
     }
 

@@ -8,6 +8,9 @@ use logpond_segment::rows::{Column, NULL};
 /// not.
 const PAIRS_DENSE_MAX: usize = 1 << 17;
 
+/// How many numbers are at hand without asking for them.
+const NUMBERS_NEAR: usize = 64;
+
 /// Of each row a number that tells its value of a label from those of others; 0 for none.
 pub(super) struct Codes {
     pub(super) of_rows: Vec<u32>,
@@ -19,7 +22,8 @@ pub(super) struct Codes {
 pub(super) struct Groups {
     /// For each selected row the number of its group.
     pub(super) of_rows: Vec<u32>,
-    pub(super) count: u32,
+    /// Of each group the place of its first row.
+    pub(super) firsts: Vec<usize>,
 }
 
 impl Codes {
@@ -66,26 +70,36 @@ impl Codes {
     /// Numbers the distinct values, where there are none yet.
     pub(super) fn number(&mut self, values: impl Iterator<Item = Option<u64>>) {
         let mut known: HashMap<u64, u32> = HashMap::new();
-        let mut last = None;
+        // Most columns of numbers that tell rows apart have few of them.
+        let mut near: [Option<(u64, u32)>; NUMBERS_NEAR] = [None; NUMBERS_NEAR];
         for (code, value) in self.of_rows.iter_mut().zip(values) {
             let Some(value) = value.filter(|_| *code == 0) else {
                 continue;
             };
-            // Rows are sorted by what has few values, so the next is mostly like the last.
-            *code = match last {
+            // Fractions differ in their first bits only.
+            let near = &mut near[(value ^ value >> 47) as usize % NUMBERS_NEAR];
+            *code = match *near {
                 Some((same, number)) if same == value => number,
                 _ => {
                     let next = self.bound + known.len() as u32;
                     *known.entry(value).or_insert(next)
                 }
             };
-            last = Some((value, *code));
+            *near = Some((value, *code));
         }
         self.bound += known.len() as u32;
     }
 }
 
 impl Groups {
+    /// One group of so many rows; none if there are no rows.
+    pub(super) fn one(rows: usize) -> Groups {
+        Groups {
+            of_rows: vec![0; rows],
+            firsts: (0..rows.min(1)).collect(),
+        }
+    }
+
     /// Tells rows of a group apart that differ in this, too.
     pub(super) fn refine(&mut self, codes: &Codes) {
         let Some(first) = codes.of_rows.first() else {
@@ -95,40 +109,40 @@ impl Groups {
             return;
         }
         let bound = codes.bound as usize;
-        let groups = self.of_rows.iter_mut().zip(&codes.of_rows);
-        self.count = match (self.count as usize).checked_mul(bound) {
+        let pairs = self.firsts.len().checked_mul(bound);
+        self.firsts.clear();
+        let groups = self.of_rows.iter_mut().zip(&codes.of_rows).enumerate();
+        match pairs {
             Some(pairs) if pairs <= PAIRS_DENSE_MAX => {
                 let mut known = vec![u32::MAX; pairs];
-                let mut count = 0;
-                for (group, code) in groups {
+                for (at, (group, code)) in groups {
                     let known = &mut known[*group as usize * bound + *code as usize];
                     if *known == u32::MAX {
-                        *known = count;
-                        count += 1;
+                        *known = self.firsts.len() as u32;
+                        self.firsts.push(at);
                     }
                     *group = *known;
                 }
-                count
             }
             _ => {
                 let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-                for (group, code) in groups {
-                    let next = known.len() as u32;
-                    *group = *known.entry((*group, *code)).or_insert(next);
+                for (at, (group, code)) in groups {
+                    let next = self.firsts.len() as u32;
+                    *group = *known.entry((*group, *code)).or_insert_with(|| {
+                        self.firsts.push(at);
+                        next
+                    });
                 }
-                known.len() as u32
             }
-        };
+        }
     }
 
-    /// Of each group the place of its first row and the number of its rows.
-    pub(super) fn first_rows(&self) -> Vec<(usize, u64)> {
-        let mut groups = vec![(usize::MAX, 0); self.count as usize];
-        for (place, group) in self.of_rows.iter().enumerate() {
-            let (first, rows) = &mut groups[*group as usize];
-            *first = place.min(*first);
-            *rows += 1;
+    /// How many rows each group has.
+    pub(super) fn rows(&self) -> Vec<u64> {
+        let mut rows = vec![0; self.firsts.len()];
+        for group in &self.of_rows {
+            rows[*group as usize] += 1;
         }
-        groups
+        rows
     }
 }

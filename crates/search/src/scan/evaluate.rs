@@ -1,13 +1,10 @@
 //! A filter compiled to select rows of a block, cheap conditions first.
-
-use std::sync::Arc;
-
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-use logpond_segment::rows::{Column, NULL, Strings};
+
 use logpond_segment::tokens::{self, BlockSet};
 
-use super::block::{column_value, number_value, string_value};
+use super::by_column::{Decisions, Parted};
 use super::group::GroupScan;
 use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
@@ -43,29 +40,6 @@ enum Node {
     Narrowed(Finder, Place, usize),
     /// A condition on a field, with its place in the memory of decisions.
     Field(Box<FieldMatcher>, usize),
-}
-
-/// What a field condition has decided about the values of a dictionary.
-#[derive(Default)]
-pub(super) struct Decisions {
-    dictionary: Option<Arc<Strings>>,
-    /// 0 unknown, 1 no, 2 yes.
-    by_code: Vec<u8>,
-}
-
-impl Decisions {
-    fn of(&mut self, dictionary: &Arc<Strings>) -> &mut [u8] {
-        if !self
-            .dictionary
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, dictionary))
-        {
-            self.dictionary = Some(Arc::clone(dictionary));
-            self.by_code.clear();
-            self.by_code.resize(dictionary.len(), 0);
-        }
-        &mut self.by_code
-    }
 }
 
 impl Evaluator {
@@ -334,10 +308,15 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
 
 /// Takes the rows of `found` out of `rows`; both are sorted.
 fn subtract(rows: &mut Vec<u32>, found: &[u32]) {
-    let mut found = found.iter().peekable();
+    if found.is_empty() {
+        return;
+    }
+    let mut next = 0;
     rows.retain(|row| {
-        while found.next_if(|f| *f < row).is_some() {}
-        found.next_if(|f| *f == row).is_none()
+        while found.get(next).is_some_and(|found| found < row) {
+            next += 1;
+        }
+        found.get(next) != Some(row)
     });
 }
 
@@ -380,19 +359,22 @@ fn select_by_label(
         return select_by_record(matcher, scan, rows);
     }
     let (mut wanted, mut rest) = (Vec::new(), rows);
+    let mut is_sorted = true;
     for name in fields {
         if rest.is_empty() {
             break;
         }
         let mut without = match scan.directory.schema.column(name) {
             Some(column) => {
-                let kind = scan.directory.schema.columns[column].kind;
-                let (block, reader, decisions) = scan.parts();
-                let column = block.field(column, reader)?;
-                let decisions = &mut decisions[number];
-                let (found, without) = split_by_column(column, matcher, decisions, kind, &rest);
-                wanted.extend(found);
-                without
+                let parted = scan.part_by_column(column, matcher, number, rest)?;
+                match wanted.is_empty() {
+                    true => wanted = parted.wanted,
+                    false => {
+                        wanted.extend(parted.wanted);
+                        is_sorted = false;
+                    }
+                }
+                parted.without
             }
             None => rest,
         };
@@ -405,12 +387,15 @@ fn select_by_label(
                     wanted.push(row);
                 }
             })?;
+            is_sorted = false;
             without.extend(nulls);
             without.sort_unstable();
         }
         rest = without;
     }
-    wanted.sort_unstable();
+    if !is_sorted {
+        wanted.sort_unstable();
+    }
     Ok(wanted)
 }
 
@@ -439,14 +424,12 @@ fn select_by_column(
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
-    let (mut wanted, without) = match scan.directory.schema.column(name) {
-        Some(column) => {
-            let kind = scan.directory.schema.columns[column].kind;
-            let (block, reader, decisions) = scan.parts();
-            let column = block.field(column, reader)?;
-            split_by_column(column, matcher, &mut decisions[number], kind, &rows)
-        }
-        None => (Vec::new(), rows),
+    let Parted {
+        mut wanted,
+        without,
+    } = match scan.directory.schema.column(name) {
+        Some(column) => scan.part_by_column(column, matcher, number, rows)?,
+        None => Parted::without_value(rows),
     };
     if without.is_empty() || !scan.may_be_elsewhere(name) {
         return Ok(wanted);
@@ -461,75 +444,6 @@ fn select_by_column(
     }
     wanted.sort_unstable();
     Ok(wanted)
-}
-
-/// The rows whose value in the column is wanted, and those without a value there.
-fn split_by_column(
-    column: &Column,
-    matcher: &FieldMatcher,
-    decisions: &mut Decisions,
-    kind: logpond_segment::rows::ColumnType,
-    rows: &[u32],
-) -> (Vec<u32>, Vec<u32>) {
-    let (mut wanted, mut without) = (Vec::new(), Vec::new());
-    match column {
-        Column::Absent => without.extend_from_slice(rows),
-        Column::Strings(strings) => {
-            if rows.len() == strings.codes.len() && strings.is_uniform() {
-                // Every row of the block, all with the one value that there is.
-                let value = string_value(kind, strings.values.get(0));
-                if matcher.matches_value(Some(&value)) {
-                    wanted.extend_from_slice(rows);
-                }
-                return (wanted, without);
-            }
-            let known = decisions.of(&strings.values);
-            wanted.reserve(rows.len());
-            for &row in rows {
-                let code = strings.codes[row as usize];
-                if code == NULL {
-                    without.push(row);
-                    continue;
-                }
-                let decision = &mut known[code as usize];
-                if *decision == 0 {
-                    let value = string_value(kind, strings.values.get(code));
-                    *decision = 1 + u8::from(matcher.matches_value(Some(&value)));
-                }
-                if *decision == 2 {
-                    wanted.push(row);
-                }
-            }
-        }
-        Column::Ints(numbers) => {
-            let mut last = None;
-            for &row in rows {
-                match numbers.get(row as usize) {
-                    None => without.push(row),
-                    Some(int) => {
-                        let matches = match last {
-                            Some((before, matches)) if before == int => matches,
-                            _ => matcher.matches_value(Some(&number_value(kind, int))),
-                        };
-                        last = Some((int, matches));
-                        if matches {
-                            wanted.push(row);
-                        }
-                    }
-                }
-            }
-        }
-        Column::Floats(_) | Column::Bools(_) => {
-            for &row in rows {
-                match column_value(column, kind, row as usize) {
-                    None => without.push(row),
-                    Some(value) if matcher.matches_value(Some(&value)) => wanted.push(row),
-                    Some(_) => {}
-                }
-            }
-        }
-    }
-    (wanted, without)
 }
 
 impl<'a> GroupScan<'a> {

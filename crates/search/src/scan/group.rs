@@ -12,7 +12,8 @@ use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::Block;
-use super::evaluate::{Decisions, Evaluator};
+use super::by_column::Decisions;
+use super::evaluate::Evaluator;
 use super::labels::LabelColumn;
 use super::members::KnownMembers;
 use super::segment::{PartHits, SegmentScan};
@@ -29,6 +30,17 @@ pub struct Key {
     pub block: u32,
     /// The row in the block.
     pub row: u32,
+}
+
+/// A block of a row group, and when its rows were.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockSpan {
+    /// The block in the row group.
+    pub number: usize,
+    /// Event time of its first row.
+    pub min: Timestamp,
+    /// Event time of its last row.
+    pub max: Timestamp,
 }
 
 /// Rows of one block that were selected.
@@ -181,12 +193,11 @@ impl<'a> GroupScan<'a> {
         }))
     }
 
-    /// The selected rows, block by block; `visit` may look at columns of the block at hand.
-    /// It says whether to go on.
-    pub fn for_each_block(
-        &mut self,
-        mut visit: impl FnMut(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
-    ) -> Result<(), std::io::Error> {
+    /// The blocks that may have rows that are wanted, as far as their times and the token index tell.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn blocks(&mut self) -> io::Result<Vec<BlockSpan>> {
         let evaluator = self.evaluator;
         let blocks = match evaluator.candidates(self) {
             Ok(blocks) => blocks,
@@ -196,16 +207,50 @@ impl<'a> GroupScan<'a> {
                 BlockSet::all(self.blocks_count())
             }
         };
-        for number in blocks.iter() {
-            match self
-                .select_block(number)
-                .and_then(|selected| match selected {
-                    Some(selected) => visit(self, selected),
-                    None => Ok(true),
-                }) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => self.note(error)?,
+        let entries = &self.directory.row_groups[self.number].blocks;
+        let span = |number: usize| BlockSpan {
+            number,
+            min: Timestamp(entries[number].time_min),
+            max: Timestamp(entries[number].time_max),
+        };
+        let range = evaluator.range();
+        let spans = blocks.iter().map(span);
+        Ok(spans
+            .filter(|block| range.overlaps(block.min, block.max))
+            .collect())
+    }
+
+    /// Hands over the selected rows of a block, if there are any; `visit` may look at its columns. Gives
+    /// what `visit` says; true if it was not asked. Damage is noted.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn visit_block(
+        &mut self,
+        number: usize,
+        visit: impl FnOnce(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
+    ) -> io::Result<bool> {
+        let visited = self
+            .select_block(number)
+            .and_then(|selected| match selected {
+                Some(selected) => visit(self, selected),
+                None => Ok(true),
+            });
+        visited.or_else(|error| self.note(error).map(|()| true))
+    }
+
+    /// The selected rows, block by block; `visit` may look at columns of the block at hand.
+    /// It says whether to go on.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn for_each_block(
+        &mut self,
+        mut visit: impl FnMut(&mut GroupScan<'a>, Selected) -> Result<bool, ReadError>,
+    ) -> io::Result<()> {
+        for block in self.blocks()? {
+            if !self.visit_block(block.number, &mut visit)? {
+                break;
             }
         }
         Ok(())
@@ -215,9 +260,6 @@ impl<'a> GroupScan<'a> {
         let entry = self.directory.row_groups[self.number].blocks[number];
         let range = self.evaluator.range();
         let (min, max) = (Timestamp(entry.time_min), Timestamp(entry.time_max));
-        if !range.overlaps(min, max) {
-            return Ok(None);
-        }
         self.block = Block::new(number, self.directory, self.segment.kept(self.number));
         let mut rows: Vec<u32> = (0..entry.rows).collect();
         if !range.covers(min, max) {

@@ -124,8 +124,7 @@ impl KeptGroup<'_> {
                 match dictionary.is_some_and(|known| Arc::ptr_eq(&known, &strings.values)) {
                     true => {
                         self.put_dictionary(column, &strings.values);
-                        let codes = strings.codes.iter().map(|code| number_of(*code));
-                        let packed = Packed::new(&codes.collect::<Vec<_>>());
+                        let packed = Packed::of_codes(&strings.codes);
                         let bytes = packed.bytes();
                         (Kept::Codes(Arc::new(packed)), bytes)
                     }
@@ -153,7 +152,7 @@ impl KeptGroup<'_> {
             Kept::Absent => Column::Absent,
             Kept::Codes(codes) => match self.dictionary(column, reader)? {
                 Some(values) => Column::Strings(StringColumn {
-                    codes: codes.unpack(code_of),
+                    codes: codes.codes(),
                     values,
                 }),
                 None => return Ok(None),
@@ -200,15 +199,6 @@ impl KeptGroup<'_> {
             part,
         }
     }
-}
-
-/// A code as a number: none at all is smaller than the first.
-fn number_of(code: u32) -> i64 {
-    i64::from(code.wrapping_add(1)) - 1
-}
-
-fn code_of(number: i64) -> u32 {
-    number as u32
 }
 
 fn bytes_of<T>(numbers: &Numbers<T>) -> usize {

@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use logpond_record::{Shape, SlotKind, Timestamp, Value};
+use logpond_record::{Shape, SlotKind, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
 use super::block::{column_value, number_value};
 use super::codes::{Codes, Groups};
 use super::group::{GroupScan, Selected};
-use crate::aggregate::{FieldStats, LabelSet, LabelValues, StreamTally, Streams};
+use crate::aggregate::{FieldStats, LabelSet, LabelValues};
 use crate::label;
 use crate::logql::number_of;
 
@@ -95,54 +95,6 @@ pub(crate) struct Labelled {
 }
 
 impl GroupScan<'_> {
-    /// Collects the streams of the selected rows of the block at hand.
-    ///
-    /// # Errors
-    /// When the block cannot be read.
-    pub fn add_to_streams(
-        &mut self,
-        selected: &Selected,
-        streams: &mut Streams,
-    ) -> Result<(), ReadError> {
-        let by = streams.asked().by.clone();
-        let sources = self.sources(by.as_deref())?;
-        let (plain, odd) = self.split(
-            &selected.rows,
-            &sources.iter().collect::<Vec<_>>(),
-            by.is_none(),
-        )?;
-        let (block, rows) = (selected.block, odd);
-        self.each_record(&Selected { block, rows }, |record| streams.add(record))?;
-        if plain.is_empty() {
-            return Ok(());
-        }
-        let mut groups = Groups {
-            of_rows: vec![0; plain.len()],
-            count: 1,
-        };
-        for source in &sources {
-            groups.refine(&self.codes_of(source, &plain)?);
-        }
-        let mut steps = Vec::new();
-        if streams.asked().steps.is_some() {
-            let times = self.times()?;
-            let step = |row: &u32| streams.step_of(Timestamp(times[*row as usize]));
-            steps = plain.iter().map(step).collect();
-            let mut codes = Codes::none(plain.len());
-            codes.number(steps.iter().map(|step| Some(*step as u64)));
-            groups.refine(&codes);
-        }
-        let entry = self.entry().blocks[selected.block];
-        let line_bytes = u64::from(entry.line_bytes.saturating_sub(entry.rows));
-        for (first, rows) in groups.first_rows() {
-            let labels = self.labels_of(&sources, plain[first])?;
-            let step = steps.get(first).copied().unwrap_or_default();
-            let bytes = line_bytes * rows / u64::from(entry.rows.max(1));
-            streams.add_stream(step, labels, StreamTally { rows, bytes });
-        }
-        Ok(())
-    }
-
     /// The selected rows of the block at hand by some labels, of which any field may be one, with the
     /// number of another one, and the rows whose labels only their records tell. Rows without the number
     /// are not there.
@@ -244,16 +196,11 @@ impl GroupScan<'_> {
             Some(source) => self.take_numbers(source, &mut rows, odd)?,
             None => Vec::new(),
         };
-        let mut groups = Groups {
-            of_rows: vec![0; rows.len()],
-            count: 1,
-        };
+        let mut groups = Groups::one(rows.len());
         for source in &sources {
             groups.refine(&self.codes_of(source, &rows)?);
         }
-        let firsts = groups.first_rows().into_iter();
-        // A group without rows is the one of no rows at all.
-        let firsts = firsts.filter_map(|(first, _)| rows.get(first).copied());
+        let firsts = groups.firsts.iter().map(|first| rows[*first]);
         let sets = self.sets_of(&sources, firsts)?;
         Ok(Labelled {
             sets,
@@ -281,6 +228,9 @@ impl GroupScan<'_> {
         let kind = self.directory.schema.columns[column.number].kind;
         let (block, reader, _) = self.parts();
         let values = block.field(column.number, reader)?;
+        if let Some(numbers) = whole_numbers(values, kind, rows) {
+            return Ok(numbers);
+        }
         let mut found = Vec::with_capacity(rows.len());
         read_numbers(values, kind, rows, &mut found);
         let mut numbers = Vec::with_capacity(rows.len());
@@ -451,6 +401,7 @@ impl GroupScan<'_> {
         };
         let directory = self.directory;
         let columns = directory.schema.columns.iter().enumerate();
+        let columns = columns.filter(|(_, spec)| label::is_declared(&spec.name));
         let columns = columns.filter_map(|(number, spec)| {
             let values = self.reader.field_values(number);
             let is_mixed = |rows: u64| LabelColumn {
@@ -501,7 +452,7 @@ impl GroupScan<'_> {
 
     /// Parts rows into those whose labels are in columns, and those that have some in the overflow
     /// column.
-    fn split(
+    pub(super) fn split(
         &mut self,
         rows: &[u32],
         sources: &[&Source],
@@ -523,10 +474,8 @@ impl GroupScan<'_> {
             if names.iter().any(|name| is_meant(name)) {
                 odd.push(row);
             } else if has_declared {
-                declared.push((
-                    row,
-                    names.into_iter().map(Box::<str>::from).collect::<Vec<_>>(),
-                ));
+                let names = names.into_iter().filter(|name| label::is_declared(name));
+                declared.push((row, names.map(Box::<str>::from).collect::<Vec<_>>()));
             }
         }
         for (row, names) in declared {
@@ -537,6 +486,9 @@ impl GroupScan<'_> {
             if self.test_shapes(&[row], is_declared)? == [true] {
                 odd.push(row);
             }
+        }
+        if odd.is_empty() {
+            return Ok((rows.to_vec(), odd));
         }
         odd.sort_unstable();
         let is_plain = |row: &&u32| odd.binary_search(row).is_err();
@@ -593,7 +545,7 @@ impl GroupScan<'_> {
     }
 
     /// What tells the values of a label in some rows from each other.
-    fn codes_of(&mut self, source: &Source, rows: &[u32]) -> Result<Codes, ReadError> {
+    pub(super) fn codes_of(&mut self, source: &Source, rows: &[u32]) -> Result<Codes, ReadError> {
         let mut codes = Codes::none(rows.len());
         for column in &source.columns {
             let has_label = match column.is_mixed {
@@ -646,7 +598,11 @@ impl GroupScan<'_> {
     }
 
     /// The labels of a row, whose columns were read.
-    fn labels_of(&mut self, sources: &[Source], row: u32) -> Result<LabelSet, ReadError> {
+    pub(super) fn labels_of(
+        &mut self,
+        sources: &[Source],
+        row: u32,
+    ) -> Result<LabelSet, ReadError> {
         let mut labels = Vec::new();
         for source in sources {
             let mut found = None;
@@ -679,6 +635,17 @@ enum Read {
     Number(f64),
     /// Something that is none.
     Odd,
+}
+
+/// The whole numbers of a column in which all rows have one.
+fn whole_numbers(values: &Column, kind: ColumnType, rows: &[u32]) -> Option<Vec<f64>> {
+    match (values, kind) {
+        (Column::Ints(numbers), ColumnType::Int) if numbers.valid.is_empty() => {
+            let number = |row: &u32| numbers.values[*row as usize] as f64;
+            Some(rows.iter().map(number).collect())
+        }
+        _ => None,
+    }
 }
 
 /// Reads rows of a column as numbers.

@@ -11,6 +11,7 @@
 //! - Memory is bounded by the decoded columns of one row group.
 
 mod block;
+mod by_column;
 mod codes;
 mod columns;
 mod crossing;
@@ -22,6 +23,7 @@ mod labels;
 mod members;
 mod packed;
 mod segment;
+mod streams;
 mod tables;
 mod text;
 mod values;
@@ -29,7 +31,7 @@ mod values;
 mod tests;
 
 pub use evaluate::Evaluator;
-pub use group::{GroupScan, Key, Selected};
+pub use group::{BlockSpan, GroupScan, Key, Selected};
 pub use kept_columns::KeptColumns;
 pub(crate) use labels::{By, Labelled};
 pub use segment::SegmentScan;

@@ -29,43 +29,82 @@ enum Above {
 impl Packed {
     /// Packs numbers.
     pub(super) fn new(numbers: &[i64]) -> Packed {
-        Packed::of_unit::<1>(numbers)
+        let base = numbers.iter().copied().min().unwrap_or(0);
+        Packed::of_unit::<1>(numbers, base).unwrap_or_else(|| Packed {
+            base,
+            unit: 1,
+            count: numbers.len(),
+            above: Above::Whole(numbers.into()),
+        })
+    }
+
+    /// Packs codes of a dictionary; that of no value, the largest of all, is one less than the first one.
+    pub(super) fn of_codes(codes: &[u32]) -> Packed {
+        // Behind each other, as numbers above the one that stands for no value.
+        let behind = |code: &u32| code.wrapping_add(1);
+        let smallest = codes.iter().map(behind).min().unwrap_or(0);
+        let largest = codes.iter().map(behind).max().unwrap_or(0);
+        let all = || codes.iter().map(|code| behind(code) - smallest);
+        let above = match largest - smallest {
+            0 => Above::Nothing,
+            1..=0xff => Above::Bytes(all().map(|above| above as u8).collect()),
+            0x100..=0xffff => Above::Halves(all().map(|above| above as u16).collect()),
+            _ => Above::Words(all().collect()),
+        };
+        Packed {
+            base: i64::from(smallest) - 1,
+            unit: 1,
+            count: codes.len(),
+            above,
+        }
+    }
+
+    /// The codes of a dictionary again.
+    pub(super) fn codes(&self) -> Vec<u32> {
+        self.unpack(|number| number as u32)
     }
 
     /// Packs times in nanoseconds.
     pub(super) fn of_times(times: &[i64]) -> Packed {
         let base = times.iter().copied().min().unwrap_or(0);
-        if are_multiples::<SECOND>(times, base) {
-            Packed::of_unit::<SECOND>(times)
-        } else if are_multiples::<MILLISECOND>(times, base) {
-            Packed::of_unit::<MILLISECOND>(times)
-        } else if are_multiples::<MICROSECOND>(times, base) {
-            Packed::of_unit::<MICROSECOND>(times)
-        } else {
-            Packed::of_unit::<1>(times)
-        }
+        let packed = Packed::of_unit::<SECOND>(times, base)
+            .or_else(|| Packed::of_unit::<MILLISECOND>(times, base))
+            .or_else(|| Packed::of_unit::<MICROSECOND>(times, base));
+        packed.unwrap_or_else(|| Packed::new(times))
     }
 
+    /// Packs numbers that are whole multiples of a unit above a base, none is below it. `None` if one is no
+    /// such multiple, or if so many do not fit.
+    ///
     /// The unit is known to the compiler: there are millions of numbers, and divisions are slow.
-    fn of_unit<const UNIT: i64>(numbers: &[i64]) -> Packed {
-        let base = numbers.iter().copied().min().unwrap_or(0);
-        let largest = numbers.iter().copied().max().unwrap_or(0);
-        // None is smaller than the base.
-        let above = |number: i64| number.wrapping_sub(base) as u64 / UNIT as u64;
-        let all = || numbers.iter().map(|number| above(*number));
-        let above = match above(largest) {
+    fn of_unit<const UNIT: i64>(numbers: &[i64], base: i64) -> Option<Packed> {
+        let mut above = Vec::with_capacity(numbers.len());
+        let (mut last, mut largest) = ((base, 0), 0);
+        for number in numbers {
+            // Times are mostly near each other, and many are the same.
+            if *number != last.0 {
+                let units = number.wrapping_sub(base) as u64 / UNIT as u64;
+                let units = u32::try_from(units).ok()?;
+                if base.wrapping_add(i64::from(units) * UNIT) != *number {
+                    return None;
+                }
+                last = (*number, units);
+                largest = largest.max(units);
+            }
+            above.push(last.1);
+        }
+        let above = match largest {
             0 => Above::Nothing,
-            1..=0xff => Above::Bytes(all().map(|above| above as u8).collect()),
-            0x100..=0xffff => Above::Halves(all().map(|above| above as u16).collect()),
-            0x1_0000..=0xffff_ffff => Above::Words(all().map(|above| above as u32).collect()),
-            _ => Above::Whole(numbers.into()),
+            1..=0xff => Above::Bytes(above.into_iter().map(|above| above as u8).collect()),
+            0x100..=0xffff => Above::Halves(above.into_iter().map(|above| above as u16).collect()),
+            _ => Above::Words(above.into()),
         };
-        Packed {
+        Some(Packed {
             base,
             unit: UNIT,
             count: numbers.len(),
             above,
-        }
+        })
     }
 
     /// The numbers again, each as `visit` makes it.
@@ -92,13 +131,11 @@ impl Packed {
     }
 }
 
-fn are_multiples<const UNIT: i64>(times: &[i64], base: i64) -> bool {
-    times.iter().all(|time| time.wrapping_sub(base) % UNIT == 0)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use logpond_segment::rows::NULL;
 
     use super::*;
 
@@ -121,6 +158,18 @@ mod tests {
             assert_eq!(packed.unpack(|number| number), numbers);
         }
         assert_eq!(Packed::new(&[0, second]).bytes(), 8);
+        let table: [(&[u32], usize); 5] = [
+            (&[], 0),
+            (&[NULL, NULL], 0),
+            (&[NULL, 0, 254], 3),
+            (&[NULL, 255], 4),
+            (&[70_000, 5], 8),
+        ];
+        for (codes, bytes) in table {
+            let packed = Packed::of_codes(codes);
+            assert_eq!(packed.bytes(), bytes, "{codes:?}");
+            assert_eq!(packed.codes(), codes);
+        }
     }
 
     proptest! {
@@ -132,6 +181,18 @@ mod tests {
             let numbers: Vec<i64> = numbers.iter().map(|number| number >> shift).collect();
             prop_assert_eq!(&Packed::new(&numbers).unpack(|number| number), &numbers);
             prop_assert_eq!(&Packed::of_times(&numbers).unpack(|number| number), &numbers);
+        }
+
+        #[test]
+        fn codes_come_back(
+            codes in proptest::collection::vec(prop_oneof![Just(NULL), any::<u32>()], 0..50),
+            shift in 0u32..32,
+        ) {
+            let codes: Vec<u32> = codes.iter().map(|code| match *code {
+                NULL => NULL,
+                code => code >> shift,
+            }).collect();
+            prop_assert_eq!(Packed::of_codes(&codes).codes(), codes);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod apart;
 mod numbers;
+mod streams;
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -448,6 +448,14 @@ impl RowGroupReader<'_> {
         u64::from(self.group.columns[FIELDS_FROM + column].values)
     }
 
+    /// Whether all rows of the row group have the same text in a field's column; nothing is read for that.
+    pub fn is_uniform(&self, column: usize) -> bool {
+        let column = &self.group.columns[FIELDS_FROM + column];
+        let is_one = |dictionary: &PageEntry| dictionary.rows == 1;
+        column.values as usize == self.group.rows()
+            && column.dictionary.as_ref().is_some_and(is_one)
+    }
+
     /// Rows of the row group that have something in the overflow column; nothing is read for that.
     pub fn more_values(&self) -> u64 {
         u64::from(self.group.columns[MORE].values)

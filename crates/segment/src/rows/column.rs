@@ -104,11 +104,6 @@ impl StringColumn {
             code => Some(self.values.get(code)),
         }
     }
-
-    /// Whether all rows have a value, and that the only one that there is.
-    pub fn is_uniform(&self) -> bool {
-        self.values.len() == 1 && self.codes.iter().all(|code| *code == 0)
-    }
 }
 
 /// Numbers by row.
