@@ -14,6 +14,8 @@
 mod ast;
 mod display;
 mod error;
+mod expressions;
+mod go_regex;
 mod lexer;
 mod names;
 mod parse;
@@ -32,11 +34,12 @@ pub use ast::{
 };
 pub use error::ParseError;
 pub(crate) use error::nearest;
+pub(crate) use expressions::{Place, in_line, whole_label};
+pub(crate) use go_regex::translate as translate_regex;
 pub(crate) use lexer::escape;
 pub use names::NamedLabels;
 pub(crate) use names::add_filter;
 pub use parse::{parse, parse_log, parse_matchers};
-pub(crate) use pushdown::anchored;
 pub use pushdown::{Pushdown, filter_of, filter_of_matchers, pushdown};
 pub use units::{bytes_of, duration_ns, number_of, write_duration};
 

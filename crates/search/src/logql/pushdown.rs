@@ -10,12 +10,13 @@ use super::ast::{
     LabelFilter, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator,
     Quantity, Stage, StageKind,
 };
+use super::expressions::{Place, in_line, whole_label};
 use crate::label::{
     DETECTED_LEVEL, LABEL_PREFIX, LEVEL_LABELS, LEVELS, SERVICE_LABELS, SERVICE_NAME,
     UNKNOWN_LEVEL, UNKNOWN_SERVICE,
 };
 use crate::logql;
-use crate::pattern::{Finder, check_expression};
+use crate::pattern::Finder;
 use crate::pipeline;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
@@ -117,20 +118,21 @@ struct Pushed {
 
 /// The records of the streams that matchers want.
 pub fn filter_of_matchers(matchers: &[LabelMatcher]) -> Filter {
-    Filter::and(matchers.iter().map(matcher))
+    let matchers = matchers.iter();
+    Filter::and(matchers.map(|one| matcher(one, Place::Selector)))
 }
 
-fn matcher(matcher: &LabelMatcher) -> Filter {
+fn matcher(matcher: &LabelMatcher, place: Place) -> Filter {
     let is_wanted = |value: &str| matcher.accepts(value);
     match &*matcher.name {
-        SERVICE_NAME => service(matcher, &is_wanted),
+        SERVICE_NAME => service(matcher, place, &is_wanted),
         DETECTED_LEVEL => level(&is_wanted),
-        name => plain(name, matcher, is_wanted("")),
+        name => plain(name, matcher, place, is_wanted("")),
     }
 }
 
 /// A condition on a label that is a field; `takes_empty` says whether a record without it is wanted.
-fn plain(name: &str, matcher: &LabelMatcher, takes_empty: bool) -> Filter {
+fn plain(name: &str, matcher: &LabelMatcher, place: Place, takes_empty: bool) -> Filter {
     let positive = match matcher.operator {
         MatchOperator::Equal | MatchOperator::NotEqual if matcher.value.is_empty() => {
             return match takes_empty {
@@ -139,9 +141,7 @@ fn plain(name: &str, matcher: &LabelMatcher, takes_empty: bool) -> Filter {
             };
         }
         MatchOperator::Equal | MatchOperator::NotEqual => equal(name, &matcher.value),
-        MatchOperator::Regex | MatchOperator::NotRegex => {
-            on_label(name, Pattern::regex(&anchored(&matcher.value), false))
-        }
+        MatchOperator::Regex | MatchOperator::NotRegex => on_label(name, parsed(matcher, place)),
     };
     let is_negated = matches!(
         matcher.operator,
@@ -185,18 +185,20 @@ fn equal(name: &str, text: &str) -> Filter {
     }
 }
 
-/// The expression that matches where this one matches all of a label.
-pub(crate) fn anchored(expression: &str) -> String {
-    format!("^(?s:{expression})$")
+/// What the expression of a matcher stands for.
+fn parsed(matcher: &LabelMatcher, place: Place) -> Pattern {
+    // The parser has refused matchers whose expression is none.
+    let unread = |_| Pattern::regex(&matcher.value, false);
+    whole_label(&matcher.value, place).unwrap_or_else(unread)
 }
 
 impl LabelMatcher {
     /// Whether the matcher wants a label with this text; of one that is not there, the empty one.
     pub fn accepts(&self, text: &str) -> bool {
         let finds = || {
-            let pattern = Pattern::regex(&anchored(&self.value), false);
             // The parser has seen that the expression compiles.
-            Finder::new(&pattern).is_ok_and(|finder| finder.is_match(text.as_bytes()))
+            let finder = Finder::new(&parsed(self, Place::Selector));
+            finder.is_ok_and(|finder| finder.is_match(text.as_bytes()))
         };
         match self.operator {
             MatchOperator::Equal => *self.value == *text,
@@ -216,7 +218,7 @@ fn constant(is_wanted: bool) -> Filter {
 }
 
 /// The service is the first of some labels that is there.
-fn service(matcher: &LabelMatcher, is_wanted: &dyn Fn(&str) -> bool) -> Filter {
+fn service(matcher: &LabelMatcher, place: Place, is_wanted: &dyn Fn(&str) -> bool) -> Filter {
     if matcher.value.is_empty() && matcher.operator != MatchOperator::Regex {
         // Each record has one.
         return constant(is_wanted(UNKNOWN_SERVICE));
@@ -225,7 +227,7 @@ fn service(matcher: &LabelMatcher, is_wanted: &dyn Fn(&str) -> bool) -> Filter {
     names
         .rev()
         .fold(constant(is_wanted(UNKNOWN_SERVICE)), |rest, name| {
-            let is_it = plain(name, matcher, false);
+            let is_it = plain(name, matcher, place, false);
             let is_it = match (matcher.operator, is_wanted("")) {
                 (MatchOperator::Regex, true) => Filter::and([is_there(name), is_it]),
                 _ => is_it,
@@ -278,9 +280,9 @@ fn line_filter(filter: &LineFilter) -> Option<Pushed> {
             Some(on_line(Pattern::substring(text.as_bytes(), false)))
         }
         (LineOperator::Matches | LineOperator::NotMatches, LineChoice::Text(source)) => {
-            let source = format!("(?s:{source})");
-            check_expression(&source).ok()?;
-            Some(on_line(Pattern::regex(&source, false)))
+            let pattern = in_line(source).ok()?;
+            Finder::new(&pattern).ok()?;
+            Some(on_line(pattern))
         }
         (LineOperator::Like, LineChoice::Text(pattern)) => {
             is_exact = false;
@@ -328,7 +330,7 @@ fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
             })
         }
         LabelFilter::Text(matched) if !is_of_errors(&matched.name) => Some(Pushed {
-            filter: matcher(matched),
+            filter: matcher(matched, Place::LabelFilter),
             is_exact: true,
         }),
         LabelFilter::Quantity {

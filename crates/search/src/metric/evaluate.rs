@@ -15,7 +15,7 @@ use super::table::{RangeTable, TABLE_BYTES_MAX};
 use super::windows::Times;
 use crate::logql::{
     Grouping, LabelReplace, MatchOperator, Metric, RangeAggregation, RangeFunction,
-    VectorAggregation, VectorFunction,
+    VectorAggregation, VectorFunction, translate_regex,
 };
 use crate::pattern::compile_with_groups;
 use crate::template::expand;
@@ -473,7 +473,8 @@ fn absent_labels(aggregation: &RangeAggregation) -> SeriesLabels {
 }
 
 fn replaced(of: Vec<Sample>, replace: &LabelReplace) -> Result<Vec<Sample>, EvaluationError> {
-    let regex = compile_with_groups(&format!("^(?:{})$", replace.regex))
+    let regex = translate_regex(&replace.regex)
+        .and_then(|translated| compile_with_groups(&format!("^(?:{})$", translated.source)))
         .map_err(|error| EvaluationError::Compile(error.to_string()))?;
     let mut captures = regex.create_captures();
     let samples = of.into_iter().map(|sample| {

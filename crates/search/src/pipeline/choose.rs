@@ -2,7 +2,7 @@
 
 use super::labels::{ERROR, ERROR_DETAILS, Labels};
 use super::text_match::TextMatch;
-use crate::logql::LabelChoice;
+use crate::logql::{LabelChoice, Place};
 
 /// Labels by name, or by name and value.
 #[derive(Clone, Debug)]
@@ -27,7 +27,9 @@ impl Choices {
     pub(super) fn new(choices: &[LabelChoice]) -> Result<Choices, String> {
         let choices = choices.iter().map(|choice| match choice {
             LabelChoice::Name(name) => Ok(Choice::Name(name.clone())),
-            LabelChoice::Matcher(matcher) => TextMatch::new(matcher).map(Choice::Value),
+            LabelChoice::Matcher(matcher) => {
+                TextMatch::new(matcher, Place::Selector).map(Choice::Value)
+            }
         });
         choices.collect::<Result<_, String>>().map(Choices)
     }

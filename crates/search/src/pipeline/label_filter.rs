@@ -3,7 +3,7 @@
 use super::ip::Addresses;
 use super::labels::{Labels, StageError};
 use super::text_match::TextMatch;
-use crate::logql::{self, Comparison, Quantity, bytes_of, duration_ns, number_of};
+use crate::logql::{self, Comparison, Place, Quantity, bytes_of, duration_ns, number_of};
 
 /// A compiled condition on labels.
 #[derive(Clone, Debug)]
@@ -29,7 +29,9 @@ impl LabelFilter {
         Ok(match filter {
             Filter::And(left, right) => LabelFilter::And(both(left, right)?),
             Filter::Or(left, right) => LabelFilter::Or(both(left, right)?),
-            Filter::Text(matcher) => LabelFilter::Text(TextMatch::new(matcher)?),
+            Filter::Text(matcher) => {
+                LabelFilter::Text(TextMatch::new(matcher, Place::LabelFilter)?)
+            }
             Filter::Ip {
                 name,
                 is_negated,

@@ -47,14 +47,12 @@ fn choice(operator: LineOperator, choice: &LineChoice) -> Result<Choice, String>
     };
     let pattern = match operator {
         LineOperator::Contains | LineOperator::NotContains => {
-            Pattern::substring(text.as_bytes(), false)
+            Ok(Pattern::substring(text.as_bytes(), false))
         }
-        LineOperator::Matches | LineOperator::NotMatches => {
-            Pattern::regex(&format!("(?s:{text})"), false)
-        }
+        LineOperator::Matches | LineOperator::NotMatches => logql::in_line(text),
         LineOperator::Like | LineOperator::NotLike => return Like::parse(text).map(Choice::Like),
     };
-    let finder = Finder::new(&pattern);
+    let finder = pattern.and_then(|pattern| Finder::new(&pattern));
     let finder = finder.map_err(|error| format!("error parsing regexp: {}", error.message))?;
     Ok(Choice::Find(Box::new(finder)))
 }

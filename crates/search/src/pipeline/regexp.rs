@@ -4,7 +4,8 @@ use regex_automata::meta;
 
 use super::Work;
 use crate::label::{is_label_name, sanitised};
-use crate::pattern::compile_with_groups;
+use crate::logql::translate_regex;
+use crate::pattern::{RegexError, compile_with_groups};
 
 /// A compiled expression and the labels of its groups.
 #[derive(Clone, Debug)]
@@ -16,12 +17,13 @@ pub(super) struct Regexp {
 
 impl Regexp {
     pub(super) fn new(source: &str) -> Result<Regexp, String> {
-        let regex = compile_with_groups(source).map_err(|error| match &*error.message {
-            "duplicate capture group name" => {
-                format!("duplicate extracted label name '{}'", &source[error.span])
-            }
-            message => format!("error parsing regexp: {message}"),
-        })?;
+        let refused = |error: RegexError| format!("error parsing regexp: {}", error.message);
+        let translated = translate_regex(source).map_err(refused)?;
+        if let Some(name) = translated.repeated_name {
+            let name = &source[name];
+            return Err(format!("duplicate extracted label name '{name}'"));
+        }
+        let regex = compile_with_groups(&translated.source).map_err(refused)?;
         let names = regex
             .group_info()
             .pattern_names(regex_automata::PatternID::ZERO);

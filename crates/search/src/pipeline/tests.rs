@@ -39,7 +39,16 @@ const TABLE: &[(&str, &str, Option<&str>)] = &[
     (r#"!= "b""#, "abc", None),
     (r#"|= "x" or "c""#, "abc", Some("abc ")),
     (r#"!= "x" or "c""#, "abc", None),
-    (r#"|~ "a.c""#, "a\nc", Some("a\nc ")),
+    (r#"|~ "a.c""#, "a\nc", None),
+    (r#"|~ "(?s)a.c""#, "a\nc", Some("a\nc ")),
+    (r#"|~ "{\"a\":{\\w""#, r#"{"a":{b"#, Some("{\"a\":{b ")),
+    (r#"| regexp `{(?P<x>[^[{]+){`"#, "{b{", Some("{b{ x=b")),
+    (
+        r#"| line_format `{{regexReplaceAll "{" __line__ "<"}}`"#,
+        "a{b",
+        Some("a<b "),
+    ),
+    (r#"| x =~ "[&&]{""#, "{ x=&{", None),
     (r#"|> "a<_>c" !> "<_>x""#, "abc", Some("abc ")),
     (
         r#"|= ip("10.0.0.0/8")"#,

@@ -1,8 +1,7 @@
 //! Conditions on the text of a label, compiled.
 
-use crate::logql::{LabelMatcher, MatchOperator, anchored};
+use crate::logql::{LabelMatcher, MatchOperator, Place, whole_label};
 use crate::pattern::Finder;
-use crate::query::Pattern;
 
 /// A compiled condition on a label's text.
 #[derive(Clone, Debug)]
@@ -19,11 +18,12 @@ enum Test {
 }
 
 impl TextMatch {
-    pub(super) fn new(matcher: &LabelMatcher) -> Result<TextMatch, String> {
+    pub(super) fn new(matcher: &LabelMatcher, place: Place) -> Result<TextMatch, String> {
         let test = match matcher.operator {
             MatchOperator::Equal | MatchOperator::NotEqual => Test::Is(matcher.value.clone()),
             MatchOperator::Regex | MatchOperator::NotRegex => {
-                let finder = Finder::new(&Pattern::regex(&anchored(&matcher.value), false));
+                let pattern = whole_label(&matcher.value, place);
+                let finder = pattern.and_then(|pattern| Finder::new(&pattern));
                 let finder = finder.map_err(|e| format!("error parsing regexp: {}", e.message))?;
                 Test::Finds(Box::new(finder))
             }

@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use regex_automata::meta;
 
+use crate::pattern::compile_with_groups;
 pub use alert::AlertData;
 pub(crate) use text::expand;
 pub use value::Value;
@@ -90,7 +91,8 @@ impl Scratch {
             if self.regexes.len() >= REGEXES_MAX {
                 self.regexes.clear();
             }
-            let regex = crate::pattern::compile_with_groups(source);
+            let regex = crate::logql::translate_regex(source)
+                .and_then(|translated| compile_with_groups(&translated.source));
             let regex = regex.map_err(|e| format!("error parsing regexp: {}", e.message))?;
             self.regexes.insert(source.into(), regex);
         }

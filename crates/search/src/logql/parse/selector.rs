@@ -2,8 +2,10 @@
 
 use super::super::MATCHERS_MAX;
 use super::super::ast::{LabelMatcher, LogQuery, MatchOperator};
+use super::super::go_regex::translate;
 use super::super::lexer::Kind;
 use super::{Parser, Result};
+use crate::pattern::check_expression;
 
 impl Parser<'_> {
     /// A query for lines, in parentheses perhaps.
@@ -104,7 +106,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn check_expression(&self, expression: &str, span: super::Span) -> Result<()> {
-        crate::pattern::check_expression(expression).map_err(|error| {
+        let translated = translate(expression);
+        let checked = translated.and_then(|translated| check_expression(&translated.source));
+        checked.map_err(|error| {
             let error = self.error(span, format!("error parsing regexp: {}", error.message));
             error.suggest("write a backslash before characters that are meant as they are")
         })
