@@ -131,10 +131,10 @@ fn matched(
     Ok(results)
 }
 
-/// What two series have in common that belong together.
+/// What two series have in common that belong together. A label without text is as good as none.
 fn signature(labels: &SeriesLabels, matching: &Matching) -> SeriesLabels {
     match &matching.labels {
-        None => labels.clone(),
+        None => labels.without(&[]),
         Some(names) if names.is_on => labels.only(&names.labels),
         Some(names) => labels.without(&names.labels),
     }

@@ -170,6 +170,13 @@ impl Leaf {
         self.grouping.as_ref()
     }
 
+    /// Whether labels without text tell series apart; where a vector aggregation leaves labels out, they
+    /// are as good as none.
+    pub(super) fn keeps_empty_labels(&self) -> bool {
+        let reduce = self.spec.reduce.as_ref();
+        !reduce.is_some_and(|grouping| grouping.is_without)
+    }
+
     /// The fields that are labels as they are named.
     pub(crate) fn named(&self) -> &NamedLabels {
         &self.named

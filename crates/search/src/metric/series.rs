@@ -40,21 +40,20 @@ impl SeriesLabels {
         labels.find_map(|(known, value)| (known == name).then_some(value))
     }
 
-    /// The same without some labels.
+    /// The same without some labels, and without those that have no text.
     #[must_use]
     pub fn without(&self, names: &[Box<str>]) -> SeriesLabels {
-        self.chosen(names, false)
+        self.chosen(|name, value| !value.is_empty() && !is_named(names, name))
     }
 
-    /// Only some labels.
+    /// Only some labels, of these those that have a text.
     #[must_use]
     pub fn only(&self, names: &[Box<str>]) -> SeriesLabels {
-        self.chosen(names, true)
+        self.chosen(|name, value| !value.is_empty() && is_named(names, name))
     }
 
-    fn chosen(&self, names: &[Box<str>], is_wanted: bool) -> SeriesLabels {
-        let is_named = |name: &str| names.iter().any(|known| **known == *name);
-        SeriesLabels::written(self.iter().filter(|(name, _)| is_named(name) == is_wanted))
+    fn chosen(&self, is_wanted: impl Fn(&str, &str) -> bool) -> SeriesLabels {
+        SeriesLabels::written(self.iter().filter(|(name, value)| is_wanted(name, value)))
     }
 
     /// The same with a label of this value; without it if the value is empty, and without others whose
@@ -67,10 +66,14 @@ impl SeriesLabels {
         SeriesLabels::new(rest.chain(new))
     }
 
-    /// The labels that are left of these by a grouping.
+    /// The labels that are left of these by a grouping. Of those that it names also the ones without text
+    /// are left, which a stage has made.
     #[must_use]
     pub fn grouped(&self, grouping: &Grouping) -> SeriesLabels {
-        self.chosen(&grouping.labels, !grouping.is_without)
+        match grouping.is_without {
+            true => self.without(&grouping.labels),
+            false => self.chosen(|name, _| is_named(&grouping.labels, name)),
+        }
     }
 
     /// Appends the labels to a key, in the layout of all labels.
@@ -127,6 +130,10 @@ impl SeriesLabels {
         }
         pairs.0.is_empty()
     }
+}
+
+fn is_named(names: &[Box<str>], name: &str) -> bool {
+    names.iter().any(|known| **known == *name)
 }
 
 impl Ord for SeriesLabels {
@@ -208,6 +215,15 @@ mod tests {
         let empty = SeriesLabels::new([("a", "1"), ("c", "3"), ("d", "")]);
         assert_eq!(empty.with("b", "2"), labels);
         assert_eq!(labels.with("b", "4").get("b"), Some("4"));
+        let named = ["b".into(), "d".into()];
+        assert_eq!(empty.without(&named), without);
+        assert!(empty.only(&named).is_empty());
+        let grouped = |is_without| {
+            let labels = named.to_vec();
+            empty.grouped(&Grouping { is_without, labels })
+        };
+        assert_eq!(grouped(true), without);
+        assert_eq!(grouped(false), SeriesLabels::new([("d", "")]));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl RangeTable {
         if let Some(value) = value.filter(|_| !is_failed) {
             let mut key = std::mem::take(&mut self.key);
             key.clear();
-            write_key(&work.labels, leaf.grouping.as_ref(), &mut key);
+            write_key(&work.labels, &leaf, &mut key);
             self.add_cell(&key, piece, leaf.cells.cell(time_ns, value));
             self.key = key;
         }
@@ -169,7 +169,7 @@ impl RangeTable {
         };
         let error = work.labels.error().map(|(error, _)| error);
         let mut key = Vec::new();
-        write_key(&work.labels, leaf.grouping.as_ref(), &mut key);
+        write_key(&work.labels, &leaf, &mut key);
         Some(Decided {
             key: Cow::Owned(key),
             number,
@@ -405,13 +405,16 @@ impl RangeTable {
     }
 }
 
-fn write_key(labels: &Labels, grouping: Option<&Grouping>, key: &mut Vec<u8>) {
+fn write_key(labels: &Labels, leaf: &Leaf, key: &mut Vec<u8>) {
     let is_wanted = |name: &str| {
-        grouping.is_none_or(|grouping| {
+        leaf.grouping.as_ref().is_none_or(|grouping| {
             grouping.labels.iter().any(|label| **label == *name) != grouping.is_without
         })
     };
-    let all = labels.iter().filter(|(name, ..)| is_wanted(name));
+    let keeps_empty = leaf.keeps_empty_labels();
+    let all = labels
+        .iter()
+        .filter(|(name, value, _)| is_wanted(name) && (keeps_empty || !value.is_empty()));
     let mut all: Vec<(&str, &str, Origin)> = all.collect();
     if let Some(error) = labels.get(ERROR).filter(|_| is_wanted(ERROR)) {
         all.push((ERROR, error, Origin::Parsed));

@@ -78,6 +78,27 @@ const INSTANTS: &[(&str, &str)] = &[
     ("1 > 2", "0"),
     ("vector(1) + vector(1)", "{}=2"),
     ("count_over_time({}[1m])", r#"{app="a"}=6 {app="b"}=2"#),
+    // A stage's label without text is shown, and tells no series apart.
+    (
+        r#"count_over_time({} | label_format x=""[1m])"#,
+        r#"{app="a", x=""}=6 {app="b", x=""}=2"#,
+    ),
+    (
+        r#"sum without (y) (count_over_time({} | label_format x=""[1m]))"#,
+        r#"{app="a"}=6 {app="b"}=2"#,
+    ),
+    (
+        r#"count without (y) (count_over_time({} | label_format x=""[1m]))"#,
+        r#"{app="a"}=1 {app="b"}=1"#,
+    ),
+    (
+        r#"sum by (app) (count_over_time({}[1m])) / sum by (app, x) (count_over_time({} | logfmt x="no"[1m]))"#,
+        r#"{app="a"}=1 {app="b"}=1"#,
+    ),
+    (
+        r#"sum(count_over_time({}[1m])) + on (x) sum by (x) (count_over_time({} | logfmt x="no"[1m]))"#,
+        "{}=16",
+    ),
     ("sum(count_over_time({}[1m]))", "{}=8"),
     (
         "sum by (app) (rate({}[1m]))",
