@@ -37,6 +37,9 @@ pub struct LineQuery {
     pub direction: Direction,
     /// Only lines behind this place.
     pub behind: Option<Key>,
+    /// How far apart in time the lines of the answer are at least, in nanoseconds; those between are
+    /// passed over.
+    pub interval_ns: u64,
     /// The time of the query, for templates.
     pub now: Timestamp,
 }
@@ -115,7 +118,7 @@ pub(super) fn lines(
     search.direction = query.direction;
     search.behind = query.behind;
     search.labels = Some(Box::new(NamedLabels::of(&query.log)));
-    if pipeline.is_empty() {
+    if pipeline.is_empty() && query.interval_ns == 0 {
         // One more tells whether there are more.
         search.limit = Some(query.limit.saturating_add(1));
     }
@@ -157,7 +160,7 @@ impl Run<'_> {
         let line = line_rows::read(&row, &mut work.labels);
         let line = line.map_err(|error| QueryError::Impossible(error.to_string()))?;
         work.line = Cow::Borrowed(line);
-        let is_wanted = self.pipeline.run(&mut work);
+        let is_wanted = !self.is_too_near(key.time) && self.pipeline.run(&mut work);
         let goes_on = match is_wanted {
             false => true,
             true if self.answer.lines.len() as u64 == self.query.limit => {
@@ -173,6 +176,13 @@ impl Run<'_> {
         };
         (self.labels.labels, self.labels.scratch) = (work.labels, work.scratch);
         Ok(goes_on)
+    }
+
+    /// Whether a line follows the last one of the answer too soon, or of the page before.
+    fn is_too_near(&self, time: Timestamp) -> bool {
+        let last = self.answer.lines.last().map(|line| line.key);
+        last.or(self.query.behind)
+            .is_some_and(|last| last.time.0.abs_diff(time.0) < self.query.interval_ns)
     }
 
     fn keep(&mut self, key: Key, work: &Work<'_>) -> Result<(), QueryError> {

@@ -395,6 +395,16 @@ fn check_lines(pond: &Pond) {
         lines_of(&range_of(pond, r#"{app="shop"}"#, &parameters))[0].0
     };
     assert_eq!((one("BACKWARD"), one("forward")), (2, 0));
+    // Of all streams together lines are so far apart, and the limit counts those that are left.
+    let apart = |parameters: &str| {
+        let lines = lines_of(&range_of(pond, "{}", parameters));
+        let mut seconds: Vec<i64> = lines.into_iter().map(|(second, _)| second).collect();
+        seconds.sort_unstable();
+        seconds
+    };
+    assert_eq!(apart("interval=1s&limit=3"), [0, 1, 2]);
+    assert_eq!(apart("interval=1.5&limit=3&direction=forward"), [0, 2]);
+    assert_eq!(apart("interval=2s&limit=1"), [2]);
     // A label that a stage made is shown, without text too.
     let labelled = range_of(pond, r#"{host="web-1"} | label_format note="""#, "");
     assert_eq!(labelled["data"]["result"][0]["stream"]["note"], "");

@@ -83,6 +83,7 @@ pub(in crate::http) fn run(
                 limit: wanted.limit,
                 direction: wanted.direction,
                 behind: wanted.behind,
+                interval_ns: 0,
                 now: wanted.now,
             };
             let mut answer = engine.lines(&query, out).map_err(failed)?;

@@ -230,6 +230,7 @@ fn query(asked: &Asked) -> Result<LineQuery, ApiError> {
             .min(LINES_MAX),
         direction: Direction::Backward,
         behind: None,
+        interval_ns: 0,
         now: asked.now,
     })
 }

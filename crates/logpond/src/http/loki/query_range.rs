@@ -44,15 +44,15 @@ async fn lines(app: &Arc<App>, asked: Asked, log: LogQuery) -> Result<Response<B
         limit: times::limit(&asked)?,
         direction: times::direction(&asked)?,
         behind,
+        interval_ns: times::interval_ns(&asked)?.unsigned_abs(),
         now: asked.now,
     };
-    let interval_ns = times::interval_ns(&asked)?.unsigned_abs();
     let is_categorized = wants_categories(&asked.headers);
     let gather = move |app: &App, out: &mut Output| {
         let started = Instant::now();
         let answer = app.engine.lines(&query, out).map_err(failed)?;
         let mut streams = Streams::new(is_categorized);
-        streams.add_all(answer.lines, interval_ns);
+        streams.add_all(answer.lines);
         let trailer = answer.trailer;
         let found = Found {
             stats: Stats {

@@ -46,15 +46,14 @@ impl Streams {
         }
     }
 
-    /// Adds lines behind those of their streams; of those that follow another one of their stream
-    /// within this time, none.
-    pub(super) fn add_all(&mut self, lines: Vec<Line>, interval_ns: u64) {
+    /// Adds lines behind those of their streams.
+    pub(super) fn add_all(&mut self, lines: Vec<Line>) {
         for line in lines {
-            self.add(line, interval_ns);
+            self.add(line);
         }
     }
 
-    fn add(&mut self, line: Line, interval_ns: u64) {
+    fn add(&mut self, line: Line) {
         let (stream, others) = match self.is_categorized {
             true => (of_origins(&line, &[Origin::Stream]), others(&line)),
             false => {
@@ -65,14 +64,11 @@ impl Streams {
         };
         let time = line.key.time;
         let values = self.streams.entry(stream.into()).or_default();
-        let is_near = |last: &Value| last.time.0.abs_diff(time.0) < interval_ns;
-        if !values.last().is_some_and(is_near) {
-            values.push(Value {
-                time,
-                line: line.line,
-                others: others.into(),
-            });
-        }
+        values.push(Value {
+            time,
+            line: line.line,
+            others: others.into(),
+        });
     }
 
     /// How many lines there are.
@@ -192,20 +188,10 @@ mod tests {
         for (is_categorized, expected) in table {
             let mut streams = Streams::new(is_categorized);
             let lines = vec![line(1, "p\"q", &[("y", "")]), line(2, "r", &[("x", "1")])];
-            streams.add_all(lines, 0);
+            streams.add_all(lines);
             assert_eq!(written(&streams), expected);
             assert_eq!(streams.count(), 2);
         }
         assert_eq!(written(&Streams::new(false)), "[]");
-    }
-
-    #[test]
-    fn lines_that_are_near_are_passed_over() {
-        for order in [[0, 4, 10, 12], [12, 10, 4, 0]] {
-            let lines = order.map(|time| line(time, "", &[]));
-            let mut streams = Streams::new(false);
-            streams.add_all(lines.into(), 6);
-            assert_eq!(streams.count(), 2, "{order:?}");
-        }
     }
 }

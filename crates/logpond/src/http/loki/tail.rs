@@ -188,7 +188,7 @@ impl Tap for Following {
         if self.pipeline.run(&mut self.work) {
             let line = Line::of(key, &self.work);
             self.bytes += line.bytes();
-            self.streams.add_all(vec![line], 0);
+            self.streams.add_all(vec![line]);
         }
         self.bytes >= CHUNK_BYTES
     }
@@ -252,6 +252,7 @@ fn first_shown(app: &App, wanted: &Wanted, out: &mut Output) -> Result<Option<Ke
         limit: wanted.limit,
         direction: Direction::Backward,
         behind: None,
+        interval_ns: 0,
         now: wanted.now,
     };
     let found = app.engine.lines(&query, out).map_err(failed)?;
