@@ -86,7 +86,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
     loop {
-        lexer.skip_space();
+        lexer.skip_space()?;
         let start = lexer.at;
         let kind = lexer.next()?;
         let is_end = kind == Kind::End;
@@ -119,14 +119,24 @@ impl<'a> Lexer<'a> {
         ParseError::new(self.text, span, message)
     }
 
-    fn skip_space(&mut self) {
+    /// Passes over white space and comments: `# …`, `// …` and `/* … */`.
+    fn skip_space(&mut self) -> Result<(), ParseError> {
         loop {
             let trimmed = self.rest().trim_start();
             self.at = self.text.len() - trimmed.len();
-            if !trimmed.starts_with('#') {
-                return;
+            if let Some(comment) = trimmed.strip_prefix("/*") {
+                let start = self.at;
+                let Some(end) = comment.find("*/") else {
+                    self.at = self.text.len();
+                    let error = self.error(start, "comment not terminated");
+                    return Err(error.suggest("is the closing */ missing?"));
+                };
+                self.at += "/**/".len() + end;
+            } else if trimmed.starts_with('#') || trimmed.starts_with("//") {
+                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else {
+                return Ok(());
             }
-            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
         }
     }
 

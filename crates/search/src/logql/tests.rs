@@ -20,6 +20,10 @@ const ACCEPTED: &[(&str, &str)] = &[
     (r#"({app="a"} |= "x")"#, r#"{app="a"} |= "x""#),
     ("{a=\"b\"} # what\n |= \"x\" # end", r#"{a="b"} |= "x""#),
     (
+        "/* of\nwhich */{a=\"b\"} // what\n |= \"/* x\" /**/ // end",
+        r#"{a="b"} |= "/* x""#,
+    ),
+    (
         r#"{a="b"} |= "x" != "y" |~ "z.*" !~ `w\d`"#,
         r#"{a="b"} |= "x" != "y" |~ "z.*" !~ "w\\d""#,
     ),
@@ -177,8 +181,35 @@ const REFUSED: &[(&str, &str)] = &[
     (r#"{a="b"} |~ ip("10.0.0.1")"#, "ip: invalid operation |~"),
     (r#"{a="b"} |> "<x>""#, "named captures are not allowed"),
     (r#"{a="b"} | jsn"#, "did you mean json?"),
-    (r#"{a="b"} | distinct x"#, "there is no stage distinct"),
-    (r#"{a="b"} | unwrap x"#, "unexpected |"),
+    (
+        r#"{a="b"} | json | distinct x"#,
+        "there is no stage distinct; values are told by sum by",
+    ),
+    (
+        r#"{a="b"} | unwrap x | x > 5"#,
+        "line 1, col 11: syntax error: unexpected unwrap; it stands within an aggregation",
+    ),
+    (
+        r#"{a="b"} |= "x" or |= "y""#,
+        r#"line 1, col 19: syntax error: unexpected |=, expecting STRING or ip; write |= "…" or"#,
+    ),
+    (
+        r#"{a="b"} or {a="c"}"#,
+        "line 1, col 9: syntax error: unexpected or; one selector asks for several",
+    ),
+    (r#"{a="b"} /* c"#, "col 9: comment not terminated"),
+    (
+        r#"sum by x (rate({a="b"}[5m]))"#,
+        "col 8: syntax error: unexpected IDENTIFIER, expecting (; labels stand in parentheses: (x)",
+    ),
+    (
+        r#"sum(rate({a="b"}[5m])) offset 5m"#,
+        "col 24: syntax error: unexpected offset; the offset stands behind the range",
+    ),
+    (
+        r#"topk(2, 3, rate({a="b"}[5m]))"#,
+        "col 9: syntax error: unexpected literal, expecting series",
+    ),
     (r#"{a="b"} | logfmt --strct"#, "did you mean --strict?"),
     (
         r#"{a="b"} | label_format a=b, a=c"#,

@@ -254,9 +254,11 @@ impl Parser<'_> {
         let before = self.grouping()?;
         self.expect_sign("(")?;
         let parameter = self.parameter(function)?;
+        let of_start = self.span();
         let of = self.metric()?;
-        if let (Metric::Literal(_), true) = (&of, true) {
-            return Err(self.error(start, "syntax error: unexpected literal, expecting series"));
+        if let Metric::Literal(_) = &of {
+            let span = of_start.to(self.span_before());
+            return Err(self.error(span, "syntax error: unexpected literal, expecting series"));
         }
         if self.is_sign(",") && !function.has_parameter() {
             let message = format!("unsupported parameter for operation {}(", function.as_str());

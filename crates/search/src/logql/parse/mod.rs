@@ -185,6 +185,10 @@ impl<'a> Parser<'a> {
 
     /// Names between parentheses, none perhaps.
     fn names(&mut self) -> Result<Vec<Box<str>>> {
+        if let Kind::Word(name) = self.kind() {
+            let hint = format!("labels stand in parentheses: ({name})");
+            return Err(self.unexpected("(").suggest(hint));
+        }
         self.expect_sign("(")?;
         let mut names = Vec::new();
         if self.take_sign(")") {
@@ -227,10 +231,32 @@ impl<'a> Parser<'a> {
                 let error = self.error_here("syntax error: unexpected )");
                 Err(error.suggest("there is no ( that it closes"))
             }
+            Kind::Sign("|") if self.is_unwrap_ahead() => {
+                let error = self.error(self.token(1).span, "syntax error: unexpected unwrap");
+                Err(error.suggest(
+                    "it stands within an aggregation of a range: sum_over_time({…} | unwrap LABEL [5m])",
+                ))
+            }
             kind => {
                 let message = format!("syntax error: unexpected {}", kind.describe());
-                Err(self.error_here(message))
+                Err(self
+                    .error_here(message)
+                    .maybe_suggest(self.hint_behind_end()))
             }
+        }
+    }
+
+    /// What may be meant by a word behind what could be a whole query.
+    fn hint_behind_end(&self) -> Option<String> {
+        let is_set = ["or", "and", "unless"]
+            .iter()
+            .any(|word| self.is_word(word));
+        if self.is_word("offset") {
+            Some("the offset stands behind the range: [5m] offset 1h".to_owned())
+        } else if is_set && self.is_sign_ahead(1, "{") {
+            Some("one selector asks for several streams: {app=~\"a|b\"}".to_owned())
+        } else {
+            None
         }
     }
 

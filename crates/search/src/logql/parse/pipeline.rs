@@ -26,13 +26,25 @@ const STAGES: [&str; 12] = [
     "distinct",
 ];
 
+fn line_operator(kind: &Kind) -> Option<LineOperator> {
+    Some(match kind {
+        Kind::Sign("|=") => LineOperator::Contains,
+        Kind::Sign("!=") => LineOperator::NotContains,
+        Kind::Sign("|~") => LineOperator::Matches,
+        Kind::Sign("!~") => LineOperator::NotMatches,
+        Kind::Sign("|>") => LineOperator::Like,
+        Kind::Sign("!>") => LineOperator::NotLike,
+        _ => return None,
+    })
+}
+
 impl Parser<'_> {
     /// All stages that follow, up to `unwrap`.
     pub(super) fn stages(&mut self) -> Result<Vec<Stage>> {
         let mut stages = Vec::new();
         loop {
             let start = self.span();
-            let kind = match (self.line_operator(), self.is_sign("|")) {
+            let kind = match (line_operator(self.kind()), self.is_sign("|")) {
                 (Some(operator), _) => StageKind::LineFilter(self.line_filter(operator)?),
                 (None, true) if !self.is_unwrap_ahead() => {
                     self.advance();
@@ -47,22 +59,10 @@ impl Parser<'_> {
         }
     }
 
-    fn is_unwrap_ahead(&self) -> bool {
+    pub(super) fn is_unwrap_ahead(&self) -> bool {
         let word = &self.token(1).kind;
         matches!(word, Kind::Word(word) if word.eq_ignore_ascii_case("unwrap"))
             && matches!(self.token(2).kind, Kind::Word(_))
-    }
-
-    fn line_operator(&self) -> Option<LineOperator> {
-        Some(match self.kind() {
-            Kind::Sign("|=") => LineOperator::Contains,
-            Kind::Sign("!=") => LineOperator::NotContains,
-            Kind::Sign("|~") => LineOperator::Matches,
-            Kind::Sign("!~") => LineOperator::NotMatches,
-            Kind::Sign("|>") => LineOperator::Like,
-            Kind::Sign("!>") => LineOperator::NotLike,
-            _ => return None,
-        })
     }
 
     fn line_filter(&mut self, operator: LineOperator) -> Result<LineFilter> {
@@ -74,6 +74,15 @@ impl Parser<'_> {
             self.advance();
             self.count_part()?;
             choices.push(self.line_choice(operator)?);
+        }
+        if self.is_word("or")
+            && let Some(repeated) = line_operator(&self.token(1).kind)
+        {
+            let repeated = repeated.as_str();
+            let message = format!("syntax error: unexpected {repeated}, expecting STRING or ip");
+            let error = self.error(self.token(1).span, message);
+            let operator = operator.as_str();
+            return Err(error.suggest(format!("write {operator} \"…\" or \"…\"")));
         }
         Ok(LineFilter { operator, choices })
     }
@@ -155,7 +164,12 @@ impl Parser<'_> {
                 }
             }
             _ if self.is_ip_ahead(0) => return Err(self.misplaced_ip()),
-            "distinct" => return Err(self.error_here("syntax error: there is no stage distinct")),
+            "distinct" => {
+                let error = self.error_here("syntax error: there is no stage distinct");
+                return Err(
+                    error.suggest("values are told by sum by (LABEL) (count_over_time(…[5m]))")
+                );
+            }
             _ => return Err(self.unknown_stage(&word)),
         })
     }
