@@ -13,6 +13,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use crate::aggregate::{TypeSet, ValueType};
 use crate::field::Target;
+use crate::journal::names;
 use crate::label;
 
 /// Rows that are put together at most, as many as a block of a segment has.
@@ -178,6 +179,7 @@ fn with_fitted<R>(
             label::DETECTED_LEVEL => Fitted::Text(label::level(record).as_bytes().into()),
             name => label::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
         },
+        Target::Entry(name) => names::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
     })
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use logpond_record::{Id, Message, Record, Timestamp, Value};
 
+use crate::journal::names::{self, ENTRY_PREFIX};
 use crate::label::{self, LABEL_PREFIX};
 use crate::matcher::{Scratch, line};
 use crate::number::Number;
@@ -31,6 +32,9 @@ pub enum Target {
     Field(Box<str>),
     /// `_label.NAME`: the field that a label means, see [`crate::label`].
     Label(Box<str>),
+    /// `_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
+    /// [`crate::journal::names`].
+    Entry(Box<str>),
 }
 
 impl Target {
@@ -43,9 +47,13 @@ impl Target {
             "_time_source" => Target::TimeSource,
             "_msg" => Target::Message,
             "_raw" => Target::Line,
-            name => match name.strip_prefix(LABEL_PREFIX) {
-                Some(label) => Target::Label(label.into()),
-                None => Target::Field(name.into()),
+            name => match (
+                name.strip_prefix(LABEL_PREFIX),
+                name.strip_prefix(ENTRY_PREFIX),
+            ) {
+                (Some(label), _) => Target::Label(label.into()),
+                (_, Some(name)) => Target::Entry(name.into()),
+                _ => Target::Field(name.into()),
             },
         }
     }
@@ -127,6 +135,14 @@ impl FieldMatcher {
         Ok(FieldMatcher { target, test })
     }
 
+    /// The same condition on another target whose values are those of fields, too.
+    pub(crate) fn at(&self, target: Target) -> FieldMatcher {
+        FieldMatcher {
+            target,
+            test: self.test.clone(),
+        }
+    }
+
     /// What the condition looks at.
     pub fn target(&self) -> &Target {
         &self.target
@@ -200,6 +216,7 @@ impl FieldMatcher {
             Target::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
             Target::Field(name) => self.matches_value(record.field(name)),
             Target::Label(name) => self.matches_value(label::value(record, name)),
+            Target::Entry(name) => self.matches_value(names::value(record, name)),
         }
     }
 }

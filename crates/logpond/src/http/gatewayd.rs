@@ -22,7 +22,7 @@ use hyper::{Response, StatusCode};
 use jiff::tz::TimeZone;
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{TimeRange, Timestamp, Value};
-use logpond_search::journal::{self, Cursor, Term};
+use logpond_search::journal::{self, Cursor, Term, ValuesAt};
 use logpond_search::order::{Direction, Key};
 use logpond_search::query::{FieldTest, Filter};
 
@@ -100,23 +100,7 @@ pub(super) async fn field(
     let is_json = format_of(headers) == Format::Json;
     let (name, engine) = (name.to_owned(), app.engine.clone());
     let prepare = move || Ok(name);
-    let run = move |name: String, out: &mut Output| {
-        let asked = match &*name {
-            journal::MESSAGE => "_msg".to_owned(),
-            _ => name.clone(),
-        };
-        let mut seen: HashSet<Vec<u8>> = HashSet::new();
-        out.rewrite(Box::new(move |line, out| {
-            values_of(line, &mut |value| {
-                if seen.len() < VALUES_MAX && seen.insert(value.to_vec()) {
-                    write_value(&name, value, is_json, out);
-                }
-            });
-            Rewritten::GoOn
-        }));
-        let scope = Scope::all(TimeRange::ALL);
-        engine.top(&scope, &asked, VALUES_MAX, out)
-    };
+    let run = move |name: String, out: &mut Output| values(&*engine, &name, is_json, out);
     let mut response = app.threads.stream(Begins::WithRows, prepare, run).await?;
     typed(
         &mut response,
@@ -126,6 +110,36 @@ pub(super) async fn field(
         },
     );
     Ok(response)
+}
+
+/// Writes the values of a name, each once.
+fn values(
+    engine: &dyn Engine,
+    name: &str,
+    is_json: bool,
+    out: &mut Output,
+) -> Result<Trailer, QueryError> {
+    let seen: Arc<Mutex<HashSet<Vec<u8>>>> = Arc::default();
+    let mut trailer = Trailer::default();
+    for at in journal::values_of(name) {
+        let scope = scope(&at.of, TimeRange::ALL)?;
+        let field = at.field.clone();
+        let (name, seen) = (name.to_owned(), Arc::clone(&seen));
+        out.rewrite(Box::new(move |line, out| {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            values_of(line, &at, &mut |value| {
+                if seen.len() < VALUES_MAX && seen.insert(value.to_vec()) {
+                    write_value(&name, value, is_json, out);
+                }
+            });
+            Rewritten::GoOn
+        }));
+        trailer = engine.top(&scope, &field, VALUES_MAX, out)?;
+        if !trailer.missing.is_empty() {
+            break;
+        }
+    }
+    Ok(trailer)
 }
 
 /// `/machine`: what this server is, and from when to when it has records.
@@ -443,16 +457,17 @@ fn row_of(line: &[u8]) -> Option<Row<'_>> {
     is_row.then(|| Row::from_json(line).ok()).flatten()
 }
 
-/// Gives the values of a line of a table by value to `take`: one, or those of a list.
-fn values_of(line: &[u8], take: &mut dyn FnMut(&[u8])) {
+/// Gives the values of a line of a table by value, as they are shown, to `take`: one, or those of a list.
+fn values_of(line: &[u8], at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
     let row: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let text = match &row["value"] {
         serde_json::Value::Null => return,
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
     };
+    let mut take = |value: &[u8]| at.shown(value).iter().for_each(|value| take(value));
     let mut is_list = false;
-    if text.starts_with('[') {
+    if at.has_lists() && text.starts_with('[') {
         let list = Value::Json((&*text).into());
         let named = [("_", &list)].into_iter();
         journal_entry::fields_of(named, b"", |_, value| {
@@ -479,15 +494,17 @@ fn write_value(name: &str, value: &[u8], is_json: bool, out: &mut Vec<u8>) {
 
 /// A search for rows with their lines, oldest first.
 fn search(filter: &Filter, range: TimeRange) -> Result<Search, QueryError> {
+    let mut search = Search::new(scope(filter, range)?);
+    search.parts.line = true;
+    Ok(search)
+}
+
+fn scope(filter: &Filter, range: TimeRange) -> Result<Scope, QueryError> {
     let text = match filter {
         Filter::All => String::new(),
         filter => filter.to_string(),
     };
-    let scope = Scope::new(&text, range);
-    let scope = scope.map_err(|error| QueryError::Impossible(error.to_string()))?;
-    let mut search = Search::new(scope);
-    search.parts.line = true;
-    Ok(search)
+    Scope::new(&text, range).map_err(|error| QueryError::Impossible(error.to_string()))
 }
 
 /// Records of the boot that the newest one is of.

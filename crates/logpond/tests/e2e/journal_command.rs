@@ -38,7 +38,7 @@ const LINES: [&str; 11] = [
 pub(crate) const OBJECTS: [&str; 4] = ["json", "json-pretty", "json-sse", "json-seq"];
 
 /// Choices that both programs are given.
-const CHOICES: [&str; 34] = [
+const CHOICES: [&str; 40] = [
     "",
     "-a",
     "--no-hostname",
@@ -56,6 +56,12 @@ const CHOICES: [&str; 34] = [
     "-p 3..3",
     "--facility=kern,daemon",
     "--facility=3",
+    "--facility=4",
+    "-u said",
+    "-t said",
+    "_HOSTNAME=said",
+    "_PID=1",
+    "SYSLOG_PID=1",
     "-k",
     "-b",
     "-b -1",
@@ -183,7 +189,15 @@ fn odd_fields() -> Vec<Entry> {
     let long = "y".repeat(4091);
     let longer = "y".repeat(4092);
     let name = "i".repeat(300);
-    let table: [&[(&str, &[u8])]; 9] = [
+    // What a program says is not what the journal knows of it.
+    let pretends = br#"{"procid":1,"unit":"said.service","hostname":"said","severity":3,"app":"said","facility":4}"#;
+    let table: [&[(&str, &[u8])]; 11] = [
+        &[("MESSAGE", pretends), ("_TRANSPORT", b"journal")],
+        &[
+            ("MESSAGE", b"of another process"),
+            ("SYSLOG_PID", b"1"),
+            ("UNIT", b"said.service"),
+        ],
         &[
             ("A", b"1"),
             ("A", b"2"),
@@ -442,7 +456,17 @@ fn every_choice_is_journalctls() {
         lines.sort();
         lines
     };
-    for field in ["_TRANSPORT", "PRIORITY", "A", "_BOOT_ID", "_COMM", "NOPE"] {
+    for field in [
+        "_TRANSPORT",
+        "PRIORITY",
+        "A",
+        "_BOOT_ID",
+        "_COMM",
+        "_PID",
+        "SYSLOG_IDENTIFIER",
+        "MESSAGE",
+        "NOPE",
+    ] {
         let arguments = format!("-F {field}");
         let wanted = lines(&journalctl(&file, &arguments));
         assert_eq!(lines(&journal(&pond, &arguments)), wanted, "{arguments}");
@@ -674,6 +698,24 @@ fn records_of_other_origin_are_entries_that_systemd_reads() {
         assert_eq!(found(choice), "hot\n", "{choice}");
     }
     assert_eq!(found("SYSLOG_IDENTIFIER!=sshd"), "hot\n");
+    for choice in ["HTTP_STATUS=500", "LEVEL=warn", "PRIORITY=4"] {
+        assert_eq!(found(choice), "hot\n", "{choice}");
+    }
+    for (field, values) in [
+        ("HTTP_STATUS", "500\n"),
+        ("LEVEL", "warn\n"),
+        ("PRIORITY", "3\n4\n"),
+        ("SYSLOG_IDENTIFIER", "sshd\n"),
+        ("MESSAGE", "from syslog\nhot\n"),
+    ] {
+        assert_eq!(found(&format!("-F {field}")), values, "{field}");
+        let body = pond.get(&format!("/fields/{field}")).unwrap();
+        let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
+        lines.sort_unstable();
+        assert_eq!(lines.concat(), values, "{field}");
+    }
+    let body = pond.get("/entries?HTTP_STATUS=500").unwrap();
+    assert_eq!(body.lines().count(), 1, "{body}");
     assert_eq!(found("SYSLOG_IDENTIFIER=~^ss"), "from syslog\n");
     let short = text(&journal(&pond, "-t sshd"));
     assert!(

@@ -23,6 +23,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use logpond_record::{Message, Record, Value};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::journal::names;
+
 pub use count::Count;
 pub use field_types::FieldTypes;
 pub use fields::{EXACT_VALUES_MAX, FieldRow, FieldStats, FieldsAnswer};
@@ -81,7 +83,12 @@ fn with_named<R>(record: &Record<'_>, name: &str, with: impl FnOnce(Option<&Valu
             Message::Part(value) => return with(Some(value)),
             Message::Line => return with(Some(&Value::text(&line()))),
         },
-        name => return with(record.field(name)),
+        name => {
+            return with(match name.strip_prefix(names::ENTRY_PREFIX) {
+                Some(name) => names::value(record, name),
+                None => record.field(name),
+            });
+        }
     };
     with(rendered.as_ref())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::of_journals;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
 /// Levels by number, the most urgent first.
@@ -99,19 +100,25 @@ pub fn levels(text: &str) -> Result<Filter, LevelError> {
         None => (0, level(text)?),
     };
     let (from, to) = (from.min(to), from.max(to));
-    let lacks = Filter::negate(Filter::field("PRIORITY", FieldTest::Exists));
     let listed = Pattern::regex(&format!(r#"^\[(?:.*,)?"[{from}-{to}]"[,\]]"#), false);
+    Ok(Filter::or([
+        between("PRIORITY", from, to),
+        Filter::field("PRIORITY", FieldTest::Contains(listed)),
+        of_others(from, to),
+    ]))
+}
+
+/// Records of other origin that say one of these levels.
+pub(super) fn of_others(from: u8, to: u8) -> Filter {
+    let is_other = Filter::negate(of_journals());
+    let lacks = Filter::negate(Filter::field("PRIORITY", FieldTest::Exists));
     let words = format!("^(?:{})$", words(from, to).join("|"));
     let worded = |name: &&str| {
         let pattern = Pattern::regex(&words, true);
         Filter::field(name, FieldTest::Contains(pattern))
     };
-    let other = Filter::or(LEVEL_FIELDS.iter().map(worded));
-    Ok(Filter::or([
-        between("PRIORITY", from, to),
-        Filter::field("PRIORITY", FieldTest::Contains(listed)),
-        Filter::and([lacks, other]),
-    ]))
+    let says = Filter::or(LEVEL_FIELDS.iter().map(worded));
+    Filter::and([is_other, lacks, says])
 }
 
 /// The level that a word or number stands for in a record of other origin.

@@ -1,21 +1,25 @@
 //! How journals of systemd are asked, as filters: what `journalctl` and `systemd-journal-gatewayd` take
 //! on their command lines and in their URLs (`journalctl(1)`, `sd_journal_add_match(3)`).
 //!
-//! Records that no journal wrote have other names for the same: [`ALIASES`]. A condition on a name of
-//! journals holds for them, too, but only where a record has no field of the name itself: what a program
-//! says in its message never passes for what the journal vouches for.
+//! Records that no journal wrote have other names for the same, see [`names`]. A condition on a name of
+//! journals holds for them, too; of an entry of a journal it looks at the field of this name alone: what a
+//! program says in its message never passes for what the journal vouches for.
 
 mod cursor;
 mod level;
 mod matches;
+pub mod names;
 mod unit;
+mod values;
 
 use logpond_record::write_json_string;
 
 pub use cursor::Cursor;
 pub use level::{FACILITIES, LEVEL_FIELDS, LEVELS, LevelError, facility, level, level_of, levels};
 pub use matches::{MatchError, Term, fuzz_matches, matches, term};
+pub use names::{field_name, is_journal_name};
 pub use unit::{unit, unit_name, user_unit};
+pub use values::{ValuesAt, values_of};
 
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
@@ -46,28 +50,20 @@ pub const OF_JOURNALS: [&str; 5] = [
     "__REALTIME_TIMESTAMP",
 ];
 
-/// What other records have under this name of journals.
-pub fn alias(name: &str) -> Option<&'static str> {
-    let mut aliases = ALIASES.iter();
-    aliases.find_map(|(theirs, ours)| (*theirs == name).then_some(*ours))
-}
-
-/// Whether a field of a journal may have this name: capitals, digits and underscores, at most 64, no
-/// digit first.
-pub fn is_journal_name(name: &str) -> bool {
-    let is_allowed = |byte: u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_');
-    (1..=64).contains(&name.len())
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.bytes().all(is_allowed)
-}
-
 /// Records one of whose values of this name is this.
 pub fn equal(name: &str, value: &[u8]) -> Filter {
-    named(name, |name| {
+    let same = named(name, |name| {
         let same = FieldTest::Compare(Comparison::Equal, value.into());
         let listed = FieldTest::Contains(listed(value));
         Filter::or([Filter::field(name, same), Filter::field(name, listed)])
-    })
+    });
+    match (name, value) {
+        ("PRIORITY", [digit @ b'0'..=b'7']) => {
+            let level = digit - b'0';
+            Filter::or([same, level::of_others(level, level)])
+        }
+        _ => same,
+    }
 }
 
 /// Records one of whose values of this name this regular expression matches somewhere.
@@ -102,18 +98,27 @@ pub fn is_case_insensitive(source: &str) -> bool {
 
 /// A condition on a name, wherever it is in a record.
 fn named(name: &str, condition: impl Fn(&str) -> Filter) -> Filter {
-    if name == MESSAGE {
-        let line = Filter::and([of_journals(), condition("_raw")]);
-        return Filter::or([condition("_msg"), line, condition(MESSAGE)]);
+    match name {
+        MESSAGE => message(condition),
+        name if names::may_be_another(name) => condition(&format!("{}{name}", names::ENTRY_PREFIX)),
+        name => condition(name),
     }
-    match alias(name) {
-        None => condition(name),
-        Some(ours) => {
-            let lacks = Filter::negate(Filter::field(name, FieldTest::Exists));
-            let other = Filter::and([lacks, condition(ours)]);
-            Filter::or([condition(name), other])
-        }
-    }
+}
+
+/// A condition on the message: of an entry the line, and beside it where it has several; of other records the
+/// message in the line, or the line.
+fn message(condition: impl Fn(&str) -> Filter) -> Filter {
+    let lacks = Filter::negate(Filter::field("_msg", FieldTest::Exists));
+    let of_others = Filter::or([
+        condition("_msg"),
+        Filter::and([lacks, condition("_raw")]),
+        condition(MESSAGE),
+    ]);
+    let of_entries = Filter::or([condition("_raw"), condition(MESSAGE)]);
+    Filter::or([
+        Filter::and([of_journals(), of_entries]),
+        Filter::and([Filter::negate(of_journals()), of_others]),
+    ])
 }
 
 /// Finds a value in a list, as records have values that repeat, and bytes that are no text.

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use logpond_record::{Id, Message, Record, Shape, Timestamp, Value};
+
 use super::*;
 use crate::Matcher;
 use crate::query;
@@ -99,27 +103,100 @@ fn values_in_lists_and_bytes_are_found() {
     assert!(!bytes.is_match(b"[255,11]") && !bytes.is_match(b"[1,255,1]"));
 }
 
+/// A record of other origin, or an entry of a journal, with these fields of its line.
+fn record(is_entry: bool, fields: &[(&'static str, Value<'static>)]) -> Record<'static> {
+    let labels = fields
+        .iter()
+        .cloned()
+        .map(|(name, value)| (name.into(), value));
+    let entry = is_entry.then(|| ("_BOOT_ID".into(), Value::Str("9c7f".into())));
+    Record {
+        id: Id(1),
+        time: Timestamp(0),
+        time_source: logpond_record::TimeSource::Received,
+        received: Timestamp(0),
+        message: Message::Part(Value::Str("said".into())),
+        shape: Arc::new(Shape::new("msg=⟨_msg:t⟩").unwrap()),
+        values: vec![Value::Null],
+        fixes: Vec::new(),
+        labels: labels.chain(entry).collect(),
+        whole: None,
+    }
+}
+
 #[test]
-fn other_records_are_asked_under_their_own_names() {
-    let shown = text(&equal("SYSLOG_IDENTIFIER", b"sshd"));
-    assert!(
-        shown.starts_with("SYSLOG_IDENTIFIER=sshd OR ")
-            && shown.ends_with(
-                "OR (NOT SYSLOG_IDENTIFIER:* AND (app=sshd OR app~/^\\[(?:.*,)?\"sshd\"[,\\]]/))"
-            ),
-        "{shown}"
-    );
-    let shown = text(&grep("a/b", true));
-    assert!(shown.starts_with("_msg~/a\\/b/i OR (("), "{shown}");
+fn what_a_program_says_passes_for_nothing_that_a_journal_says() {
+    let text = |text: &'static str| Value::Str(text.into());
+    let said = [
+        ("procid", Value::Int(1)),
+        ("unit", text("a.service")),
+        ("hostname", text("h")),
+        ("app", text("a")),
+        ("severity", Value::Int(3)),
+        ("facility", Value::Int(4)),
+        ("src", text("x")),
+        ("level", text("error")),
+        ("SYSLOG_PID", Value::Int(1)),
+    ];
+    let (entry, other) = (record(true, &said), record(false, &said));
+    let terms = [
+        "_PID=1",
+        "_SYSTEMD_UNIT=a.service",
+        "_SYSTEMD_UNIT=~^a",
+        "_HOSTNAME=h",
+        "SYSLOG_IDENTIFIER=a",
+        "PRIORITY=3",
+        "SYSLOG_FACILITY=4",
+        "SRC=x",
+        "LEVEL=error",
+        "MESSAGE=said",
+    ];
+    let mut filters: Vec<Filter> = terms.iter().map(|term| read(&[term]).unwrap()).collect();
+    filters.extend([
+        unit("a"),
+        levels("err").unwrap(),
+        exists("SRC"),
+        grep("^said", true),
+    ]);
+    for filter in filters {
+        let shown = self::text(&filter);
+        let matcher = Matcher::new(&query::parse(&shown).unwrap()).unwrap();
+        let mut scratch = crate::Scratch::new();
+        assert!(matcher.matches(&other, &mut scratch), "{shown}");
+        assert!(!matcher.matches(&entry, &mut scratch), "{shown}");
+    }
+}
+
+#[test]
+fn a_name_means_the_field_that_is_shown_under_it() {
+    let text = |text: &'static str| Value::Str(text.into());
+    let both = [("a.b", text("2")), ("A_B", text("1")), ("a_b", Value::Null)];
+    let table: [(&str, &[_], bool); 6] = [
+        ("A_B=1", &both, true),
+        ("A_B=2", &both, false),
+        ("A_B=2", &both[..1], true),
+        ("a.b=2", &both, true),
+        (
+            "_SYSTEMD_UNIT=u",
+            &[("unit", text("u")), ("_SYSTEMD_UNIT", text("v"))],
+            false,
+        ),
+        ("PRIORITY=2", &[("lvl", text("Fatal"))], true),
+    ];
+    for (term, fields, wanted) in table {
+        let matcher = Matcher::new(&read(&[term]).unwrap()).unwrap();
+        let found = matcher.matches(&record(false, fields), &mut crate::Scratch::new());
+        assert_eq!(found, wanted, "{term}");
+    }
 }
 
 #[test]
 fn levels_and_facilities() {
     let range = |text| levels(text).map(|filter| self::text(&filter));
+    let shown = range("err").unwrap();
     assert!(
-        range("err")
-            .unwrap()
-            .starts_with("(PRIORITY>=0 AND PRIORITY<=3) OR ")
+        shown.starts_with("(PRIORITY>=0 AND PRIORITY<=3) OR "),
+        "{shown}"
     );
     assert_eq!(range("3"), range("error"));
     assert_eq!(range("err..info"), range("6..3"));
@@ -174,7 +251,7 @@ fn patterns_of_units_are_expressions() {
         let source = unit_expression(pattern);
         let finder = crate::Finder::new(&Pattern::regex(&source, false)).unwrap();
         assert_eq!(finder.is_match(found), wanted, "{pattern} {name} {source}");
-        assert!(shown.contains("_SYSTEMD_UNIT~/"));
+        assert!(shown.contains("_entry._SYSTEMD_UNIT~/"));
     }
 }
 
@@ -198,7 +275,6 @@ fn source_of(filter: &Filter) -> Option<String> {
 #[test]
 fn cursors() {
     use crate::order::Key;
-    use logpond_record::{Id, Timestamp};
     let key = Key {
         time: Timestamp(1_702_617_286_786_610_123),
         id: Id(77),

@@ -8,6 +8,7 @@ use super::by_column::{Decisions, Parted};
 use super::group::GroupScan;
 use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
+use crate::journal::{self, names};
 use crate::label;
 use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
@@ -40,6 +41,18 @@ enum Node {
     Narrowed(Finder, Place, usize),
     /// A condition on a field, with its place in the memory of decisions.
     Field(Box<FieldMatcher>, usize),
+    /// A condition on what entries have under a name.
+    Entry(Box<EntryNode>),
+}
+
+/// A condition on what entries have under a name, by where that is.
+struct EntryNode {
+    of_journals: Node,
+    of_entries: Node,
+    /// The name, the condition on what other records have, and its place in the memory of decisions.
+    name: Box<str>,
+    of_others: FieldMatcher,
+    number: usize,
 }
 
 impl Evaluator {
@@ -118,10 +131,34 @@ fn compile(filter: &Filter, fields: &mut usize) -> Option<Node> {
             test: FieldTest::Contains(pattern),
         }) if Target::new(name) == Target::Line => text_node(pattern, Place::Line, fields)?,
         Filter::Field(field) => {
-            *fields += 1;
-            Node::Field(Box::new(FieldMatcher::new(field).ok()?), *fields - 1)
+            let matcher = FieldMatcher::new(field).ok()?;
+            match matcher.target().clone() {
+                Target::Entry(name) => entry_node(matcher, name, fields)?,
+                _ => field_node(matcher, fields),
+            }
         }
     })
+}
+
+fn field_node(matcher: FieldMatcher, fields: &mut usize) -> Node {
+    *fields += 1;
+    Node::Field(Box::new(matcher), *fields - 1)
+}
+
+fn entry_node(matcher: FieldMatcher, name: Box<str>, fields: &mut usize) -> Option<Node> {
+    let exact = matcher.at(Target::Field(name.clone()));
+    let of_entries = field_node(exact, fields);
+    if !names::may_be_another(&name) {
+        return Some(of_entries);
+    }
+    *fields += 1;
+    Some(Node::Entry(Box::new(EntryNode {
+        number: *fields - 1,
+        of_journals: compile(&journal::of_journals(), fields)?,
+        of_entries,
+        name,
+        of_others: matcher,
+    })))
 }
 
 fn text_node(pattern: &Pattern, place: Place, fields: &mut usize) -> Option<Node> {
@@ -186,6 +223,7 @@ impl Node {
             }
             Node::And(parts) | Node::Or(parts) => parts.iter().map(Node::cost).max().unwrap_or(0),
             Node::Not(inner) => inner.cost(),
+            Node::Entry(_) => 1,
             Node::Field(..) => 2,
             Node::Text(..) => 3,
             Node::Narrowed(..) => 4,
@@ -303,7 +341,30 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             Ok(wanted)
         }
         Node::Field(matcher, number) => select_by_field(matcher, *number, scan, rows),
+        Node::Entry(node) => select_by_entry(node, scan, rows),
     }
+}
+
+fn select_by_entry(
+    node: &EntryNode,
+    scan: &mut GroupScan<'_>,
+    mut rows: Vec<u32>,
+) -> Result<Vec<u32>, ReadError> {
+    let entries = select(&node.of_journals, scan, rows.clone())?;
+    subtract(&mut rows, &entries);
+    let mut wanted = select(&node.of_entries, scan, entries)?;
+    if !rows.is_empty() {
+        let meant = scan.fields_by(|field| names::place(&node.name, field));
+        wanted.extend(select_by_first(
+            &meant,
+            &node.of_others,
+            node.number,
+            scan,
+            rows,
+        )?);
+        wanted.sort_unstable();
+    }
+    Ok(wanted)
 }
 
 /// Takes the rows of `found` out of `rows`; both are sorted.
@@ -330,7 +391,10 @@ fn select_by_field(
         Target::Field(name) if !(matcher.looks_at_text() && scan.mixes_numbers(name)) => {
             select_by_column(name, matcher, number, scan, rows)
         }
-        Target::Label(label) => select_by_label(label, matcher, number, scan, rows),
+        Target::Label(label) => {
+            let meant = scan.fields_by(|field| label::place(label, field));
+            select_by_first(&meant, matcher, number, scan, rows)
+        }
         Target::Time => {
             let times = scan.times()?;
             rows.retain(|row| matcher.matches_instant(Timestamp(times[*row as usize])));
@@ -342,25 +406,25 @@ fn select_by_field(
         | Target::Id
         | Target::TimeSource
         | Target::Message
-        | Target::Line => select_by_record(matcher, scan, rows),
+        | Target::Line
+        | Target::Entry(_) => select_by_record(matcher, scan, rows),
     }
 }
 
-/// The rows whose label is wanted: of each the first of the label's fields that it has.
-fn select_by_label(
-    label: &str,
+/// The rows where the first of some fields that they have is wanted; a null is passed over.
+fn select_by_first(
+    fields: &[&str],
     matcher: &FieldMatcher,
     number: usize,
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
 ) -> Result<Vec<u32>, ReadError> {
-    let fields = scan.fields_of_label(label);
     if matcher.looks_at_text() && fields.iter().any(|name| scan.mixes_numbers(name)) {
         return select_by_record(matcher, scan, rows);
     }
     let (mut wanted, mut rest) = (Vec::new(), rows);
     let mut is_sorted = true;
-    for name in fields {
+    for &name in fields {
         if rest.is_empty() {
             break;
         }
@@ -447,11 +511,11 @@ fn select_by_column(
 }
 
 impl<'a> GroupScan<'a> {
-    /// The fields that a label means in the row group, in the order in which they count; none behind one
-    /// that every row has.
-    pub(super) fn fields_of_label(&self, label: &str) -> Vec<&'a str> {
+    /// The fields of the row group that have a place, in the order of these; none behind one that every row
+    /// has.
+    pub(super) fn fields_by<P: Ord>(&self, place: impl Fn(&'a str) -> Option<P>) -> Vec<&'a str> {
         let names = self.directory.counts.fields.keys();
-        let meant = names.filter_map(|name| Some((label::place(label, name)?, &**name)));
+        let meant = names.filter_map(|name| Some((place(name)?, &**name)));
         let mut meant: Vec<_> = meant.collect();
         meant.sort_unstable();
         let schema = &self.directory.schema;

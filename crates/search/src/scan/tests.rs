@@ -123,6 +123,10 @@ fn samples(count: u64) -> Vec<Record<'static>> {
                 let bytes = Value::Bytes(vec![0xff, b'c', b'r', b'o', n as u8].into());
                 record.labels.push(("bin".into(), bytes));
             }
+            if n % 9 == 0 {
+                record.labels.push(("_TRANSPORT".into(), text("journal".into())));
+                record.labels.push(("WEB_HOST".into(), text(format!("w{}", n % 2))));
+            }
             if n == 17 {
                 record.labels.push(("rare".into(), text("needle".into())));
             }
@@ -173,7 +177,7 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
     SegmentFile::open(Arc::new(file)).unwrap()
 }
 
-const QUERIES: [&str; 72] = [
+const QUERIES: [&str; 78] = [
     "",
     "refused",
     "connection refused",
@@ -246,6 +250,12 @@ const QUERIES: [&str; 72] = [
     "_label.user:*",
     "_label.user=null OR _label.status~/^4/",
     "_label.ms~/^5$/",
+    "_entry.WEB_HOST=w1",
+    "_entry.WEB_HOST!=w0 AND _entry._TRANSPORT!=journal",
+    "_entry.SYSLOG_IDENTIFIER=sshd OR _entry.SYSLOG_IDENTIFIER~/^c/",
+    "_entry.SYSLOG_IDENTIFIER:*",
+    "_entry.USER=null OR _entry.STATUS~/^4/",
+    "_entry.MS~/^5$/ OR _entry.RARE:*",
 ];
 
 #[test]

@@ -117,9 +117,15 @@ fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, bool), Fail
     let (mut boots, is_complete) = match source {
         Source::Files(_) => of_rows(machine, source)?,
         Source::Server(client) => {
-            let (ids, trailer) = values::counted(client, "_BOOT_ID", machine, TimeRange::ALL)?;
+            let mut ids = Vec::new();
+            let mut is_complete = true;
+            for at in journal::values_of("_BOOT_ID") {
+                let (found, trailer) = values::counted(client, &at, machine, TimeRange::ALL)?;
+                is_complete &= trailer.complete;
+                ids.extend(found);
+            }
+            is_complete &= ids.len() <= BOOTS_MAX;
             let mut boots = Vec::new();
-            let mut is_complete = trailer.complete && ids.len() <= BOOTS_MAX;
             for id in ids.into_iter().take(BOOTS_MAX) {
                 let id = String::from_utf8_lossy(&id).into_owned();
                 let same = journal::equal("_BOOT_ID", id.as_bytes());

@@ -1,20 +1,21 @@
 //! `-F` and `-N`: the values of a field, and the names of fields. Unlike journalctl's, they are those of
 //! the records that the other options choose.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{TimeRange, Value};
-use logpond_search::journal::{self, MESSAGE, is_journal_name};
+use logpond_search::journal::{self, MESSAGE, ValuesAt, field_name, is_journal_name};
 use logpond_search::order::Direction;
-use logpond_search::query::{FieldTest, Filter};
+use logpond_search::query::Filter;
 
 use super::ask::{Question, parameters};
 use super::source::{Source, Wanted};
 use crate::client::{Client, Trailer};
 use crate::commands::listing::{exit, print, rows, text};
 use crate::commands::{Exit, Failure};
-use crate::output::journal::{Entry, field_name};
+use crate::output::journal::Entry;
 use crate::terminal::note;
 
 /// Values that a server counts at most.
@@ -35,22 +36,17 @@ pub(super) fn of_field(
             found.extend(entry.values(name).map(<[u8]>::to_vec));
         })?,
         Source::Server(client) => {
-            let (values, trailer) = counted(client, asked_as(name), &question.filter, range)?;
-            found.extend(values);
-            match journal::alias(name) {
-                None => trailer,
-                Some(ours) => {
-                    let lacks = Filter::negate(Filter::field(name, FieldTest::Exists));
-                    let other = Filter::negate(journal::of_journals());
-                    let filter = Filter::and([lacks, other, question.filter.clone()]);
-                    let (values, more) = counted(client, ours, &filter, range)?;
-                    found.extend(values);
-                    match trailer.complete {
-                        true => more,
-                        false => trailer,
-                    }
-                }
+            let mut whole: Option<Trailer> = None;
+            for at in journal::values_of(name) {
+                let filter = Filter::and([at.of.clone(), question.filter.clone()]);
+                let (values, trailer) = counted(client, &at, &filter, range)?;
+                found.extend(values);
+                whole = match whole {
+                    Some(before) if !before.complete => Some(before),
+                    _ => Some(trailer),
+                };
             }
+            whole.unwrap_or_default()
         }
     };
     let mut out = Vec::new();
@@ -63,21 +59,14 @@ pub(super) fn of_field(
     Ok(exit(found.is_empty(), &trailer, &none))
 }
 
-/// What a server counts for this name.
-fn asked_as(name: &str) -> &str {
-    match name {
-        MESSAGE => "_msg",
-        name => name,
-    }
-}
-
-/// The values of a field as a server has them, lists of values one by one; the most frequent first.
+/// The values of a field as they are shown, lists of values one by one; the most frequent first.
 pub(super) fn counted(
     client: &Client,
-    field: &str,
+    at: &ValuesAt,
     filter: &Filter,
     range: TimeRange,
 ) -> Result<(Vec<Vec<u8>>, Trailer), Failure> {
+    let field = &*at.field;
     let mut asked = parameters(filter, range);
     asked.push(("field", field.to_owned()));
     asked.push(("n", VALUES_MAX.to_string()));
@@ -88,18 +77,21 @@ pub(super) fn counted(
         ));
     }
     let mut values = Vec::new();
+    let mut take = |value: &[u8]| values.extend(at.shown(value).map(Cow::into_owned));
     for row in &rows {
         let value = text(row, "value");
-        let list = value
-            .starts_with('[')
-            .then(|| Value::Json((&*value).into()));
-        let before = values.len();
+        let list =
+            (at.has_lists() && value.starts_with('[')).then(|| Value::Json((&*value).into()));
+        let mut is_list = false;
         if let Some(list) = &list {
             let named = [(field, list)].into_iter();
-            journal_entry::fields_of(named, b"", |_, value| values.push(value.to_vec()));
+            journal_entry::fields_of(named, b"", |_, value| {
+                is_list = true;
+                take(value);
+            });
         }
-        if values.len() == before {
-            values.push(value.into_bytes());
+        if !is_list {
+            take(value.as_bytes());
         }
     }
     Ok((values, trailer))

@@ -13,12 +13,10 @@
 //!
 //! A value that is null is none. The time that is shown is the record's.
 
-use std::borrow::Cow;
-
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{Id, Timestamp, Value};
 use logpond_search::journal::{
-    ALIASES, Cursor, LEVEL_FIELDS, MESSAGE, OF_JOURNALS, is_journal_name, level_of,
+    Cursor, LEVEL_FIELDS, MESSAGE, OF_JOURNALS, field_name, is_journal_name, level_of, names,
 };
 use logpond_search::order::Key;
 
@@ -98,10 +96,16 @@ impl Entry {
             let level = level.to_string().into_bytes();
             self.fields.push(("PRIORITY".to_owned(), level));
         }
-        for (name, value) in &row.fields {
-            // The first one of a name is the field, as everywhere.
-            let name = field_name(name);
-            if *value != Value::Null && !self.fields.iter().any(|(known, _)| *known == name) {
+        let fields = row.fields.iter().filter(|(_, value)| *value != Value::Null);
+        let mut named: Vec<_> = fields
+            .map(|(field, value)| (field_name(field), field, value))
+            .collect();
+        // Of several fields that one name means the first counts; and of one field the first, as everywhere.
+        named.sort_by(|(a, a_field, _), (b, b_field, _)| {
+            (a, names::place(a, a_field)).cmp(&(b, names::place(b, b_field)))
+        });
+        for (name, _, value) in named {
+            if !self.fields.iter().any(|(known, _)| *known == name) {
                 self.fields
                     .push((name.into_owned(), value.to_text().into_owned()));
             }
@@ -143,28 +147,4 @@ pub fn key_of(row: &Row<'_>) -> Option<Key> {
         time: row.time?,
         id,
     })
-}
-
-/// The name that journals have for a field of another record, or would have: capitals, digits and
-/// underscores.
-pub fn field_name(name: &str) -> Cow<'_, str> {
-    if is_journal_name(name) {
-        return Cow::Borrowed(name);
-    }
-    if let Some((theirs, _)) = ALIASES.iter().find(|(_, ours)| *ours == name) {
-        return Cow::Borrowed(theirs);
-    }
-    let capital = |c: char| match c.is_ascii_alphanumeric() {
-        true => c.to_ascii_uppercase(),
-        false => '_',
-    };
-    let made: String = name.chars().take(64).map(capital).collect();
-    // An underscore in front would say that a journal vouches for it.
-    let made = made.trim_start_matches('_');
-    Cow::Owned(
-        match made.starts_with(|c: char| c.is_ascii_digit()) || made.is_empty() {
-            true => format!("F_{}", &made[..made.len().min(62)]),
-            false => made.to_owned(),
-        },
-    )
 }

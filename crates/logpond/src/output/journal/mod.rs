@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 
-pub use entry::{Entry, field_name, key_of};
+pub use entry::{Entry, key_of};
 pub use stamp::pretty as pretty_time;
 
 use super::{Render, Row};
