@@ -11,6 +11,7 @@ use crate::output::journal::Format;
 /// Flags of `logpond journal`.
 #[derive(Debug, Args)]
 #[command(
+    args_override_self = true,
     after_help = "Matches: FIELD=VALUE side by side must all hold, of one field one of them; + is an \
                   alternative; a path is the program or device there. Beside what journalctl has: \
                   FIELD!=VALUE, FIELD=~REGEX, FIELD!~REGEX.\n\

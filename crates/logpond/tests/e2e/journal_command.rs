@@ -38,7 +38,7 @@ const LINES: [&str; 11] = [
 pub(crate) const OBJECTS: [&str; 4] = ["json", "json-pretty", "json-sse", "json-seq"];
 
 /// Choices that both programs are given.
-const CHOICES: [&str; 40] = [
+const CHOICES: [&str; 45] = [
     "",
     "-a",
     "--no-hostname",
@@ -54,6 +54,11 @@ const CHOICES: [&str; 40] = [
     "-p err",
     "-p warning..notice",
     "-p 3..3",
+    "-n 3 -n 7",
+    "-r -r -q",
+    "-b -b",
+    "--no-hostname --no-hostname --since=@1 --since=2023-12-15",
+    "-o cat -o export",
     "--facility=kern,daemon",
     "--facility=3",
     "--facility=4",
