@@ -38,7 +38,7 @@ const LINES: [&str; 11] = [
 pub(crate) const OBJECTS: [&str; 4] = ["json", "json-pretty", "json-sse", "json-seq"];
 
 /// Choices that both programs are given.
-const CHOICES: [&str; 45] = [
+const CHOICES: [&str; 47] = [
     "",
     "-a",
     "--no-hostname",
@@ -54,6 +54,8 @@ const CHOICES: [&str; 45] = [
     "-p err",
     "-p warning..notice",
     "-p 3..3",
+    "-p debug",
+    "-p 7..0",
     "-n 3 -n 7",
     "-r -r -q",
     "-b -b",

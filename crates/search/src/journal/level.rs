@@ -90,7 +90,8 @@ pub fn level(text: &str) -> Result<u8, LevelError> {
         .ok_or_else(|| LevelError::Level(text.to_owned()))
 }
 
-/// Records of these levels: of one and all that are more urgent, or `FROM..TO`, either way round.
+/// Records of these levels: of one and all that are more urgent, or `FROM..TO`, either way round. Records that
+/// say no level are among those of all levels.
 ///
 /// # Errors
 /// When it is no level or range.
@@ -100,6 +101,9 @@ pub fn levels(text: &str) -> Result<Filter, LevelError> {
         None => (0, level(text)?),
     };
     let (from, to) = (from.min(to), from.max(to));
+    if (from, to) == (0, 7) {
+        return Ok(Filter::All);
+    }
     let listed = Pattern::regex(&format!(r#"^\[(?:.*,)?"[{from}-{to}]"[,\]]"#), false);
     Ok(Filter::or([
         between("PRIORITY", from, to),

@@ -202,6 +202,9 @@ fn levels_and_facilities() {
     assert_eq!(range("err..info"), range("6..3"));
     assert_eq!(range("warn..warning"), range("4..4"));
     assert!(range("debug..debug").unwrap().starts_with("PRIORITY=7 OR "));
+    for all in ["debug", "7", "0..7", "debug..emerg"] {
+        assert_eq!(levels(all), Ok(Filter::All), "{all}");
+    }
     for bad in ["", "8", "errr", "err..", "..err", "-1"] {
         assert!(range(bad).is_err(), "{bad}");
     }
