@@ -25,7 +25,7 @@ pub(super) fn run(args: Journal) -> Result<Exit, Failure> {
     let mut source = Source::open(&args)?;
     let mut question = Question::new(&args)?;
     if args.list_boots {
-        return boots::list(&question, &mut source);
+        return boots::list(&question, &mut source, args.output);
     }
     if args.boot.is_some() || args.dmesg {
         boots::choose(&mut question, &mut source)?;

@@ -486,9 +486,19 @@ fn every_choice_is_journalctls() {
     let wanted = lines(&journalctl(&file, "-N"));
     assert_eq!(lines(&journal(&pond, "-N")), wanted);
     assert_eq!(lines(&journal_of_file(&file, "-N")), wanted);
-    let wanted = text(&journalctl(&file, "--list-boots"));
-    assert_eq!(text(&journal(&pond, "--list-boots")), wanted);
-    assert_eq!(text(&journal_of_file(&file, "--list-boots")), wanted);
+    for form in [
+        "",
+        "-o json",
+        "-o json-pretty -r",
+        "-o json-sse",
+        "-o json-seq",
+        "-o cat",
+    ] {
+        let arguments = format!("--list-boots {form}");
+        let wanted = text(&journalctl(&file, &arguments));
+        assert_eq!(text(&journal(&pond, &arguments)), wanted, "{form}");
+        assert_eq!(text(&journal_of_file(&file, &arguments)), wanted, "{form}");
+    }
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }
 

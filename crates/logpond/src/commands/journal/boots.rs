@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::journal;
 use logpond_search::order::Direction;
@@ -15,7 +16,7 @@ use super::values;
 use crate::commands::listing::print;
 use crate::commands::{Exit, Failure};
 use crate::output::Row;
-use crate::output::journal::{Entry, pretty_time};
+use crate::output::journal::{Entry, Format, pretty_time};
 
 /// Boots that are listed; each takes two questions to a server.
 const BOOTS_MAX: usize = 10_000;
@@ -28,22 +29,28 @@ struct Found {
     last_us: i64,
 }
 
-/// `--list-boots`
-pub(super) fn list(question: &Question, source: &mut Source) -> Result<Exit, Failure> {
+/// `--list-boots`, in the forms that journalctl has for tables.
+pub(super) fn list(
+    question: &Question,
+    source: &mut Source,
+    format: Format,
+) -> Result<Exit, Failure> {
     let (boots, is_complete) = all(&question.machine, source)?;
-    let mut width = (1 - boots.len() as i64).to_string().len();
-    let mut out = String::new();
-    if !question.is_quiet {
-        width = width.max(3);
-        let (index, id, first) = ("IDX", "BOOT ID", "FIRST ENTRY");
-        out = format!("{index:>width$} {id:<32} {first:<27} LAST ENTRY\n");
-    }
     let last = boots.len() as i64 - 1;
-    for (at, boot) in (0..).zip(&boots) {
-        let [first, end] = [boot.first_us, boot.last_us].map(|us| pretty_time(us, &question.zone));
-        let offset: i64 = at - last;
-        out.push_str(&format!("{offset:>width$} {} {first:<27} {end}\n", boot.id));
+    let mut numbered: Vec<(i64, &Found)> = (-last..).zip(&boots).collect();
+    if question.is_reversed {
+        numbered.reverse();
     }
+    let out = match format {
+        Format::Json => objects(&numbered) + "\n",
+        Format::JsonSeq => format!("\u{1e}{}\n", objects(&numbered)),
+        Format::JsonSse => format!("data: {}\n\n", objects(&numbered)),
+        Format::JsonPretty => pretty_objects(&numbered),
+        _ => {
+            let has_head = !question.is_quiet && !format.is_data();
+            table(&numbered, has_head, &question.zone)
+        }
+    };
     if !boots.is_empty() {
         print(out.as_bytes())?;
     }
@@ -52,6 +59,49 @@ pub(super) fn list(question: &Question, source: &mut Source) -> Result<Exit, Fai
         (true, true) => Exit::None,
         (true, false) => Exit::Found,
     })
+}
+
+fn table(boots: &[(i64, &Found)], has_head: bool, zone: &TimeZone) -> String {
+    let mut width = (1 - boots.len() as i64).to_string().len();
+    let mut out = String::new();
+    if has_head {
+        width = width.max(3);
+        let (index, id, first) = ("IDX", "BOOT ID", "FIRST ENTRY");
+        out = format!("{index:>width$} {id:<32} {first:<27} LAST ENTRY\n");
+    }
+    for (index, boot) in boots {
+        let [first, end] = [boot.first_us, boot.last_us].map(|us| pretty_time(us, zone));
+        out.push_str(&format!("{index:>width$} {} {first:<27} {end}\n", boot.id));
+    }
+    out
+}
+
+/// The members of a boot's object, in the order in which journalctl has them.
+fn members((index, boot): (i64, &Found)) -> [(&'static str, serde_json::Value); 4] {
+    [
+        ("index", index.into()),
+        ("boot_id", boot.id.as_str().into()),
+        ("first_entry", boot.first_us.into()),
+        ("last_entry", boot.last_us.into()),
+    ]
+}
+
+fn objects(boots: &[(i64, &Found)]) -> String {
+    let object = |boot: &(i64, &Found)| {
+        let members = members(*boot).map(|(name, value)| format!("\"{name}\":{value}"));
+        format!("{{{}}}", members.join(","))
+    };
+    let objects: Vec<String> = boots.iter().map(object).collect();
+    format!("[{}]", objects.join(","))
+}
+
+fn pretty_objects(boots: &[(i64, &Found)]) -> String {
+    let object = |boot: &(i64, &Found)| {
+        let members = members(*boot).map(|(name, value)| format!("\t\t\"{name}\" : {value}"));
+        format!("\t{{\n{}\n\t}}", members.join(",\n"))
+    };
+    let objects: Vec<String> = boots.iter().map(object).collect();
+    format!("[\n{}\n]\n", objects.join(",\n"))
 }
 
 /// Finds the boot that is meant, and asks for its records only.
