@@ -1,14 +1,15 @@
 //! Running statements.
 //!
 //! A statement is planned and computed on threads of a runtime of its own, which are there from the first
-//! statement on and never touch that of the server; the thread that asks hands its rows over.
+//! statement on and never touch that of the server; the thread that asks hands its rows over. It waits with a
+//! timer of its own: those of the runtime stand still while statements keep all its threads busy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -17,11 +18,13 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use logpond_search::Filter;
 use tokio::sync::mpsc;
 
+use crate::checkpoint::{Ending, with_checkpoints};
 use crate::error::{Blame, SqlError};
 use crate::layout::Layout;
 use crate::source::Source;
@@ -49,6 +52,10 @@ const EVENTS_MAX: usize = 2;
 
 /// How often it is looked whether anybody waits for the answer still.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a statement may compute until it has its first rows, or further ones; how long its reader
+/// takes does not count. Who asked a question by mistake would not know that it never ends.
+pub const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 /// The name that all tables are below.
 const CATALOG: &str = "logpond";
@@ -86,7 +93,8 @@ pub struct Sql {
     spill: PathBuf,
     memory_bytes: usize,
     parts: OnceLock<Result<Parts, String>>,
-    running: AtomicUsize,
+    running: Arc<AtomicUsize>,
+    silence_max: Duration,
 }
 
 struct Parts {
@@ -121,10 +129,10 @@ impl fmt::Debug for Sql {
     }
 }
 
-/// A statement that runs.
-struct Running<'s>(&'s AtomicUsize);
+/// A statement that runs: as long as it takes processors and memory, also if nobody waits for it.
+struct Running(Arc<AtomicUsize>);
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -142,8 +150,23 @@ impl Sql {
             spill,
             memory_bytes,
             parts: OnceLock::new(),
-            running: AtomicUsize::new(0),
+            running: Arc::default(),
+            silence_max: SILENCE_MAX,
         }
+    }
+
+    /// The same with so much time until there are further rows.
+    #[must_use]
+    pub fn silent_for(self, silence_max: Duration) -> Sql {
+        Sql {
+            silence_max,
+            ..self
+        }
+    }
+
+    /// Whether nothing computes any more.
+    pub fn is_idle(&self) -> bool {
+        self.running.load(Ordering::Relaxed) == 0
     }
 
     /// Runs a statement over the records of a source.
@@ -157,7 +180,7 @@ impl Sql {
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
         statement::measure(text)?;
-        let _running = self.begin()?;
+        let running = self.begin()?;
         let parts = self
             .parts
             .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));
@@ -165,18 +188,37 @@ impl Sql {
             .as_ref()
             .map_err(|message| SqlError::new(Blame::Server, message.as_str()))?;
         let context = context(parts, source)?;
-        let (sender, mut events) = mpsc::channel(EVENTS_MAX);
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
         let text = text.to_owned();
-        let work = parts.threads.runtime().spawn(async move {
-            let ended = compute(&context, &text, &sender).await;
+        let ending = Ending::default();
+        let ending_there = ending.clone();
+        let task = parts.threads.runtime().spawn(async move {
+            let _running = running;
+            let ended = compute(&context, &text, &ending_there, &sender).await;
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
         });
-        let _work = Abandoned(work);
+        let _work = Abandoned { task, ending };
+        self.hand_over(events, answer)
+    }
+
+    /// Hands over what a statement gives until it ends.
+    fn hand_over(
+        &self,
+        mut events: mpsc::Receiver<Event>,
+        answer: &mut dyn Answer,
+    ) -> Result<(), SqlError> {
+        let waiting = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| SqlError::new(Blame::Server, error.to_string()))?;
+        let mut asked = Instant::now();
         loop {
             // Rows are handed over outside of the runtime, where that may block.
             let next = async { tokio::time::timeout(CHECK_EVERY, events.recv()).await };
-            match parts.threads.runtime().block_on(next) {
+            let next = waiting.block_on(next);
+            let is_silent = next.is_err();
+            match next {
                 Ok(Some(Event::Begun(schema))) => answer.begin(&schema),
                 Ok(Some(Event::Rows(batch))) => answer.rows(&batch),
                 Ok(Some(Event::Ended(ended))) => return ended,
@@ -184,18 +226,31 @@ impl Sql {
                     let message = "the statement ended by a mistake of the program";
                     return Err(SqlError::new(Blame::Server, message));
                 }
+                Err(_) if asked.elapsed() > self.silence_max => return Err(self.too_long()),
                 Err(_) => answer.check(),
             }
             .map_err(|Stop| SqlError::new(Blame::Cancelled, "the statement was cancelled"))?;
+            if !is_silent {
+                asked = Instant::now();
+            }
         }
     }
 
-    fn begin(&self) -> Result<Running<'_>, SqlError> {
+    fn too_long(&self) -> SqlError {
+        let message = format!(
+            "the statement has computed for {} s without a further row, and may not take longer: ask \
+             for a shorter time, or join less",
+            self.silence_max.as_secs()
+        );
+        SqlError::new(Blame::Statement, message)
+    }
+
+    fn begin(&self) -> Result<Running, SqlError> {
         let count = |running| (running < STATEMENTS_MAX).then_some(running + 1);
         let counted = self
             .running
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
-        counted.map(|_| Running(&self.running)).map_err(|_| {
+        counted.map(|_| Running(self.running.clone())).map_err(|_| {
             let message = format!("{STATEMENTS_MAX} statements are running; try again later");
             SqlError::new(Blame::Busy, message)
         })
@@ -210,11 +265,15 @@ enum Event {
 }
 
 /// Work that ends when nobody waits for it.
-struct Abandoned(tokio::task::JoinHandle<()>);
+struct Abandoned {
+    task: tokio::task::JoinHandle<()>,
+    ending: Ending,
+}
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        self.0.abort();
+        self.ending.begin();
+        self.task.abort();
     }
 }
 
@@ -222,6 +281,7 @@ impl Drop for Abandoned {
 async fn compute(
     context: &SessionContext,
     text: &str,
+    ending: &Ending,
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(text)?;
@@ -236,11 +296,11 @@ async fn compute(
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
     let frame = context.execute_logical_plan(plan).await;
-    let mut stream = frame
-        .map_err(of_engine)?
-        .execute_stream()
-        .await
-        .map_err(of_engine)?;
+    let frame = frame.map_err(of_engine)?;
+    let tasks = Arc::new(frame.task_ctx());
+    let plan = frame.create_physical_plan().await.map_err(of_engine)?;
+    let plan = with_checkpoints(plan, ending).map_err(of_engine)?;
+    let mut stream = execute_stream(plan, tasks).map_err(of_engine)?;
     let mut event = Event::Begun(stream.schema());
     while events.send(event).await.is_ok() {
         event = match stream.next().await {

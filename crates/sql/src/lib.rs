@@ -14,6 +14,7 @@
 //! - Nothing is changed, and no file is opened but what is spilled: statements that do something else
 //!   than ask are refused by their kind.
 //! - Memory and spilled bytes are bounded for all statements together, scans for each of them.
+//! - A statement that nobody waits for ends soon, whatever it computes.
 //! - A condition is left to the source alone only where both decide alike; elsewhere DataFusion decides
 //!   again.
 #![cfg(feature = "engine")]
@@ -25,13 +26,16 @@ mod pushdown;
 mod table;
 mod scan;
 mod statement;
+mod checkpoint;
 mod engine;
 mod format;
 mod error;
 
 pub use datafusion::arrow::datatypes::SchemaRef;
 pub use datafusion::arrow::record_batch::RecordBatch;
-pub use engine::{Answer, MEMORY_BYTES_MAX, SPILL_BYTES_MAX, STATEMENTS_MAX, Sql, Stop};
+pub use engine::{
+    Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, STATEMENTS_MAX, Sql, Stop,
+};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
 pub use source::{Scan, Source, Tables, Take, View};
@@ -57,6 +61,10 @@ mod tests {
             ("depth of its parts", statement::DEPTH_MAX.to_string()),
             ("tables that it reads", table::SCANS_MAX.to_string()),
             ("statements at a time", STATEMENTS_MAX.to_string()),
+            (
+                "time without a further row, but for that of a slow reader",
+                format!("{} minutes", SILENCE_MAX.as_secs() / 60),
+            ),
             (
                 "memory of all of them for sorting, grouping and joining; beyond, they spill",
                 format!("{} MiB", MEMORY_BYTES_MAX >> 20),

@@ -3,6 +3,7 @@
 #![cfg(feature = "engine")]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use logpond_record::{Id, Message, Record, Shape, TimeSource, Timestamp, Value};
 use logpond_search::aggregate::FieldTypes;
@@ -198,6 +199,100 @@ fn who_stops_reading_ends_the_statement() {
     // It has given back what it took.
     for _ in 0..10 {
         assert!(run(&sql, &Records::new(1), "SELECT 1").is_ok());
+    }
+}
+
+/// Nobody waits for what these compute, as soon as it is asked whether anybody does.
+#[derive(Default)]
+struct Gone;
+
+impl Answer for Gone {
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Err(Stop)
+    }
+}
+
+/// Statements that compute for hours, and have no rows until then.
+const ENDLESS: [&str; 9] = [
+    "SELECT count(*) FROM logs a JOIN logs b ON a.n % 2 = b.n % 2",
+    "SELECT count(*) FROM logs a JOIN logs b ON a.n % 2 = b.n % 2 WHERE a.n < b.n - 2000000",
+    "SELECT count(*) FROM logs a, logs b WHERE a.message < b.message",
+    "SELECT count(*) FROM logs a, logs b WHERE a.message || 'x' = b.message || a.message",
+    "SELECT a.n FROM logs a LEFT JOIN logs b ON a.n > b.n + 2000000 AND a.message > b.message ORDER BY a.n",
+    "SELECT count(*) FROM logs a WHERE EXISTS (SELECT 1 FROM logs b WHERE b.n > a.n + 2000000)",
+    "SELECT count(*) FROM logs a, logs b, logs c",
+    "SELECT max(a.n + b.n) FROM logs a CROSS JOIN logs b",
+    "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
+];
+
+/// An operator calls the ones below it in a loop that may last for hours without a wait.
+#[test]
+fn joins_end_when_nobody_waits_for_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(300_000);
+    for statement in ENDLESS {
+        let source: Arc<dyn Source> = records.clone();
+        let error = sql.run(statement, source, &mut Gone).unwrap_err();
+        assert_eq!(error.blame, Blame::Cancelled, "{statement}: {error}");
+        // All the room that there is, soon after: else the next ones would be refused.
+        while !sql.is_idle() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn who_computes_for_too_long_without_a_row_is_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill")).silent_for(Duration::from_millis(200));
+    let records = Records::new(300_000);
+    let error = run(&sql, &records, ENDLESS[0]).unwrap_err();
+    assert_eq!(error.blame, Blame::Statement);
+    assert!(error.message.contains("without a further row"), "{error}");
+}
+
+#[test]
+fn joins_are_what_they_are_between_checkpoints() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(40);
+    let table = [
+        ("SELECT count(*) FROM logs a JOIN logs b USING (n)", "40"),
+        ("SELECT count(*) FROM logs a, logs b", "1600"),
+        ("SELECT count(*) FROM logs a, logs b WHERE a.n < b.n", "780"),
+        (
+            "SELECT count(*) FROM logs a LEFT JOIN logs b ON a.n < b.n AND b.message < 'a'",
+            "40",
+        ),
+        (
+            "SELECT count(*) FROM logs a LEFT JOIN logs b ON true",
+            "1600",
+        ),
+        (
+            "SELECT count(*) FROM logs a WHERE EXISTS (SELECT 1 FROM logs b WHERE b.n > a.n)",
+            "39",
+        ),
+        (
+            "SELECT count(*) FROM logs a WHERE EXISTS (SELECT 1 FROM logs b WHERE b.n > 5)",
+            "40",
+        ),
+        (
+            "SELECT count(*) FROM logs a JOIN logs b ON a.message = b.message WHERE a.n <= b.n",
+            "40",
+        ),
+    ];
+    for (statement, expected) in table {
+        let text = run(&sql, &records, statement).unwrap();
+        assert_eq!(text.lines().nth(1), Some(expected), "{statement}");
     }
 }
 
