@@ -15,8 +15,10 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
@@ -24,6 +26,7 @@ use futures_util::StreamExt;
 use logpond_search::Filter;
 use tokio::sync::mpsc;
 
+use crate::bounded::{self, Calls};
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::error::{Blame, SqlError};
 use crate::layout::Layout;
@@ -299,6 +302,8 @@ async fn compute(
     let frame = frame.map_err(of_engine)?;
     let tasks = Arc::new(frame.task_ctx());
     let plan = frame.create_physical_plan().await.map_err(of_engine)?;
+    let batch_rows = tasks.session_config().batch_size();
+    bounded::check_constants(&plan, batch_rows).map_err(of_engine)?;
     let plan = with_checkpoints(plan, ending).map_err(of_engine)?;
     let mut stream = execute_stream(plan, tasks).map_err(of_engine)?;
     let mut event = Event::Begun(stream.schema());
@@ -347,7 +352,14 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .with_default_catalog_and_schema(CATALOG, "public")
         .with_information_schema(true);
     config.options_mut().sql_parser.collect_spans = true;
-    let context = SessionContext::new_with_config_rt(config, Arc::clone(&parts.environment));
+    let mut state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(Arc::clone(&parts.environment))
+        .build();
+    state
+        .register_function_rewrite(Arc::new(Calls::default()))
+        .map_err(of_engine)?;
+    let context = SessionContext::new_with_state(state);
     let tables = source
         .tables()
         .map_err(|message| SqlError::new(Blame::Server, message))?;

@@ -13,7 +13,8 @@
 //! Invariants:
 //! - Nothing is changed, and no file is opened but what is spilled: statements that do something else
 //!   than ask are refused by their kind.
-//! - Memory and spilled bytes are bounded for all statements together, scans for each of them.
+//! - Memory and spilled bytes are bounded for all statements together, scans and what functions make for
+//!   each of them.
 //! - A statement that nobody waits for ends soon, whatever it computes.
 //! - A condition is left to the source alone only where both decide alike; elsewhere DataFusion decides
 //!   again.
@@ -26,6 +27,7 @@ mod pushdown;
 mod table;
 mod scan;
 mod statement;
+mod bounded;
 mod checkpoint;
 mod engine;
 mod format;
@@ -68,6 +70,10 @@ mod tests {
             (
                 "memory of all of them for sorting, grouping and joining; beyond, they spill",
                 format!("{} MiB", MEMORY_BYTES_MAX >> 20),
+            ),
+            (
+                "results of `repeat`, `lpad`, `replace`, `concat`, `\\|\\|`, `range` and their like, of a statement for 8192 rows",
+                format!("{} MiB", bounded::RESULT_BYTES_MAX >> 20),
             ),
             (
                 "what they spill, below `sql-spill` in the data directory",
