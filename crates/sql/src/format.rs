@@ -14,6 +14,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use crate::encoding;
+
 /// Rows of a row group of a Parquet file, as in files that others write.
 const ROW_GROUP_ROWS: usize = 128 << 10;
 
@@ -23,9 +25,9 @@ const ROW_GROUP_BYTES_MAX: usize = 32 << 20;
 /// A form of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A JSON object on each line, nulls included.
+    /// A JSON object on each line, nulls included; numbers that JSON does not have are texts.
     Json,
-    /// Comma-separated values below a line of names (RFC 4180).
+    /// Comma-separated values below a line of names (RFC 4180); lists, structs and maps are JSON.
     Csv,
     /// A stream of Arrow's IPC format.
     Arrow,
@@ -82,7 +84,7 @@ impl Write for Pipe {
 
 enum Kind {
     Json(json::LineDelimitedWriter<Pipe>),
-    Csv(Box<csv::Writer<Pipe>>),
+    Csv(Box<csv::Writer<Pipe>>, SchemaRef),
     Arrow(StreamWriter<Pipe>),
     Parquet(Box<ArrowWriter<Pipe>>),
 }
@@ -102,22 +104,32 @@ impl Writer {
         let pipe = Pipe::default();
         let kind = match format {
             Format::Json => {
-                let builder = json::WriterBuilder::new().with_explicit_nulls(true);
+                let builder = json::WriterBuilder::new()
+                    .with_explicit_nulls(true)
+                    .with_encoder_factory(Arc::new(encoding::Floats));
                 Kind::Json(builder.build(pipe.clone()))
             }
             Format::Csv => {
                 let builder = csv::WriterBuilder::new().with_header(true);
                 let mut writer = builder.build(pipe.clone());
+                let schema = encoding::flat_schema(schema);
                 // The names stand there also if no row does.
                 writer
-                    .write(&RecordBatch::new_empty(Arc::clone(schema)))
+                    .write(&RecordBatch::new_empty(Arc::clone(&schema)))
                     .map_err(of_arrow)?;
-                Kind::Csv(Box::new(writer))
+                Kind::Csv(Box::new(writer), schema)
             }
             Format::Arrow => {
                 Kind::Arrow(StreamWriter::try_new(pipe.clone(), schema).map_err(of_arrow)?)
             }
             Format::Parquet => {
+                if let Some(field) = encoding::foreign_to_parquet(schema) {
+                    let name = field.name();
+                    return Err(format!(
+                        "a Parquet file has no type for column {name}, an interval: \
+                         write CAST({name} AS VARCHAR)"
+                    ));
+                }
                 let level = ZstdLevel::try_new(3).map_err(of_parquet)?;
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(level))
@@ -140,7 +152,10 @@ impl Writer {
     pub fn write(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), String> {
         match &mut self.kind {
             Kind::Json(writer) => writer.write(batch).map_err(of_arrow)?,
-            Kind::Csv(writer) => writer.write(batch).map_err(of_arrow)?,
+            Kind::Csv(writer, schema) => {
+                let flat = encoding::flat(batch, schema).map_err(of_arrow)?;
+                writer.write(&flat).map_err(of_arrow)?;
+            }
             Kind::Arrow(writer) => writer.write(batch).map_err(of_arrow)?,
             Kind::Parquet(writer) => {
                 writer.write(batch).map_err(of_parquet)?;
@@ -160,7 +175,7 @@ impl Writer {
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<(), String> {
         match &mut self.kind {
             Kind::Json(writer) => writer.finish().map_err(of_arrow)?,
-            Kind::Csv(_) => {}
+            Kind::Csv(..) => {}
             Kind::Arrow(writer) => writer.finish().map_err(of_arrow)?,
             Kind::Parquet(writer) => _ = writer.finish().map_err(of_parquet)?,
         }

@@ -29,6 +29,7 @@ mod scan;
 mod statement;
 mod bounded;
 mod checkpoint;
+mod encoding;
 mod engine;
 mod format;
 mod error;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::listing::{exit, print, print_lines};
 use super::selection::{instant, now};
@@ -72,8 +73,9 @@ struct Column {
     is_number: bool,
 }
 
-/// A row: its values in the order of the columns, whatever they are called.
-struct Values(Vec<Value>);
+/// A row: its values in the order of the columns, whatever they are called. They are what the server wrote:
+/// a number that is read and written again may have other digits.
+struct Values(Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
@@ -87,7 +89,7 @@ impl<'de> Deserialize<'de> for Values {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
                 let mut values = Vec::new();
-                while let Some((_, value)) = map.next_entry::<serde::de::IgnoredAny, Value>()? {
+                while let Some((_, value)) = map.next_entry::<IgnoredAny, Box<RawValue>>()? {
                     values.push(value);
                 }
                 Ok(Values(values))
@@ -100,7 +102,7 @@ impl<'de> Deserialize<'de> for Values {
 /// Reads an answer; `each` gets every row, and the columns.
 fn read(
     mut answer: Answer,
-    mut each: impl FnMut(&[Column], Option<Vec<Value>>) -> Result<(), Failure>,
+    mut each: impl FnMut(&[Column], Option<Vec<Box<RawValue>>>) -> Result<(), Failure>,
 ) -> Result<(u64, Trailer), Failure> {
     let mut columns: Option<Vec<Column>> = None;
     let mut rows = 0;
@@ -137,12 +139,17 @@ fn column(told: &Value) -> Column {
 }
 
 /// A value as text; nothing for a null.
-fn shown(value: Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
+fn shown(value: &RawValue) -> Result<String, Failure> {
+    let written = value.get();
+    Ok(match written.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(written)?,
+        _ if written == "null" => String::new(),
+        _ => written.to_owned(),
+    })
+}
+
+fn cells(row: &[Box<RawValue>]) -> Result<Vec<String>, Failure> {
+    row.iter().map(|value| shown(value)).collect()
 }
 
 fn print_table(answer: Answer) -> Result<(u64, Trailer), Failure> {
@@ -158,7 +165,7 @@ fn print_table(answer: Answer) -> Result<(u64, Trailer), Failure> {
         });
         if let Some(row) = row.filter(|_| held < ROWS_MAX) {
             held += 1;
-            table.row(row.into_iter().map(shown).collect());
+            table.row(cells(&row)?);
         }
         Ok(())
     })?;
@@ -182,7 +189,7 @@ fn print_csv(answer: Answer) -> Result<(u64, Trailer), Failure> {
     let read = read(answer, |columns, row| {
         let cells: Vec<String> = match row {
             None => columns.iter().map(|column| column.name.clone()).collect(),
-            Some(row) => row.into_iter().map(shown).collect(),
+            Some(row) => cells(&row)?,
         };
         for (at, cell) in cells.iter().enumerate() {
             if at > 0 {
@@ -197,4 +204,27 @@ fn print_csv(answer: Answer) -> Result<(u64, Trailer), Failure> {
     })?;
     out.flush()?;
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_they_were_written() {
+        let row = r#"{"a":1.5e-300,"b":12345678901234567890.123456789,"a":"x\"y","d":null,"e":"NaN",
+            "f":[1.0,"a"],"g":true,"h":""}"#;
+        let Values(values) = serde_json::from_str(row).unwrap();
+        let expected = [
+            "1.5e-300",
+            "12345678901234567890.123456789",
+            "x\"y",
+            "",
+            "NaN",
+            "[1.0,\"a\"]",
+            "true",
+            "",
+        ];
+        assert_eq!(cells(&values).unwrap(), expected);
+    }
 }

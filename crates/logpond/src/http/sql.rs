@@ -225,6 +225,10 @@ mod run {
             let mut trailer = source.trailer();
             app.metrics.query_bytes.add(trailer.bytes_scanned);
             trailer.rows = self.rows;
+            let result = match self.unwritten {
+                Some(_) => Err(self.why_stopped()),
+                None => result,
+            };
             let is_cancelled = matches!(&result, Err(error) if error.blame == Blame::Cancelled);
             app.metrics.queries_cancelled.add(u64::from(is_cancelled));
             let result = result.and_then(|()| self.end());

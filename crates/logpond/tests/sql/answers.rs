@@ -312,6 +312,13 @@ fn answers_come_in_every_form() {
         .collect();
     assert_eq!(cells[0], ["status", "n", "odd"]);
     assert_eq!(cells[1], ["404", "1625", "a,\"b"]);
+    // Numbers have the digits that the server sent.
+    let exact = "SELECT 1.5e-300 AS a, 'NaN'::double AS b, \
+                 '12345678901234567890.123456789'::decimal(38, 9) AS c";
+    assert_eq!(
+        printed(&run(&pond, &["sql", exact, "-o", "csv"])),
+        "a,b,c\r\n1.5e-300,NaN,12345678901234567890.123456789\r\n"
+    );
     // Times bound the tables.
     let since = [
         "sql",
@@ -463,6 +470,11 @@ fn what_cannot_be_answered_is_said() {
         ("/api/v1/sql?format=xml&query=SELECT+1", 400),
         ("/api/v1/sql?unknown=1&query=SELECT+1", 400),
         ("/api/v1/sql?q=%28&query=SELECT+1", 400),
+        (
+            "/api/v1/sql?format=parquet&query=SELECT+INTERVAL+'1+day'+AS+a",
+            400,
+        ),
+        ("/api/v1/sql?format=csv&query=SELECT+[1,+2]+AS+a", 200),
         ("/api/v1/sql", 400),
     ] {
         assert_eq!(send(&pond, "GET", target, &[], "").0, status, "{target}");

@@ -1,0 +1,113 @@
+//! Answers as bytes, over a source in memory.
+#![cfg(feature = "engine")]
+
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
+use std::sync::Arc;
+
+use logpond_sql::{Answer, Format, RecordBatch, SchemaRef, Source, Sql, Stop, Writer};
+use source::Records;
+
+/// Writes an answer, or says why it cannot be written.
+struct Written {
+    format: Format,
+    writer: Option<Result<Writer, String>>,
+    bytes: Vec<u8>,
+}
+
+impl Answer for Written {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
+        self.writer = Some(Writer::new(self.format, schema, &mut self.bytes));
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Stop> {
+        match &mut self.writer {
+            Some(Ok(writer)) => writer.write(batch, &mut self.bytes).map_err(|_| Stop),
+            _ => Err(Stop),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+fn written(sql: &Sql, format: Format, statement: &str) -> Result<String, String> {
+    let source: Arc<dyn Source> = Records::new(3);
+    let mut written = Written {
+        format,
+        writer: None,
+        bytes: Vec::new(),
+    };
+    let result = sql.run(statement, source, &mut written);
+    written.writer.unwrap()?;
+    result.unwrap();
+    Ok(String::from_utf8_lossy(&written.bytes).into_owned())
+}
+
+#[test]
+fn values_are_written_that_a_form_does_not_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let odd = "'NaN'::double AS a, '-Infinity'::double AS b, 1.5e-300 AS c, 'Infinity'::float AS d";
+    let table = [
+        (
+            Format::Csv,
+            format!("SELECT {odd}"),
+            "a,b,c,d\nNaN,-inf,1.5e-300,inf\n",
+        ),
+        (
+            Format::Json,
+            format!("SELECT {odd}"),
+            "{\"a\":\"NaN\",\"b\":\"-inf\",\"c\":1.5e-300,\"d\":\"inf\"}\n",
+        ),
+        (
+            Format::Json,
+            "SELECT [1.5, 'NaN'::double] AS a, NULL::double AS b".to_owned(),
+            "{\"a\":[1.5,\"NaN\"],\"b\":null}\n",
+        ),
+        (
+            Format::Csv,
+            "SELECT [1, NULL, 3] AS a, struct(1 AS x, 'y\"' AS z) AS b, map {'k': 2} AS c"
+                .to_owned(),
+            "a,b,c\n\"[1,null,3]\",\"{\"\"x\"\":1,\"\"z\"\":\"\"y\\\"\"\"\"}\",\"{\"\"k\"\":2}\"\n",
+        ),
+        (
+            Format::Csv,
+            "SELECT NULL::int AS a, array_agg(n) AS b FROM logs WHERE false".to_owned(),
+            "a,b\n,\n",
+        ),
+        (
+            Format::Csv,
+            "SELECT INTERVAL '1 day' AS a".to_owned(),
+            "a\n1 days\n",
+        ),
+    ];
+    for (format, statement, expected) in table {
+        let text = written(&sql, format, &statement);
+        assert_eq!(text.as_deref(), Ok(expected), "{statement}");
+    }
+}
+
+#[test]
+fn what_a_form_cannot_say_is_said_at_the_beginning() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    for statement in [
+        "SELECT 1 AS a, INTERVAL '1 day' AS wait",
+        "SELECT [INTERVAL '1 day'] AS wait FROM logs",
+        "SELECT struct(n, INTERVAL '1 month') AS wait FROM logs",
+    ] {
+        let error = written(&sql, Format::Parquet, statement).unwrap_err();
+        assert!(error.contains("column wait"), "{statement}: {error}");
+    }
+    let whole = written(
+        &sql,
+        Format::Parquet,
+        "SELECT n, time - time AS a FROM logs",
+    )
+    .unwrap();
+    assert!(whole.is_empty(), "a row group is kept until it is full");
+}
