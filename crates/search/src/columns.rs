@@ -174,11 +174,8 @@ fn with_fitted<R>(
             Message::Line => line(),
         },
         Target::Field(name) => record.field(name).map_or(Fitted::None, |v| fit(kind, v)),
-        Target::Label(name) => match &**name {
-            label::SERVICE_NAME => Fitted::Text(label::service(record)),
-            label::DETECTED_LEVEL => Fitted::Text(label::level(record).as_bytes().into()),
-            name => label::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
-        },
+        Target::Label(name) => label::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
+        Target::Computed(label) => Fitted::Text(label.of(record)),
         Target::Entry(name) => names::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
     })
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use logpond_record::{Id, Message, Record, Timestamp, Value};
 
 use crate::journal::names::{self, ENTRY_PREFIX};
-use crate::label::{self, LABEL_PREFIX};
+use crate::label::{self, Computed, LABEL_PREFIX};
 use crate::matcher::{Scratch, line};
 use crate::number::Number;
 use crate::pattern::{Finder, RegexError};
@@ -32,6 +32,8 @@ pub enum Target {
     Field(Box<str>),
     /// `_label.NAME`: the field that a label means, see [`crate::label`].
     Label(Box<str>),
+    /// `_label.NAME` of a label that is computed.
+    Computed(Computed),
     /// `_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
     /// [`crate::journal::names`].
     Entry(Box<str>),
@@ -51,7 +53,10 @@ impl Target {
                 name.strip_prefix(LABEL_PREFIX),
                 name.strip_prefix(ENTRY_PREFIX),
             ) {
-                (Some(label), _) => Target::Label(label.into()),
+                (Some(label), _) => match Computed::named(label) {
+                    Some(computed) => Target::Computed(computed),
+                    None => Target::Label(label.into()),
+                },
                 (_, Some(name)) => Target::Entry(name.into()),
                 _ => Target::Field(name.into()),
             },
@@ -216,6 +221,7 @@ impl FieldMatcher {
             Target::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
             Target::Field(name) => self.matches_value(record.field(name)),
             Target::Label(name) => self.matches_value(label::value(record, name)),
+            Target::Computed(label) => self.matches_value(Some(&Value::text(&label.of(record)))),
             Target::Entry(name) => self.matches_value(names::value(record, name)),
         }
     }

@@ -87,6 +87,50 @@ pub(crate) fn is_declared(field: &str) -> bool {
     !MADE_OF_LINES.contains(&field)
 }
 
+/// A label that each record has, made of what the first of some labels says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// [`SERVICE_NAME`].
+    Service,
+    /// [`DETECTED_LEVEL`].
+    Level,
+}
+
+impl Computed {
+    /// The computed label of this name.
+    pub fn named(name: &str) -> Option<Computed> {
+        match name {
+            SERVICE_NAME => Some(Computed::Service),
+            DETECTED_LEVEL => Some(Computed::Level),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Computed::Service => SERVICE_NAME,
+            Computed::Level => DETECTED_LEVEL,
+        }
+    }
+
+    /// What it is of records of which no label says it.
+    pub fn unknown(self) -> &'static str {
+        match self {
+            Computed::Service => UNKNOWN_SERVICE,
+            Computed::Level => UNKNOWN_LEVEL,
+        }
+    }
+
+    /// What it is of a record.
+    pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
+        match self {
+            Computed::Service => service(record),
+            Computed::Level => Cow::Borrowed(level(record).as_bytes()),
+        }
+    }
+}
+
 /// Whether a byte may stand in the name of a label.
 fn is_label_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'

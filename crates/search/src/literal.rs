@@ -8,9 +8,12 @@
 //! Invariant: the formula never excludes a wanted record, provided that a record's tokens are
 //! those of its line, of its decoded message and of its field values' text, each on its own.
 
+use logpond_record::Value;
 use logpond_segment::tokens::{fold, tokens};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::field::{FieldMatcher, Target};
+use crate::label::Computed;
 use crate::number::Number;
 use crate::pattern::hir;
 use crate::query::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
@@ -167,14 +170,26 @@ pub fn token_query(filter: &Filter, whole_edges: bool) -> TokenQuery {
 }
 
 fn field_tokens(field: &FieldFilter, whole_edges: bool) -> TokenQuery {
-    let computed = ["_time", "_received", "_id", "_time_source"].contains(&&*field.name);
     match &field.test {
-        _ if computed => TokenQuery::Any,
+        _ if is_beside_tokens(field) => TokenQuery::Any,
         FieldTest::Contains(pattern) => pattern_tokens(pattern),
         FieldTest::Compare(Comparison::Equal, value) if has_one_text(value, whole_edges) => {
             TokenQuery::and(whole_tokens(value, whole_edges).map(|t| TokenQuery::Token(t.into())))
         }
         FieldTest::Compare(..) | FieldTest::Exists => TokenQuery::Any,
+    }
+}
+
+/// Whether what a condition looks at may be wanted although no token of a record says so.
+fn is_beside_tokens(field: &FieldFilter) -> bool {
+    match Target::new(&field.name) {
+        Target::Time | Target::Received | Target::Id | Target::TimeSource => true,
+        Target::Computed(Computed::Level) => true,
+        Target::Computed(label) => FieldMatcher::new(field).is_ok_and(|matcher| {
+            let unknown = Value::Str(label.unknown().into());
+            matcher.matches_value(Some(&unknown))
+        }),
+        _ => false,
     }
 }
 

@@ -526,9 +526,13 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
+    let is_loki = loki::is_path(request.uri().path());
     let response = route(app, request)
         .await
-        .unwrap_or_else(ApiError::into_response);
+        .unwrap_or_else(|error| match is_loki {
+            true => loki::refusal(error),
+            false => error.into_response(),
+        });
     let class = usize::from(response.status().as_u16() / 100).clamp(1, 5);
     metrics.http_answers[class - 1].add(1);
     Ok(response)

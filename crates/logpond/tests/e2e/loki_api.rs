@@ -331,7 +331,10 @@ fn what_clients_ask_about_the_server_is_answered() {
     assert!(get("/loki/api/v1/status/buildinfo")["version"].is_string());
     let limits = get("/loki/api/v1/drilldown-limits");
     assert_eq!(limits["limits"]["volume_enabled"], true);
-    assert_eq!(limits["pattern_ingester_enabled"], false);
+    assert_eq!(
+        limits["pattern_ingester_enabled"], true,
+        "Drilldown hides patterns else"
+    );
     assert_eq!(get("/prometheus/api/v1/rules")["data"]["groups"], json!([]));
     assert_eq!(
         get("/prometheus/api/v1/alerts")["data"]["alerts"],

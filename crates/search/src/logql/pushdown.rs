@@ -11,10 +11,7 @@ use super::ast::{
     Quantity, Stage, StageKind,
 };
 use super::expressions::{Place, in_line, whole_label};
-use crate::label::{
-    DETECTED_LEVEL, LABEL_PREFIX, LEVEL_LABELS, LEVELS, SERVICE_LABELS, SERVICE_NAME,
-    UNKNOWN_LEVEL, UNKNOWN_SERVICE,
-};
+use crate::label::{Computed, LABEL_PREFIX};
 use crate::logql;
 use crate::pattern::Finder;
 use crate::pipeline;
@@ -123,11 +120,28 @@ pub fn filter_of_matchers(matchers: &[LabelMatcher]) -> Filter {
 }
 
 fn matcher(matcher: &LabelMatcher, place: Place) -> Filter {
-    let is_wanted = |value: &str| matcher.accepts(value);
-    match &*matcher.name {
-        SERVICE_NAME => service(matcher, place, &is_wanted),
-        DETECTED_LEVEL => level(&is_wanted),
-        name => plain(name, matcher, place, is_wanted("")),
+    let name = &*matcher.name;
+    match Computed::named(name) {
+        Some(_) => computed(name, matcher, place),
+        None => plain(name, matcher, place, matcher.accepts("")),
+    }
+}
+
+/// A condition on a label that each record has, with a text.
+fn computed(name: &str, matcher: &LabelMatcher, place: Place) -> Filter {
+    let is_it = match matcher.operator {
+        MatchOperator::Equal | MatchOperator::NotEqual if matcher.value.is_empty() => {
+            constant(false)
+        }
+        MatchOperator::Equal | MatchOperator::NotEqual => equal(name, &matcher.value),
+        MatchOperator::Regex | MatchOperator::NotRegex => match &*matcher.value {
+            ".+" | ".*" => constant(true),
+            _ => on_label(name, parsed(matcher, place)),
+        },
+    };
+    match matcher.operator {
+        MatchOperator::Equal | MatchOperator::Regex => is_it,
+        MatchOperator::NotEqual | MatchOperator::NotRegex => Filter::negate(is_it),
     }
 }
 
@@ -214,60 +228,6 @@ fn constant(is_wanted: bool) -> Filter {
     match is_wanted {
         true => Filter::All,
         false => Filter::negate(Filter::All),
-    }
-}
-
-/// The service is the first of some labels that is there.
-fn service(matcher: &LabelMatcher, place: Place, is_wanted: &dyn Fn(&str) -> bool) -> Filter {
-    if matcher.value.is_empty() && matcher.operator != MatchOperator::Regex {
-        // Each record has one.
-        return constant(is_wanted(UNKNOWN_SERVICE));
-    }
-    let names = [SERVICE_NAME].into_iter().chain(SERVICE_LABELS);
-    names
-        .rev()
-        .fold(constant(is_wanted(UNKNOWN_SERVICE)), |rest, name| {
-            let is_it = plain(name, matcher, place, false);
-            let is_it = match (matcher.operator, is_wanted("")) {
-                (MatchOperator::Regex, true) => Filter::and([is_there(name), is_it]),
-                _ => is_it,
-            };
-            let rest = match rest {
-                Filter::All => Filter::negate(is_there(name)),
-                // There is no further one that could be wanted.
-                rest if rest == constant(false) => return is_it,
-                rest => Filter::and([Filter::negate(is_there(name)), rest]),
-            };
-            Filter::or([is_it, rest])
-        })
-}
-
-/// The level is what the first of some labels says that is there.
-fn level(is_wanted: &dyn Fn(&str) -> bool) -> Filter {
-    let words_of = |wanted: bool| {
-        let levels = LEVELS
-            .iter()
-            .filter(move |(level, _)| is_wanted(level) == wanted);
-        levels.flat_map(|(_, words)| words.iter().copied())
-    };
-    // Words that are not known are as wanted as no word is.
-    let wants_unknown = is_wanted(UNKNOWN_LEVEL);
-    let words: Vec<&str> = words_of(!wants_unknown).collect();
-    if words.is_empty() {
-        return constant(wants_unknown);
-    }
-    let source = format!(r"^\s*(?i:{})\s*$", words.join("|"));
-    let names = [DETECTED_LEVEL].into_iter().chain(LEVEL_LABELS);
-    let says = names.rev().fold(constant(false), |rest, name| {
-        let says = on_label(name, Pattern::regex(&source, false));
-        match rest == constant(false) {
-            true => says,
-            false => Filter::or([says, Filter::and([Filter::negate(is_there(name)), rest])]),
-        }
-    });
-    match wants_unknown {
-        true => Filter::negate(says),
-        false => says,
     }
 }
 
@@ -388,7 +348,7 @@ pub(super) fn is_of_errors(name: &str) -> bool {
 
 /// Whether no field is the label.
 fn is_computed(name: &str) -> bool {
-    is_of_errors(name) || [SERVICE_NAME, DETECTED_LEVEL].contains(&name)
+    is_of_errors(name) || Computed::named(name).is_some()
 }
 
 /// Records whose label is a number like this, or no number: of these the condition itself says that

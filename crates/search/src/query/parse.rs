@@ -10,7 +10,7 @@ use crate::field::FieldMatcher;
 use crate::pattern::{Finder, RegexError};
 
 /// The longest query in bytes.
-pub const QUERY_BYTES_MAX: usize = 64 << 10;
+pub const QUERY_BYTES_MAX: usize = 256 << 10;
 
 /// The deepest nesting of parentheses and NOT; bounds the recursion here and in the matcher.
 const DEPTH_MAX: usize = 50;

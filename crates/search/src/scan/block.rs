@@ -58,6 +58,17 @@ pub(super) fn number_value(kind: ColumnType, int: i64) -> Value<'static> {
     }
 }
 
+/// Whether a row has a value; an empty text is none.
+pub(super) fn has_value(column: &Column, row: usize) -> bool {
+    match column {
+        Column::Strings(strings) => strings.get(row).is_some_and(|text| !text.is_empty()),
+        Column::Ints(numbers) => numbers.get(row).is_some(),
+        Column::Floats(numbers) => numbers.get(row).is_some(),
+        Column::Bools(numbers) => numbers.get(row).is_some(),
+        Column::Absent => false,
+    }
+}
+
 impl<'k> Block<'k> {
     pub(super) fn new(
         number: usize,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use logpond_record::Value;
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Numbers, StringColumn, Strings};
 
-use super::block::{column_value, number_value, string_value};
+use super::block::{column_value, has_value, number_value, string_value};
 use super::group::GroupScan;
-use crate::field::FieldMatcher;
 
 /// How many whole numbers of a column are remembered with what was decided about them.
 const NUMBERS_KNOWN: usize = 64;
@@ -79,9 +79,9 @@ impl GroupScan<'_> {
     pub(super) fn part_by_column(
         &mut self,
         column: usize,
-        matcher: &FieldMatcher,
         number: usize,
         rows: Vec<u32>,
+        is_wanted: impl Fn(&Value<'_>) -> bool,
     ) -> Result<Parted, ReadError> {
         let kind = self.directory.schema.columns[column].kind;
         let is_uniform = self.reader.is_uniform(column);
@@ -94,35 +94,52 @@ impl GroupScan<'_> {
         if let Column::Strings(strings) = values
             && let Some(text) = strings.values.iter().next().filter(|_| is_uniform)
         {
-            let are_wanted = matcher.matches_value(Some(&string_value(kind, text)));
+            let are_wanted = is_wanted(&string_value(kind, text));
             decisions.of_all = Some((column, are_wanted));
             return Ok(Parted::all_or_none(rows, are_wanted));
         }
-        Ok(part(values, matcher, decisions, kind, rows))
+        Ok(part(values, is_wanted, decisions, kind, rows))
+    }
+
+    /// Parts rows of the block at hand by whether a column has a text or a number for them.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(super) fn part_by_presence(
+        &mut self,
+        column: usize,
+        rows: Vec<u32>,
+    ) -> Result<Parted, ReadError> {
+        let (block, reader, _) = self.parts();
+        let values = block.field(column, reader)?;
+        let (wanted, without) = rows
+            .into_iter()
+            .partition(|row| has_value(values, *row as usize));
+        Ok(Parted { wanted, without })
     }
 }
 
 fn part(
     column: &Column,
-    matcher: &FieldMatcher,
+    is_wanted: impl Fn(&Value<'_>) -> bool,
     decisions: &mut Decisions,
     kind: ColumnType,
     rows: Vec<u32>,
 ) -> Parted {
     match column {
         Column::Absent => Parted::without_value(rows),
-        Column::Strings(strings) => part_texts(strings, matcher, decisions, kind, rows),
-        Column::Ints(numbers) => part_ints(numbers, matcher, kind, rows),
+        Column::Strings(strings) => part_texts(strings, is_wanted, decisions, kind, rows),
+        Column::Ints(numbers) => part_ints(numbers, is_wanted, kind, rows),
         Column::Floats(_) | Column::Bools(_) => keep(rows, |row| {
             let value = column_value(column, kind, row as usize)?;
-            Some(matcher.matches_value(Some(&value)))
+            Some(is_wanted(&value))
         }),
     }
 }
 
 fn part_texts(
     strings: &StringColumn,
-    matcher: &FieldMatcher,
+    is_wanted: impl Fn(&Value<'_>) -> bool,
     decisions: &mut Decisions,
     kind: ColumnType,
     rows: Vec<u32>,
@@ -136,7 +153,7 @@ fn part_texts(
         let decision = &mut known[code as usize];
         if *decision == 0 {
             let value = string_value(kind, strings.values.get(code));
-            *decision = 1 + u8::from(matcher.matches_value(Some(&value)));
+            *decision = 1 + u8::from(is_wanted(&value));
         }
         Some(*decision == 2)
     })
@@ -144,7 +161,7 @@ fn part_texts(
 
 fn part_ints(
     numbers: &Numbers<i64>,
-    matcher: &FieldMatcher,
+    is_wanted: impl Fn(&Value<'_>) -> bool,
     kind: ColumnType,
     rows: Vec<u32>,
 ) -> Parted {
@@ -156,7 +173,7 @@ fn part_ints(
         match *place {
             Some((same, is_wanted)) if same == number => Some(is_wanted),
             _ => {
-                let is_wanted = matcher.matches_value(Some(&number_value(kind, number)));
+                let is_wanted = is_wanted(&number_value(kind, number));
                 *place = Some((number, is_wanted));
                 Some(is_wanted)
             }
@@ -188,6 +205,7 @@ fn keep(mut rows: Vec<u32>, mut is_wanted: impl FnMut(u32) -> Option<bool>) -> P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::FieldMatcher;
     use crate::query::{Comparison, FieldFilter, FieldTest};
 
     #[test]
@@ -206,7 +224,8 @@ mod tests {
         let parted = |rows: &[u32]| {
             let mut decisions = Decisions::default();
             let kind = ColumnType::Int;
-            part(&column, &matcher, &mut decisions, kind, rows.to_vec())
+            let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
+            part(&column, is_wanted, &mut decisions, kind, rows.to_vec())
         };
         let expected = |wanted: &[u32], without: &[u32]| Parted {
             wanted: wanted.to_vec(),

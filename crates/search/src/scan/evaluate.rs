@@ -1,10 +1,11 @@
 //! A filter compiled to select rows of a block, cheap conditions first.
+
 use logpond_record::{TimeRange, Timestamp, Value};
 use logpond_segment::file::ReadError;
-
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::by_column::{Decisions, Parted};
+use super::by_computed::select_by_computed;
 use super::group::GroupScan;
 use super::text::{Place, select_by_text, split_by_message};
 use crate::field::{FieldMatcher, Target};
@@ -216,7 +217,7 @@ impl Node {
             Node::Field(matcher, ..)
                 if matches!(
                     matcher.target(),
-                    Target::Field(_) | Target::Label(_) | Target::Time
+                    Target::Field(_) | Target::Label(_) | Target::Computed(_) | Target::Time
                 ) =>
             {
                 1
@@ -395,6 +396,7 @@ fn select_by_field(
             let meant = scan.fields_by(|field| label::place(label, field));
             select_by_first(&meant, matcher, number, scan, rows)
         }
+        Target::Computed(label) => select_by_computed(*label, matcher, number, scan, rows),
         Target::Time => {
             let times = scan.times()?;
             rows.retain(|row| matcher.matches_instant(Timestamp(times[*row as usize])));
@@ -430,7 +432,8 @@ fn select_by_first(
         }
         let mut without = match scan.directory.schema.column(name) {
             Some(column) => {
-                let parted = scan.part_by_column(column, matcher, number, rest)?;
+                let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
+                let parted = scan.part_by_column(column, number, rest, is_wanted)?;
                 match wanted.is_empty() {
                     true => wanted = parted.wanted,
                     false => {
@@ -464,7 +467,7 @@ fn select_by_first(
 }
 
 /// The wanted rows through their records, as the matcher decides.
-fn select_by_record(
+pub(super) fn select_by_record(
     matcher: &FieldMatcher,
     scan: &mut GroupScan<'_>,
     mut rows: Vec<u32>,
@@ -492,7 +495,10 @@ fn select_by_column(
         mut wanted,
         without,
     } = match scan.directory.schema.column(name) {
-        Some(column) => scan.part_by_column(column, matcher, number, rows)?,
+        Some(column) => {
+            let is_wanted = |value: &Value<'_>| matcher.matches_value(Some(value));
+            scan.part_by_column(column, number, rows, is_wanted)?
+        }
         None => Parted::without_value(rows),
     };
     if without.is_empty() || !scan.may_be_elsewhere(name) {

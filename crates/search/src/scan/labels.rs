@@ -15,7 +15,7 @@ use logpond_record::{Shape, SlotKind, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, StringColumn};
 
-use super::block::{column_value, number_value};
+use super::block::{column_value, has_value, number_value};
 use super::codes::{Codes, Groups};
 use super::group::{GroupScan, Selected};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues};
@@ -60,7 +60,7 @@ impl Source {
     }
 
     /// What a value of a column says of the label.
-    fn text<'v>(&self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
+    pub(super) fn text<'v>(&self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
         let text = value.to_text();
         match &*self.name {
             label::DETECTED_LEVEL => {
@@ -675,16 +675,5 @@ fn read_numbers(values: &Column, kind: ColumnType, rows: &[u32], out: &mut Vec<R
         Column::Bools(numbers) => {
             out.extend(rows.map(|row| numbers.get(row).map_or(Read::Nothing, |_| Read::Odd)));
         }
-    }
-}
-
-/// Whether a row has a value; an empty text is none.
-fn has_value(column: &Column, row: usize) -> bool {
-    match column {
-        Column::Strings(strings) => strings.get(row).is_some_and(|text| !text.is_empty()),
-        Column::Ints(numbers) => numbers.get(row).is_some(),
-        Column::Floats(numbers) => numbers.get(row).is_some(),
-        Column::Bools(numbers) => numbers.get(row).is_some(),
-        Column::Absent => false,
     }
 }

@@ -12,6 +12,7 @@
 
 mod block;
 mod by_column;
+mod by_computed;
 mod codes;
 mod columns;
 mod crossing;

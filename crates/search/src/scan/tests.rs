@@ -177,7 +177,14 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
     SegmentFile::open(Arc::new(file)).unwrap()
 }
 
-const QUERIES: [&str; 78] = [
+const QUERIES: [&str; 85] = [
+    "_label.service_name=sshd",
+    "_label.service_name!=sshd AND _label.service_name!=unknown_service",
+    "_label.service_name~/^unknown/",
+    "_label.service_name:sh",
+    "_label.detected_level=error",
+    "_label.detected_level!=unknown",
+    "_label.detected_level~/^(crit|un)/ AND status:*",
     "",
     "refused",
     "connection refused",

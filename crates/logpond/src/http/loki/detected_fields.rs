@@ -30,6 +30,12 @@ const LIMIT_DEFAULT: u64 = 1000;
 /// The most values of a field that are told apart.
 const VALUES_MAX: usize = LINES_MAX as usize;
 
+/// From how many values on a label of the lines that are looked at may be an identifier.
+const IDENTIFIERS_MIN: usize = 100;
+
+/// Lines that there are at most for each value of an identifier, on average.
+const LINES_PER_IDENTIFIER_MAX: usize = 5;
+
 /// What the name of a label that a stream has too ends with where a parser finds it.
 const DUPLICATE_SUFFIX: &str = "_extracted";
 
@@ -241,18 +247,22 @@ fn stages(text: &str) -> Result<Pipeline, ApiError> {
     Pipeline::new(&log.stages, 0).map_err(ApiError::bad_request)
 }
 
-/// The fields of lines: what stands beside them and is no label of their streams, and what parsers find
-/// in them.
+/// The fields of lines: what stands beside them and tells no streams apart, and what parsers find in them.
 fn fields(lines: Vec<Line>) -> Result<Fields, ApiError> {
     let (json, logfmt) = (stages("{} | json")?, stages("{} | logfmt")?);
     let mut fields = Fields::new();
+    let mut labels = Fields::new();
+    let count = lines.len();
     let mut work = Work::new();
     for line in lines {
         work.labels.clear();
         for (name, value, origin) in &line.labels {
             match *origin {
-                // What a parser finds under its name has another one.
-                Origin::Stream => work.labels.add_base(Origin::Stream, name, value),
+                Origin::Stream => {
+                    add(&mut labels, name, value, None);
+                    // What a parser finds under its name has another one.
+                    work.labels.add_base(Origin::Stream, name, value);
+                }
                 // Of errors, and of what is no one's but Loki's.
                 _ if name.starts_with("__") => {}
                 _ => _ = add(&mut fields, name, value, None),
@@ -275,7 +285,14 @@ fn fields(lines: Vec<Line>) -> Result<Fields, ApiError> {
             }
         }
     }
+    labels.retain(|_, label| is_identifier(label, count));
+    fields.extend(labels);
     Ok(fields)
+}
+
+/// Whether a label of so many lines tells them apart rather than their streams, as the id of a trace does.
+fn is_identifier(label: &Field, lines: usize) -> bool {
+    label.values.len() >= IDENTIFIERS_MIN && label.values.len() * LINES_PER_IDENTIFIER_MAX >= lines
 }
 
 /// The names that lead to what a label has from a line of JSON.
@@ -361,6 +378,29 @@ mod tests {
             values.iter().for_each(|value| kinds.count(value));
             assert_eq!(kinds.most(), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn labels_that_tell_lines_apart_are_fields() {
+        let line = |number: usize| Line {
+            key: Key {
+                time: Timestamp(0),
+                id: Id(0),
+            },
+            line: "plain words".into(),
+            labels: [("pod", 50), ("trace", 300), ("zone", 2)]
+                .map(|(name, values)| {
+                    let value = format!("{}", number % values);
+                    (name.into(), value.into(), Origin::Stream)
+                })
+                .into(),
+        };
+        let lines = (0..1000).map(line).collect();
+        let fields = fields(lines).unwrap_or_else(|_| panic!("no fields"));
+        let shown = fields
+            .iter()
+            .map(|(name, field)| (&**name, field.values.len()));
+        assert_eq!(shown.collect::<Vec<_>>(), [("trace", 300)]);
     }
 
     #[test]

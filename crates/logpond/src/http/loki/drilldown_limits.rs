@@ -33,7 +33,7 @@ pub(super) fn answer() -> Response<Body> {
             "volume_enabled": true,
             "volume_max_series": COUNT_MAX,
         },
-        "pattern_ingester_enabled": false,
+        "pattern_ingester_enabled": true,
         "version": API_VERSION,
     }))
 }

@@ -47,6 +47,12 @@ use crate::clock;
 use logpond_record::Timestamp;
 
 pub(super) use push::push;
+pub(super) use reply::refusal;
+
+/// Whether a path is one of Loki's, so that errors there have its form, too.
+pub(super) fn is_path(path: &str) -> bool {
+    path.starts_with("/loki/") || path.starts_with("/api/prom/")
+}
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

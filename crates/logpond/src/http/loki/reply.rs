@@ -26,7 +26,7 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) type Writer<'a> = &'a mut dyn Write;
 
 /// An error as these clients show it.
-pub(super) fn refusal(error: ApiError) -> Response<Body> {
+pub(in crate::http) fn refusal(error: ApiError) -> Response<Body> {
     let (status, _, _) = error.kind.row();
     let text = match &error.hint {
         Some(hint) => format!("{}; {hint}\n", error.message),

@@ -279,11 +279,10 @@ async fn serve(
     let (code, reason) = match ended {
         Ended::Gone => return,
         Ended::ByClient => (CloseCode::Normal, String::new()),
-        Ended::Stopping => (CloseCode::Away, "the server stops".to_owned()),
-        // The query may notice it first.
-        Ended::Finished if shutdown.is_stopping() => {
-            (CloseCode::Away, "the server stops".to_owned())
-        }
+        // Grafana and `logcli` come back to a connection that breaks, and take a close for the end of the
+        // query, whatever its code. The query may notice the stop first.
+        Ended::Stopping => return,
+        Ended::Finished if shutdown.is_stopping() => return,
         Ended::Finished => {
             let reason = end.await.ok().flatten();
             let reason = reason.unwrap_or_else(|| "the query has ended".to_owned());
