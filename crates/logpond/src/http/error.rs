@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     MethodNotAllowed,
     BodyTooSlow,
     BodyTooLarge,
+    NothingPushed,
     UnsupportedMediaType,
     UnsupportedEncoding,
     Busy,
@@ -53,6 +54,7 @@ impl Kind {
             Kind::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
             Kind::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "body_too_slow", None),
             Kind::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", None),
+            Kind::NothingPushed => (StatusCode::UNPROCESSABLE_ENTITY, "nothing_pushed", None),
             Kind::UnsupportedMediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_media_type",

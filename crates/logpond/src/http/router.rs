@@ -98,9 +98,10 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 104] = [
+pub(crate) const ROUTES: [Route; 109] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
+    ("/api/prom/push", ACT, WRITER, LOKI),
     ("/v1/logs", ACT, WRITER, OTLP),
     ("/otlp/v1/logs", ACT, WRITER, OTLP),
     (GELF_PATH, ACT, WRITER, GELF),
@@ -272,6 +273,25 @@ pub(crate) const ROUTES: [Route; 104] = [
         ASK,
         READER,
         loki(loki::Question::LabelValues),
+    ),
+    (
+        "/loki/api/v1/label",
+        ASK,
+        READER,
+        loki(loki::Question::Labels),
+    ),
+    ("/api/prom/label", ASK, READER, loki(loki::Question::Labels)),
+    (
+        "/api/prom/label/{}/values",
+        ASK,
+        READER,
+        loki(loki::Question::LabelValues),
+    ),
+    (
+        "/api/prom/query",
+        ASK,
+        READER,
+        loki(loki::Question::QueryRange),
     ),
     (
         "/loki/api/v1/series",

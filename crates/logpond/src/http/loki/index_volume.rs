@@ -100,6 +100,14 @@ pub(super) async fn answer(
     .await
 }
 
+/// How many series are wanted; 0 stands for as many as without the parameter, unlike elsewhere.
+fn limit(asked: &Asked) -> Result<u64, ApiError> {
+    match asked.text("limit") {
+        Some("0") => Ok(times::LIMIT_DEFAULT),
+        _ => times::limit(asked),
+    }
+}
+
 fn wanted(asked: &Asked, has_steps: bool) -> Result<Wanted, ApiError> {
     let range = times::range(asked)?;
     let by = match asked.text("aggregateBy") {
@@ -119,7 +127,7 @@ fn wanted(asked: &Asked, has_steps: bool) -> Result<Wanted, ApiError> {
             true => Steps::of(range, times::step_ns(asked, range)?),
             false => None,
         },
-        limit: usize::try_from(times::limit(asked)?).unwrap_or(usize::MAX),
+        limit: usize::try_from(limit(asked)?).unwrap_or(usize::MAX),
         by,
         targets: targets
             .filter(|name| !name.is_empty())

@@ -137,7 +137,7 @@ async fn ask(
         Question::IndexVolumeRange => index_volume::answer(app, asked, true).await,
         Question::DetectedLabels => detected_labels::answer(app, asked).await,
         Question::DrilldownLimits => Ok(drilldown_limits::answer()),
-        Question::FormatQuery => format_query::answer(&asked),
+        Question::FormatQuery => Ok(format_query::answer(&asked)),
         Question::Patterns => patterns::answer(app, asked).await,
         Question::BuildInfo => Ok(build_info::answer()),
         Question::RuleGroups => rule_groups::answer(app, &method, names),

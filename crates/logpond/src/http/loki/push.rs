@@ -57,6 +57,7 @@ async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
 
 fn refused(error: LokiError) -> ApiError {
     let kind = match error {
+        LokiError::NoStreams => Kind::NothingPushed,
         LokiError::TooLarge(_) => Kind::BodyTooLarge,
         LokiError::Body(_) | LokiError::Labels { .. } => Kind::BadRequest,
     };

@@ -37,6 +37,8 @@ pub enum LokiError {
         /// What is expected.
         reason: &'static str,
     },
+    /// It has no stream.
+    NoStreams,
     /// More than can be taken at once.
     TooLarge(TooLarge),
 }
@@ -52,6 +54,7 @@ impl fmt::Display for LokiError {
                     labels.escape_debug()
                 )
             }
+            LokiError::NoStreams => f.write_str("a push has at least one stream"),
             LokiError::TooLarge(error) => write!(f, "{error}"),
         }
     }

@@ -20,11 +20,15 @@ struct Body<'a> {
 #[derive(Deserialize)]
 struct Stream<'a> {
     #[serde(borrow, default)]
-    stream: Texts<'a>,
+    stream: LabelTexts<'a>,
     /// Read once the labels are known: they may stand behind.
     #[serde(borrow)]
     values: &'a RawValue,
 }
+
+/// An object of labels. What is no text is a label as it is written, as Loki takes it: `5`, `true`.
+#[derive(Default)]
+struct LabelTexts<'a>(Pairs<'a>);
 
 /// An object of texts.
 #[derive(Default)]
@@ -33,6 +37,34 @@ struct Texts<'a>(Pairs<'a>);
 /// A text that is not copied if it has no escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for LabelTexts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LabelTexts<'a>, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = LabelTexts<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of labels")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Pairs::new();
+                while let Some((Text(name), value)) = map.next_entry::<_, &RawValue>()? {
+                    let written = value.get();
+                    let value = match written.starts_with('"') {
+                        true => serde_json::from_str::<Text<'_>>(written),
+                        false => Ok(Text(Cow::Borrowed(written))),
+                    };
+                    let Text(value) = value.map_err(A::Error::custom)?;
+                    pairs.push((name, Value::Str(value)));
+                }
+                Ok(LabelTexts(pairs))
+            }
+        }
+        deserializer.deserialize_map(Names)
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'a>, D::Error> {
@@ -139,6 +171,9 @@ fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
     let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
     let body: Body<'_> = serde_json::from_slice(body).map_err(no_push)?;
+    if body.streams.is_empty() {
+        return Err(LokiError::NoStreams);
+    }
     let mut shipment = Shipment::new(labels, line_bytes_max);
     for Stream { stream, values } in &body.streams {
         let mut error = None;

@@ -24,10 +24,15 @@ const NANOS: i64 = 1_000_000_000;
 /// See [`LokiError`].
 pub fn decode(body: &[u8], of_batch: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
     let mut shipment = Shipment::new(of_batch, line_bytes_max);
+    let mut has_streams = false;
     for field in fields(body) {
         if let (1, Field::Bytes(stream)) = field.map_err(|_| malformed("a message"))? {
+            has_streams = true;
             take_stream(stream, &mut shipment)?;
         }
+    }
+    if !has_streams {
+        return Err(LokiError::NoStreams);
     }
     Ok(shipment.finish())
 }

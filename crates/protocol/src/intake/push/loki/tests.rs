@@ -56,7 +56,27 @@ fn json_bodies() {
         ]
     );
     assert_eq!((pushed.accepted, pushed.rejected_total), (4, 2));
-    assert_eq!(json("{}").unwrap().accepted, 0);
+    let empty = json(r#"{"streams":[{"stream":{},"values":[]}]}"#);
+    assert_eq!(empty.unwrap().accepted, 0);
+}
+
+#[test]
+fn labels_that_are_no_texts_are_taken_as_they_are_written() {
+    let pushed = json(
+        r#"{"streams":[{"stream":{"a":5,"b":1.50e3,"c":true,"d":null,"e":{"f": "g"},"h":"\u00e4"},
+            "values":[["1","x"]]}]}"#,
+    );
+    let expected = r#"1 a=5 b=1.50e3 c=true d=null e={"f": "g"} h=ä | x"#;
+    assert_eq!(entries(&pushed.unwrap()), [expected]);
+}
+
+#[test]
+fn a_push_without_a_stream_is_refused() {
+    for body in ["{}", "{\"streams\":[]}"] {
+        assert_eq!(json(body).unwrap_err(), LokiError::NoStreams, "{body}");
+    }
+    let encoded = decode_protobuf(b"", Labels::new(), 20);
+    assert_eq!(encoded.unwrap_err(), LokiError::NoStreams);
 }
 
 #[test]
@@ -66,7 +86,7 @@ fn what_is_no_push_takes_all() {
         "7",
         "{\"streams\":{}}",
         "{\"streams\":[{\"stream\":{}}]}",
-        "{\"streams\":[{\"stream\":{\"a\":1},\"values\":[]}]}",
+        "{\"streams\":[{\"stream\":{\"a\":1x},\"values\":[]}]}",
         "{\"streams\":[{\"stream\":{},\"values\":[[1,\"x\"]]}]}",
         "{\"streams\":[{\"stream\":{},\"values\":[[\"1\",\"x\"],[\"1\"]]}]}",
         "{\"streams\":[{\"stream\":{},\"values\":[[\"1\",\"x\",{\"a\":1}]]}]}",
