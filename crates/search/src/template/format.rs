@@ -62,6 +62,46 @@ pub(super) fn general(float: f64, digits: usize) -> String {
     }
 }
 
+/// What a format is filled with.
+struct Arguments<'v> {
+    all: &'v [Value],
+    /// The next one.
+    at: usize,
+    /// Whether some were asked for by number, and so none is left over.
+    are_numbered: bool,
+    /// Whether the number that was asked for is there.
+    is_good: bool,
+}
+
+impl<'v> Arguments<'v> {
+    fn next(&mut self) -> Option<&'v Value> {
+        let value = self.all.get(self.at)?;
+        self.at += 1;
+        Some(value)
+    }
+
+    /// Reads `[n]`, if it stands there: that argument is the next one.
+    fn take_number(&mut self, rest: &mut &[u8]) {
+        let Some(inside) = rest.strip_prefix(b"[") else {
+            return;
+        };
+        self.are_numbered = true;
+        let Some(end) = inside.iter().position(|b| *b == b']') else {
+            *rest = inside;
+            self.is_good = false;
+            return;
+        };
+        let number = std::str::from_utf8(&inside[..end]).ok();
+        let number = number.and_then(|number| number.parse::<usize>().ok());
+        let at = number.and_then(|number| number.checked_sub(1));
+        match at.filter(|at| *at < self.all.len()) {
+            Some(at) => self.at = at,
+            None => self.is_good = false,
+        }
+        *rest = &inside[end + 1..];
+    }
+}
+
 #[derive(Default)]
 struct Verb {
     is_left: bool,
@@ -77,11 +117,17 @@ struct Verb {
 pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = format;
-    let mut next = arguments.iter();
+    let mut arguments = Arguments {
+        all: arguments,
+        at: 0,
+        are_numbered: false,
+        is_good: true,
+    };
     while let Some(at) = memchr::memchr(b'%', rest) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
-        let verb = flags(&mut rest, &mut next, &mut out);
+        arguments.is_good = true;
+        let verb = flags(&mut rest, &mut arguments, &mut out);
         let Some((&letter, behind)) = rest.split_first() else {
             out.extend_from_slice(b"%!(NOVERB)");
             break;
@@ -91,16 +137,20 @@ pub(super) fn printf(format: &[u8], arguments: &[Value]) -> Vec<u8> {
             out.push(b'%');
             continue;
         }
-        match next.next() {
+        if !arguments.is_good {
+            out.extend_from_slice(format!("%!{}(BADINDEX)", char::from(letter)).as_bytes());
+            continue;
+        }
+        match arguments.next() {
             Some(value) => verb.write(letter, value, &mut out),
             None => out.extend_from_slice(format!("%!{}(MISSING)", char::from(letter)).as_bytes()),
         }
     }
     out.extend_from_slice(rest);
-    let extra: Vec<&Value> = next.collect();
-    if !extra.is_empty() {
+    let extra = arguments.all.get(arguments.at..).unwrap_or_default();
+    if !extra.is_empty() && !arguments.are_numbered {
         out.extend_from_slice(b"%!(EXTRA ");
-        for (at, value) in extra.into_iter().enumerate() {
+        for (at, value) in extra.iter().enumerate() {
             if at > 0 {
                 out.extend_from_slice(b", ");
             }
@@ -117,12 +167,9 @@ fn bounded(width: usize) -> usize {
     width.min(WIDTH_MAX)
 }
 
-/// Reads what stands between `%` and the letter; a `*` stands for the next argument.
-fn flags<'v>(
-    rest: &mut &[u8],
-    arguments: &mut impl Iterator<Item = &'v Value>,
-    out: &mut Vec<u8>,
-) -> Verb {
+/// Reads what stands between `%` and the letter; a `*` stands for the next argument, and `[n]` says which
+/// one that is.
+fn flags(rest: &mut &[u8], arguments: &mut Arguments<'_>, out: &mut Vec<u8>) -> Verb {
     let mut verb = Verb::default();
     while let Some((&flag, behind)) = rest.split_first() {
         match flag {
@@ -143,6 +190,7 @@ fn flags<'v>(
         }
         number
     };
+    arguments.take_number(rest);
     if let Some(behind) = rest.strip_prefix(b"*") {
         *rest = behind;
         match arguments.next() {
@@ -155,21 +203,44 @@ fn flags<'v>(
     } else {
         verb.width = number(rest);
     }
-    if let Some(behind) = rest.strip_prefix(b".*") {
+    if let Some(behind) = rest.strip_prefix(b".") {
         *rest = behind;
-        match arguments.next() {
-            // As if there was none.
-            Some(Value::Int(precision)) if *precision < 0 => {}
-            Some(Value::Int(precision)) => {
-                verb.precision = Some(usize::try_from(*precision).map_or(WIDTH_MAX, bounded));
+        arguments.take_number(rest);
+        match rest.strip_prefix(b"*") {
+            Some(behind) => {
+                *rest = behind;
+                verb.precision = precision(arguments.next(), out);
             }
-            _ => out.extend_from_slice(b"%!(BADPREC)"),
+            None => verb.precision = Some(number(rest)),
         }
-    } else if let Some(behind) = rest.strip_prefix(b".") {
-        *rest = behind;
-        verb.precision = Some(number(rest));
     }
+    arguments.take_number(rest);
     verb
+}
+
+/// The precision that an argument says; a negative one is none.
+fn precision(argument: Option<&Value>, out: &mut Vec<u8>) -> Option<usize> {
+    match argument {
+        Some(Value::Int(precision)) if *precision < 0 => None,
+        Some(Value::Int(precision)) => Some(usize::try_from(*precision).map_or(WIDTH_MAX, bounded)),
+        _ => {
+            out.extend_from_slice(b"%!(BADPREC)");
+            None
+        }
+    }
+}
+
+/// A number as a character in quotes.
+fn quoted_char(number: i64) -> String {
+    let c = u32::try_from(number).ok().and_then(char::from_u32);
+    let mut out = String::from("'");
+    match c.unwrap_or(char::REPLACEMENT_CHARACTER) {
+        '\'' => out.push_str("\\'"),
+        '"' => out.push('"'),
+        c => quote(c, &mut out),
+    }
+    out.push('\'');
+    out
 }
 
 /// A text in quotes, with the escapes of Go.
@@ -225,7 +296,12 @@ impl Verb {
             (b'v', value) => value.printed(),
             (b's', Value::Int(_) | Value::Float(_) | Value::Bool(_)) => self.wrong(letter, value),
             (b's', value) => value.printed(),
+            (b'T', value) => match value {
+                Value::Nil => b"<nil>".to_vec(),
+                value => value.kind().as_bytes().to_vec(),
+            },
             (b'q', Value::Text(text)) => quoted(text).into_bytes(),
+            (b'q', Value::Int(int)) => quoted_char(*int).into_bytes(),
             (b't', Value::Bool(is_true)) => is_true.to_string().into_bytes(),
             (b'd', Value::Int(int)) => self.signed(int.to_string(), *int >= 0),
             (b'x', Value::Int(int)) => format!("{int:x}").into_bytes(),
@@ -258,7 +334,11 @@ impl Verb {
             },
             _ => self.wrong(letter, value),
         };
-        self.pad(&text, !matches!(letter, b's' | b'q' | b'v' | b't'), out);
+        self.pad(
+            &text,
+            !matches!(letter, b's' | b'q' | b'v' | b't' | b'T'),
+            out,
+        );
     }
 
     fn signed(&self, text: String, is_positive: bool) -> Vec<u8> {

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::decimal::{self, Operation};
@@ -525,32 +524,4 @@ fn of_expressions(name: &str, arguments: &[Value], scratch: &mut Scratch) -> Opt
     }
     out.extend_from_slice(&subject[behind..]);
     Some(Ok(Value::Text(out)))
-}
-
-/// What a time says of itself: `.Unix`, `.Year`.
-pub(super) fn time_method(ns: i128, zone: &TimeZone, name: &str) -> Result<Value> {
-    let at = Timestamp::from_nanosecond(ns).map_err(|error| error.to_string())?;
-    let at = at.to_zoned(zone.clone());
-    let int = |number: i128| Ok(Value::Int(number as i64));
-    match name {
-        "Unix" => int(ns.div_euclid(1_000_000_000)),
-        "UnixMilli" => int(ns.div_euclid(1_000_000)),
-        "UnixMicro" => int(ns.div_euclid(1_000)),
-        "UnixNano" => int(ns),
-        "UTC" => Ok(Value::Time(ns, TimeZone::UTC)),
-        "Year" => int(i128::from(at.year())),
-        "Day" => int(i128::from(at.day())),
-        "YearDay" => int(i128::from(at.day_of_year())),
-        "Hour" => int(i128::from(at.hour())),
-        "Minute" => int(i128::from(at.minute())),
-        "Second" => int(i128::from(at.second())),
-        "Nanosecond" => int(i128::from(at.subsec_nanosecond())),
-        "Month" => Ok(Value::text(
-            layout::format("January", ns, zone).unwrap_or_default(),
-        )),
-        "Weekday" => Ok(Value::text(
-            layout::format("Monday", ns, zone).unwrap_or_default(),
-        )),
-        _ => Err(format!("can't evaluate field {name} in type time.Time")),
-    }
 }

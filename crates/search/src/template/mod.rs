@@ -21,6 +21,7 @@ mod run;
 mod text;
 #[cfg(test)]
 mod tests;
+mod time;
 mod value;
 
 use std::collections::{BTreeMap, HashMap};

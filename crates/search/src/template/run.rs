@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::functions::{self, Context};
 use super::parse::{Node, Operand, Pipeline};
 use super::value::Value;
-use super::{AlertData, DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template};
+use super::{AlertData, DEPTH_MAX, Data, OUTPUT_BYTES_MAX, STEPS_MAX, Scratch, Template, time};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -320,11 +320,40 @@ impl Run<'_> {
             }
             return self.function(name, &arguments).map(Dot::Value);
         }
-        let value = self.operand(first, dot)?;
-        match rest.is_empty() && piped.is_none() {
-            true => Ok(value),
-            false => Err("can't give argument to non-function".to_owned()),
+        if rest.is_empty() && piped.is_none() {
+            return self.operand(first, dot);
         }
+        self.method(first, rest, dot, piped)
+    }
+
+    /// A method of a time with what it is given: `$t.Format "15:04"`.
+    fn method(
+        &mut self,
+        called: &Operand,
+        arguments: &[Operand],
+        dot: &Dot,
+        piped: Option<Dot>,
+    ) -> Result<Dot> {
+        let no_function = || "can't give argument to non-function".to_owned();
+        let mut of = called.clone();
+        let names = match &mut of {
+            Operand::Fields(names) | Operand::Variable(_, names) | Operand::Nested(_, names) => {
+                names
+            }
+            Operand::Value(_) | Operand::Function(_) => return Err(no_function()),
+        };
+        let name = names.pop().ok_or_else(no_function)?;
+        let of = self.operand(&of, dot)?;
+        let Dot::Value(Value::Time(ns, zone)) = of else {
+            return Err(no_function());
+        };
+        let mut values = Vec::with_capacity(arguments.len() + 1);
+        for argument in arguments {
+            let value = self.operand(argument, dot)?;
+            values.push(self.value_of(&value));
+        }
+        values.extend(piped.map(|piped| self.value_of(&piped)));
+        time::method(ns, &zone, &name, &values).map(Dot::Value)
     }
 
     fn and_or(
@@ -422,7 +451,7 @@ fn alert_members() -> [&'static str; 4] {
 fn member(value: &Value, name: &str) -> Result<Value> {
     match value {
         Value::Map(map) => Ok(map.get(name).cloned().unwrap_or(Value::Nil)),
-        Value::Time(ns, zone) => functions::time_method(*ns, zone, name),
+        Value::Time(ns, zone) => time::method(*ns, zone, name, &[]),
         Value::Nil => Err(format!("nil pointer evaluating interface {{}}.{name}")),
         other => Err(format!(
             "can't evaluate field {name} in type {}",

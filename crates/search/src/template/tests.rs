@@ -180,6 +180,30 @@ const FILLED: &[(&str, &str)] = &[
     ),
     (r#"{{.nope | default "d"}}{{.a | default "d"}}"#, "dx"),
     (
+        r#"{{printf "%[2]d %[1]d|%[3]s|%[x]d|%[2]*[1]d|%[1]v %[1]T" 1 2}}"#,
+        "2 1|%!s(BADINDEX)|%!d(BADINDEX)| 1|1 int",
+    ),
+    (
+        r#"{{printf "%T %T %T %T %q %q" 1 "a" 1.5 nil 65 39}}"#,
+        r#"int string float64 <nil> 'A' '\''"#,
+    ),
+    (
+        r#"{{trunc 3 "grüße"}}|{{trunc 4 "grüße"}}|{{trunc -3 "日本"}}|{{substr 2 5 "grüße"}}|{{substr 9 2 "abc"}}"#,
+        "gr\u{fffd}|grü|本|ü\u{fffd}|",
+    ),
+    (
+        r#"{{__timestamp__.Format "2006-01-02"}} {{$t := __timestamp__}}{{$t.UTC.Format "15:04"}} {{$t.String}}"#,
+        "2026-03-02 00:02 2026-03-02 00:02:32.465922 +0000 UTC",
+    ),
+    (
+        r#"{{(unixToTime "1679577215").Format "Jan _2"}} {{(toDate "2006" "2026").Year}}"#,
+        "Mar 23 2026",
+    ),
+    (
+        r#"{{$t := __timestamp__}}{{($t.Truncate 3600000000000).Unix}} {{($t.Add 5).Nanosecond}} {{$t.Before now}} {{"15" | $t.Format}}"#,
+        "1772409600 465922005 true 00",
+    ),
+    (
         r#"{{__line__}} {{__timestamp__.Unix}} {{(__timestamp__).Year}}"#,
         "the line 1772409752 2026",
     ),

@@ -54,21 +54,26 @@ pub(super) fn repeat(text: &str, times: i64) -> String {
     text.repeat(usize::try_from(times).unwrap_or(0).min(room))
 }
 
-/// The first so many characters, or the last ones for a negative number.
+/// The first so many bytes, or the last ones for a negative number. Of a character that is cut, U+FFFD
+/// is left.
 pub(super) fn truncated(text: &str, count: i64) -> String {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    let all = text.chars().count();
-    match count < 0 {
-        true => text.chars().skip(all.saturating_sub(wanted)).collect(),
-        false => text.chars().take(wanted).collect(),
-    }
+    let bytes = text.as_bytes();
+    let wanted = wanted.min(bytes.len());
+    let part = match count < 0 {
+        true => &bytes[bytes.len() - wanted..],
+        false => &bytes[..wanted],
+    };
+    String::from_utf8_lossy(part).into_owned()
 }
 
-/// Characters from one to before another; a negative end, or one too large, is the end.
+/// Bytes from one to before another; a negative end, or one too large, is the end. Of a character that is
+/// cut, U+FFFD is left.
 pub(super) fn substring(text: &str, start: i64, end: i64) -> String {
-    let from = usize::try_from(start).unwrap_or(0);
-    let to = usize::try_from(end).unwrap_or(usize::MAX);
-    text.chars().take(to).skip(from).collect()
+    let bytes = text.as_bytes();
+    let to = usize::try_from(end).map_or(bytes.len(), |end| end.min(bytes.len()));
+    let from = usize::try_from(start).unwrap_or(0).min(to);
+    String::from_utf8_lossy(&bytes[from..to]).into_owned()
 }
 
 /// Spaces before each line.
