@@ -71,6 +71,19 @@ impl journal_file::Source for Bytes {
 
 /// Reads the entries of a file.
 pub(crate) fn read(path: &Path, batcher: &mut impl Entries) -> Result<(), ImportError> {
+    read_file(path, batcher, false)
+}
+
+/// The same, and looks at what else there is in a journal file.
+pub(crate) fn verify(path: &Path, batcher: &mut impl Entries) -> Result<(), ImportError> {
+    read_file(path, batcher, true)
+}
+
+fn read_file(
+    path: &Path,
+    batcher: &mut impl Entries,
+    is_verified: bool,
+) -> Result<(), ImportError> {
     batcher.begin(path);
     let failed = |source| failed(path, source);
     if path == Path::new("-") {
@@ -80,7 +93,7 @@ pub(crate) fn read(path: &Path, batcher: &mut impl Entries) -> Result<(), Import
     let mut start = [0; journal_file::MAGIC.len()];
     let is_journal = file.read_exact_at(&mut start, 0).is_ok() && &start == journal_file::MAGIC;
     if is_journal {
-        return read_journal(file, batcher, &failed);
+        return read_journal(file, batcher, is_verified, &failed);
     }
     read_stream(input::open(path).map_err(failed)?, batcher, &failed)
 }
@@ -88,6 +101,7 @@ pub(crate) fn read(path: &Path, batcher: &mut impl Entries) -> Result<(), Import
 fn read_journal(
     file: File,
     batcher: &mut impl Entries,
+    is_verified: bool,
     failed: &dyn Fn(io::Error) -> ImportError,
 ) -> Result<(), ImportError> {
     let length = file.metadata().map_err(failed)?.len();
@@ -106,6 +120,10 @@ fn read_journal(
             Some(Item::Entry(Err(fault))) => batcher.reject(&fault),
             Some(Item::Damage(damage)) => batcher.damage(&damage),
         }
+    }
+    if is_verified {
+        let outcome = journal.verify(&mut |damage| batcher.damage(&damage));
+        outcome.map_err(failed)?;
     }
     let (said, read) = (journal.entries_said(), batcher.count());
     if read < said {

@@ -118,7 +118,7 @@ fn journal(pond: &Pond, arguments: &str) -> Output {
         .unwrap()
 }
 
-fn journal_of_file(file: &Path, arguments: &str) -> Output {
+pub(crate) fn journal_of_file(file: &Path, arguments: &str) -> Output {
     let mut command = program_of(&program().display().to_string());
     command
         .args(["journal", "--no-pager", "--quiet", "--file"])
@@ -132,7 +132,7 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -161,7 +161,7 @@ fn odd_entry(at: usize, fields: &[(&str, &[u8])]) -> Entry {
 }
 
 /// Entries with messages that no machine writes every day.
-fn odd_messages() -> Vec<Entry> {
+pub(crate) fn odd_messages() -> Vec<Entry> {
     let table: [&[(&str, &[u8])]; 9] = [
         &[
             ("MESSAGE", b"two\nlines\n"),
@@ -192,7 +192,7 @@ fn odd_messages() -> Vec<Entry> {
 }
 
 /// Entries with fields that no machine writes every day.
-fn odd_fields() -> Vec<Entry> {
+pub(crate) fn odd_fields() -> Vec<Entry> {
     let long = "y".repeat(4091);
     let longer = "y".repeat(4092);
     let name = "i".repeat(300);

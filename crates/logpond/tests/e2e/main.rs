@@ -45,6 +45,7 @@ mod journal_command;
 mod journal_gatewayd;
 mod journal_terminal;
 mod journal_upload;
+mod journal_verify;
 mod kmsg;
 mod late;
 mod nginx;

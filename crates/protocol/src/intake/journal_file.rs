@@ -14,12 +14,16 @@
 //! - Every offset and length is checked against the file before it is used, and nothing is allocated
 //!   for more than an entry may have.
 //! - Offsets of arrays and of entries only grow, so every walk ends, whatever the file says.
+//! - Data that its hash denies is reported once, and taken as it is: a wrong letter is better than no line.
 //! - What cannot be read takes nothing else with it and is reported. Where the arrays end too early, as
 //!   in a file whose writer was killed, the objects behind the last entry are looked through.
 
+mod hash;
 mod object;
 mod pages;
+mod verify;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 
@@ -34,6 +38,10 @@ use pages::Pages;
 
 /// The first bytes of a journal file.
 pub const MAGIC: &[u8; 8] = b"LPKSHHRH";
+
+/// The most places of one file of which is told that their hashes deny them; then it is known well enough that
+/// the file is damaged.
+const DOUBTED_MAX: usize = 10_000;
 
 /// Where the bytes are.
 pub trait Source {
@@ -151,6 +159,10 @@ pub struct JournalFile<S> {
     held: Vec<u8>,
     spans: Vec<Span>,
     unpacker: Option<Unpacker>,
+    /// Where data is that its hash denies.
+    doubted: HashSet<u64>,
+    /// What there is to tell of these before the next entry.
+    doubts: Vec<Damage>,
 }
 
 impl<S: Source> JournalFile<S> {
@@ -170,6 +182,8 @@ impl<S: Source> JournalFile<S> {
             held: Vec::new(),
             spans: Vec::new(),
             unpacker: None,
+            doubted: HashSet::new(),
+            doubts: Vec::new(),
         };
         file.walk = match header.entry_array {
             0 => file.behind_arrays(),
@@ -197,6 +211,9 @@ impl<S: Source> JournalFile<S> {
     /// # Errors
     /// What the system says when it does not give the bytes.
     pub fn read_next(&mut self) -> io::Result<Option<Item<'_>>> {
+        if let Some(damage) = self.doubts.pop() {
+            return Ok(Some(Item::Damage(damage)));
+        }
         let offset = match self.next_offset() {
             Ok(Some(offset)) => offset,
             Ok(None) => return Ok(None),
@@ -381,11 +398,46 @@ impl<S: Source> JournalFile<S> {
     fn read_data(&mut self, offset: u64) -> Result<Result<(), EntryFault>, Trouble> {
         let object = Object::read(&mut self.pages, &self.header, offset)?;
         let head = self.header.data_head_bytes();
-        let (Kind::Data, Some(bytes)) = (object.kind, object.bytes.checked_sub(head)) else {
+        if object.kind != Kind::Data {
+            return damage(offset, "an entry's data is missing");
+        }
+        let from = self.held.len();
+        if let Err(fault) = self.read_payload(&object, head)? {
+            return Ok(Err(fault));
+        }
+        let doubt = self.doubt(offset, from)?;
+        self.doubts.extend(doubt);
+        let field = &self.held[from..];
+        let Some(equals) = memchr::memchr(b'=', field) else {
+            return damage(offset, "a field has no name");
+        };
+        if let Err(fault) = super::journal_export::check_name(&field[..equals]) {
+            return Ok(Err(fault));
+        }
+        // The header of the entry says it, and exports say it once.
+        if &field[..equals] == b"_BOOT_ID" {
+            self.held.truncate(from);
+            return Ok(Ok(()));
+        }
+        let (from, middle) = (from as u32, (from + equals) as u32);
+        self.spans.push(Span {
+            name: (from, middle),
+            value: (middle + 1, self.held.len() as u32),
+        });
+        Ok(Ok(()))
+    }
+
+    /// Appends what an object has behind its head to `held`, unpacked.
+    fn read_payload(
+        &mut self,
+        object: &Object,
+        head: u64,
+    ) -> Result<Result<(), EntryFault>, Trouble> {
+        let offset = object.offset;
+        let Some(bytes) = object.bytes.checked_sub(head) else {
             return damage(offset, "an entry's data is missing");
         };
-        let from = self.held.len();
-        if bytes > (ENTRY_BYTES_MAX - from) as u64 {
+        if bytes > (ENTRY_BYTES_MAX - self.held.len()) as u64 {
             return Ok(Err(EntryFault::TooLong));
         }
         let mut payload = vec![0; bytes as usize];
@@ -409,27 +461,10 @@ impl<S: Source> JournalFile<S> {
             },
             _ => return damage(offset, "an entry's data is compressed in an unknown way"),
         };
-        if !is_whole {
-            return Ok(Err(EntryFault::TooLong));
-        }
-        let field = &self.held[from..];
-        let Some(equals) = memchr::memchr(b'=', field) else {
-            return damage(offset, "a field has no name");
-        };
-        if let Err(fault) = super::journal_export::check_name(&field[..equals]) {
-            return Ok(Err(fault));
-        }
-        // The header of the entry says it, and exports say it once.
-        if &field[..equals] == b"_BOOT_ID" {
-            self.held.truncate(from);
-            return Ok(Ok(()));
-        }
-        let (from, middle) = (from as u32, (from + equals) as u32);
-        self.spans.push(Span {
-            name: (from, middle),
-            value: (middle + 1, self.held.len() as u32),
-        });
-        Ok(Ok(()))
+        Ok(match is_whole {
+            true => Ok(()),
+            false => Err(EntryFault::TooLong),
+        })
     }
 
     /// Appends what is unpacked to `held`; gives whether all of it has room, `None` if it is not what

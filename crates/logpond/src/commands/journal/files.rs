@@ -18,7 +18,7 @@ use crate::client::Trailer;
 use crate::commands::Failure;
 use crate::commands::query::HELD_BYTES_MAX;
 use crate::commands::selection::now;
-use crate::import::source::{files_of, read as read_file};
+use crate::import::source::{files_of, read as read_file, verify as verify_file};
 use crate::import::{Entries, ImportError};
 use crate::output::Row;
 use crate::terminal::note;
@@ -113,7 +113,7 @@ pub(super) fn check(path: &Path) -> Result<bool, Failure> {
         limit: Some(0),
     };
     let mut reading = Reading::new(&wanted)?;
-    if let Err(error) = read_file(path, &mut reading) {
+    if let Err(error) = verify_file(path, &mut reading) {
         crate::terminal::complain(&error);
         return Ok(false);
     }

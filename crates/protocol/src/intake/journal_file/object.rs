@@ -1,5 +1,6 @@
 //! The header of a journal file, and those of its objects.
 
+use super::hash::Hasher;
 use super::pages::Pages;
 use super::{FileError, MAGIC, Source, Trouble, damage};
 
@@ -16,15 +17,19 @@ pub(super) const ENTRY_HEAD_BYTES: u64 = 64;
 const DATA_HEAD_BYTES: u64 = 64;
 const DATA_HEAD_BYTES_COMPACT: u64 = 72;
 
+/// Bytes of the name of a field before it.
+pub(super) const FIELD_HEAD_BYTES: u64 = 40;
+
 /// How data is compressed.
 pub(super) const XZ: u8 = 1;
 pub(super) const LZ4: u8 = 2;
 pub(super) const ZSTD: u8 = 4;
 
-/// Flags of files that a reader must know: data compressed with XZ, LZ4 or zstd, another hash, and
-/// compact. Hashes are not looked at.
+/// Flags of files that a reader must know: data compressed with XZ, LZ4 or zstd, a hash with a key, and
+/// compact.
+const KEYED: u32 = 4;
 const COMPACT: u32 = 16;
-const KNOWN: u32 = 1 | 2 | 4 | 8 | COMPACT;
+const KNOWN: u32 = 1 | 2 | KEYED | 8 | COMPACT;
 
 /// The shortest header that any version wrote: up to the offset of the entries.
 const HEADER_BYTES_MIN: u64 = 208;
@@ -40,8 +45,12 @@ const ALIGNMENT: u64 = 8;
 pub(super) struct Header {
     is_compact: bool,
     pub(super) is_closed: bool,
+    pub(super) hasher: Hasher,
     pub(super) seqnum_id: u128,
     pub(super) bytes: u64,
+    /// Where the last object is.
+    pub(super) tail_object: u64,
+    pub(super) objects: u64,
     pub(super) entries: u64,
     pub(super) entry_array: u64,
 }
@@ -54,14 +63,21 @@ impl Header {
             return Err(FileError::NotAJournal);
         }
         let mut numbers = || -> Result<(u32, Header), Trouble> {
-            let mut id = [0; 16];
+            let (mut file_id, mut id) = ([0; 16], [0; 16]);
+            pages.read(24, &mut file_id)?;
             pages.read(72, &mut id)?;
             let flags = pages.u32(12)?;
             let header = Header {
                 is_compact: flags & COMPACT != 0,
                 is_closed: pages.u8(16)? != ONLINE,
+                hasher: match flags & KEYED {
+                    0 => Hasher::Lookup3,
+                    _ => Hasher::keyed(file_id),
+                },
                 seqnum_id: u128::from_be_bytes(id),
                 bytes: pages.u64(88)?,
+                tail_object: pages.u64(136)?,
+                objects: pages.u64(144)?,
                 entries: pages.u64(152)?,
                 entry_array: pages.u64(176)?,
             };
@@ -100,6 +116,7 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Data,
+    Field,
     Entry,
     EntryArray,
     Other,
@@ -108,7 +125,7 @@ pub(super) enum Kind {
 /// An object that lies within its file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object {
-    offset: u64,
+    pub(super) offset: u64,
     pub(super) kind: Kind,
     pub(super) flags: u8,
     /// Its length, the head included.
@@ -128,9 +145,10 @@ impl Object {
         pages.read(offset, &mut head)?;
         let kind = match head[0] {
             1 => Kind::Data,
+            2 => Kind::Field,
             3 => Kind::Entry,
             6 => Kind::EntryArray,
-            2 | 4 | 5 | 7 => Kind::Other,
+            4 | 5 | 7 => Kind::Other,
             _ => return damage(offset, "there is no object"),
         };
         let [.., a, b, c, d, e, f, g, h] = head;

@@ -11,6 +11,7 @@ struct Maker {
     bytes: Vec<u8>,
     is_compact: bool,
     entries: Vec<u64>,
+    data: Vec<(u64, u64)>,
 }
 
 const HEADER_BYTES: usize = 272;
@@ -27,6 +28,7 @@ impl Maker {
             bytes,
             is_compact,
             entries,
+            data: Vec::new(),
         }
     }
 
@@ -40,9 +42,48 @@ impl Maker {
     }
 
     fn data(&mut self, flags: u8, payload: &[u8]) -> u64 {
+        self.packed(flags, payload, payload)
+    }
+
+    /// Data that is a text once it is unpacked.
+    fn packed(&mut self, flags: u8, payload: &[u8], text: &[u8]) -> u64 {
+        let hasher = Header::read(&mut Pages::new(&self.bytes[..], self.bytes.len() as u64));
+        let hash = hasher.unwrap().hasher.hash(text);
         let head = if self.is_compact { 72 } else { 64 };
-        let rest = [&vec![0; head - 16][..], payload].concat();
-        self.object(1, flags, &rest)
+        let rest = [&hash.to_le_bytes()[..], &vec![0; head - 24], payload].concat();
+        let offset = self.object(1, flags, &rest);
+        self.data.push((offset, hash));
+        offset
+    }
+
+    /// Writes the table of data with two lists, and what the header counts.
+    fn finish(&mut self) {
+        let mut lists = [(0, 0); 2];
+        for (offset, hash) in std::mem::take(&mut self.data) {
+            let (first, last) = &mut lists[(hash % 2) as usize];
+            match *last {
+                0 => *first = offset,
+                last => self.set(last as usize + 24, offset),
+            }
+            *last = offset;
+        }
+        let numbers = lists.iter().flat_map(|(first, last)| [*first, *last]);
+        let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+        let offset = self.object(4, 0, &table);
+        self.set(104, offset + 16);
+        self.set(112, table.len() as u64);
+        self.set(136, offset);
+        let (mut objects, mut at) = (0, HEADER_BYTES);
+        while at < self.bytes.len() {
+            let length = self.bytes[at + 8..at + 16].try_into().unwrap();
+            at = (at + u64::from_le_bytes(length) as usize).next_multiple_of(8);
+            objects += 1;
+        }
+        self.set(144, objects);
+    }
+
+    fn set(&mut self, at: usize, number: u64) {
+        self.bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
     }
 
     fn entry(&mut self, seqnum: u64, data: &[u64]) {
@@ -181,6 +222,11 @@ fn compressed_data_is_unpacked_within_bounds() {
     let mut lying = lz4(&text);
     lying[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     let whole = String::from_utf8(text.clone()).unwrap();
+    // What cannot be unpacked is as good with any hash.
+    let unpacked = |wanted: &str| match wanted == whole {
+        true => text.clone(),
+        false => b"A".to_vec(),
+    };
     let table: [(u8, Vec<u8>, &str); 15] = [
         (object::ZSTD, zstd(&text), &whole),
         (object::LZ4, lz4(&text), &whole),
@@ -228,8 +274,8 @@ fn compressed_data_is_unpacked_within_bounds() {
     ];
     for (flags, payload, wanted) in table {
         let mut file = Maker::new(2 | 8);
-        let data = file.data(flags, &payload);
-        let good = file.data(object::ZSTD, &zstd(b"A=good"));
+        let data = file.packed(flags, &payload, &unpacked(wanted));
+        let good = file.packed(object::ZSTD, &zstd(b"A=good"), b"A=good");
         file.entry(1, &[data]);
         file.entry(2, &[good]);
         file.array(None);
@@ -287,15 +333,103 @@ fn files_that_nobody_closed_are_read_as_far_as_they_go() {
     assert_eq!(entries, WANTED.iter().collect::<Vec<_>>(), "{found:?}");
 }
 
+/// What is wrong with a file beyond what its entries show.
+fn verified(bytes: &[u8]) -> Vec<&'static str> {
+    let mut file = JournalFile::open(bytes, bytes.len() as u64).unwrap();
+    let mut found = Vec::new();
+    while let Some(item) = file.read_next().unwrap() {
+        match item {
+            Item::Damage(damage) => found.push(damage.what),
+            Item::Entry(entry) => assert!(entry.is_ok()),
+        }
+    }
+    file.verify(&mut |damage| found.push(damage.what)).unwrap();
+    found
+}
+
+#[test]
+fn a_letter_that_changed_is_reported_once_and_loses_nothing() {
+    for flags in [0, 4, 4 | 8 | 16] {
+        let mut file = sample(flags);
+        // No entry has it.
+        file.data(0, b"MESSAGE=unlinked");
+        file.finish();
+        assert_eq!(verified(&file.bytes), [""; 0], "{flags}");
+        let denied = "what is there is not what its hash says";
+        for (text, wanted) in [("_PID=7", 4), ("number 2", 4), ("unlinked", 0)] {
+            let at = memchr::memmem::find(&file.bytes, text.as_bytes()).unwrap();
+            let mut damaged = file.bytes.clone();
+            damaged[at + text.len() - 1] ^= 4;
+            assert_eq!(verified(&damaged), [denied], "{flags} {text}");
+            let read = read(&damaged).unwrap();
+            let entries = read.iter().filter(|text| text.starts_with("MESSAGE"));
+            assert_eq!(entries.count(), 4);
+            assert_eq!(read.contains(&format!("damage: {denied}")), wanted > 0);
+        }
+    }
+}
+
+#[test]
+fn tables_and_counts_that_changed_are_reported() {
+    let mut file = sample(4);
+    file.finish();
+    let number = |at: usize| {
+        let bytes = file.bytes[at..at + 8].try_into().unwrap();
+        u64::from_le_bytes(bytes) as usize
+    };
+    let (table, tail) = (number(104), number(136) as u64);
+    let table_of = [
+        (
+            table,
+            0,
+            "a list of objects with one hash does not end where it says",
+        ),
+        (
+            table + 8,
+            1,
+            "a list of objects with one hash does not end where it says",
+        ),
+        (
+            table,
+            number(table + 16) as u64,
+            "an object is in the list of another hash",
+        ),
+        (
+            number(table) + 24,
+            8,
+            "a list of objects with one hash points back",
+        ),
+        (112, 0, "there is no table of hashes"),
+        (
+            136,
+            tail + 8,
+            "the last object is not where the header says",
+        ),
+        (144, 3, "the header counts other objects than there are"),
+    ];
+    for (at, number, wanted) in table_of {
+        let mut damaged = file.bytes.clone();
+        damaged[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        assert_eq!(verified(&damaged), [wanted], "{at}");
+    }
+}
+
 /// Every byte of a file, changed in some ways: it ends, and what is read is bounded.
 #[test]
 fn damage_is_reported_and_ends() {
-    let whole = sample(16).bytes;
+    let mut whole = sample(16);
+    whole.finish();
+    let whole = whole.bytes;
     for at in 8..whole.len() {
         for byte in [0, 1, 0x7f, 0xff] {
             let mut damaged = whole.clone();
             damaged[at] = byte;
             let _ = read(&damaged);
+            if let Ok(mut file) = JournalFile::open(&damaged[..], damaged.len() as u64) {
+                let mut found = 0;
+                file.verify(&mut |_| found += 1).unwrap();
+                assert!(found <= damaged.len());
+            }
         }
     }
 }
