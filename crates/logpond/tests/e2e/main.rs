@@ -9,6 +9,7 @@ mod http;
     dead_code,
     reason = "the benchmark uses these modules too, each user a part"
 )]
+mod patterns;
 mod pond;
 
 mod surroundings;

@@ -8,8 +8,10 @@ use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, S
 
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
-use crate::aggregate::{FieldStats, Histogram, LEVEL_FIELD, Patterns, Top};
+use super::labels::By;
+use crate::aggregate::{FieldStats, Histogram, LabelSet, Patterns, Top};
 use crate::field::Target;
+use crate::label;
 
 impl GroupScan<'_> {
     /// Counts the selected rows of the block at hand by a field.
@@ -172,18 +174,25 @@ impl GroupScan<'_> {
         selected: &Selected,
         patterns: &mut Patterns,
     ) -> Result<(), ReadError> {
-        let levels = self.texts_of(LEVEL_FIELD, &selected.rows)?;
+        let by = By::Named(vec![label::DETECTED_LEVEL.into()]);
+        let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
+        let level = |set: &LabelSet| {
+            set.iter()
+                .next()
+                .map_or("", |(_, word)| label::level_of(&word))
+        };
+        let levels: Vec<&str> = labelled.sets.iter().map(level).collect();
         let times = self.times()?.to_vec();
         let (block, reader, _) = self.parts();
         let [messages, others] = block.messages(reader)?;
-        let mut without = Vec::new();
-        for (row, level) in selected.rows.iter().zip(&levels) {
-            let at = *row as usize;
+        for (row, set) in labelled.rows.iter().zip(&labelled.of_rows) {
+            let (at, level) = (*row as usize, levels[*set as usize]);
             match messages.get(at).or_else(|| others.get(at)) {
                 Some(message) => patterns.add_message(level, Timestamp(times[at]), message),
                 None => without.push(*row),
             }
         }
+        without.sort_unstable();
         let lines = Selected {
             block: selected.block,
             rows: without,
@@ -192,32 +201,6 @@ impl GroupScan<'_> {
             true => Ok(()),
             false => self.each_record(&lines, |record| patterns.add(record)),
         }
-    }
-
-    /// The texts that a field has in some rows of the block at hand, empty where it is missing.
-    fn texts_of(&mut self, field: &str, rows: &[u32]) -> Result<Vec<Box<[u8]>>, ReadError> {
-        let mut texts: Vec<Box<[u8]>> = vec![Box::default(); rows.len()];
-        let directory = self.directory;
-        if let Some(number) = directory.schema.column(field) {
-            let kind = directory.schema.columns[number].kind;
-            let (block, reader, _) = self.parts();
-            let column = block.field(number, reader)?;
-            for (text, row) in texts.iter_mut().zip(rows) {
-                if let Some(value) = column_value(column, kind, *row as usize) {
-                    *text = value.to_text().into();
-                }
-            }
-        }
-        if self.may_be_elsewhere(field) {
-            let place = |row: u32| rows.binary_search(&row);
-            let visit = |row, value: &Value<'_>| {
-                if let Ok(at) = place(row) {
-                    texts[at] = value.to_text().into();
-                }
-            };
-            self.visit_more(field, rows, visit)?;
-        }
-        Ok(texts)
     }
 
     fn add_nulls_of_shapes(

@@ -14,6 +14,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
+use crate::label;
 use cluster::{Template, cluster};
 use template::{WILDCARD, write_template};
 
@@ -37,9 +38,6 @@ const SAMPLE_BYTES_MAX: usize = 512;
 
 /// The most bytes of a level.
 const LEVEL_BYTES_MAX: usize = 32;
-
-/// The field by which messages are kept apart.
-pub const LEVEL_FIELD: &str = "level";
 
 /// Counts messages by template.
 #[derive(Clone, Debug)]
@@ -76,7 +74,7 @@ pub struct Sample {
 pub struct Pattern {
     /// The words that its messages share, `<_>` for those that differ.
     pub text: Box<[u8]>,
-    /// The level of its records; empty if they have none.
+    /// The level of its records, see [`label::level`]; empty if it is not known.
     pub level: Box<[u8]>,
     /// Records.
     pub count: u64,
@@ -126,19 +124,22 @@ impl Patterns {
 
     /// Counts a record: its message, or its line if it has none.
     pub fn add(&mut self, record: &Record<'_>) {
-        let level = record.field(LEVEL_FIELD).map(|level| level.to_text());
         let mut text = Vec::new();
         match &record.message {
             Message::Absent => record.write_line(&mut text),
             _ => record.write_message(&mut text),
         }
-        self.add_message(level.as_deref().unwrap_or_default(), record.time, &text);
+        self.add_message(label::level(record), record.time, &text);
     }
 
-    /// Counts a message.
-    pub fn add_message(&mut self, level: &[u8], time: Timestamp, message: &[u8]) {
+    /// Counts a message; `level` is one of [`label::LEVELS`] or [`label::UNKNOWN_LEVEL`].
+    pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8]) {
         let mut key = std::mem::take(&mut self.key);
-        write_key(level, &mut key);
+        let level = match level {
+            label::UNKNOWN_LEVEL => "",
+            level => level,
+        };
+        write_key(level.as_bytes(), &mut key);
         write_template(message, &mut key);
         let bucket = time.0.div_euclid(self.step_ns).saturating_mul(self.step_ns);
         let found = match self.found.get_mut(&*key) {

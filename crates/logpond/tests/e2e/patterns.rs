@@ -1,0 +1,49 @@
+//! Kinds of messages, as people and Grafana ask for them.
+
+use serde_json::Value;
+
+use crate::pond::{Pond, Scratch};
+use crate::surroundings::program;
+
+/// The rows of an answer, without its trailer.
+fn rows(body: &str) -> Vec<Value> {
+    let rows = body.lines().map(|line| serde_json::from_str(line).unwrap());
+    rows.filter(|row: &Value| row["_trailer"].is_null())
+        .collect()
+}
+
+/// Records of syslog and of journals say their level by a number.
+#[test]
+fn levels_are_those_of_every_origin() {
+    let scratch = Scratch::new("patterns").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let lines: String = (0..40)
+        .map(|n| {
+            // Errors of the facility user, and infos.
+            let priority = if n % 4 == 0 { 11 } else { 14 };
+            format!("<{priority}>1 2024-01-01T10:{n:02}:00Z web app 7 - - job {n} ended\n")
+        })
+        .collect();
+    pond.push("text/plain", lines.as_bytes()).unwrap();
+    let check = || {
+        let asked = "/api/v1/patterns?from=2000-01-01T00:00:00Z";
+        let found = rows(&pond.get(asked).unwrap());
+        let counts: Vec<_> = found
+            .iter()
+            .map(|row| (row["level"].as_str(), row["count"].as_u64()))
+            .collect();
+        assert_eq!(
+            counts,
+            [(Some("info"), Some(30)), (Some("error"), Some(10))]
+        );
+        let asked = "/loki/api/v1/patterns?query=%7B%7D&start=1704067200&end=1704153600";
+        let found: Value = serde_json::from_str(&pond.get(asked).unwrap()).unwrap();
+        let levels = found["data"].as_array().unwrap().iter();
+        let levels: Vec<_> = levels.map(|row| row["level"].as_str().unwrap()).collect();
+        assert_eq!(levels, ["info", "error"]);
+    };
+    check();
+    pond.compact().unwrap();
+    check();
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
