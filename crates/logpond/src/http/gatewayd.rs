@@ -29,6 +29,7 @@ use logpond_search::query::{FieldTest, Filter};
 use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::fold::{fold, row_of};
 use super::params::Params;
 use super::rows::Begins;
 use crate::output::Row;
@@ -451,12 +452,6 @@ fn write_entries(
     }));
 }
 
-/// The row of a line, unless it is one of those between rows.
-fn row_of(line: &[u8]) -> Option<Row<'_>> {
-    let is_row = line.starts_with(b"{\"_time\"");
-    is_row.then(|| Row::from_json(line).ok()).flatten()
-}
-
 /// Gives the values of a line of a table by value, as they are shown, to `take`: one, or those of a list.
 fn values_of(line: &[u8], at: &ValuesAt, take: &mut dyn FnMut(&[u8])) {
     let row: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
@@ -581,34 +576,6 @@ fn first(
         &search,
         |row, found: Option<Row<'static>>| found.or_else(|| Some(row.clone().into_owned())),
     )
-}
-
-/// Searches, and keeps of each row what `keep` makes of it and what was kept before; no row leaves the
-/// process.
-fn fold<T: Default + Send + 'static>(
-    engine: &dyn Engine,
-    shutdown: &Shutdown,
-    search: &Search,
-    keep: impl Fn(&Row<'_>, T) -> T + Send + 'static,
-) -> Result<T, QueryError> {
-    let kept = Arc::new(Mutex::new(T::default()));
-    // Nothing is written to it, so nobody needs to read.
-    let (mut out, _receiver) = Output::new(shutdown.clone());
-    let keeping = Arc::clone(&kept);
-    out.rewrite(Box::new(move |line, _| {
-        if let Some(row) = row_of(line) {
-            let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
-            *kept = keep(&row, std::mem::take(&mut *kept));
-        }
-        Rewritten::GoOn
-    }));
-    let trailer = engine.search(search, &mut out)?;
-    match trailer.missing.into_iter().next() {
-        None => Ok(std::mem::take(
-            &mut *kept.lock().unwrap_or_else(PoisonError::into_inner),
-        )),
-        Some(missing) => Err(QueryError::Impossible(missing)),
-    }
 }
 
 #[cfg(test)]

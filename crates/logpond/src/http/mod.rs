@@ -18,6 +18,7 @@ mod origin;
 mod authorization;
 mod router;
 mod rows;
+mod fold;
 mod intake;
 mod push;
 mod loki;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::TimeRange;
-use logpond_search::aggregate::Pattern;
+use logpond_search::aggregate::{Pattern, nice_step_ns};
 use serde_json::{Value, json};
 
 use super::App;
 use super::body::Body;
 use super::error::ApiError;
+use super::fold::times_of;
 use super::histogram::steps;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, table};
@@ -34,13 +35,19 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         let n = params.number("n", PATTERNS_DEFAULT, PATTERNS_MAX)?;
         // No limit, as everywhere, is still this limit.
         let n = if n == 0 { PATTERNS_MAX } else { n };
-        let (range, step_ns) = steps(params, BUCKETS_DEFAULT)?;
-        Ok((range, step_ns, n as usize))
+        let has_step = params.one("step")?.is_some();
+        let steps = steps(params, BUCKETS_DEFAULT)?;
+        Ok((steps, has_step, n as usize))
     };
     let run = |app: &App,
                scope: &Scope,
-               (range, step_ns, n): (TimeRange, i64, usize),
+               ((mut range, mut step_ns), has_step, n): ((TimeRange, i64), bool, usize),
                out: &mut Output| {
+        // A curve of an hour within years would be one point. What an answer lacks is told by the one below.
+        if !has_step && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope) {
+            range = times;
+            step_ns = nice_step_ns(range, BUCKETS_DEFAULT);
+        }
         let (answer, trailer) = app.engine.patterns(scope, range, step_ns, n, out)?;
         for pattern in &answer.patterns {
             out.json(&row(pattern))?;

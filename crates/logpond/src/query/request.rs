@@ -49,7 +49,7 @@ impl Scope {
     }
 
     /// The same records.
-    pub(super) fn copied(&self) -> Scope {
+    pub fn copied(&self) -> Scope {
         Scope {
             text: self.text.clone(),
             filter: self.filter.clone(),

@@ -12,9 +12,9 @@ fn rows(body: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Records of syslog and of journals say their level by a number.
+/// Records of syslog and of journals say their level by a number, and an hour is a curve within years.
 #[test]
-fn levels_are_those_of_every_origin() {
+fn levels_are_those_of_every_origin_and_curves_those_of_the_records() {
     let scratch = Scratch::new("patterns").unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let lines: String = (0..40)
@@ -36,6 +36,10 @@ fn levels_are_those_of_every_origin() {
             counts,
             [(Some("info"), Some(30)), (Some("error"), Some(10))]
         );
+        let buckets = found[0]["buckets"].as_array().unwrap().len();
+        assert!((15..=40).contains(&buckets), "{buckets}");
+        let found = rows(&pond.get(&format!("{asked}&step=1d")).unwrap());
+        assert_eq!(found[0]["buckets"].as_array().unwrap().len(), 1);
         let asked = "/loki/api/v1/patterns?query=%7B%7D&start=1704067200&end=1704153600";
         let found: Value = serde_json::from_str(&pond.get(asked).unwrap()).unwrap();
         let levels = found["data"].as_array().unwrap().iter();
