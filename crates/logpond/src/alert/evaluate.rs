@@ -15,7 +15,7 @@ use logpond_segment::disk::Disk;
 
 use super::notify::Waiting;
 use super::state_file::StateFile;
-use super::{Alerts, Known, Loaded, LoadedGroup, Peers, Recorder, Source, matched};
+use super::{Alerts, Known, Loaded, LoadedGroup, Peers, Recorder, Source, matched, parted};
 use crate::panics::caught;
 use crate::shutdown::Shutdown;
 use crate::telemetry::warn;
@@ -60,6 +60,9 @@ struct Copied {
 
 /// How long nothing is evaluated after a panic, so that none follows upon the other.
 const PANIC_PAUSE: Duration = Duration::from_secs(5);
+
+/// A notice, and the rule that it is of, as the waiting ones have it.
+type ToTell = (Arc<str>, Notice);
 
 struct Evaluator {
     parts: Parts,
@@ -153,11 +156,75 @@ impl Evaluator {
         self.others = others;
     }
 
-    /// Groups that no file has any more leave nothing.
+    /// Groups that no file has any more leave nothing but what is to be told of their end.
     fn forget_all_but(&mut self, loaded: &Loaded) {
         let is_there = |key: &String| loaded.groups.iter().any(|group| group.key == *key);
         self.due.retain(|key, _| is_there(key));
-        self.parts.alerts.forget(|key| !is_there(key));
+        let at = (self.parts.clock)();
+        let mut has_changed = false;
+        for (key, before) in self.parts.alerts.known_beside(loaded) {
+            if before.owner.is_some() {
+                // Its node tells of the end.
+                self.parts.alerts.forget(&key);
+                continue;
+            }
+            let mut state = before.state.clone();
+            let told = self.end_rules(&key, &mut state.rules, at);
+            has_changed |= !are_alike(&state.rules, &before.state.rules);
+            match state.rules.is_empty() {
+                true => self.parts.alerts.forget(&key),
+                false => {
+                    let known = Known {
+                        state,
+                        ..Known::default()
+                    };
+                    self.parts.alerts.note(&key, known);
+                }
+            }
+            self.tell(told, at);
+        }
+        if has_changed {
+            self.write();
+        }
+    }
+
+    /// Has the alerts of rules that are gone end; gives what is to be told. Rules of which nothing is are left
+    /// out.
+    fn end_rules(
+        &self,
+        group: &str,
+        rules: &mut Vec<(String, RuleState)>,
+        at: Timestamp,
+    ) -> Vec<ToTell> {
+        let mut told = Vec::new();
+        rules.retain_mut(|(key, state)| {
+            let is_left = state.end(at);
+            // Their query is not known any more.
+            let notices = state.notices("", at, 0);
+            told.extend(self.take_notices(group, key, state, notices, at));
+            is_left
+        });
+        told
+    }
+
+    /// Notices of a rule on their way; what all who are told changes know counts as told.
+    fn take_notices(
+        &self,
+        group: &str,
+        key: &str,
+        state: &mut RuleState,
+        notices: Vec<Notice>,
+        at: Timestamp,
+    ) -> Vec<ToTell> {
+        let rule: Arc<str> = format!("{group};{key}").into();
+        for notice in &notices {
+            let targets = &self.parts.alerts.targets;
+            if notice.is_news && targets.iter().all(|target| target.knows(notice)) {
+                state.told(&notice.labels, notice.is_resolved, at);
+            }
+        }
+        let each = notices.into_iter();
+        each.map(|notice| (rule.clone(), notice)).collect()
     }
 
     /// Evaluates a group if it is due and this node's; gives when it is to be looked at again.
@@ -231,7 +298,7 @@ impl Evaluator {
         let before = self.parts.alerts.known(&group.key);
         let mut state = before.state.clone();
         state.key.clone_from(&group.key);
-        let mut rules = matched(&group.group, &state);
+        let (mut rules, gone) = parted(&group.group, &state);
         for name in self.others.clone() {
             // Who does not answer now is asked again when it is there again.
             let Ok(states) = self.ask_node(&name) else {
@@ -246,7 +313,7 @@ impl Evaluator {
             }
         }
         let keys = group.group.rules.iter().map(|rule| rule.key());
-        state.rules = keys.zip(rules).collect();
+        state.rules = keys.zip(rules).chain(gone).collect();
         let known = Known {
             state,
             ..Known::default()
@@ -257,34 +324,33 @@ impl Evaluator {
     fn evaluate(&mut self, group: &LoadedGroup, at: Timestamp) {
         let started = Instant::now();
         let before = self.parts.alerts.known(&group.key);
-        let mut rules = matched(&group.group, &before.state);
-        let was = rules.clone();
+        let (mut rules, mut gone) = parted(&group.group, &before.state);
         let mut told = Vec::new();
         for (rule, state) in group.group.rules.iter().zip(&mut rules) {
             self.evaluate_rule(group, rule, state, at);
-            let interval_ns = group.schedule.interval_ns();
-            for notice in state.notices(rule, at, interval_ns) {
-                let targets = &self.parts.alerts.targets;
-                if notice.is_news && targets.iter().all(|target| target.knows(&notice)) {
-                    state.told(&notice.labels, notice.is_resolved, at);
-                }
-                told.push((rule.clone(), notice));
-            }
+            let notices = state.notices(&rule.text, at, group.schedule.interval_ns());
+            told.extend(self.take_notices(&group.key, &rule.key(), state, notices, at));
         }
+        for (_, state) in &mut gone {
+            // A rule that was changed may go on with the alert: then it has not ended.
+            let alerts = &mut state.alerts;
+            alerts.retain(|labels, _| !rules.iter().any(|rule| rule.is_firing(labels)));
+        }
+        told.extend(self.end_rules(&group.key, &mut gone, at));
         if self.stop.is_stopping() {
             // Answers may have been broken off: it is as if there was no evaluation.
             return;
         }
         let took = started.elapsed();
         self.parts.alerts.counters.seconds.observe_duration(took);
-        let is_as_before = rules.iter().zip(&was).all(|(now, was)| now.is_like(was));
         let keys = group.group.rules.iter().map(|rule| rule.key());
         let state = GroupState {
             key: group.key.clone(),
             evaluated_at: Some(at),
             took_ns: took.as_nanos() as i64,
-            rules: keys.zip(rules).collect(),
+            rules: keys.zip(rules).chain(gone).collect(),
         };
+        let is_as_before = are_alike(&state.rules, &before.state.rules);
         self.parts.alerts.note(
             &group.key,
             Known {
@@ -295,7 +361,7 @@ impl Evaluator {
         if !is_as_before {
             self.write();
         }
-        self.tell(group, told, at);
+        self.tell(told, at);
     }
 
     fn evaluate_rule(
@@ -350,12 +416,12 @@ impl Evaluator {
         outcome
     }
 
-    fn tell(&self, group: &LoadedGroup, notices: Vec<(Arc<Rule>, Notice)>, at: Timestamp) {
+    fn tell(&self, notices: Vec<ToTell>, at: Timestamp) {
         for (rule, notice) in notices {
             let generator_url = self.parts.alerts.generator_url(&notice.query);
             let waiting = Waiting {
                 notice,
-                rule: format!("{};{}", group.key, rule.key()).into(),
+                rule,
                 generator_url: generator_url.into(),
                 at,
             };
@@ -383,31 +449,43 @@ impl Evaluator {
     /// Notes what receivers have taken last, and writes everything down.
     fn end(&mut self) {
         let loaded = self.parts.alerts.loaded();
-        for group in &loaded.groups {
-            let known = self.parts.alerts.known(&group.key);
-            let Some(at) = known.state.evaluated_at.filter(|_| known.owner.is_none()) else {
+        let there = loaded.groups.iter().map(|group| group.key.clone());
+        let beside = self.parts.alerts.known_beside(&loaded);
+        let keys: Vec<String> = there
+            .chain(beside.into_iter().map(|(key, _)| key))
+            .collect();
+        let at = (self.parts.clock)();
+        for key in &keys {
+            let known = self.parts.alerts.known(key);
+            if known.owner.is_some() {
                 continue;
-            };
-            let mut known = Known::clone(&known);
-            let mut rules = matched(&group.group, &known.state);
-            for (rule, state) in group.group.rules.iter().zip(&mut rules) {
-                // A copy, so that nothing counts as sent.
-                for notice in state
-                    .clone()
-                    .notices(rule, at, group.schedule.interval_ns())
-                {
-                    let mut targets = self.parts.alerts.targets.iter();
-                    if notice.is_news && targets.all(|target| target.knows(&notice)) {
-                        state.told(&notice.labels, notice.is_resolved, at);
-                    }
-                }
             }
-            let keys = group.group.rules.iter().map(|rule| rule.key());
-            known.state.rules = keys.zip(rules).collect();
-            self.parts.alerts.note(&group.key, known);
+            let mut known = Known::clone(&known);
+            for (_, state) in &mut known.state.rules {
+                self.note_taken(state, at);
+            }
+            self.parts.alerts.note(key, known);
         }
-        if !loaded.groups.is_empty() {
+        if !keys.is_empty() {
             self.write();
         }
     }
+
+    /// Notes what all receivers have taken of a rule's changes.
+    fn note_taken(&self, state: &mut RuleState, at: Timestamp) {
+        // A copy, so that nothing counts as sent; when it would be sent again does not matter.
+        for notice in state.clone().notices("", at, 0) {
+            let mut targets = self.parts.alerts.targets.iter();
+            if notice.is_news && targets.all(|target| target.knows(&notice)) {
+                state.told(&notice.labels, notice.is_resolved, at);
+            }
+        }
+    }
+}
+
+/// Whether the states of a group's rules are of the same rules and would go on in the same way.
+fn are_alike(now: &[(String, RuleState)], before: &[(String, RuleState)]) -> bool {
+    let mut pairs = now.iter().zip(before);
+    now.len() == before.len()
+        && pairs.all(|((key, now), (was_key, was))| key == was_key && now.is_like(was))
 }

@@ -237,8 +237,17 @@ impl Alerts {
         known.values().map(|known| known.state.clone()).collect()
     }
 
-    fn forget(&self, is_gone: impl Fn(&String) -> bool) {
-        locked(&self.known).retain(|key, _| !is_gone(key));
+    /// What is known of groups that are not there.
+    fn known_beside(&self, loaded: &Loaded) -> Vec<(String, Arc<Known>)> {
+        let known = locked(&self.known);
+        let is_there = |key: &str| loaded.groups.iter().any(|group| group.key == key);
+        let gone = known.iter().filter(|(key, _)| !is_there(key));
+        gone.map(|(key, known)| (key.clone(), known.clone()))
+            .collect()
+    }
+
+    fn forget(&self, key: &str) {
+        locked(&self.known).remove(key);
     }
 
     /// Why notices do not reach somebody, in words, if they do not.
@@ -256,6 +265,11 @@ impl Alerts {
 
 /// The states of a group's rules, in the order of its rules: each with its own of before, or a new one.
 pub fn matched(group: &Group, state: &GroupState) -> Vec<RuleState> {
+    parted(group, state).0
+}
+
+/// The same, and the states of rules that the group does not have any more, by their keys.
+fn parted(group: &Group, state: &GroupState) -> (Vec<RuleState>, Vec<(String, RuleState)>) {
     let mut left: BTreeMap<&str, Vec<&RuleState>> = BTreeMap::new();
     for (key, rule) in state.rules.iter().rev() {
         left.entry(key).or_default().push(rule);
@@ -264,5 +278,10 @@ pub fn matched(group: &Group, state: &GroupState) -> Vec<RuleState> {
         let same = left.get_mut(&*rule.key()).and_then(Vec::pop);
         same.cloned().unwrap_or_default()
     };
-    group.rules.iter().map(of).collect()
+    let own = group.rules.iter().map(of).collect();
+    let gone = left.into_iter().flat_map(|(key, rules)| {
+        let rules = rules.into_iter().rev();
+        rules.map(|rule| (key.to_owned(), rule.clone()))
+    });
+    (own, gone.collect())
 }

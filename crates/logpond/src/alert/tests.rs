@@ -35,6 +35,8 @@ fn rules_find_their_states_again() {
     let after = groups(&[b, "{ alert: C, expr: vector(1) }", a]).remove(0);
     let found = matched(&after, &state);
     assert_eq!(found, [named("3"), RuleState::default(), named("1")]);
+    let gone = parted(&after, &state).1;
+    assert_eq!(gone, [(before.rules[1].key(), named("2"))]);
     let both = matched(&before, &state);
     assert_eq!(both, [named("1"), named("2"), named("3")]);
 }

@@ -305,6 +305,63 @@ fn a_restart_neither_resolves_nor_repeats() {
     assert_eq!(ended.body["alerts"].as_array().unwrap().len(), 1);
 }
 
+/// Rules that always fire, of two groups.
+fn always(groups: [&[&str]; 2]) -> String {
+    let mut text = "groups:\n".to_owned();
+    for (name, alerts) in ["one", "two"].iter().zip(groups) {
+        if alerts.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("- name: {name}\n  interval: 200ms\n  rules:\n"));
+        for alert in alerts {
+            text.push_str(&format!("  - {{ alert: {alert}, expr: vector(1) }}\n"));
+        }
+    }
+    text
+}
+
+/// Whoever was told that an alert fires is told that it ended, also when that is because its rule is gone.
+#[test]
+fn an_alert_ends_with_its_rule() {
+    let scratch = Scratch::new("alerts-gone").unwrap();
+    let hook = Told::listen();
+    let url = format!("http://{}/", hook.address);
+    let path = rules(&scratch, &always([&["A", "B"], &["C"]]));
+    let pond = start(&scratch, &path, &["--alert-webhook", &url]);
+    let names_of = |status: &str, count: usize| {
+        let mut names = Vec::new();
+        while names.len() < count {
+            let message = hook.next();
+            assert_eq!(message.body["status"], status, "{}", message.body);
+            let alerts = message.body["alerts"].as_array().unwrap();
+            names.extend(alerts.iter().map(|alert| {
+                let name = alert["labels"]["alertname"].as_str();
+                name.unwrap().to_owned()
+            }));
+        }
+        names.sort();
+        names
+    };
+    assert_eq!(names_of("firing", 3), ["A", "B", "C"]);
+    // One rule less, and a group.
+    rules(&scratch, &always([&["A"], &[]]));
+    assert_eq!(names_of("resolved", 2), ["B", "C"]);
+    assert!(pond.terminate().unwrap().success());
+    // The same while there is no server.
+    rules(&scratch, &always([&[], &["D"]]));
+    let pond = start(&scratch, &path, &["--alert-webhook", &url]);
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        let body = hook.next().body;
+        let name = body["alerts"][0]["labels"]["alertname"].clone();
+        told.push((name, body["status"].clone()));
+    }
+    told.sort_by_key(|(name, _)| name.to_string());
+    let expected = [("A", "resolved"), ("D", "firing")];
+    assert_eq!(told, expected.map(|(a, b)| (a.into(), b.into())));
+    assert!(pond.terminate().unwrap().success());
+}
+
 #[test]
 fn bad_files_are_refused_at_the_start_and_passed_over_later() {
     let scratch = Scratch::new("alerts-files").unwrap();

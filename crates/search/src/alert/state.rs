@@ -205,9 +205,17 @@ impl RuleState {
         Err(format!("exceeded limit of {limit} with {active} alerts"))
     }
 
-    /// What is to be told after the evaluation of `at`. What is due each minute counts as told; what is
-    /// news stays so until [`RuleState::told`]. `interval_ns` is that of the evaluations.
-    pub fn notices(&mut self, rule: &Rule, at: Timestamp, interval_ns: i64) -> Vec<Notice> {
+    /// What becomes of the alerts of a rule that is gone: what fired has ended, and stays to be told as long as
+    /// what ended otherwise. Gives whether there is any.
+    pub fn end(&mut self, at: Timestamp) -> bool {
+        self.alerts
+            .retain(|_, alert| alert.is_kept_without_number(0, at));
+        !self.alerts.is_empty()
+    }
+
+    /// What is to be told after the evaluation of `at` of a rule with this query. What is due each minute counts
+    /// as told; what is news stays so until [`RuleState::told`]. `interval_ns` is that of the evaluations.
+    pub fn notices(&mut self, query: &str, at: Timestamp, interval_ns: i64) -> Vec<Notice> {
         let valid_ns = RESEND_NS.max(interval_ns).saturating_mul(VALID_REPEATS);
         let mut notices = Vec::new();
         for (labels, alert) in &mut self.alerts {
@@ -221,7 +229,7 @@ impl RuleState {
             notices.push(Notice {
                 labels: labels.clone(),
                 annotations: alert.annotations.clone(),
-                query: rule.text.clone(),
+                query: query.into(),
                 starts_at,
                 ends_at: alert.resolved_at.unwrap_or(at.saturating_add(valid_ns)),
                 is_resolved: alert.stage == Stage::Resolved,
@@ -281,6 +289,12 @@ impl RuleState {
             alerts.collect::<Vec<_>>()
         };
         of(self) == of(other)
+    }
+
+    /// Whether the alert with these labels fires.
+    pub fn is_firing(&self, labels: &SeriesLabels) -> bool {
+        let alert = self.alerts.get(labels);
+        alert.is_some_and(|alert| alert.stage == Stage::Firing)
     }
 
     /// Where the rule is: at the foremost of its alerts; `None` is inactive.

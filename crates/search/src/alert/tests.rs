@@ -393,7 +393,7 @@ fn notices_are_repeated_each_minute_and_end() {
     for seconds in (0..1500).step_by(10) {
         let apps: &[&str] = if seconds < 200 { &["a"] } else { &[] };
         advance(&mut state, &rule, answer(apps, true), seconds);
-        let notices = state.notices(&rule, at(seconds), 10 * SECOND_NS);
+        let notices = state.notices(&rule.text, at(seconds), 10 * SECOND_NS);
         for notice in notices.iter().filter(|notice| notice.is_due) {
             assert_eq!(notice.starts_at, at(20));
             let ends = notice.ends_at.0 / SECOND_NS;
@@ -411,6 +411,25 @@ fn notices_are_repeated_each_minute_and_end() {
 }
 
 #[test]
+fn what_fires_ends_with_its_rule() {
+    let rule = rule("for: 20s");
+    let mut state = RuleState::default();
+    for (seconds, apps) in [(0, &["a"][..]), (20, &["a", "b"])] {
+        advance(&mut state, &rule, answer(apps, true), seconds);
+        state.notices(&rule.text, at(seconds), 10 * SECOND_NS);
+    }
+    // What was pending is gone, what fired is told as long as what ended otherwise.
+    assert!(state.end(at(30)));
+    let notices = state.notices("", at(30), 10 * SECOND_NS);
+    let told: Vec<_> = notices
+        .iter()
+        .map(|notice| (notice.is_resolved, notice.starts_at, notice.ends_at))
+        .collect();
+    assert_eq!(told, [(true, at(20), at(30))]);
+    assert!(state.end(at(30 + 15 * 60)) && !state.end(at(31 + 15 * 60)));
+}
+
+#[test]
 fn news_is_told_until_it_was_taken_and_repeated_every_four_hours() {
     let rule = rule("");
     let mut state = RuleState::default();
@@ -418,7 +437,7 @@ fn news_is_told_until_it_was_taken_and_repeated_every_four_hours() {
     for minute in 0..500 {
         let apps: &[&str] = if minute < 400 { &["a"] } else { &[] };
         advance(&mut state, &rule, answer(apps, true), minute * 60);
-        let notices = state.notices(&rule, at(minute * 60), 60 * SECOND_NS);
+        let notices = state.notices(&rule.text, at(minute * 60), 60 * SECOND_NS);
         for notice in notices.iter().filter(|notice| notice.is_news) {
             news.push((minute, notice.is_resolved));
             // Nobody takes the first ones.
@@ -516,7 +535,7 @@ fn apply(state: &mut RuleState, rule: &Rule, step: &Step, now: i64) -> Vec<Notic
         false => Ok(answer(&apps, is_complete)),
     };
     state.advance(rule, evaluated, (0, ""), at(now));
-    state.notices(rule, at(now), 30 * SECOND_NS)
+    state.notices(&rule.text, at(now), 30 * SECOND_NS)
 }
 
 proptest! {
