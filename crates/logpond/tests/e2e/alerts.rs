@@ -521,10 +521,20 @@ groups:
         (&last["app"], &last["team"]),
         (&"shop".into(), &"web".into())
     );
-    let query =
-        encode("max(last_over_time({record=\"shop:errors:count\"} | json | unwrap value [1h]))");
-    let answer = json_of(&pond, &format!("/loki/api/v1/query?query={query}"));
-    assert_eq!(answer["data"]["result"][0]["value"][1], "2");
+    // As the documentation has it: one series for each set of labels, however many points there are.
+    wait_until("there are several points", || {
+        pond.query("record=shop:errors:count").unwrap().0.len() > 2
+    })
+    .unwrap();
+    let query = r#"max_over_time({record="shop:errors:count"} | json app, value | unwrap value [1h]) by (app)"#;
+    let answer = json_of(
+        &pond,
+        &format!("/loki/api/v1/query?query={}", encode(query)),
+    );
+    let result = answer["data"]["result"].as_array().unwrap();
+    assert_eq!(result.len(), 1, "{answer}");
+    assert_eq!(result[0]["metric"], serde_json::json!({ "app": "shop" }));
+    assert_eq!(result[0]["value"][1], "2");
     let rule = first_rule(&pond);
     assert_eq!(
         (&rule["type"], &rule["health"]),
