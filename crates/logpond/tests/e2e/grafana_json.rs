@@ -499,6 +499,15 @@ fn flat_objects_are_for_whatever_fetches_addresses() {
     let several = "&var-own_address=127.0.0.1&var-own_address=127.0.0.2&show=table&step=1d";
     let none: Value = serde_json::from_str(&get("outbound-bytes", several)).unwrap();
     assert_eq!(none[0]["value"], 0);
+
+    // A name that was mistyped is no other question.
+    let refused = blog
+        .pond
+        .get(&blog.flat("top-articles", "&var-own_adress=x"));
+    let refused = refused.unwrap_err().to_string();
+    for part in ["status 400", "no variable 'own_adress'", "own_address"] {
+        assert!(refused.contains(part), "{refused}");
+    }
 }
 
 #[test]

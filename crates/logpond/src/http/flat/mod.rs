@@ -3,6 +3,8 @@
 
 mod write;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -119,6 +121,25 @@ fn check_names(params: &Params) -> Result<(), ApiError> {
     }
 }
 
+/// A variable that a query does not have was mistyped: the answer would be that of another question.
+fn check_variables(params: &Params, known: &BTreeSet<String>) -> Result<(), ApiError> {
+    let mut given = params
+        .pairs()
+        .filter_map(|(name, _)| name.strip_prefix(VARIABLE_PREFIX));
+    // Those of the range are everywhere.
+    let is_foreign = |name: &&str| !name.starts_with("__") && !known.contains(*name);
+    let Some(name) = given.find(is_foreign) else {
+        return Ok(());
+    };
+    let mut error = ApiError::bad_request(format!("the query has no variable '{name}'"));
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    error.hint = Some(match known.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("its variables are {}", known.join(", ")),
+    });
+    Err(error)
+}
+
 fn form(params: &Params) -> Result<Form, ApiError> {
     match params.one("format")? {
         None => Ok(Form::Json),
@@ -162,7 +183,20 @@ fn gather(app: &App, params: &Params, out: &mut Output) -> Result<Page, ApiError
         filters: &[],
         format: show(params)?,
     };
-    let resolved = resolver.resolve(text, |name| variable(params, name))?;
+    let known = RefCell::new(BTreeSet::new());
+    let resolved = resolver.resolve(text, |name| {
+        known.borrow_mut().insert(name.to_owned());
+        variable(params, name)
+    })?;
+    let mut known = known.into_inner();
+    // What a saved query declares it has, be it that it stands nowhere.
+    let saved = app.saved.get(text.trim());
+    known.extend(
+        saved
+            .into_iter()
+            .flat_map(|query| query.variables.into_keys()),
+    );
+    check_variables(params, &known)?;
     let cursor = params.one("cursor")?.filter(|text| !text.is_empty());
     let behind = cursor.map(parse_cursor).transpose();
     let limit = params.number("limit", LIMIT_DEFAULT, u64::MAX)?;
