@@ -12,6 +12,11 @@ use super::{FixedMap, Found};
 /// that differ in one word say different things.
 const MEMBERS_MIN: usize = 4;
 
+/// A member of a cluster says a thing of its own, rather than something variable, if it has so many records and
+/// at least one of so many of all in the cluster; so no cluster has more of these than that.
+const OWN_COUNT_MIN: u64 = 32;
+const OWN_SHARE: u64 = 32;
+
 /// Of so many words one may differ.
 const WORDS_PER_VARIABLE: usize = 3;
 
@@ -97,7 +102,24 @@ impl Cluster {
         self.members.push((words, template));
     }
 
+    /// What becomes of the members: those that say a thing of their own stay as they are, the others are one if
+    /// they are enough.
     fn finish(self, words: &Words) -> Vec<Template> {
+        let all: u64 = self.members.iter().map(|(_, t)| t.found.count).sum();
+        let is_own = |count: u64| count >= OWN_COUNT_MIN && count >= all / OWN_SHARE;
+        let members = self.members.into_iter();
+        let (own, rest): (Vec<_>, Vec<_>) = members.partition(|(_, t)| is_own(t.found.count));
+        let own = own.into_iter().map(|(_, template)| template);
+        let mut rest = rest.into_iter();
+        let Some((numbers, first)) = rest.next() else {
+            return own.collect();
+        };
+        let mut cluster = Cluster::new(numbers, first);
+        rest.for_each(|(numbers, template)| cluster.add(numbers, template));
+        own.chain(cluster.merged(words)).collect()
+    }
+
+    fn merged(self, words: &Words) -> Vec<Template> {
         let Cluster {
             words: common,
             members,

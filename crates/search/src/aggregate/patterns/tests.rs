@@ -57,6 +57,41 @@ fn messages_that_differ_in_numbers_or_in_many_names_are_one_pattern() {
     assert_eq!(counted(others).finish(1).distinct, 3);
 }
 
+/// A few messages that come again and again are not one with a variable word, however alike they are.
+#[test]
+fn frequent_messages_stay_apart_from_variable_ones() {
+    let of = |text: &str, count: usize| vec![format!("trace 7 span 8 {text} request"); count];
+    let words = ["Received", "Completed", "Rejected", "Queued", "Dropped"];
+    let mut messages: Vec<String> = words.iter().flat_map(|word| of(word, 100)).collect();
+    messages.extend(
+        ["ann", "bob", "cid", "dan"]
+            .iter()
+            .flat_map(|name| of(name, 2)),
+    );
+    let answer = counted(messages.iter().map(String::as_str)).finish(0);
+    let mut expected: Vec<(String, u64)> = words
+        .iter()
+        .map(|word| (format!("trace <_> span <_> {word} request"), 100))
+        .collect();
+    expected.sort();
+    expected.push(("trace <_> span <_> <_> request".to_owned(), 8));
+    assert_eq!(texts(&answer), expected);
+    // More than a list is good for are one.
+    let names = (0..40_u8).map(|n| {
+        format!(
+            "{}{}",
+            char::from(b'a' + n % 26),
+            "x".repeat(1 + n as usize / 26)
+        )
+    });
+    let messages: Vec<String> = names.flat_map(|name| of(&name, 40)).collect();
+    let answer = counted(messages.iter().map(String::as_str)).finish(0);
+    assert_eq!(
+        texts(&answer),
+        [("trace <_> span <_> <_> request".to_owned(), 1600)]
+    );
+}
+
 #[test]
 fn what_words_begin_and_end_with_stays() {
     let paths = ["a", "b", "c", "d"].map(|p| format!("GET \"/blog/{p}.html\" by agent"));
