@@ -42,7 +42,7 @@ pub struct Journal {
     /// urgent ones; FROM..TO is a range.
     #[arg(short = 'p', long, value_name = "LEVEL")]
     pub priority: Option<String>,
-    /// Records of facilities (kern, user, daemon, auth, …, or 0 to 23).
+    /// Records of facilities (kern, user, daemon, auth, …, or 0 to 23); help lists them.
     #[arg(long = "facility", value_name = "NAME,...", value_delimiter = ',')]
     pub facilities: Vec<String>,
     /// Records whose message this regular expression matches; without capitals in it case is ignored.
@@ -191,7 +191,7 @@ pub struct JournalLooks {
     /// Records of the machine with this name.
     #[arg(short = 'M', long, value_name = "HOSTNAME", hide_short_help = true)]
     pub machine: Option<String>,
-    /// Records of this namespace; * is all, as without it.
+    /// Records of this namespace; +NAME is also those of none, * is all, as without it.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub namespace: Option<String>,
 }

@@ -241,6 +241,7 @@ impl Asked {
             if matches!(name, "follow" | "discrete" | "boot") {
                 continue;
             }
+            refuse_unknown(name)?;
             // `A!~x` has no equals sign, or one that belongs to the expression.
             let text = match name.contains("!~") && value.is_empty() {
                 true => name.to_owned(),
@@ -272,6 +273,20 @@ impl Asked {
         }
         Ok(asked)
     }
+}
+
+/// A small word is no field that entries are shown with, but a parameter that was mistyped, or is for others.
+fn refuse_unknown(name: &str) -> Result<(), ApiError> {
+    let is_small = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    if name.is_empty() || !name.bytes().all(is_small) {
+        return Ok(());
+    }
+    let mut error = ApiError::bad_request(format!("unknown parameter '{name}'"));
+    error.hint = Some(format!(
+        "known here: follow, discrete, boot, and matches; a field is asked for as it is shown: {}=",
+        journal::field_name(name)
+    ));
+    Err(error)
 }
 
 /// `?name`, `?name=1` and `?name=yes`, as `systemd` reads truth values.
@@ -657,7 +672,14 @@ mod tests {
             Filter::negate(journal::like("A", "x", false)),
         ]);
         assert_eq!(asked.filter, wanted);
-        for bad in ["boot=x", "discrete", "nginx%20x=1", "=1"] {
+        for bad in [
+            "boot=x",
+            "discrete",
+            "nginx%20x=1",
+            "=1",
+            "folow",
+            "limit=5",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

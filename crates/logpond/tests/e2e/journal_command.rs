@@ -38,7 +38,7 @@ const LINES: [&str; 11] = [
 pub(crate) const OBJECTS: [&str; 4] = ["json", "json-pretty", "json-sse", "json-seq"];
 
 /// Choices that both programs are given.
-const CHOICES: [&str; 47] = [
+const CHOICES: [&str; 49] = [
     "",
     "-a",
     "--no-hostname",
@@ -69,6 +69,8 @@ const CHOICES: [&str; 47] = [
     "_HOSTNAME=said",
     "_PID=1",
     "SYSLOG_PID=1",
+    "_PID=01",
+    "--namespace=+nope",
     "-k",
     "-b",
     "-b -1",
@@ -569,6 +571,8 @@ fn the_lines_that_people_know_work() {
         assert!(said.starts_with("logpond: "), "{said}");
     }
     assert_eq!(run("--sync").0, Some(0));
+    let listed = program_of("journalctl").arg("--facility=help").output();
+    assert_eq!(run("--facility=help").1, text(&listed.unwrap()));
     let (code, out, _) = run("--disk-usage");
     assert_eq!(code, Some(0));
     assert!(

@@ -21,6 +21,7 @@ pub use names::{field_name, is_journal_name};
 pub use unit::{unit, unit_name, user_unit};
 pub use values::{ValuesAt, values_of};
 
+use crate::number::Number;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
 /// Names of journals, and what other records have the same under. The first one for a name of ours is
@@ -53,7 +54,7 @@ pub const OF_JOURNALS: [&str; 5] = [
 /// Records one of whose values of this name is this.
 pub fn equal(name: &str, value: &[u8]) -> Filter {
     let same = named(name, |name| {
-        let same = FieldTest::Compare(Comparison::Equal, value.into());
+        let same = exactly(value);
         let listed = FieldTest::Contains(listed(value));
         Filter::or([Filter::field(name, same), Filter::field(name, listed)])
     });
@@ -119,6 +120,17 @@ fn message(condition: impl Fn(&str) -> Filter) -> Filter {
         Filter::and([of_journals(), of_entries]),
         Filter::and([Filter::negate(of_journals()), of_others]),
     ])
+}
+
+/// The value itself: journals compare texts, of which several may be one number (`0100`).
+fn exactly(value: &[u8]) -> FieldTest {
+    match (Number::parse(value), std::str::from_utf8(value)) {
+        (Some(Number::Int(int)), Ok(text)) if int.to_string() != text => {
+            let source = format!("^{}$", regex_syntax::escape(text));
+            FieldTest::Contains(Pattern::regex(&source, false))
+        }
+        _ => FieldTest::Compare(Comparison::Equal, value.into()),
+    }
 }
 
 /// Finds a value in a list, as records have values that repeat, and bytes that are no text.

@@ -171,7 +171,7 @@ fn what_a_program_says_passes_for_nothing_that_a_journal_says() {
 fn a_name_means_the_field_that_is_shown_under_it() {
     let text = |text: &'static str| Value::Str(text.into());
     let both = [("a.b", text("2")), ("A_B", text("1")), ("a_b", Value::Null)];
-    let table: [(&str, &[_], bool); 6] = [
+    let table: [(&str, &[_], bool); 10] = [
         ("A_B=1", &both, true),
         ("A_B=2", &both, false),
         ("A_B=2", &both[..1], true),
@@ -182,6 +182,10 @@ fn a_name_means_the_field_that_is_shown_under_it() {
             false,
         ),
         ("PRIORITY=2", &[("lvl", text("Fatal"))], true),
+        ("_PID=0100", &[("_PID", Value::Int(100))], false),
+        ("_PID=100", &[("_PID", Value::Int(100))], true),
+        ("CODE=0100", &[("CODE", text("0100"))], true),
+        ("CODE=100", &[("CODE", text("0100"))], false),
     ];
     for (term, fields, wanted) in table {
         let matcher = Matcher::new(&read(&[term]).unwrap()).unwrap();

@@ -338,9 +338,7 @@ fn conditions(args: &Journal) -> Result<Vec<Filter>, Failure> {
         let (name, value) = journal::KERNEL;
         parts.push(journal::equal(name, value));
     }
-    if let Some(namespace) = args.looks.namespace.as_deref().filter(|name| *name != "*") {
-        parts.push(journal::equal("_NAMESPACE", namespace.as_bytes()));
-    }
+    parts.push(namespace(args.looks.namespace.as_deref().unwrap_or("*")));
     let people = FieldTest::Compare(Comparison::GreaterOrEqual, PEOPLE_FROM.into());
     if args.looks.system {
         parts.push(Filter::negate(Filter::field("_UID", people)));
@@ -350,6 +348,16 @@ fn conditions(args: &Journal) -> Result<Vec<Filter>, Failure> {
         parts.push(journal::equal("_UID", user.as_bytes()));
     }
     Ok(parts)
+}
+
+/// Records of a namespace; with a plus in front those of none, too, and `*` is all.
+fn namespace(text: &str) -> Filter {
+    let of = |name: &str| journal::equal("_NAMESPACE", name.as_bytes());
+    match text.strip_prefix('+') {
+        _ if text == "*" => Filter::All,
+        Some(name) => Filter::or([of(name), Filter::negate(journal::exists("_NAMESPACE"))]),
+        None => of(text),
+    }
 }
 
 fn machine(args: &Journal) -> Filter {

@@ -1,6 +1,8 @@
 //! What journalctl does beside printing records, as far as it means something here: what does not is
 //! refused with what to do instead, so that no script takes it for done.
 
+use logpond_search::journal;
+
 use crate::cli::{self, Journal};
 use crate::client::Parameters;
 use crate::commands::listing::{count, exit, rows};
@@ -33,6 +35,9 @@ pub(super) fn run(args: &Journal) -> Result<Option<Exit>, Failure> {
     if upkeep.list_catalog {
         return Err("there is no catalogue of messages".into());
     }
+    if args.facilities.iter().any(|name| name == "help") {
+        return list_facilities(args.looks.quiet).map(Some);
+    }
     let done = match upkeep {
         upkeep if upkeep.disk_usage => disk_usage(args)?,
         upkeep if upkeep.verify => verified(args)?,
@@ -45,6 +50,22 @@ pub(super) fn run(args: &Journal) -> Result<Option<Exit>, Failure> {
         _ => return Ok(None),
     };
     Ok(Some(done))
+}
+
+/// `--facility=help`
+fn list_facilities(is_quiet: bool) -> Result<Exit, Failure> {
+    let mut out = match is_quiet {
+        true => String::new(),
+        false => "Available facilities:\n".to_owned(),
+    };
+    for (number, name) in journal::FACILITIES.iter().enumerate() {
+        match name.is_empty() {
+            true => out.push_str(&format!("{number}\n")),
+            false => out.push_str(&format!("{name}\n")),
+        }
+    }
+    crate::commands::listing::print(out.as_bytes())?;
+    Ok(Exit::Found)
 }
 
 fn disk_usage(args: &Journal) -> Result<Exit, Failure> {

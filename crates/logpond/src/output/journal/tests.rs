@@ -137,6 +137,21 @@ fn messages_are_shown_as_journalctl_shows_them() {
 }
 
 #[test]
+fn long_values_are_blobs_where_lines_are_cut() {
+    let verbose = |columns, length| {
+        let value = Value::Str("y".repeat(length).into());
+        let style = Style {
+            columns,
+            ..style(Format::Verbose)
+        };
+        printed(style, &[entry(&[("A", value)], b"x")])
+    };
+    assert!(verbose(80, 298).contains("    A=[298B blob data]\n"));
+    assert!(verbose(80, 297).contains("    A=yyy"));
+    assert!(verbose(0, 298).contains("    A=yyy"));
+}
+
+#[test]
 fn blobs_have_sizes() {
     let table = [
         (999, "999B"),

@@ -2,6 +2,9 @@
 
 use super::{Entry, Style, plain, stamp};
 
+/// The length of a field with its name from which on it is a blob where lines are cut.
+const CUT_BYTES_MIN: usize = 300;
+
 pub(super) fn write(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
     let (on, off) = match style.colour {
         true => (plain::UNDERLINE, plain::NORMAL),
@@ -23,7 +26,8 @@ fn write_field(name: &str, value: &[u8], style: &Style, out: &mut Vec<u8>) {
         false => ("", ""),
     };
     out.extend_from_slice(format!("    {on}{name}=").as_bytes());
-    if style.all || plain::is_printable(value) {
+    let is_cut = style.columns > 0 && name.len() + 1 + value.len() >= CUT_BYTES_MIN;
+    if style.all || (plain::is_printable(value) && !is_cut) {
         let line = |line: &[u8], _: usize, out: &mut Vec<u8>| out.extend_from_slice(line);
         plain::lines(value, 4 + name.len() + 1, line, out);
         out.extend_from_slice(off.as_bytes());

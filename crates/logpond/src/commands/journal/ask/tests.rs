@@ -154,6 +154,27 @@ fn boots_are_counted_on_the_machine_that_is_meant() {
 }
 
 #[test]
+fn namespaces_may_be_beside_the_default_one() {
+    let of = journal::equal("_NAMESPACE", b"ns1");
+    let none = Filter::negate(journal::exists("_NAMESPACE"));
+    assert_eq!(filter("--namespace=*"), Filter::All);
+    assert_eq!(filter("--namespace=ns1"), of);
+    assert_eq!(filter("--namespace=+ns1"), Filter::or([of, none]));
+}
+
+#[test]
+fn the_last_of_several_is_meant() {
+    assert_eq!(question("-n 3 -n 5").unwrap().lines, Lines::Newest(5));
+    assert!(
+        question("-q -q -r -r --no-pager --no-pager")
+            .unwrap()
+            .is_quiet
+    );
+    assert!(parse("-o cat -o json").unwrap().output == crate::output::journal::Format::Json);
+    assert_eq!(question("-b -b -1").unwrap().boot.unwrap().offset, -1);
+}
+
+#[test]
 fn times_are_those_of_systemd() {
     // Saturday.
     let now: Timestamp = Timestamp(1_795_255_200_000_000_000);
