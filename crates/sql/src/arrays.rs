@@ -7,6 +7,7 @@ use datafusion::arrow::array::{
     StringViewBuilder, TimestampNanosecondArray, new_null_array,
 };
 use datafusion::arrow::buffer::{Buffer, NullBuffer};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use logpond_search::columns::{ColumnKind, Columns};
@@ -14,7 +15,8 @@ use logpond_segment::rows::{Column, NULL, Numbers, StringColumn};
 
 use crate::layout::{ZONE, data_type};
 
-/// Rows as a batch: columns of these kinds, called as in `schema`.
+/// Rows as a batch: columns of these kinds, called as in `schema`. Texts in a column of another type are
+/// what they say in it, or null.
 pub(crate) fn batch(
     columns: Columns,
     kinds: &[ColumnKind],
@@ -22,8 +24,12 @@ pub(crate) fn batch(
 ) -> Result<RecordBatch, ArrowError> {
     let rows = columns.rows;
     let columns = columns.columns.into_iter().zip(kinds);
+    let columns = columns.zip(schema.fields());
     let arrays: Result<Vec<ArrayRef>, _> = columns
-        .map(|(column, kind)| array(column, *kind, rows))
+        .map(|((column, kind), field)| {
+            let array = array(column, *kind, rows)?;
+            cast_with_options(&array, field.data_type(), &CastOptions::default())
+        })
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays?, &options)

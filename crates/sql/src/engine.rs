@@ -20,6 +20,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
@@ -27,9 +28,11 @@ use logpond_search::Filter;
 use tokio::sync::mpsc;
 
 use crate::bounded::{self, Calls};
+use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::error::{Blame, SqlError};
 use crate::layout::Layout;
+use crate::mixed::NumbersOfTexts;
 use crate::source::Source;
 use crate::statement;
 use crate::table::Table;
@@ -298,22 +301,43 @@ async fn compute(
         .with_allow_dml(false)
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
-    let frame = context.execute_logical_plan(plan).await;
-    let frame = frame.map_err(of_engine)?;
+    let computed = compute_plan(context, plan.clone(), ending, events).await;
+    computed.map_err(|error| explained(of_engine(error), context, plan))
+}
+
+/// Computes the answer of a plan.
+async fn compute_plan(
+    context: &SessionContext,
+    plan: LogicalPlan,
+    ending: &Ending,
+    events: &mpsc::Sender<Event>,
+) -> datafusion::error::Result<()> {
+    let frame = context.execute_logical_plan(plan).await?;
     let tasks = Arc::new(frame.task_ctx());
-    let plan = frame.create_physical_plan().await.map_err(of_engine)?;
+    let plan = frame.create_physical_plan().await?;
     let batch_rows = tasks.session_config().batch_size();
-    bounded::check_constants(&plan, batch_rows).map_err(of_engine)?;
-    let plan = with_checkpoints(plan, ending).map_err(of_engine)?;
-    let mut stream = execute_stream(plan, tasks).map_err(of_engine)?;
+    bounded::check_constants(&plan, batch_rows)?;
+    let plan = with_checkpoints(plan, ending)?;
+    let mut stream = execute_stream(plan, tasks)?;
     let mut event = Event::Begun(stream.schema());
     while events.send(event).await.is_ok() {
         event = match stream.next().await {
-            Some(batch) => Event::Rows(batch.map_err(of_engine)?),
+            Some(batch) => Event::Rows(batch?),
             None => return Ok(()),
         };
     }
     Ok(())
+}
+
+/// An error with what is known of its reason from the plan, whose types are those that comparisons give.
+fn explained(error: SqlError, context: &SessionContext, plan: LogicalPlan) -> SqlError {
+    let state = context.state();
+    let options = state.config_options();
+    let analyzer = state.analyzer();
+    match analyzer.execute_and_check(plan, options, |_, _| {}) {
+        Ok(plan) => casts::explained(error, &plan),
+        Err(_) => error,
+    }
 }
 
 fn of_engine(error: DataFusionError) -> SqlError {
@@ -358,6 +382,7 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .build();
     state
         .register_function_rewrite(Arc::new(Calls::default()))
+        .and_then(|()| state.register_function_rewrite(Arc::new(NumbersOfTexts)))
         .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
     let tables = source
@@ -379,9 +404,9 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         let fields = view
             .fields
             .iter()
-            .map(|name| &**name)
-            .filter(|name| *name != HOST);
-        let layout = Layout::of(fields.chain([HOST]), &tables.fields);
+            .map(|field| (&*field.name, Some(field.kind)))
+            .filter(|(name, _)| *name != HOST);
+        let layout = Layout::of(fields.chain([(HOST, None)]), &tables.fields);
         let name = datafusion::common::TableReference::bare(view.name);
         context
             .register_table(name, table(layout, view.filter))

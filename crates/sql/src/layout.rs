@@ -36,7 +36,7 @@ const FIELD_PREFIX: &str = "field.";
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) schema: SchemaRef,
-    /// What each column is.
+    /// What is asked for to fill each column. Invariant: it has the column's type, or is text.
     pub(crate) columns: Vec<ColumnAsked>,
 }
 
@@ -49,34 +49,44 @@ impl Layout {
             !types.fields().any(is_known)
         }));
         names.sort_unstable();
-        Layout::of(names.into_iter(), types)
+        Layout::of(names.into_iter().map(|name| (name, None)), types)
     }
 
-    /// The columns of records that have these fields, in this order.
-    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, types: &FieldTypes) -> Layout {
+    /// The columns of records that have these fields, in this order; those of a kind hold it also where
+    /// other records have something else.
+    pub(crate) fn of<'n>(
+        fields: impl Iterator<Item = (&'n str, Option<ColumnKind>)>,
+        types: &FieldTypes,
+    ) -> Layout {
         let kinds: std::collections::HashMap<&str, ColumnKind> = types
             .fields()
             .map(|(name, types)| (name, ColumnKind::of(types)))
             .collect();
         let mut layout = Vec::new();
         for (name, reserved) in FIRST {
-            layout.push((name.to_owned(), column(reserved)));
+            layout.push((name.to_owned(), of_all(column(reserved))));
         }
-        for field in names {
-            let kind = kinds.get(field).copied().unwrap_or(ColumnKind::Text);
-            let name = field.into();
-            layout.push((name_of(field), ColumnAsked { name, kind }));
+        for (field, kind) in fields {
+            let found = kinds.get(field).copied();
+            let kind = kind.or(found).unwrap_or(ColumnKind::Text);
+            // A text is there for every value, whatever it is.
+            let asked = found.filter(|found| *found == kind);
+            let asked = ColumnAsked {
+                name: field.into(),
+                kind: asked.unwrap_or(ColumnKind::Text),
+            };
+            layout.push((name_of(field), (kind, asked)));
         }
         for (name, reserved) in LAST {
-            layout.push((name.to_owned(), column(reserved)));
+            layout.push((name.to_owned(), of_all(column(reserved))));
         }
         let fields: Vec<Field> = layout
             .iter()
-            .map(|(name, column)| Field::new(name, data_type(column.kind), true))
+            .map(|(name, (kind, _))| Field::new(name, data_type(*kind), true))
             .collect();
         Layout {
             schema: Arc::new(Schema::new(fields)),
-            columns: layout.into_iter().map(|(_, column)| column).collect(),
+            columns: layout.into_iter().map(|(_, (_, asked))| asked).collect(),
         }
     }
 
@@ -96,6 +106,11 @@ fn column(reserved: &str) -> ColumnAsked {
             _ => ColumnKind::Text,
         },
     }
+}
+
+/// What a column holds, and what is asked for to fill it.
+fn of_all(column: ColumnAsked) -> (ColumnKind, ColumnAsked) {
+    (column.kind, column)
 }
 
 /// The name of a field's column. Of two fields that would have the same one, the second gets one
@@ -128,6 +143,33 @@ mod tests {
     use logpond_record::Value;
 
     use super::*;
+
+    #[test]
+    fn a_view_has_its_types_whatever_other_records_hold() {
+        let mut types = FieldTypes::new(false);
+        types.add_value("status", &Value::Int(1));
+        types.add_value("status", &Value::Str("OK".into()));
+        types.add_value("bytes", &Value::Int(1));
+        types.add_value("user", &Value::Int(1));
+        let fields = [
+            ("status", Some(ColumnKind::Int)),
+            ("bytes", Some(ColumnKind::Int)),
+            ("user", Some(ColumnKind::Text)),
+            ("absent", Some(ColumnKind::Float)),
+        ];
+        let layout = Layout::of(fields.into_iter(), &types);
+        let table = [
+            ("status", DataType::Int64, ColumnKind::Text),
+            ("bytes", DataType::Int64, ColumnKind::Int),
+            ("user", DataType::Utf8View, ColumnKind::Text),
+            ("absent", DataType::Float64, ColumnKind::Text),
+        ];
+        for (name, kind, asked) in table {
+            let field = layout.schema.field_with_name(name).unwrap();
+            assert_eq!(*field.data_type(), kind, "{name}");
+            assert_eq!(layout.column(name).unwrap().kind, asked, "{name}");
+        }
+    }
 
     #[test]
     fn names_mean_the_same_whatever_fields_there_are() {

@@ -27,7 +27,9 @@ mod pushdown;
 mod table;
 mod scan;
 mod statement;
+mod mixed;
 mod bounded;
+mod casts;
 mod checkpoint;
 mod encoding;
 mod engine;
@@ -41,7 +43,7 @@ pub use engine::{
 };
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
-pub use source::{Scan, Source, Tables, Take, View};
+pub use source::{Scan, Source, Tables, Take, View, ViewField};
 pub use statement::STATEMENT_BYTES_MAX;
 
 #[cfg(test)]

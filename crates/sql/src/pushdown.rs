@@ -137,6 +137,9 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
             })
         }
         Expr::BinaryExpr(binary) => {
+            if let Some(told) = tried_told(binary, layout) {
+                return Some(told);
+            }
             let (column, op, value) = sides(binary, layout)?;
             compared(column, op, value)
         }
@@ -161,7 +164,7 @@ fn told(expr: &Expr, layout: &Layout) -> Option<Told> {
 
 /// Whether a column has one of some values.
 fn list_told(list: &InList, layout: &Layout) -> Option<Told> {
-    let column = filtered_column(&list.expr, layout)?;
+    let column = filtered_column(&list.expr, layout).or_else(|| tried(&list.expr, layout))?;
     let each = list.list.iter().map(|value| equal(column, literal(value)?));
     let each: Vec<Told> = each.collect::<Option<_>>()?;
     let any = Told {
@@ -207,6 +210,27 @@ fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAske
     let column = column_of(expr, layout)?;
     let is_made_up = column.name.starts_with("_label.") || column.name.starts_with("_id");
     (!is_made_up && column.kind != ColumnKind::Time).then_some(column)
+}
+
+/// The column of texts that are tried as numbers.
+fn tried<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
+    match expr {
+        Expr::TryCast(tried) if tried.field.data_type().is_numeric() => {
+            filtered_column(&tried.expr, layout).filter(|column| column.kind == ColumnKind::Text)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the number that a text is equals another one.
+fn tried_told(binary: &BinaryExpr, layout: &Layout) -> Option<Told> {
+    let BinaryExpr { left, op, right } = binary;
+    let sides = tried(left, layout).zip(literal(right));
+    let (column, value) = sides.or_else(|| tried(right, layout).zip(literal(left)))?;
+    match op {
+        Operator::Eq => equal(column, value),
+        _ => None,
+    }
 }
 
 fn literal(expr: &Expr) -> Option<&ScalarValue> {
@@ -295,6 +319,11 @@ fn equal(column: &ColumnAsked, value: &ScalarValue) -> Option<Told> {
         Filter::field(&column.name, test)
     };
     match (column.kind, value) {
+        // All texts that are this number, and nothing that is none.
+        (ColumnKind::Text, ScalarValue::Int64(Some(int))) => inexact(field(&int.to_string())),
+        (ColumnKind::Text, ScalarValue::Float64(Some(float))) if float.is_finite() => {
+            inexact(field(&float.to_string()))
+        }
         (ColumnKind::Text, value) => {
             let text = text(value)?;
             // A null is called so, and has no text in SQL.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use logpond_record::TimeRange;
 use logpond_search::Filter;
 use logpond_search::aggregate::FieldTypes;
-use logpond_search::columns::{ColumnAsked, Columns};
+use logpond_search::columns::{ColumnAsked, ColumnKind, Columns};
 use logpond_search::order::Direction;
 
 /// What there is to ask for.
@@ -26,7 +26,17 @@ pub struct View {
     /// Which records.
     pub filter: Filter,
     /// The fields that the table has; those that do not occur have empty columns.
-    pub fields: Vec<Box<str>>,
+    pub fields: Vec<ViewField>,
+}
+
+/// A field of such a table.
+#[derive(Clone, Debug)]
+pub struct ViewField {
+    /// Its name.
+    pub name: Box<str>,
+    /// What its column holds, whatever other records have in this field; values that are none of it are
+    /// nulls.
+    pub kind: ColumnKind,
 }
 
 /// What is wanted of the records.

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use logpond_record::TimeRange;
 use logpond_search::Filter;
+use logpond_search::columns::ColumnKind;
 use logpond_search::query::{Comparison, FieldTest};
-use logpond_sql::{Scan, Source, Tables, Take, View};
+use logpond_sql::{Scan, Source, Tables, Take, View, ViewField};
 
 use super::{ColumnsQuery, Engine, Output, QueryError, Scope, Trailer};
 use crate::shutdown::Shutdown;
@@ -25,23 +26,26 @@ const FORMAT_FIELD: &str = "access_log";
 const COMBINED: &str = "combined";
 
 /// The fields of these formats.
-const COMBINED_FIELDS: [&str; 12] = [
-    "remote_addr",
-    "user",
-    "host",
-    "method",
-    "path",
-    "query",
-    "protocol",
-    "status",
-    "bytes",
-    "referer",
-    "referer_host",
-    "agent",
+const COMBINED_FIELDS: [(&str, ColumnKind); 12] = [
+    ("remote_addr", ColumnKind::Text),
+    ("user", ColumnKind::Text),
+    ("host", ColumnKind::Text),
+    ("method", ColumnKind::Text),
+    ("path", ColumnKind::Text),
+    ("query", ColumnKind::Text),
+    ("protocol", ColumnKind::Text),
+    ("status", ColumnKind::Int),
+    ("bytes", ColumnKind::Int),
+    ("referer", ColumnKind::Text),
+    ("referer_host", ColumnKind::Text),
+    ("agent", ColumnKind::Text),
 ];
 
 /// Fields of access logs that are made from others and stand in no line.
-const COMPUTED_FIELDS: [&str; 2] = ["duration_s", "referer_host"];
+const COMPUTED_FIELDS: [(&str, ColumnKind); 2] = [
+    ("duration_s", ColumnKind::Float),
+    ("referer_host", ColumnKind::Text),
+];
 
 /// Words of statements that may mean tables of access logs; for others they are not looked for.
 const VIEW_WORDS: [&str; 3] = [VIEW_PREFIX, "show", "information_schema"];
@@ -107,7 +111,7 @@ impl SqlSource {
         let mut views = vec![View {
             name: format!("{VIEW_PREFIX}{COMBINED}"),
             filter: Filter::and(known.into_iter().chain([undeclared])),
-            fields: COMBINED_FIELDS.map(Box::from).into(),
+            fields: COMBINED_FIELDS.map(view_field).into(),
         }];
         let everything = Scope::all(TimeRange::ALL);
         let (formats, trailer) = self.engine.label_values(&everything, FORMAT_FIELD, out)?;
@@ -120,11 +124,14 @@ impl SqlSource {
             let (types, trailer) = self.engine.field_types(&scope, true, out)?;
             self.add(trailer);
             let name = view_name(&format, &views);
-            let mut fields: Vec<Box<str>> = types.fields().map(|(field, _)| field.into()).collect();
-            let computed = COMPUTED_FIELDS.into_iter().map(Box::from);
-            fields.extend(
-                computed.filter(|field| types.fields().all(|(known, _)| *known != **field)),
-            );
+            let of_lines = types
+                .fields()
+                .map(|(name, types)| (name, ColumnKind::of(types)));
+            let mut fields: Vec<ViewField> = of_lines.map(view_field).collect();
+            let computed = COMPUTED_FIELDS.into_iter();
+            let computed =
+                computed.filter(|field| types.fields().all(|(known, _)| known != field.0));
+            fields.extend(computed.map(view_field));
             views.push(View {
                 name,
                 filter,
@@ -196,6 +203,11 @@ impl Source for SqlSource {
         }
         Ok(())
     }
+}
+
+fn view_field((name, kind): (&str, ColumnKind)) -> ViewField {
+    let name = name.into();
+    ViewField { name, kind }
 }
 
 /// The name of the table of a format: without quotes, if no other table has that one.

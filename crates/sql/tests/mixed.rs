@@ -1,0 +1,71 @@
+//! Texts beside numbers: one odd value is no reason to refuse a question.
+#![cfg(feature = "engine")]
+
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
+use logpond_sql::Sql;
+use source::{Records, run};
+
+/// A field that has numbers in most records.
+const TABLE: &str =
+    "(VALUES ('200'), ('OK'), ('200.0'), ('404'), ('9.5'), (NULL), ('9007199254740993')) t(s)";
+
+#[test]
+fn what_is_no_number_does_not_match() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(1);
+    let table = [
+        ("s = 200", "200;200.0"),
+        ("200 = s", "200;200.0"),
+        ("s = 200.0", "200;200.0"),
+        ("s <> 200", "404;9.5;9007199254740993"),
+        ("s < 10", "9.5"),
+        ("s >= 404", "404;9007199254740993"),
+        ("s > -1 AND s < 100", "9.5"),
+        ("s IN (404, 200)", "200;200.0;404"),
+        ("s NOT IN (404, 200)", "9.5;9007199254740993"),
+        ("s BETWEEN 9 AND 300", "200;200.0;9.5"),
+        ("s = 9007199254740993", "9007199254740993"),
+        ("s = 9007199254740992 + 1", "9007199254740993"),
+        ("s = '200'", "200"),
+        ("s IN ('200', 'OK')", "200;OK"),
+        ("s < '3'", "200;200.0"),
+    ];
+    for (condition, expected) in table {
+        let statement = format!("SELECT s FROM {TABLE} WHERE {condition}");
+        let text = run(&sql, &records, &statement).unwrap_or_else(|e| panic!("{condition}: {e}"));
+        let found: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(found.join(";"), expected, "{condition}");
+    }
+}
+
+#[test]
+fn a_cast_that_fails_names_its_column() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let table = [
+        (
+            format!("SELECT CAST(s AS BIGINT) FROM {TABLE}"),
+            "a value of column s, 'OK', is no BIGINT: TRY_CAST(s AS BIGINT)",
+        ),
+        (
+            "SELECT abs(CAST(message AS INT)) FROM logs".to_owned(),
+            "is no INTEGER: TRY_CAST(message AS INTEGER)",
+        ),
+        (
+            "SELECT sum(CAST(message AS DOUBLE)) FROM logs".to_owned(),
+            "is no DOUBLE: TRY_CAST(message AS DOUBLE)",
+        ),
+        (
+            "SELECT * FROM logs WHERE n = 'many'".to_owned(),
+            "column n is a BIGINT, which 'many' is not",
+        ),
+    ];
+    for (statement, expected) in table {
+        let error = run(&sql, &records, &statement).unwrap_err();
+        assert!(error.message.contains(expected), "{statement}: {error}");
+    }
+}
