@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
+    ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
     StringViewBuilder, TimestampNanosecondArray, new_null_array,
 };
 use datafusion::arrow::buffer::{Buffer, NullBuffer};
@@ -60,6 +60,36 @@ fn array(column: Column, kind: ColumnKind, rows: usize) -> Result<ArrayRef, Arro
     })
 }
 
+/// The rows of a batch, so many at a time. Each piece holds only texts of its own: whoever counts what it keeps
+/// would count those of the whole batch for each.
+pub(crate) fn pieces(batch: &RecordBatch, rows_max: usize) -> Result<Vec<RecordBatch>, ArrowError> {
+    let rows = batch.num_rows();
+    if rows <= rows_max {
+        return Ok(vec![batch.clone()]);
+    }
+    let starts = (0..rows).step_by(rows_max);
+    let piece = |from| {
+        let piece = batch.slice(from, rows_max.min(rows - from));
+        let columns = piece.columns().iter().map(own_texts).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(piece.num_rows()));
+        RecordBatch::try_new_with_options(piece.schema(), columns, &options)
+    };
+    starts.map(piece).collect()
+}
+
+fn own_texts(column: &ArrayRef) -> ArrayRef {
+    let Some(texts) = column.as_string_view_opt() else {
+        return Arc::clone(column);
+    };
+    let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
+    let used: usize = texts.lengths().map(|length| length as usize).sum();
+    match held > used {
+        true => Arc::new(texts.gc()),
+        // Texts that many rows have are there once.
+        false => Arc::clone(column),
+    }
+}
+
 fn nulls<T>(numbers: &Numbers<T>) -> Option<NullBuffer> {
     (!numbers.valid.is_empty()).then(|| NullBuffer::from(numbers.valid.as_slice()))
 }
@@ -104,7 +134,8 @@ fn texts(strings: &StringColumn) -> Result<ArrayRef, ArrowError> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Array, AsArray};
+    use datafusion::arrow::array::Array;
+    use datafusion::arrow::array::StringViewArray;
     use datafusion::arrow::datatypes::{Field, Schema};
     use logpond_segment::rows::Strings;
 
@@ -134,6 +165,20 @@ mod tests {
             Some(odd),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn pieces_hold_no_texts_of_others() {
+        let text = |number: usize| format!("a text that is longer than twelve bytes {number}");
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..5000).map(text)));
+        let batch = RecordBatch::try_from_iter([("a", texts)]).unwrap();
+        let pieces = pieces(&batch, 2048).unwrap();
+        let rows: Vec<usize> = pieces.iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(rows, [2048, 2048, 904]);
+        let bytes = |batch: &RecordBatch| batch.get_array_memory_size();
+        let all: usize = pieces.iter().map(bytes).sum();
+        assert!(all < bytes(&batch) * 3 / 2, "{all}");
+        assert_eq!(pieces[2].column(0).as_string_view().value(903), text(4999));
     }
 
     #[test]

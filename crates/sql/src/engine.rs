@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,9 +36,7 @@ use crate::mixed::NumbersOfTexts;
 use crate::source::Source;
 use crate::statement;
 use crate::table::Table;
-
-/// Statements at a time. Each may keep every core busy.
-pub const STATEMENTS_MAX: usize = 4;
+use crate::turns::{STATEMENT_WAIT_MAX, STATEMENTS_MAX, Turns};
 
 /// Memory that all statements together may take for sorting, grouping and joining; beyond, they spill.
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
@@ -58,6 +56,10 @@ const EVENTS_MAX: usize = 2;
 
 /// How often it is looked whether anybody waits for the answer still.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// Rows of a batch. What is merged after spilling has one of each file in memory, and all bounds of
+/// functions count by it.
+pub(crate) const BATCH_ROWS: usize = 2048;
 
 /// How long a statement may compute until it has its first rows, or further ones; how long its reader
 /// takes does not count. Who asked a question by mistake would not know that it never ends.
@@ -99,7 +101,7 @@ pub struct Sql {
     spill: PathBuf,
     memory_bytes: usize,
     parts: OnceLock<Result<Parts, String>>,
-    running: Arc<AtomicUsize>,
+    turns: Turns,
     silence_max: Duration,
 }
 
@@ -135,15 +137,6 @@ impl fmt::Debug for Sql {
     }
 }
 
-/// A statement that runs: as long as it takes processors and memory, also if nobody waits for it.
-struct Running(Arc<AtomicUsize>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Sql {
     /// Costs nothing yet; statements will spill into this directory, which is made when it is needed.
     pub fn new(spill: PathBuf) -> Sql {
@@ -156,7 +149,7 @@ impl Sql {
             spill,
             memory_bytes,
             parts: OnceLock::new(),
-            running: Arc::default(),
+            turns: Turns::default(),
             silence_max: SILENCE_MAX,
         }
     }
@@ -172,7 +165,7 @@ impl Sql {
 
     /// Whether nothing computes any more.
     pub fn is_idle(&self) -> bool {
-        self.running.load(Ordering::Relaxed) == 0
+        self.turns.is_idle()
     }
 
     /// Runs a statement over the records of a source.
@@ -186,7 +179,7 @@ impl Sql {
         answer: &mut dyn Answer,
     ) -> Result<(), SqlError> {
         statement::measure(text)?;
-        let running = self.begin()?;
+        let running = self.turns.wait(STATEMENT_WAIT_MAX, || answer.check())?;
         let parts = self
             .parts
             .get_or_init(|| Parts::new(&self.spill, self.memory_bytes));
@@ -249,17 +242,6 @@ impl Sql {
             self.silence_max.as_secs()
         );
         SqlError::new(Blame::Statement, message)
-    }
-
-    fn begin(&self) -> Result<Running, SqlError> {
-        let count = |running| (running < STATEMENTS_MAX).then_some(running + 1);
-        let counted = self
-            .running
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
-        counted.map(|_| Running(self.running.clone())).map_err(|_| {
-            let message = format!("{STATEMENTS_MAX} statements are running; try again later");
-            SqlError::new(Blame::Busy, message)
-        })
     }
 }
 
@@ -374,8 +356,13 @@ impl Parts {
 fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, "public")
-        .with_information_schema(true);
-    config.options_mut().sql_parser.collect_spans = true;
+        .with_information_schema(true)
+        .with_batch_size(BATCH_ROWS);
+    let config_options = config.options_mut();
+    config_options.sql_parser.collect_spans = true;
+    // Each part of a sort would have a share of the memory, and the merge of the parts none that it could
+    // spill.
+    config_options.optimizer.repartition_sorts = false;
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(Arc::clone(&parts.environment))

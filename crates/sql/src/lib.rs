@@ -27,6 +27,7 @@ mod pushdown;
 mod table;
 mod scan;
 mod statement;
+mod turns;
 mod mixed;
 mod bounded;
 mod casts;
@@ -38,13 +39,12 @@ mod error;
 
 pub use datafusion::arrow::datatypes::SchemaRef;
 pub use datafusion::arrow::record_batch::RecordBatch;
-pub use engine::{
-    Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, STATEMENTS_MAX, Sql, Stop,
-};
+pub use engine::{Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};
 pub use source::{Scan, Source, Tables, Take, View, ViewField};
 pub use statement::STATEMENT_BYTES_MAX;
+pub use turns::{STATEMENT_WAIT_MAX, STATEMENTS_MAX, STATEMENTS_WAITING_MAX};
 
 #[cfg(test)]
 mod tests {
@@ -65,17 +65,28 @@ mod tests {
             ),
             ("depth of its parts", statement::DEPTH_MAX.to_string()),
             ("tables that it reads", table::SCANS_MAX.to_string()),
-            ("statements at a time", STATEMENTS_MAX.to_string()),
+            (
+                "statements at a time; more wait",
+                STATEMENTS_MAX.to_string(),
+            ),
+            (
+                "statements that wait until one has ended",
+                STATEMENTS_WAITING_MAX.to_string(),
+            ),
+            (
+                "how long one waits",
+                format!("{} s", STATEMENT_WAIT_MAX.as_secs()),
+            ),
             (
                 "time without a further row, but for that of a slow reader",
                 format!("{} minutes", SILENCE_MAX.as_secs() / 60),
             ),
             (
-                "memory of all of them for sorting, grouping and joining; beyond, they spill",
+                "memory of all of them for sorting, grouping and joining",
                 format!("{} MiB", MEMORY_BYTES_MAX >> 20),
             ),
             (
-                "results of `repeat`, `lpad`, `replace`, `concat`, `\\|\\|`, `range` and their like, of a statement for 8192 rows",
+                "results of `repeat`, `lpad`, `replace`, `concat`, `\\|\\|`, `range` and their like, of a statement for 2048 rows",
                 format!("{} MiB", bounded::RESULT_BYTES_MAX >> 20),
             ),
             (

@@ -27,12 +27,13 @@ use logpond_search::order::Direction;
 use tokio::sync::mpsc::Sender;
 
 use crate::arrays;
+use crate::engine::BATCH_ROWS;
 use crate::error::{Blame, SqlError};
 use crate::source::{Scan, Source, Take};
 
-/// Batches between the source and those who take them: enough that both work side by side. Each has
-/// the rows of a block.
-const BATCHES_MAX: usize = 4;
+/// Batches between the source and those who take them: enough that both work side by side, those of a
+/// block and some more.
+const BATCHES_MAX: usize = 8;
 
 /// Reads what a scan wants.
 #[derive(Debug)]
@@ -218,9 +219,21 @@ impl Take for Batches {
     fn take(&self, columns: Columns) -> bool {
         let batch = arrays::batch(columns, &self.kinds, &self.schema);
         let batch = batch.map_err(DataFusionError::from);
-        let batch = batch.map(|batch| cut(batch, &self.left));
-        let is_good = batch.is_ok();
-        self.sender.blocking_send(batch).is_ok() && is_good && self.is_wanted()
+        let pieces = batch.and_then(|batch| {
+            let batch = cut(batch, &self.left);
+            Ok(arrays::pieces(&batch, BATCH_ROWS)?)
+        });
+        match pieces {
+            Ok(pieces) => {
+                let mut pieces = pieces.into_iter();
+                pieces.all(|piece| self.sender.blocking_send(Ok(piece)).is_ok()) && self.is_wanted()
+            }
+            Err(error) => {
+                // Nobody hears it who does not wait any more.
+                let _ = self.sender.blocking_send(Err(error));
+                false
+            }
+        }
     }
 
     /// Nobody takes batches any more when the statement has ended.

@@ -79,6 +79,23 @@ fn what_does_not_fit_into_memory_is_spilled() {
     assert!(run(&tiny, &records, "SELECT count(*) FROM logs").is_ok());
 }
 
+/// A sort needs some memory for each batch and for each file that it merges: with long rows these must be small.
+#[test]
+fn long_rows_are_sorted_in_a_third_of_their_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::with_memory(directory.path().join("spill"), 40 << 20);
+    let records = Records::new(150_000);
+    for statement in [
+        "SELECT m FROM (SELECT n, repeat(message, 60) AS m FROM logs) ORDER BY n DESC",
+        "SELECT max(r) FROM (SELECT m, row_number() OVER (ORDER BY m) AS r \
+         FROM (SELECT repeat(message, 60) AS m FROM logs)) WHERE m IS NOT NULL",
+        "SELECT count(*), max(c) FROM (SELECT repeat(message, 20) AS m, count(*) AS c FROM logs GROUP BY m)",
+    ] {
+        let answer = run(&sql, &records, statement);
+        assert!(answer.is_ok(), "{statement}: {answer:?}");
+    }
+}
+
 #[test]
 fn who_stops_reading_ends_the_statement() {
     let directory = tempfile::tempdir().unwrap();

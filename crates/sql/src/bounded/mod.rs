@@ -40,12 +40,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use joined::Joined;
 use sizes::Growth;
 
-/// Bytes of results of all such functions of a statement for the rows that they are given at a time: 8 KiB for
-/// each row of a batch, twice that if there are two functions' results at once.
-pub(crate) const RESULT_BYTES_MAX: u64 = 128 << 20;
+/// Bytes of results of all such functions of a statement for the rows that they are given at a time: 32 KiB for
+/// each row of a batch.
+pub(crate) const RESULT_BYTES_MAX: u64 = 64 << 20;
 
-/// The least share of one of many calls: half a KiB for each row of a batch.
-const SHARE_BYTES_MIN: u64 = 4 << 20;
+/// The least share of one of many calls: a KiB for each row of a batch.
+const SHARE_BYTES_MIN: u64 = 2 << 20;
 
 /// The calls of one statement, among which the bytes are shared.
 #[derive(Clone, Debug, Default)]
