@@ -32,6 +32,7 @@ pub use histogram::{
     BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
 };
 pub use label_values::LabelValues;
+pub(crate) use patterns::message_is_part;
 pub use patterns::{Pattern, Patterns, PatternsAnswer, Sample};
 pub use streams::{
     LabelSet, STREAMS_BYTES_MAX, StreamRow, StreamTally, Streams, StreamsAnswer, StreamsAsked,

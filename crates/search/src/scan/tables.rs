@@ -9,7 +9,7 @@ use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, S
 use super::block::{column_value, number_value, string_value};
 use super::group::{GroupScan, Selected};
 use super::labels::By;
-use crate::aggregate::{FieldStats, Histogram, LabelSet, Patterns, Top};
+use crate::aggregate::{FieldStats, Histogram, LabelSet, Patterns, Top, message_is_part};
 use crate::field::Target;
 use crate::label;
 
@@ -183,12 +183,23 @@ impl GroupScan<'_> {
         };
         let levels: Vec<&str> = labelled.sets.iter().map(level).collect();
         let times = self.times()?.to_vec();
+        let are_parts = self.test_shapes(&labelled.rows, message_is_part)?;
         let (block, reader, _) = self.parts();
-        let [messages, others] = block.messages(reader)?;
-        for (row, set) in labelled.rows.iter().zip(&labelled.of_rows) {
+        block.messages(reader)?;
+        block.exceptions(reader)?;
+        let known = block.known_rows();
+        let rows = labelled.rows.iter().zip(&labelled.of_rows).zip(are_parts);
+        for ((row, set), is_part) in rows {
             let (at, level) = (*row as usize, levels[*set as usize]);
-            match messages.get(at).or_else(|| others.get(at)) {
-                Some(message) => patterns.add_message(level, Timestamp(times[at]), message),
+            let is_part = is_part || known.whole.get(at).is_some();
+            match known
+                .message
+                .get(at)
+                .or_else(|| known.message_bytes.get(at))
+            {
+                Some(message) => {
+                    patterns.add_message(level, Timestamp(times[at]), message, is_part);
+                }
                 None => without.push(*row),
             }
         }

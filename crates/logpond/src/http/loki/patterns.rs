@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::write_json_string;
-use logpond_search::aggregate::PatternsAnswer;
+use logpond_search::aggregate::{Pattern, PatternsAnswer};
 use logpond_search::logql;
 
 use super::reply::{Writer, failed, gathered, write_warnings};
@@ -53,7 +53,7 @@ fn write(answer: &PatternsAnswer, warnings: &[String], to: Writer<'_>) -> io::Re
         } else {
             b"{\"pattern\":"
         });
-        write_json_string(&String::from_utf8_lossy(&pattern.text), &mut out);
+        write_json_string(&filter_of(pattern), &mut out);
         out.extend_from_slice(b",\"level\":");
         write_json_string(&level, &mut out);
         out.extend_from_slice(b",\"samples\":[");
@@ -70,12 +70,93 @@ fn write(answer: &PatternsAnswer, warnings: &[String], to: Writer<'_>) -> io::Re
     to.write_all(b"}\n")
 }
 
+/// What stands for a part that differs, and for what a filter cannot say.
+const CAPTURE: &str = "<_>";
+
+/// The pattern as a filter (`|>`), which is what these clients make of it: of lines, not of the message in them,
+/// with one capture at a time and none that has a name.
+fn filter_of(pattern: &Pattern) -> String {
+    let text = String::from_utf8_lossy(&pattern.text);
+    let mut filter = String::with_capacity(text.len() + 2 * CAPTURE.len());
+    if pattern.is_part {
+        filter.push_str(CAPTURE);
+    }
+    let mut rest = &*text;
+    while let Some(sign) = rest.chars().next() {
+        let named = capture_length(rest);
+        // In the line a message may be written with escapes.
+        let is_escaped = pattern.is_part && (matches!(sign, '"' | '\\') || sign.is_control());
+        let length = match named {
+            Some(length) => length,
+            None => sign.len_utf8(),
+        };
+        match named.is_some() || is_escaped || sign == char::REPLACEMENT_CHARACTER {
+            true => push_capture(&mut filter),
+            false => filter.push(sign),
+        }
+        rest = &rest[length..];
+    }
+    if pattern.is_part {
+        push_capture(&mut filter);
+    }
+    filter
+}
+
+fn push_capture(filter: &mut String) {
+    if !filter.ends_with(CAPTURE) {
+        filter.push_str(CAPTURE);
+    }
+}
+
+/// The length of a text's beginning if a filter takes that for a capture: a name in angle brackets.
+fn capture_length(text: &str) -> Option<usize> {
+    let (name, _) = text.strip_prefix('<')?.split_once('>')?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let begins = name
+        .bytes()
+        .next()
+        .is_some_and(|byte| !byte.is_ascii_digit());
+    (begins && name.bytes().all(is_name)).then_some(name.len() + 2)
+}
+
 #[cfg(test)]
 mod tests {
-    use logpond_record::Timestamp;
-    use logpond_search::aggregate::Pattern;
-
     use super::*;
+    use logpond_record::Timestamp;
+
+    #[test]
+    fn patterns_are_filters_of_lines() {
+        let table = [
+            ("req <_> done", false, "req <_> done"),
+            ("req <_> done", true, "<_>req <_> done<_>"),
+            ("<_> at <_>", true, "<_> at <_>"),
+            ("no \"file\" <_>", true, "<_>no <_>file<_> <_>"),
+            ("no \"file\"", false, "no \"file\""),
+            (
+                "of <principalId> and <5> <<_>",
+                false,
+                "of <_> and <5> <<_>",
+            ),
+            ("a <_><_>; <b><c>", false, "a <_>; <_>"),
+            ("", true, "<_>"),
+        ];
+        for (text, is_part, expected) in table {
+            let pattern = Pattern {
+                text: text.as_bytes().into(),
+                level: Box::default(),
+                count: 1,
+                is_part,
+                buckets: Vec::new(),
+                samples: Vec::new(),
+            };
+            let filter = filter_of(&pattern);
+            assert_eq!(filter, expected, "{text}");
+            if expected != CAPTURE {
+                let query = format!("{{}} |> `{filter}`");
+                assert!(logql::parse_log(&query).is_ok(), "{query}");
+            }
+        }
+    }
 
     #[test]
     fn patterns_have_the_form_of_loki() {
@@ -83,6 +164,7 @@ mod tests {
             text: text.into(),
             level: level.into(),
             count: 3,
+            is_part: false,
             buckets: vec![
                 (Timestamp(60_000_000_000), 2),
                 (Timestamp(120_000_000_000), 1),

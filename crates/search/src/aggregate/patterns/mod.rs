@@ -9,7 +9,7 @@ mod template;
 
 use std::collections::BTreeMap;
 
-use logpond_record::{Message, Record, TimeRange, Timestamp};
+use logpond_record::{Message, Piece, Record, Shape, SlotKind, TimeRange, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::FixedMap;
@@ -55,6 +55,8 @@ pub struct Patterns {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Found {
     count: u64,
+    /// Whether a message is a part of its line.
+    is_part: bool,
     /// Counts by the start of the bucket.
     buckets: BTreeMap<i64, u64>,
     samples: Vec<Sample>,
@@ -78,6 +80,8 @@ pub struct Pattern {
     pub level: Box<[u8]>,
     /// Records.
     pub count: u64,
+    /// Whether messages are parts of their lines, as those of objects are.
+    pub is_part: bool,
     /// Records by the start of their bucket, in order, those without any left out.
     pub buckets: Vec<(Timestamp, u64)>,
     /// The newest of its messages that are not the same, newest first.
@@ -125,15 +129,26 @@ impl Patterns {
     /// Counts a record: its message, or its line if it has none.
     pub fn add(&mut self, record: &Record<'_>) {
         let mut text = Vec::new();
-        match &record.message {
-            Message::Absent => record.write_line(&mut text),
-            _ => record.write_message(&mut text),
-        }
-        self.add_message(label::level(record), record.time, &text);
+        let is_part = match &record.message {
+            Message::Absent => {
+                record.write_line(&mut text);
+                false
+            }
+            Message::Line => {
+                record.write_message(&mut text);
+                false
+            }
+            Message::Part(_) => {
+                record.write_message(&mut text);
+                record.whole.is_some() || message_is_part(&record.shape)
+            }
+        };
+        self.add_message(label::level(record), record.time, &text, is_part);
     }
 
-    /// Counts a message; `level` is one of [`label::LEVELS`] or [`label::UNKNOWN_LEVEL`].
-    pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8]) {
+    /// Counts a message; `level` is one of [`label::LEVELS`] or [`label::UNKNOWN_LEVEL`]. `is_part` says whether
+    /// there is more in its line.
+    pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8], is_part: bool) {
         let mut key = std::mem::take(&mut self.key);
         let level = match level {
             label::UNKNOWN_LEVEL => "",
@@ -151,6 +166,7 @@ impl Patterns {
         };
         let before = found.bytes();
         found.count += 1;
+        found.is_part |= is_part;
         *found.buckets.entry(bucket).or_default() += 1;
         found.add_sample(time, message);
         // A shorter message may take the place of a longer one.
@@ -223,6 +239,7 @@ impl Patterns {
         for (key, found) in all {
             out.bytes(key);
             out.number(found.count);
+            out.flag(found.is_part);
             out.count(found.buckets.len());
             for (start, count) in &found.buckets {
                 out.time(Timestamp(*start));
@@ -250,6 +267,7 @@ impl Patterns {
             }
             let mut found = Found {
                 count: from.number("the records of a template")?,
+                is_part: from.flag("whether messages are parts of lines")?,
                 ..Found::default()
             };
             for _ in 0..from.count(2, "the buckets")? {
@@ -279,6 +297,7 @@ impl Patterns {
                 text,
                 level,
                 count: found.count,
+                is_part: found.is_part,
                 buckets: found
                     .buckets
                     .into_iter()
@@ -293,6 +312,12 @@ impl Patterns {
             is_coarse: self.is_coarse,
         }
     }
+}
+
+/// Whether lines of a shape have more in them than their message, or the message in another form.
+pub(crate) fn message_is_part(shape: &Shape) -> bool {
+    let is_text = |slot: usize| shape.slots()[slot].kind == SlotKind::Text;
+    !matches!(shape.pieces(), [Piece::Slot(slot)] if is_text(*slot))
 }
 
 /// The key of a level, to be followed by the template.
@@ -328,6 +353,7 @@ impl Found {
 
     fn merge(&mut self, other: Found) {
         self.count += other.count;
+        self.is_part |= other.is_part;
         for (start, count) in other.buckets {
             *self.buckets.entry(start).or_default() += count;
         }

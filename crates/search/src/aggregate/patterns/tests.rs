@@ -18,7 +18,7 @@ fn counted<'m>(messages: impl IntoIterator<Item = &'m str>) -> Patterns {
     let mut patterns = new();
     for (at, message) in messages.into_iter().enumerate() {
         let time = Timestamp(at as i64 % 100 * SECOND);
-        patterns.add_message("info", time, message.as_bytes());
+        patterns.add_message("info", time, message.as_bytes(), false);
     }
     patterns
 }
@@ -115,7 +115,7 @@ fn shorter_messages_replace_longer_ones() {
 fn levels_are_kept_apart() {
     let mut patterns = new();
     for level in ["warn", "error", "warn"] {
-        patterns.add_message(level, Timestamp(0), b"slow");
+        patterns.add_message(level, Timestamp(0), b"slow", false);
     }
     let answer = patterns.finish(0);
     let found: Vec<_> = answer
@@ -134,7 +134,7 @@ fn too_many_templates_lose_no_record() {
     let count = 3 * TEMPLATES_MAX;
     for n in 0..count {
         let words: Vec<String> = (0..6).map(|p| word(n >> (3 * p)).repeat(1 + p)).collect();
-        patterns.add_message("", Timestamp(0), words.join("-").as_bytes());
+        patterns.add_message("", Timestamp(0), words.join("-").as_bytes(), false);
     }
     assert!(patterns.found.len() <= TEMPLATES_MAX + 1);
     let answer = patterns.finish(0);
@@ -154,7 +154,7 @@ proptest! {
             let mut patterns = new();
             for (at, message) in all().filter(|(at, _)| part(*at)) {
                 let time = Timestamp(at as i64 * SECOND / 2);
-                patterns.add_message("info", time, message.as_bytes());
+                patterns.add_message("info", time, message.as_bytes(), false);
             }
             patterns
         };
