@@ -48,7 +48,7 @@ pub const SERVICE_LABELS: [&str; 18] = [
 ];
 
 /// The labels that say how bad it is, the first one that is there counts.
-pub const LEVEL_LABELS: [&str; 13] = [
+pub const LEVEL_LABELS: [&str; 17] = [
     "level",
     "LEVEL",
     "Level",
@@ -61,6 +61,11 @@ pub const LEVEL_LABELS: [&str; 13] = [
     "LVL",
     "Lvl",
     "severity_text",
+    "levelname",
+    "loglevel",
+    "LOG_LEVEL",
+    // What Serilog writes as `@l`.
+    "_l",
     "PRIORITY",
 ];
 

@@ -2,10 +2,14 @@
 //!
 //! Levels stand near the beginning of lines, in capitals (`2026-03-02 00:00:06 ERROR …`), in brackets
 //! (`[error]`), before a colon (`warning: …`), right behind the time, or as the letter that Google's logging library begins
-//! lines with (`E0302 …`). A word within a sentence (`no error occurred`) is none.
+//! lines with (`E0302 …`), or behind the name of the field that they are (`level=error`, `"level":"error"`), where
+//! a line is not all logfmt or JSON. A word within a sentence (`no error occurred`) is none.
 
 /// How far into a line is looked, in bytes: behind a time, a thread and a class at most.
 const HEAD_BYTES_MAX: usize = 128;
+
+/// Names of fields that say a level.
+const FIELDS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"loglevel", b"levelname"];
 
 /// Digits of a time: of a day and of hours, minutes and seconds.
 const TIME_DIGITS_MIN: usize = 8;
@@ -31,6 +35,9 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         }
         let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic());
         let (word, behind) = rest.split_at(letters.count());
+        if let Some(level) = of_field(word, before, behind) {
+            return Some(level);
+        }
         let next = behind.first().copied();
         let is_behind_time = is_time && is_blank(before) && is_blank(next) && {
             let digits = head[..head.len() - rest.len()].iter();
@@ -44,6 +51,30 @@ pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
         (rest, before) = (behind, word.last().copied());
     }
     None
+}
+
+/// The level that a field says: `level=error`, `level="error"`, `"level": "error"`.
+fn of_field(name: &[u8], before: Option<u8>, behind: &[u8]) -> Option<&'static str> {
+    let is_json = behind.starts_with(b"\":");
+    if !is_json && behind.first() != Some(&b'=') {
+        return None;
+    }
+    let is_level = FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name));
+    let begins = match is_json {
+        true => before == Some(b'"'),
+        false => before.is_none_or(|byte| b" \t,;|([{".contains(&byte)),
+    };
+    if !is_level || !begins {
+        return None;
+    }
+    let value = match is_json {
+        true => behind[2..].trim_ascii_start().strip_prefix(b"\"")?,
+        false => behind[1..].strip_prefix(b"\"").unwrap_or(&behind[1..]),
+    };
+    let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let (word, after) = value.split_at(letters.count());
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    level(word).filter(|_| !after.first().is_some_and(is_part))
 }
 
 fn is_blank(byte: Option<u8>) -> bool {
@@ -157,6 +188,32 @@ mod tests {
                 Some("error"),
             ),
             ("2024-01-10 05:27:07,4 info vsand[10] done", Some("info")),
+            ("level=error something happened here", Some("error")),
+            ("level=\"warning\" foo", Some("warn")),
+            ("level=fatal", Some("fatal")),
+            (
+                "ts=1 level=info msg=\"x\" ERROR trailing words",
+                Some("info"),
+            ),
+            (
+                "2026-11-26T10:00:00Z stdout F level=error msg=x",
+                Some("error"),
+            ),
+            (
+                "Nov 26 10:00:00 host app[1]: ERROR something",
+                Some("error"),
+            ),
+            ("2026-11-26 10:00:00 {\"level\":\"error\"}", Some("error")),
+            (
+                "{\"ts\":1, \"Level\": \"WARN\", \"msg\":\"cut o",
+                Some("warn"),
+            ),
+            ("level=errors", None),
+            ("level=error_rate", None),
+            ("loglevel=", None),
+            ("sealevel=info", None),
+            ("the level: error", None),
+            ("{\"level\":3, \"x", None),
             ("12 error codes", None),
             ("2024-01-10 05:27:07 an error was seen", None),
             ("a \"NOTICE\" text file", None),
