@@ -488,6 +488,12 @@ fn every_choice_is_journalctls() {
     let wanted = lines(&journalctl(&file, "-N"));
     assert_eq!(lines(&journal(&pond, "-N")), wanted);
     assert_eq!(lines(&journal_of_file(&file, "-N")), wanted);
+    check_boots(&pond, &file);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Lists of boots, in all forms.
+fn check_boots(pond: &Pond, file: &Path) {
     for form in [
         "",
         "-o json",
@@ -497,11 +503,10 @@ fn every_choice_is_journalctls() {
         "-o cat",
     ] {
         let arguments = format!("--list-boots {form}");
-        let wanted = text(&journalctl(&file, &arguments));
-        assert_eq!(text(&journal(&pond, &arguments)), wanted, "{form}");
-        assert_eq!(text(&journal_of_file(&file, &arguments)), wanted, "{form}");
+        let wanted = text(&journalctl(file, &arguments));
+        assert_eq!(text(&journal(pond, &arguments)), wanted, "{form}");
+        assert_eq!(text(&journal_of_file(file, &arguments)), wanted, "{form}");
     }
-    assert_eq!(pond.terminate().unwrap().code(), Some(0));
 }
 
 /// Entries of one program, so many and in order.

@@ -9,7 +9,6 @@ mod http;
     dead_code,
     reason = "the benchmark uses these modules too, each user a part"
 )]
-mod patterns;
 mod pond;
 
 mod surroundings;
@@ -50,6 +49,7 @@ mod journal_verify;
 mod kmsg;
 mod late;
 mod nginx;
+mod patterns;
 mod nodes;
 mod open_table;
 mod original;

@@ -144,90 +144,91 @@ fn is_marked(word: &[u8], before: Option<u8>, next: Option<u8>) -> bool {
 mod tests {
     use super::*;
 
+    const LINES: &[(&str, Option<&str>)] = &[
+        (
+            "2026-03-02 00:00:06,123 ERROR [main] c.e.Shop - no INFO",
+            Some("error"),
+        ),
+        (
+            "[02-Mar-2026 00:00:06] WARNING: [pool www] busy",
+            Some("warn"),
+        ),
+        (
+            "2026/03/02 00:00:06 [error] 77#77: *1 open() failed",
+            Some("error"),
+        ),
+        (
+            "2026-03-02T00:00:06Z  \x1b[32mINFO\x1b[0m listening",
+            Some("info"),
+        ),
+        (
+            "E0302 00:00:06.000000       1 server.go:7] failed",
+            Some("error"),
+        ),
+        (
+            "I0302 00:00:06.000000       1 server.go:7] ERROR",
+            Some("info"),
+        ),
+        ("npm ERR! code 1", Some("error")),
+        ("warning: unused variable", Some("warn")),
+        ("PHP Warning:  Undefined index", Some("warn")),
+        ("FATAL:  password authentication failed", Some("fatal")),
+        ("SEVERE", Some("error")),
+        ("time | Information | x", None),
+        ("time|DEBUG|x", Some("debug")),
+        ("(Info) started", Some("info")),
+        (
+            "[Tue Jan 28 03:16:50 2024] [core:error] [pid 36] x",
+            Some("error"),
+        ),
+        (
+            "2025-04-24T22:09:20.856Z\terror\tqueue.go:128\tdropped",
+            Some("error"),
+        ),
+        ("2024-01-10 05:27:07,4 info vsand[10] done", Some("info")),
+        ("level=error something happened here", Some("error")),
+        ("level=\"warning\" foo", Some("warn")),
+        ("level=fatal", Some("fatal")),
+        (
+            "ts=1 level=info msg=\"x\" ERROR trailing words",
+            Some("info"),
+        ),
+        (
+            "2026-11-26T10:00:00Z stdout F level=error msg=x",
+            Some("error"),
+        ),
+        (
+            "Nov 26 10:00:00 host app[1]: ERROR something",
+            Some("error"),
+        ),
+        ("2026-11-26 10:00:00 {\"level\":\"error\"}", Some("error")),
+        (
+            "{\"ts\":1, \"Level\": \"WARN\", \"msg\":\"cut o",
+            Some("warn"),
+        ),
+        ("level=errors", None),
+        ("level=error_rate", None),
+        ("loglevel=", None),
+        ("sealevel=info", None),
+        ("the level: error", None),
+        ("{\"level\":3, \"x", None),
+        ("12 error codes", None),
+        ("2024-01-10 05:27:07 an error was seen", None),
+        ("a \"NOTICE\" text file", None),
+        ("no error occurred", None),
+        ("Error handling is on", None),
+        ("GET /ERROR/x", None),
+        ("MY_ERROR ERROR_CODE x-ERROR NOERROR ERRORS", None),
+        ("panicked: terror: interrupt", None),
+        ("", None),
+        ("I030", None),
+        ("\x1b[", None),
+    ];
+
     #[test]
     fn lines_say_their_levels() {
-        let table = [
-            (
-                "2026-03-02 00:00:06,123 ERROR [main] c.e.Shop - no INFO",
-                Some("error"),
-            ),
-            (
-                "[02-Mar-2026 00:00:06] WARNING: [pool www] busy",
-                Some("warn"),
-            ),
-            (
-                "2026/03/02 00:00:06 [error] 77#77: *1 open() failed",
-                Some("error"),
-            ),
-            (
-                "2026-03-02T00:00:06Z  \x1b[32mINFO\x1b[0m listening",
-                Some("info"),
-            ),
-            (
-                "E0302 00:00:06.000000       1 server.go:7] failed",
-                Some("error"),
-            ),
-            (
-                "I0302 00:00:06.000000       1 server.go:7] ERROR",
-                Some("info"),
-            ),
-            ("npm ERR! code 1", Some("error")),
-            ("warning: unused variable", Some("warn")),
-            ("PHP Warning:  Undefined index", Some("warn")),
-            ("FATAL:  password authentication failed", Some("fatal")),
-            ("SEVERE", Some("error")),
-            ("time | Information | x", None),
-            ("time|DEBUG|x", Some("debug")),
-            ("(Info) started", Some("info")),
-            (
-                "[Tue Jan 28 03:16:50 2024] [core:error] [pid 36] x",
-                Some("error"),
-            ),
-            (
-                "2025-04-24T22:09:20.856Z\terror\tqueue.go:128\tdropped",
-                Some("error"),
-            ),
-            ("2024-01-10 05:27:07,4 info vsand[10] done", Some("info")),
-            ("level=error something happened here", Some("error")),
-            ("level=\"warning\" foo", Some("warn")),
-            ("level=fatal", Some("fatal")),
-            (
-                "ts=1 level=info msg=\"x\" ERROR trailing words",
-                Some("info"),
-            ),
-            (
-                "2026-11-26T10:00:00Z stdout F level=error msg=x",
-                Some("error"),
-            ),
-            (
-                "Nov 26 10:00:00 host app[1]: ERROR something",
-                Some("error"),
-            ),
-            ("2026-11-26 10:00:00 {\"level\":\"error\"}", Some("error")),
-            (
-                "{\"ts\":1, \"Level\": \"WARN\", \"msg\":\"cut o",
-                Some("warn"),
-            ),
-            ("level=errors", None),
-            ("level=error_rate", None),
-            ("loglevel=", None),
-            ("sealevel=info", None),
-            ("the level: error", None),
-            ("{\"level\":3, \"x", None),
-            ("12 error codes", None),
-            ("2024-01-10 05:27:07 an error was seen", None),
-            ("a \"NOTICE\" text file", None),
-            ("no error occurred", None),
-            ("Error handling is on", None),
-            ("GET /ERROR/x", None),
-            ("MY_ERROR ERROR_CODE x-ERROR NOERROR ERRORS", None),
-            ("panicked: terror: interrupt", None),
-            ("", None),
-            ("I030", None),
-            ("\x1b[", None),
-        ];
-        for (line, level) in table {
-            assert_eq!(of_line(line.as_bytes()), level, "{line}");
+        for (line, level) in LINES {
+            assert_eq!(of_line(line.as_bytes()), *level, "{line}");
         }
         let late = format!("{}ERROR", " ".repeat(HEAD_BYTES_MAX - 2));
         assert_eq!(of_line(late.as_bytes()), None);

@@ -268,7 +268,7 @@ pub(crate) fn check_constants(plan: &Arc<dyn ExecutionPlan>, batch_rows: usize) 
             if bytes.saturating_mul(batch_rows as u64) > RESULT_BYTES_MAX {
                 return exec_err!(
                     "the texts that the statement puts beside each row have more than {} KiB",
-                    RESULT_BYTES_MAX / batch_rows as u64 >> 10
+                    (RESULT_BYTES_MAX / batch_rows as u64) >> 10
                 );
             }
         }

@@ -207,6 +207,10 @@ fn entries_come_in_order_from_both_forms() {
     );
 }
 
+const CUT_ZSTD: &str = "damage: an entry's data is not complete zstd";
+const CUT_LZ4: &str = "damage: an entry's data is not complete LZ4";
+const CUT_XZ: &str = "damage: an entry's data is not complete xz";
+
 #[test]
 fn compressed_data_is_unpacked_within_bounds() {
     let text = [b"MESSAGE=", &vec![b'x'; 5000][..]].concat();
@@ -235,36 +239,12 @@ fn compressed_data_is_unpacked_within_bounds() {
         (object::XZ, [xz(b"MESSAGE="), xz_bomb].concat(), "TooLong"),
         (object::LZ4, lz4(&bomb), "TooLong"),
         (object::LZ4, lying, "TooLong"),
-        (
-            object::ZSTD,
-            zstd(&text)[..20].to_vec(),
-            "damage: an entry's data is not complete zstd",
-        ),
-        (
-            object::LZ4,
-            lz4(&text)[..20].to_vec(),
-            "damage: an entry's data is not complete LZ4",
-        ),
-        (
-            object::LZ4,
-            b"short".to_vec(),
-            "damage: an entry's data is not complete LZ4",
-        ),
-        (
-            object::XZ,
-            xz(&text)[..200].to_vec(),
-            "damage: an entry's data is not complete xz",
-        ),
-        (
-            object::XZ,
-            packed_xz(&text, DICTIONARY_128_MIB),
-            "damage: an entry's data is not complete xz",
-        ),
-        (
-            object::XZ,
-            b"short".to_vec(),
-            "damage: an entry's data is not complete xz",
-        ),
+        (object::ZSTD, zstd(&text)[..20].to_vec(), CUT_ZSTD),
+        (object::LZ4, lz4(&text)[..20].to_vec(), CUT_LZ4),
+        (object::LZ4, b"short".to_vec(), CUT_LZ4),
+        (object::XZ, xz(&text)[..200].to_vec(), CUT_XZ),
+        (object::XZ, packed_xz(&text, DICTIONARY_128_MIB), CUT_XZ),
+        (object::XZ, b"short".to_vec(), CUT_XZ),
         (
             8,
             b"A=1".to_vec(),
