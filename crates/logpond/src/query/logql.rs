@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logql::{LogQuery, NamedLabels, filter_of};
-use logpond_search::metric::{Answer, Plan, RangeTable};
+use logpond_search::metric::{Answer, EvaluationError, Plan, RangeTable};
 use logpond_search::order::{Direction, Key};
 use logpond_search::pipeline::{ERROR, ERROR_DETAILS, Origin, Pipeline, Work};
 
@@ -220,9 +220,12 @@ pub(super) fn numbers(
         }
         tables.push(table);
     }
-    let answer = plan.evaluate(tables);
+    let answer = plan.evaluate(tables, || out.check().is_ok());
     Ok(NumberAnswer {
-        answer: answer.map_err(|error| QueryError::Impossible(error.to_string()))?,
+        answer: answer.map_err(|error| match error {
+            EvaluationError::Unwanted => QueryError::Cancelled,
+            error => QueryError::Impossible(error.to_string()),
+        })?,
         warnings: warnings(errors.into_iter()),
         trailer: Trailer::default(),
     })
@@ -236,14 +239,11 @@ fn scope_of(filter: &logpond_search::Filter, range: TimeRange) -> Result<Scope, 
 fn warnings(errors: impl Iterator<Item = (&'static str, u64)>) -> Vec<String> {
     let described = errors.filter(|(_, count)| *count > 0).map(|(error, count)| {
         let lines = if count == 1 { "line" } else { "lines" };
-        let left_out = match error {
-            "SampleExtractionErr" => ", left out",
-            _ => "",
+        let advice = match error {
+            "SampleExtractionErr" => " left out: add | __error__=\"\" to do so without a warning",
+            _ => ": add | __error__=\"\" to leave them out, or | drop __error__ to take them as they are",
         };
-        format!(
-            "{count} {lines} with __error__=\"{error}\"{left_out}: add | __error__=\"\" to leave them \
-             out, or | drop __error__ to take them as they are"
-        )
+        format!("{count} {lines} with __error__=\"{error}\"{advice}")
     });
     described.collect()
 }

@@ -69,6 +69,8 @@ pub enum EvaluationError {
     ApproxRange,
     /// A part of the query does not compile.
     Compile(String),
+    /// Nobody wants the answer any more.
+    Unwanted,
 }
 
 impl fmt::Display for EvaluationError {
@@ -92,6 +94,7 @@ impl fmt::Display for EvaluationError {
                  fewer labels, or take a shorter range",
                 TABLE_BYTES_MAX >> 20
             ),
+            EvaluationError::Unwanted => f.write_str("nobody wants the answer any more"),
             EvaluationError::Points => write!(
                 f,
                 "the answer has more than {POINTS_MAX} numbers: aggregate by fewer labels, or take a \
@@ -181,11 +184,15 @@ impl Plan {
         }
     }
 
-    /// The query's answer, of its tables.
+    /// The query's answer, of its tables. Whether it is still wanted is asked before each instant.
     ///
     /// # Errors
     /// See [`EvaluationError`].
-    pub fn evaluate(&self, tables: Vec<RangeTable>) -> Result<Answer, EvaluationError> {
+    pub fn evaluate(
+        &self,
+        tables: Vec<RangeTable>,
+        mut is_wanted: impl FnMut() -> bool,
+    ) -> Result<Answer, EvaluationError> {
         if tables.iter().any(RangeTable::is_full) {
             return Err(EvaluationError::Memory);
         }
@@ -204,6 +211,9 @@ impl Plan {
         let mut series: BTreeMap<Arc<SeriesLabels>, Vec<(Timestamp, f64)>> = BTreeMap::new();
         let mut points = 0;
         for step in 0..self.times.count {
+            if !is_wanted() {
+                return Err(EvaluationError::Unwanted);
+            }
             let samples = match evaluation.step(&self.query, None, step)? {
                 Vector::Scalar(value) => vec![Sample {
                     labels: Arc::default(),

@@ -61,7 +61,7 @@ fn answer(text: &str, at: i64) -> String {
         let samples = samples.iter().map(|s| format!("{}={}", s.labels, s.value));
         samples.collect::<Vec<_>>().join(" ")
     };
-    match plan.evaluate(tables) {
+    match plan.evaluate(tables, || true) {
         Ok(Answer::Scalar(number)) => number.to_string(),
         Ok(Answer::Vector(samples)) => shown(samples),
         Ok(Answer::Matrix(_)) => panic!("an instant has no matrix"),
@@ -251,7 +251,7 @@ fn lines_with_errors_are_counted() {
 fn ranges_are_answered() {
     let times = Times::range(Timestamp(0), Timestamp(60 * S), 30 * S).unwrap();
     let plan = Plan::range(metric("sum(count_over_time({}[20s]))"), times, 0).unwrap();
-    let Ok(Answer::Matrix(series)) = plan.evaluate(fill(&plan, &lines(), 3)) else {
+    let Ok(Answer::Matrix(series)) = plan.evaluate(fill(&plan, &lines(), 3), || true) else {
         panic!("no matrix");
     };
     let points: Vec<_> = series[0]
@@ -261,12 +261,24 @@ fn ranges_are_answered() {
         .collect();
     assert_eq!(points, [(0, 1.0), (30, 2.0), (60, 2.0)]);
     let scalar = Plan::range(metric("1 + 1"), times, 0).unwrap();
-    let Ok(Answer::Matrix(series)) = scalar.evaluate(Vec::new()) else {
+    let Ok(Answer::Matrix(series)) = scalar.evaluate(Vec::new(), || true) else {
         panic!("no matrix");
     };
     assert_eq!((series.len(), series[0].points.len()), (1, 3));
     let approx = Plan::range(metric("approx_topk(1, rate({}[1m]))"), times, 0);
     assert_eq!(approx.err(), Some(EvaluationError::ApproxRange));
+}
+
+#[test]
+fn an_answer_that_nobody_wants_is_not_made() {
+    let times = Times::range(Timestamp(0), Timestamp(60 * S), 10 * S).unwrap();
+    let plan = Plan::range(metric("count_over_time({}[20s])"), times, 0).unwrap();
+    let mut asked = 0;
+    let answer = plan.evaluate(fill(&plan, &lines(), 1), || {
+        asked += 1;
+        asked < 3
+    });
+    assert_eq!((answer.err(), asked), (Some(EvaluationError::Unwanted), 3));
 }
 
 #[test]
@@ -279,7 +291,7 @@ fn memory_is_bounded_and_told() {
         table.add_line(S, format!("k={long}{i}").as_bytes(), |_| {});
     }
     assert!(table.is_full());
-    let error = plan.evaluate(vec![table]).unwrap_err();
+    let error = plan.evaluate(vec![table], || true).unwrap_err();
     assert!(error.to_string().contains("256 MiB"));
 }
 
@@ -300,8 +312,8 @@ proptest! {
         let times = Times::range(Timestamp(0), Timestamp(120 * S), step * S).unwrap();
         let plan = Plan::range(metric(&text), times, 0).unwrap();
         let lines: Vec<_> = numbers.iter().map(|(t, n)| (*t * S, "a", format!("n={n}"))).collect();
-        let whole = plan.evaluate(fill(&plan, &lines, 1)).unwrap();
-        let merged = plan.evaluate(fill(&plan, &lines, parts)).unwrap();
+        let whole = plan.evaluate(fill(&plan, &lines, 1), || true).unwrap();
+        let merged = plan.evaluate(fill(&plan, &lines, parts), || true).unwrap();
         prop_assert_eq!(whole, merged);
     }
 }

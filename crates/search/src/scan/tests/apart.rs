@@ -173,7 +173,7 @@ fn numbers_of_labels_apart_are_those_of_records() {
         };
         let plan = Plan::range(metric, times, 0).unwrap();
         let leaf = &plan.leaves()[0];
-        let answer = |table| plan.evaluate(vec![table]).unwrap();
+        let answer = |table| plan.evaluate(vec![table], || true).unwrap();
         let expected = answer(by_line(leaf, &records));
         assert_eq!(expected, answer(by_record(leaf, &records)), "{query}");
         assert_eq!(

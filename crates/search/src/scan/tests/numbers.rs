@@ -73,7 +73,7 @@ fn numbers_are_those_of_records() {
         let leaf = &plan.leaves()[0];
         let answer = |table: RangeTable| {
             let errors: Vec<_> = table.errors().filter(|(_, lines)| *lines > 0).collect();
-            (plan.evaluate(vec![table]).unwrap(), errors)
+            (plan.evaluate(vec![table], || true).unwrap(), errors)
         };
         let expected = answer(by_line(leaf, &records));
         assert_eq!(expected, answer(by_record(leaf, &records)), "{query}");
@@ -119,7 +119,7 @@ fn counts_of_one_label_are_those_of_records() {
         };
         let plan = Plan::instant(metric, at, 0).unwrap();
         let leaf = &plan.leaves()[0];
-        let answer = |table: RangeTable| plan.evaluate(vec![table]).unwrap();
+        let answer = |table: RangeTable| plan.evaluate(vec![table], || true).unwrap();
         let expected = answer(by_line(leaf, &records));
         assert_eq!(
             expected,
@@ -157,7 +157,7 @@ fn what_was_kept_is_right_at_other_times() {
             Plan::range(metric.clone(), times, 0).unwrap()
         };
         let (earlier, later) = (plan_at(-2600), plan_at(shift - 2600));
-        let answer = |table: RangeTable| later.evaluate(vec![table]).unwrap();
+        let answer = |table: RangeTable| later.evaluate(vec![table], || true).unwrap();
         let (earlier, later) = (&earlier.leaves()[0], &later.leaves()[0]);
         for (from, to) in [(0, 600), (100, 130), (599, 600), (37, 420)] {
             let (first, last) = (records[from].time, records[to - 1].time);
