@@ -18,6 +18,7 @@ use std::task::{Context, Poll};
 
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::resources_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
@@ -68,8 +69,12 @@ pub(crate) fn with_checkpoints(
             return Ok(Transformed::no(operator));
         }
         let operator = with_checked_filter(operator, ending)?;
-        let inputs = operator.children().into_iter();
-        let inputs = inputs.map(|input| Checkpoint::on(Arc::clone(input), ending));
+        let is_held = operator.is::<NestedLoopJoinExec>();
+        let inputs = operator.children().into_iter().enumerate();
+        let inputs = inputs.map(|(at, input)| {
+            let is_once = is_held && at == 0;
+            Checkpoint::on(Arc::clone(input), ending, is_once)
+        });
         let inputs = inputs.collect();
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         Ok(Transformed::yes(
@@ -108,16 +113,23 @@ struct Checkpoint {
     input: Arc<dyn ExecutionPlan>,
     ending: Ending,
     properties: Arc<PlanProperties>,
+    /// Whether it may be begun once only: a join that compares all rows with each other begins its input anew
+    /// where that does not fit into memory, which operators below do not expect, and then has some rows of
+    /// outer joins several times.
+    is_once: bool,
+    is_begun: AtomicBool,
 }
 
 impl Checkpoint {
-    fn on(input: Arc<dyn ExecutionPlan>, ending: &Ending) -> Arc<dyn ExecutionPlan> {
+    fn on(input: Arc<dyn ExecutionPlan>, ending: &Ending, is_once: bool) -> Arc<dyn ExecutionPlan> {
         let properties = PlanProperties::clone(input.properties())
             .with_scheduling_type(SchedulingType::Cooperative);
         Arc::new(Checkpoint {
             input,
             ending: ending.clone(),
             properties: Arc::new(properties),
+            is_once,
+            is_begun: AtomicBool::new(false),
         })
     }
 }
@@ -158,7 +170,7 @@ impl ExecutionPlan for Checkpoint {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        Ok(Checkpoint::on(input, &self.ending))
+        Ok(Checkpoint::on(input, &self.ending, self.is_once))
     }
 
     fn with_new_children(
@@ -174,6 +186,11 @@ impl ExecutionPlan for Checkpoint {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        if self.is_once && self.is_begun.swap(true, Ordering::Relaxed) {
+            return resources_err!(
+                "one side of a join that compares all rows does not fit into it"
+            );
+        }
         let input = self.input.execute(partition, context)?;
         Ok(Box::pin(CheckedStream {
             input: make_cooperative(input),

@@ -173,6 +173,18 @@ fn who_computes_for_too_long_without_a_row_is_ended() {
     assert!(error.message.contains("without a further row"), "{error}");
 }
 
+/// Such a join holds one of its sides.
+#[test]
+fn a_join_that_does_not_fit_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::with_memory(directory.path().join("spill"), 4 << 20);
+    let records = Records::new(100_000);
+    let statement = "SELECT count(*) FROM logs a, logs b, logs c WHERE a.n + b.n + c.n < 0";
+    let error = run(&sql, &records, statement).unwrap_err();
+    let expected = "the statement needs more memory";
+    assert!(error.message.starts_with(expected), "{error}");
+}
+
 #[test]
 fn joins_are_what_they_are_between_checkpoints() {
     let directory = tempfile::tempdir().unwrap();

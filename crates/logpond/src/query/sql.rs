@@ -47,6 +47,22 @@ const COMPUTED_FIELDS: [(&str, ColumnKind); 2] = [
     ("referer_host", ColumnKind::Text),
 ];
 
+/// Fields that are whole numbers in every declared format that has them.
+const NUMBER_FIELDS: [&str; 12] = [
+    "bytes",
+    "bytes_moved",
+    "bytes_received",
+    "bytes_sent",
+    "connection",
+    "connection_requests",
+    "keepalive",
+    "port",
+    "remote_port",
+    "request_length",
+    "status",
+    "worker_pid",
+];
+
 /// Words of statements that may mean tables of access logs; for others they are not looked for.
 const VIEW_WORDS: [&str; 3] = [VIEW_PREFIX, "show", "information_schema"];
 
@@ -124,9 +140,14 @@ impl SqlSource {
             let (types, trailer) = self.engine.field_types(&scope, true, out)?;
             self.add(trailer);
             let name = view_name(&format, &views);
+            // What records beside them have in a field is among the types, too.
+            let kind = |name, types| match NUMBER_FIELDS.contains(&name) {
+                true => ColumnKind::Int,
+                false => ColumnKind::of(types),
+            };
             let of_lines = types
                 .fields()
-                .map(|(name, types)| (name, ColumnKind::of(types)));
+                .map(|(name, types)| (name, kind(name, types)));
             let mut fields: Vec<ViewField> = of_lines.map(view_field).collect();
             let computed = COMPUTED_FIELDS.into_iter();
             let computed =
