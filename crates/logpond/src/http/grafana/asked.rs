@@ -45,7 +45,10 @@ impl Asked {
         if !body.is_object() {
             return Err(ApiError::bad_request("the body is no JSON object"));
         }
-        let range = range(&body["range"], now)?;
+        // Questions about names and values of labels have the other name.
+        let times = ["range", "timeRange"].map(|name| &body[name]);
+        let times = times.into_iter().find(|times| !times.is_null());
+        let range = range(times.unwrap_or(&Json::Null), now)?;
         let wish_ms = number(&body["intervalMs"]);
         let wish_ns = wish_ms.map(|ms| (ms * MILLISECOND_NS as f64) as i64);
         let points = number(&body["maxDataPoints"]).filter(|points| *points >= 1.0);
@@ -178,6 +181,10 @@ mod tests {
             ),
             (
                 json!({ "range": { "from": from, "to": to }, "intervalMs": null, "maxDataPoints": null }),
+                (from_ns, to_ns, 14_400_000_000),
+            ),
+            (
+                json!({ "timeRange": { "from": from, "to": to }, "key": "host" }),
                 (from_ns, to_ns, 14_400_000_000),
             ),
             (json!({}), (NOW.0 - LOOK_BACK_NS, NOW.0, 345_600_000_000)),

@@ -8,6 +8,7 @@ use logpond_search::logql::{self, LabelMatcher};
 use serde_json::Value as Json;
 
 use super::asked::Asked;
+use super::escapes;
 use crate::http::App;
 use crate::http::error::{ApiError, Kind};
 use crate::http::logql::resolve::Resolver;
@@ -68,7 +69,7 @@ pub(super) fn values(
     text: &str,
     out: &mut Output,
 ) -> Result<Vec<String>, ApiError> {
-    match Lookup::read(text) {
+    match Lookup::read(&escapes::known(text)) {
         Lookup::Names => label_names(app, asked, out),
         Lookup::Values { selector, label } => label_values(app, asked, selector, label, out),
         Lookup::Query(text) => found(app, asked, text, out),

@@ -8,6 +8,7 @@
 
 mod annotations;
 mod asked;
+mod escapes;
 mod lookup;
 mod metric_payload_options;
 mod metrics;

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::asked::{Asked, value};
+use super::escapes;
 use super::metrics::LOGQL;
 use crate::http::App;
 use crate::http::error::ApiError;
@@ -80,7 +81,8 @@ impl<'t> Target<'t> {
             format: self.format,
         };
         let value_of = |name: &str| self.value(name).or_else(|| asked.variable(name));
-        let mut resolved = resolver.resolve(self.text, value_of)?;
+        let text = escapes::known(self.text);
+        let mut resolved = resolver.resolve(&text, value_of)?;
         if let Some(legend) = self.payload["legend"].as_str().filter(|l| !l.is_empty()) {
             legend.clone_into(&mut resolved.legend);
         }
