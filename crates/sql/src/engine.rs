@@ -15,12 +15,13 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
@@ -31,11 +32,16 @@ use crate::bounded::{self, Calls};
 use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::error::{Blame, SqlError};
-use crate::layout::Layout;
+use crate::hints;
+use crate::layout::{Layout, ZONE};
 use crate::mixed::NumbersOfTexts;
+use crate::shown::Shown;
+use crate::similar::SimilarTo;
 use crate::source::Source;
 use crate::statement;
+use crate::sums::CheckedSums;
 use crate::table::Table;
+use crate::texts_of_times::TextsOfTimes;
 use crate::turns::{STATEMENT_WAIT_MAX, STATEMENTS_MAX, Turns};
 
 /// Memory that all statements together may take for sorting, grouping and joining; beyond, they spill.
@@ -67,6 +73,10 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 /// The name that all tables are below.
 const CATALOG: &str = "logpond";
+const SCHEMA: &str = "public";
+
+/// The table of all records.
+const ALL: &str = "logs";
 
 /// The field that says whose record it is.
 const HOST: &str = "hostname";
@@ -194,6 +204,7 @@ impl Sql {
         let task = parts.threads.runtime().spawn(async move {
             let _running = running;
             let ended = compute(&context, &text, &ending_there, &sender).await;
+            let ended = ended.map_err(|error| hints::explained(error, &tables(&context)));
             // Nobody hears it who does not wait any more.
             let _ = sender.send(Event::Ended(ended)).await;
         });
@@ -265,6 +276,16 @@ impl Drop for Abandoned {
     }
 }
 
+/// The tables that there are for a statement.
+fn tables(context: &SessionContext) -> Vec<String> {
+    let schema = context
+        .catalog(CATALOG)
+        .and_then(|catalog| catalog.schema(SCHEMA));
+    let mut names = schema.map_or_else(Vec::new, |schema| schema.table_names());
+    names.sort_unstable_by_key(|name| (name != ALL, name.clone()));
+    names
+}
+
 /// Plans a statement and computes its answer.
 async fn compute(
     context: &SessionContext,
@@ -273,6 +294,7 @@ async fn compute(
     events: &mpsc::Sender<Event>,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(text)?;
+    let is_description = statement::is_description(&statement);
     let plan = context
         .state()
         .statement_to_plan(statement)
@@ -283,28 +305,40 @@ async fn compute(
         .with_allow_dml(false)
         .with_allow_statements(false);
     allowed.verify_plan(&plan).map_err(of_engine)?;
-    let computed = compute_plan(context, plan.clone(), ending, events).await;
+    let computed = async {
+        let stream = begin(context, plan.clone(), ending).await?;
+        send(stream, is_description, events).await
+    };
+    let computed = computed.await;
     computed.map_err(|error| explained(of_engine(error), context, plan))
 }
 
-/// Computes the answer of a plan.
-async fn compute_plan(
+/// Begins the answer of a plan.
+async fn begin(
     context: &SessionContext,
     plan: LogicalPlan,
     ending: &Ending,
-    events: &mpsc::Sender<Event>,
-) -> datafusion::error::Result<()> {
+) -> datafusion::error::Result<SendableRecordBatchStream> {
     let frame = context.execute_logical_plan(plan).await?;
     let tasks = Arc::new(frame.task_ctx());
     let plan = frame.create_physical_plan().await?;
     let batch_rows = tasks.session_config().batch_size();
     bounded::check_constants(&plan, batch_rows)?;
     let plan = with_checkpoints(plan, ending)?;
-    let mut stream = execute_stream(plan, tasks)?;
-    let mut event = Event::Begun(stream.schema());
+    execute_stream(plan, tasks)
+}
+
+/// Hands over an answer as it is shown.
+async fn send(
+    mut stream: SendableRecordBatchStream,
+    is_description: bool,
+    events: &mpsc::Sender<Event>,
+) -> datafusion::error::Result<()> {
+    let shown = Shown::new(&stream.schema(), is_description);
+    let mut event = Event::Begun(Arc::clone(&shown.schema));
     while events.send(event).await.is_ok() {
         event = match stream.next().await {
-            Some(batch) => Event::Rows(batch?),
+            Some(batch) => Event::Rows(shown.rows(&batch?)?),
             None => return Ok(()),
         };
     }
@@ -355,11 +389,12 @@ impl Parts {
 /// What a statement is planned in: its tables, and no other thing that it could reach.
 fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
-        .with_default_catalog_and_schema(CATALOG, "public")
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_information_schema(true)
         .with_batch_size(BATCH_ROWS);
     let config_options = config.options_mut();
     config_options.sql_parser.collect_spans = true;
+    config_options.execution.time_zone = Some(ZONE.to_owned());
     // Each part of a sort would have a share of the memory, and the merge of the parts none that it could
     // spill.
     config_options.optimizer.repartition_sorts = false;
@@ -367,10 +402,18 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .with_config(config)
         .with_runtime_env(Arc::clone(&parts.environment))
         .build();
-    state
-        .register_function_rewrite(Arc::new(Calls::default()))
-        .and_then(|()| state.register_function_rewrite(Arc::new(NumbersOfTexts)))
-        .map_err(of_engine)?;
+    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 5] = [
+        Arc::new(SimilarTo),
+        Arc::new(TextsOfTimes),
+        Arc::new(NumbersOfTexts),
+        Arc::new(CheckedSums),
+        Arc::new(Calls::default()),
+    ];
+    for rewrite in rewrites {
+        state
+            .register_function_rewrite(rewrite)
+            .map_err(of_engine)?;
+    }
     let context = SessionContext::new_with_state(state);
     let tables = source
         .tables()
@@ -385,7 +428,7 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         })
     };
     let all = table(Layout::of_all(&tables.fields), Filter::All);
-    context.register_table("logs", all).map_err(of_engine)?;
+    context.register_table(ALL, all).map_err(of_engine)?;
     for view in tables.views {
         // Whose records they are is no part of their lines.
         let fields = view

@@ -6,8 +6,7 @@ use std::fmt;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
-/// Names of columns that a message lists.
-const NAMES_LISTED_MAX: usize = 12;
+use crate::hints;
 
 /// Who is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,25 +91,7 @@ fn of_schema(error: &SchemaError) -> String {
         SchemaError::FieldNotFound {
             field,
             valid_fields,
-        } => {
-            let wanted = field.name();
-            let names = valid_fields.iter().map(|field| field.name());
-            let same = |name: &&str| name.eq_ignore_ascii_case(wanted) && *name != wanted;
-            if let Some(name) = names.clone().find(same) {
-                return format!(
-                    "no column {wanted}; there is \"{name}\": names in double quotes are taken as they are, others \
-                     in small letters"
-                );
-            }
-            let mut listed: Vec<&str> = names.clone().take(NAMES_LISTED_MAX).collect();
-            if names.len() > listed.len() {
-                listed.push("…");
-            }
-            format!(
-                "no column {wanted}; there are {} (DESCRIBE logs lists all)",
-                listed.join(", ")
-            )
-        }
+        } => hints::no_column(field, valid_fields),
         other => other.to_string(),
     }
 }
@@ -130,6 +111,7 @@ fn shortened(message: &str) -> String {
         "sql parser error: ",
         "ParserError(\"",
         "Error during planning: ",
+        "Internal error: ",
     ] {
         text = text.strip_prefix(name).unwrap_or(text);
     }

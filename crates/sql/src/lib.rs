@@ -27,6 +27,10 @@ mod pushdown;
 mod table;
 mod scan;
 mod statement;
+mod shown;
+mod similar;
+mod sums;
+mod texts_of_times;
 mod turns;
 mod mixed;
 mod bounded;
@@ -35,6 +39,7 @@ mod checkpoint;
 mod encoding;
 mod engine;
 mod format;
+mod hints;
 mod error;
 
 pub use datafusion::arrow::datatypes::SchemaRef;

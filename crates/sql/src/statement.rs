@@ -57,6 +57,16 @@ pub(crate) fn parse(text: &str) -> Result<Statement, SqlError> {
     }
 }
 
+/// Whether a statement asks which columns there are.
+pub(crate) fn is_description(statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(ast) => {
+            matches!(**ast, Ast::ExplainTable { .. } | Ast::ShowColumns { .. })
+        }
+        _ => false,
+    }
+}
+
 fn check(statement: &Statement) -> Result<(), SqlError> {
     match statement {
         Statement::Explain(explain) => check(&explain.statement),

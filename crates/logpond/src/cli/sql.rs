@@ -62,6 +62,9 @@ pub struct Export {
         default_value = "ndjson"
     )]
     pub output: ExportFormat,
+    /// Only these, with commas: names as they are in this form, such as _time in lines and time in Parquet.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub fields: Vec<String>,
     /// Where to write [default: standard output].
     #[arg(short = 'O', long = "output-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,

@@ -1,8 +1,11 @@
 //! `logpond export`: records into a file.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+
+use serde_json::value::RawValue;
 
 use super::listing::exit;
 use super::sql::range;
@@ -26,10 +29,10 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
     if args.output == ExportFormat::Parquet && args.file.is_none() && io::stdout().is_terminal() {
         return Err("a Parquet file is nothing for a terminal: name a file with -O FILE".into());
     }
-    let answer = ask(&client, args.output, parameters)?;
+    let answer = ask(&client, args.output, &args.fields, parameters)?;
     let Some(path) = &args.file else {
         let mut out = BufWriter::new(io::stdout().lock());
-        let done = write(answer, args.output, &mut out)?;
+        let done = write(answer, args.output, &args.fields, &mut out)?;
         out.flush()?;
         return Ok(ended(done));
     };
@@ -37,7 +40,7 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
     let told = |error: io::Error| format!("{}: {error}", partial.display());
     let file = File::create(&partial).map_err(told)?;
     let mut out = BufWriter::new(&file);
-    let done = write(answer, args.output, &mut out);
+    let done = write(answer, args.output, &args.fields, &mut out);
     let done = match done {
         Err(error) if is_broken(&error) => Done::Broken,
         done => done?,
@@ -71,6 +74,7 @@ fn is_broken(error: &Failure) -> bool {
 fn ask(
     client: &Client,
     format: ExportFormat,
+    fields: &[String],
     mut parameters: Parameters,
 ) -> Result<Answer, Failure> {
     Ok(match format {
@@ -81,11 +85,25 @@ fn ask(
             client.get("/api/v1/query", &parameters)?
         }
         ExportFormat::Parquet => {
-            parameters.push(("query", "SELECT * FROM logs ORDER BY time".into()));
+            let statement = format!("SELECT {} FROM logs ORDER BY time", columns(fields));
+            parameters.push(("query", statement));
             parameters.push(("format", "parquet".into()));
             client.get("/api/v1/sql", &parameters)?
         }
     })
+}
+
+/// The columns of a statement: all of them, or these.
+fn columns(fields: &[String]) -> String {
+    match fields {
+        [] => "*".to_owned(),
+        fields => {
+            let quoted = fields
+                .iter()
+                .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
+            quoted.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// How an export ended.
@@ -98,18 +116,30 @@ enum Done {
     Broken,
 }
 
-fn write(answer: Answer, format: ExportFormat, out: &mut impl Write) -> Result<Done, Failure> {
+fn write(
+    answer: Answer,
+    format: ExportFormat,
+    fields: &[String],
+    out: &mut impl Write,
+) -> Result<Done, Failure> {
     match format {
-        ExportFormat::Ndjson => write_lines(answer, out),
+        ExportFormat::Ndjson => write_lines(answer, fields, out),
         ExportFormat::Parquet => write_bytes(answer, out),
     }
 }
 
-fn write_lines(mut answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
+fn write_lines(
+    mut answer: Answer,
+    fields: &[String],
+    out: &mut impl Write,
+) -> Result<Done, Failure> {
     loop {
         match answer.next_item()? {
             Item::Row(line) => {
-                out.write_all(line)?;
+                match fields {
+                    [] => out.write_all(line)?,
+                    fields => out.write_all(only(line, fields)?.as_bytes())?,
+                }
                 out.write_all(b"\n")?;
             }
             Item::Notice(notice) => note(&notice),
@@ -117,6 +147,18 @@ fn write_lines(mut answer: Answer, out: &mut impl Write) -> Result<Done, Failure
             Item::Trailer(trailer) => return Ok(Done::Told(Box::new(trailer))),
         }
     }
+}
+
+/// These members of a row in this order, as they were written; those that it does not have are left out.
+fn only(line: &[u8], fields: &[String]) -> Result<String, Failure> {
+    let row: HashMap<String, &RawValue> = serde_json::from_slice(line)?;
+    let mut members = Vec::new();
+    for name in fields {
+        if let Some(value) = row.get(name) {
+            members.push(format!("{}:{}", serde_json::to_string(name)?, value.get()));
+        }
+    }
+    Ok(format!("{{{}}}", members.join(",")))
 }
 
 fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
@@ -142,5 +184,27 @@ fn ended(done: Done) -> Exit {
             note("logpond: the export is not complete: the answer broke off");
             Exit::Incomplete
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_chosen_by_name() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let line = br#"{"_time":"2026","a":1.50,"b":{"c":"x\"y"},"d":null}"#;
+        for (fields, expected) in [
+            (&["b", "a"][..], r#"{"b":{"c":"x\"y"},"a":1.50}"#),
+            (&["d", "absent"], r#"{"d":null}"#),
+            (&["absent"], "{}"),
+        ] {
+            assert_eq!(only(line, &names(fields)).unwrap(), expected);
+        }
+        assert_eq!(columns(&[]), "*");
+        assert_eq!(columns(&names(&["time", "a\"b"])), r#""time", "a""b""#);
     }
 }

@@ -152,10 +152,35 @@ fn cells(row: &[Box<RawValue>]) -> Result<Vec<String>, Failure> {
     row.iter().map(|value| shown(value)).collect()
 }
 
+/// What `EXPLAIN` answers: the kind of a plan and the plan, which has lines of its own.
+fn is_plan(columns: &[Column]) -> bool {
+    let names = columns.iter().map(|column| &*column.name);
+    names.eq(["plan_type", "plan"])
+}
+
+fn print_plan(cells: &[String]) -> Result<(), Failure> {
+    let mut out = Vec::new();
+    for cell in cells {
+        for line in cell.lines() {
+            // What comes from records must not speak to the terminal.
+            out.extend(
+                line.chars()
+                    .filter(|char| !char.is_control())
+                    .map(String::from),
+            );
+            out.push("\n".to_owned());
+        }
+    }
+    print(out.concat().as_bytes())
+}
+
 fn print_table(answer: Answer) -> Result<(u64, Trailer), Failure> {
     let mut table = None;
     let mut held = 0;
     let (rows, trailer) = read(answer, |columns, row| {
+        if is_plan(columns) {
+            return row.map_or(Ok(()), |row| print_plan(&cells(&row)?));
+        }
         let table = table.get_or_insert_with(|| {
             let named = columns.iter();
             let named: Vec<(&str, bool)> = named

@@ -1,0 +1,195 @@
+//! What statements answer that the engine alone would answer otherwise.
+#![cfg(feature = "engine")]
+
+#[allow(dead_code, reason = "each test uses a part")]
+mod source;
+
+use logpond_sql::Sql;
+use source::{Records, run};
+
+/// More than half of what a `BIGINT` can be.
+const LARGE: &str =
+    "(VALUES (9223372036854775807, 1), (9223372036854775807, 1), (5, 2), (NULL, 3)) t(x, g)";
+
+#[test]
+fn sums_of_whole_numbers_are_right_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(1000);
+    let refused = [
+        format!("SELECT sum(x) FROM {LARGE}"),
+        format!("SELECT g, sum(x) FROM {LARGE} GROUP BY g"),
+        format!("SELECT sum(x) OVER (PARTITION BY g) FROM {LARGE}"),
+        format!(
+            "SELECT sum(x) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM {LARGE}"
+        ),
+        format!("SELECT sum(x + 0) FROM {LARGE}"),
+    ];
+    for statement in refused {
+        let error = run(&sql, &records, &statement).unwrap_err();
+        let expected = "a sum is larger than a BIGINT can be";
+        assert!(error.message.contains(expected), "{statement}: {error}");
+    }
+    let table = [
+        (
+            format!("SELECT sum(CAST(x AS DECIMAL(20, 0))) FROM {LARGE}"),
+            "18446744073709551619",
+        ),
+        (
+            format!("SELECT sum(DISTINCT x) FROM {LARGE}"),
+            "9223372036854775812",
+        ),
+        (format!("SELECT sum(x) FROM {LARGE} WHERE g = 2"), "5"),
+        (format!("SELECT sum(x) FROM {LARGE} WHERE g = 3"), "\"\""),
+        (format!("SELECT sum(x) FROM {LARGE} WHERE false"), "\"\""),
+        (
+            format!("SELECT sum(x) FROM {LARGE} WHERE x < 6 GROUP BY g"),
+            "5",
+        ),
+        (format!("SELECT sum(-x) - 1 FROM {LARGE} WHERE g = 2"), "-6"),
+        (
+            "SELECT sum(n), sum(n + 1) FROM logs".to_owned(),
+            "501002509,501003509",
+        ),
+        (
+            "SELECT sum(s) FROM (SELECT n % 7, sum(n) AS s FROM logs GROUP BY 1)".to_owned(),
+            "501002509",
+        ),
+        (
+            "SELECT max(s) FROM (SELECT sum(n) OVER (ORDER BY time) AS s FROM logs)".to_owned(),
+            "501002509",
+        ),
+        (
+            "SELECT sum(1.5), sum(CAST(1 AS INT)) FROM logs".to_owned(),
+            "1500.0,1000",
+        ),
+        ("SELECT arrow_typeof(sum(n)) FROM logs".to_owned(), "Int64"),
+    ];
+    let total = run(
+        &sql,
+        &records,
+        "SELECT sum(CAST(n AS DECIMAL(20, 0))) FROM logs",
+    )
+    .unwrap();
+    let total = total.lines().nth(1).unwrap();
+    let more = total.parse::<i64>().unwrap() + 1000;
+    for (statement, expected) in table {
+        let text = run(&sql, &records, &statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        let expected = expected
+            .replace("501002509", total)
+            .replace("501003509", &more.to_string());
+        assert_eq!(text.lines().nth(1), Some(&*expected), "{statement}");
+    }
+}
+
+#[test]
+fn similar_to_means_the_whole_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let table = [
+        ("'abc' SIMILAR TO 'a%'", "true"),
+        ("'abc' SIMILAR TO 'b'", "false"),
+        ("'abc' SIMILAR TO 'a(b|c)_'", "true"),
+        ("'abc' SIMILAR TO 'a.c'", "false"),
+        ("'a.c' SIMILAR TO 'a.c'", "true"),
+        ("'abc' NOT SIMILAR TO '%b%'", "false"),
+        ("'a\nc' SIMILAR TO 'a_c'", "true"),
+        ("NULL SIMILAR TO 'a'", "\"\""),
+    ];
+    for (condition, expected) in table {
+        let statement = format!("SELECT {condition}");
+        let text = run(&sql, &Records::new(1), &statement).unwrap();
+        assert_eq!(text.lines().last(), Some(expected), "{condition}");
+    }
+}
+
+#[test]
+fn times_need_no_seconds_and_are_in_utc() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let table = [
+        ("time < '2026-03-02 01:00'", "10"),
+        ("'1970-01-01T00:00' <= time", "10"),
+        (
+            "time BETWEEN '1970-01-01 00:00' AND '1970-01-01T00:01Z'",
+            "10",
+        ),
+        ("time < TIMESTAMP '2026-03-02 01:00'", "10"),
+        ("time IN ('1970-01-01 00:00', '1970-01-01 00:01')", "10"),
+        ("time < now() AND n >= 0 AND time < now() - INTERVAL '1 day'", "10"),
+    ];
+    for (condition, expected) in table {
+        let statement = format!("SELECT count(*) FROM logs WHERE {condition} AND n + 1 > 0");
+        let text = run(&sql, &records, &statement).unwrap_or_else(|e| panic!("{condition}: {e}"));
+        assert_eq!(text.lines().nth(1), Some(expected), "{condition}");
+    }
+    let now = run(&sql, &records, "SELECT now()").unwrap();
+    assert!(now.trim_end().ends_with('Z'), "{now}");
+}
+
+#[test]
+fn answers_have_names_and_types_that_can_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let statement = "SELECT a.n, b.n FROM logs a JOIN logs b USING (message) LIMIT 1";
+    let text = run(&sql, &records, statement).unwrap();
+    assert_eq!(text, "n,n:1\n0,0\n");
+    for statement in ["DESCRIBE logs", "SHOW COLUMNS FROM logs"] {
+        let text = run(&sql, &records, statement).unwrap();
+        for row in [
+            "n,BIGINT,",
+            "time,TIMESTAMP WITH TIME ZONE,",
+            "message,VARCHAR,",
+        ] {
+            assert!(text.contains(row), "{statement}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    let table = [
+        (
+            "SELECT mesage FROM logs",
+            "no column mesage: did you mean message? There are time, ",
+        ),
+        (
+            "SELECT 1 FROM log",
+            "no table log: did you mean logs? There is logs (SHOW TABLES lists all)",
+        ),
+        ("SELECT frobnicate(n) FROM logs", "no function frobnicate"),
+        (
+            "SELECT date_trunk('hour', time) FROM logs",
+            "did you mean date_trunc?",
+        ),
+        (
+            "SELECT avg(message) FROM logs",
+            "avg takes numbers, and this is text: TRY_CAST(",
+        ),
+        (
+            "SELECT sum(message) FROM logs",
+            "sum takes numbers, and this is text: TRY_CAST(",
+        ),
+        (
+            "SELECT stddev(message) FROM logs",
+            "stddev takes numbers, and this is text: TRY_CAST(",
+        ),
+        (
+            "SELECT round(message) FROM logs",
+            "round takes numbers, and this is text: TRY_CAST(",
+        ),
+        (
+            "SELECT message + 1 FROM logs",
+            "the operator + takes numbers, and this is text: TRY_CAST(",
+        ),
+    ];
+    for (statement, expected) in table {
+        let error = run(&sql, &records, statement).unwrap_err();
+        assert!(error.message.contains(expected), "{statement}: {error}");
+    }
+}
