@@ -270,7 +270,7 @@ fn answer(eval: &Eval, lines: &[Line]) -> Result<Answer, String> {
         }
         table
     });
-    plan.evaluate(tables.collect())
+    plan.evaluate(tables.collect(), || true)
         .map_err(|error| error.to_string())
 }
 

@@ -117,7 +117,10 @@ fn times_need_no_seconds_and_are_in_utc() {
         ),
         ("time < TIMESTAMP '2026-03-02 01:00'", "10"),
         ("time IN ('1970-01-01 00:00', '1970-01-01 00:01')", "10"),
-        ("time < now() AND n >= 0 AND time < now() - INTERVAL '1 day'", "10"),
+        (
+            "time < now() AND n >= 0 AND time < now() - INTERVAL '1 day'",
+            "10",
+        ),
     ];
     for (condition, expected) in table {
         let statement = format!("SELECT count(*) FROM logs WHERE {condition} AND n + 1 > 0");
