@@ -143,11 +143,10 @@ fn value<'e>(entry: &'e Entry, name: &str) -> Option<&'e [u8]> {
     found.map(|(_, value)| value.as_slice())
 }
 
-/// The time that is shown of an entry, in microseconds.
-fn shown_us(entry: &Entry) -> u64 {
-    let names = ["_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"];
-    let number = |name| std::str::from_utf8(value(entry, name)?).ok()?.parse().ok();
-    names.into_iter().find_map(number).unwrap()
+/// When the journal took an entry, in microseconds.
+fn taken_us(entry: &Entry) -> u64 {
+    let taken = value(entry, "__REALTIME_TIMESTAMP").unwrap();
+    std::str::from_utf8(taken).unwrap().parse().unwrap()
 }
 
 /// An entry of a moment and a boot that no machine had.
@@ -255,8 +254,7 @@ pub(crate) fn odd_fields() -> Vec<Entry> {
     entries.map(entry).collect()
 }
 
-/// A journal file whose entries are in the order of the times that are shown: what differs in order
-/// only is not of interest here.
+/// A journal file of odd entries and those of real machines, one machine behind the other.
 pub(crate) fn ordered_journal(remote: &Path, scratch: &Scratch) -> PathBuf {
     let mut entries = odd_messages();
     entries.extend(odd_fields());
@@ -266,10 +264,10 @@ pub(crate) fn ordered_journal(remote: &Path, scratch: &Scratch) -> PathBuf {
             entries.extend(read_export(&fs::read(path).unwrap()));
         }
     }
-    entries.sort_by_key(shown_us);
+    entries.sort_by_key(taken_us);
     let mut export = Vec::new();
     for entry in &entries {
-        let us = shown_us(entry).to_string();
+        let us = taken_us(entry).to_string();
         let head = [("__REALTIME_TIMESTAMP", us.as_bytes())];
         let rest = entry.iter().map(|(name, value)| (&**name, &**value));
         let rest =

@@ -3,7 +3,7 @@
 //! | of the entry | in the record |
 //! | --- | --- |
 //! | `MESSAGE` | the line, whose form is recognised as anywhere else; empty if there is none |
-//! | `_SOURCE_REALTIME_TIMESTAMP`, else `__REALTIME_TIMESTAMP` | the time, as `journalctl` shows it |
+//! | `__REALTIME_TIMESTAMP`, else `_SOURCE_REALTIME_TIMESTAMP` | the time, by which `journalctl` orders and selects |
 //! | every field but `MESSAGE` | a field of the same name |
 //! | `PRIORITY`, `SYSLOG_FACILITY` | also `severity` and `facility`, as of syslog |
 //! | `_HOSTNAME` | also `hostname` |
@@ -372,9 +372,10 @@ fn derived<'a>(fields: &Sorted<'a>) -> impl Iterator<Item = (&'a str, Value<'a>)
     named.filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// The entry's time; `None` if it says none that a record may have.
+/// The entry's time; `None` if it says none that a record may have. By the time at which the journal took them
+/// entries are in the order of the journal, which those of programs are not.
 fn time_of(fields: &Sorted<'_>) -> Option<Timestamp> {
-    let names = ["_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"];
+    let names = ["__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP"];
     let mut times = names.into_iter().filter_map(|name| {
         let us: i64 = fields.text(name)?.parse().ok()?;
         let time = Timestamp(us.checked_mul(1000)?);

@@ -22,6 +22,9 @@ use logpond_search::order::Key;
 
 use crate::output::Row;
 
+/// When the program has sent an entry.
+const SENT_AT: &str = "_SOURCE_REALTIME_TIMESTAMP";
+
 /// One entry to print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
@@ -35,7 +38,7 @@ pub struct Entry {
     pub monotonic_us: Option<i64>,
     /// The boot.
     pub boot_id: Option<String>,
-    /// The time that is shown.
+    /// The time that is shown: that of the program, where the journal knows it.
     pub shown_us: i64,
     /// The fields but those above, by name; the values of one name in their order.
     pub fields: Vec<(String, Vec<u8>)>,
@@ -78,6 +81,10 @@ impl Entry {
             "__REALTIME_TIMESTAMP" => self.realtime_us = number().unwrap_or(self.realtime_us),
             "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number(),
             "_BOOT_ID" => self.boot_id = Some(text().into_owned()),
+            SENT_AT => {
+                self.shown_us = number().unwrap_or(self.shown_us);
+                self.fields.push((name.to_owned(), value.to_vec()));
+            }
             // Other addresses are for who reads the file itself.
             _ if name.starts_with("__") => {}
             _ => self.fields.push((name.to_owned(), value.to_vec())),

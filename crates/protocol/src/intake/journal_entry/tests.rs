@@ -73,7 +73,7 @@ fn an_entry_is_a_record_under_its_own_and_the_usual_names() {
     let sealed = seal(&fields).unwrap();
     assert_eq!(sealed.line, b"Starting");
     assert_eq!(sealed.kind, EntryKind::Line);
-    assert_eq!(sealed.time, Some(Timestamp(1_680_419_200_061_777_000)));
+    assert_eq!(sealed.time, Some(Timestamp(1_680_419_200_060_134_000)));
     let position = Position {
         seqnum_id: 0xe992_f143_8770_4605_9b26_4a0f_9070_56b6,
         seqnum: 0x82a,
