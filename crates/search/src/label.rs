@@ -119,6 +119,23 @@ impl Computed {
         }
     }
 
+    /// The other labels that may say what it is, the first one with a text counts.
+    pub(crate) fn names(self) -> &'static [&'static str] {
+        match self {
+            Computed::Service => &SERVICE_LABELS,
+            Computed::Level => &LEVEL_LABELS,
+        }
+    }
+
+    /// What it is if a label has this value.
+    pub(crate) fn said_by<'v>(self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
+        let text = value.to_text();
+        match self {
+            Computed::Service => text,
+            Computed::Level => Cow::Borrowed(level_of(&String::from_utf8_lossy(&text)).as_bytes()),
+        }
+    }
+
     /// What it is of records of which no label says it.
     pub fn unknown(self) -> &'static str {
         match self {

@@ -18,6 +18,7 @@ use super::labels::LabelColumn;
 use super::members::KnownMembers;
 use super::segment::{PartHits, SegmentScan};
 use super::values::TextDecisions;
+use crate::label::Computed;
 
 /// The place of a row in the total order, and where it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +118,8 @@ pub struct GroupScan<'a> {
     /// The columns with labels, once they were asked for.
     pub(super) label_columns: Option<Arc<[LabelColumn]>>,
     pub(super) known_members: KnownMembers,
+    /// The fields that say what computed labels are, once they were asked for.
+    pub(super) computed: Vec<(Computed, Arc<[&'a str]>)>,
     segment: &'a SegmentScan<'a>,
     /// Bytes read of what row groups share.
     shared_bytes_read: u64,
@@ -146,6 +149,7 @@ impl<'a> GroupScan<'a> {
             damages: Vec::new(),
             label_columns: None,
             known_members: KnownMembers::new(),
+            computed: Vec::new(),
             segment,
             shared_bytes_read: 0,
         }

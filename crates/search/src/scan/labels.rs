@@ -458,10 +458,13 @@ impl GroupScan<'_> {
         sources: &[&Source],
         has_declared: bool,
     ) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
-        if self.reader.more_values() == 0 {
+        let is_meant = |name: &str| sources.iter().any(|source| source.means(name));
+        let mut fields = self.directory.counts.fields.keys();
+        let may_be_meant =
+            has_declared || fields.any(|name| is_meant(name) && self.may_be_elsewhere(name));
+        if self.reader.more_values() == 0 || !may_be_meant {
             return Ok((rows.to_vec(), Vec::new()));
         }
-        let is_meant = |name: &str| sources.iter().any(|source| source.means(name));
         let mut odd = Vec::new();
         let mut declared = Vec::new();
         let (block, reader, _) = self.parts();
