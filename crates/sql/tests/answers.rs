@@ -136,7 +136,7 @@ fn answers_have_names_and_types_that_can_be_used() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));
     let records = Records::new(10);
-    let statement = "SELECT a.n, b.n FROM logs a JOIN logs b USING (message) LIMIT 1";
+    let statement = "SELECT a.n, b.n FROM logs a JOIN logs b USING (message) ORDER BY a.n LIMIT 1";
     let text = run(&sql, &records, statement).unwrap();
     assert_eq!(text, "n,n:1\n0,0\n");
     for statement in ["DESCRIBE logs", "SHOW COLUMNS FROM logs"] {
