@@ -119,12 +119,17 @@ impl Computed {
         }
     }
 
-    /// The other labels that may say what it is, the first one with a text counts.
-    pub(crate) fn names(self) -> &'static [&'static str] {
+    /// The labels beside itself that may say what it is.
+    pub(crate) fn others(self) -> &'static [&'static str] {
         match self {
             Computed::Service => &SERVICE_LABELS,
             Computed::Level => &LEVEL_LABELS,
         }
+    }
+
+    /// All labels that may say what it is, the first one with a text counts.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name()).chain(self.others().iter().copied())
     }
 
     /// What it is if a label has this value.
@@ -146,10 +151,11 @@ impl Computed {
 
     /// What it is of a record.
     pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
-        match self {
-            Computed::Service => service(record),
-            Computed::Level => Cow::Borrowed(level(record).as_bytes()),
-        }
+        let mut values = self.names().filter_map(|name| value(record, name));
+        let said = values.find(|value| !value.to_text().is_empty());
+        said.map_or(Cow::Borrowed(self.unknown().as_bytes()), |value| {
+            self.said_by(value)
+        })
     }
 }
 
@@ -266,29 +272,6 @@ pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<
     labels.dedup_by(|(later, ..), (first, ..)| later == first);
     let labels = labels.into_iter();
     labels.map(|(label, _, value)| (label, value)).collect()
-}
-
-/// The service that a record is of: what the first label says that has a text.
-pub fn service<'r>(record: &'r Record<'_>) -> Cow<'r, [u8]> {
-    let names = std::iter::once(SERVICE_NAME).chain(SERVICE_LABELS);
-    first_text(record, names).unwrap_or(Cow::Borrowed(UNKNOWN_SERVICE.as_bytes()))
-}
-
-/// The level of a record: what the first label says that has a text.
-pub fn level(record: &Record<'_>) -> &'static str {
-    let names = std::iter::once(DETECTED_LEVEL).chain(LEVEL_LABELS);
-    let word = first_text(record, names);
-    word.map_or(UNKNOWN_LEVEL, |word| {
-        level_of(&String::from_utf8_lossy(&word))
-    })
-}
-
-fn first_text<'r>(
-    record: &'r Record<'_>,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<Cow<'r, [u8]>> {
-    let mut texts = names.filter_map(|name| value(record, name).map(Value::to_text));
-    texts.find(|text| !text.is_empty())
 }
 
 /// The level that a sender's word for it means; [`UNKNOWN_LEVEL`] for words that are not known.

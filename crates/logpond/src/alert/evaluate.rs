@@ -217,12 +217,7 @@ impl Evaluator {
         at: Timestamp,
     ) -> Vec<ToTell> {
         let rule: Arc<str> = format!("{group};{key}").into();
-        for notice in &notices {
-            let targets = &self.parts.alerts.targets;
-            if notice.is_news && targets.iter().all(|target| target.knows(notice)) {
-                state.told(&notice.labels, notice.is_resolved, at);
-            }
-        }
+        self.note_known(state, &notices, at);
         let each = notices.into_iter();
         each.map(|notice| (rule.clone(), notice)).collect()
     }
@@ -474,9 +469,15 @@ impl Evaluator {
     /// Notes what all receivers have taken of a rule's changes.
     fn note_taken(&self, state: &mut RuleState, at: Timestamp) {
         // A copy, so that nothing counts as sent; when it would be sent again does not matter.
-        for notice in state.clone().notices("", at, 0) {
-            let mut targets = self.parts.alerts.targets.iter();
-            if notice.is_news && targets.all(|target| target.knows(&notice)) {
+        let notices = state.clone().notices("", at, 0);
+        self.note_known(state, &notices, at);
+    }
+
+    /// Changes that all who are told know count as told.
+    fn note_known(&self, state: &mut RuleState, notices: &[Notice], at: Timestamp) {
+        let targets = &self.parts.alerts.targets;
+        for notice in notices.iter().filter(|notice| notice.is_news) {
+            if targets.iter().all(|target| target.knows(notice)) {
                 state.told(&notice.labels, notice.is_resolved, at);
             }
         }

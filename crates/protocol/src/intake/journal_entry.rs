@@ -32,6 +32,9 @@ use super::audit;
 use super::parser::Parser;
 use super::push::{RejectReason, check_names, may_be_given};
 
+/// When the program has sent an entry, in microseconds since 1970.
+pub const SENT_AT: &str = "_SOURCE_REALTIME_TIMESTAMP";
+
 /// Fields whose values are whole numbers.
 pub const NUMBERS: [&str; 24] = [
     "CODE_LINE",
@@ -52,7 +55,7 @@ pub const NUMBERS: [&str; 24] = [
     "_PPID",
     "_SOURCE_BOOTTIME_TIMESTAMP",
     "_SOURCE_MONOTONIC_TIMESTAMP",
-    "_SOURCE_REALTIME_TIMESTAMP",
+    SENT_AT,
     "_SYSTEMD_OWNER_UID",
     "_UID",
     "__MONOTONIC_TIMESTAMP",
@@ -375,7 +378,7 @@ fn derived<'a>(fields: &Sorted<'a>) -> impl Iterator<Item = (&'a str, Value<'a>)
 /// The entry's time; `None` if it says none that a record may have. By the time at which the journal took them
 /// entries are in the order of the journal, which those of programs are not.
 fn time_of(fields: &Sorted<'_>) -> Option<Timestamp> {
-    let names = ["__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP"];
+    let names = ["__REALTIME_TIMESTAMP", SENT_AT];
     let mut times = names.into_iter().filter_map(|name| {
         let us: i64 = fields.text(name)?.parse().ok()?;
         let time = Timestamp(us.checked_mul(1000)?);

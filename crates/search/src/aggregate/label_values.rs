@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use logpond_record::{Record, Value};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use crate::label;
+use crate::label::{self, Computed};
 
 /// The most memory that the values take.
 const BYTES_MAX: usize = 64 << 20;
@@ -41,14 +41,10 @@ impl LabelValues {
     /// Adds the value that a record has.
     pub fn add(&mut self, record: &Record<'_>) {
         let label = std::mem::take(&mut self.label);
-        match &*label {
-            label::SERVICE_NAME => self.add_text(&label::service(record)),
-            label::DETECTED_LEVEL => self.add_text(label::level(record).as_bytes()),
-            name => {
-                if let Some(value) = label::value(record, name) {
-                    self.add_value(value);
-                }
-            }
+        if let Some(computed) = Computed::named(&label) {
+            self.add_text(&computed.of(record));
+        } else if let Some(value) = label::value(record, &label) {
+            self.add_value(value);
         }
         self.label = label;
     }

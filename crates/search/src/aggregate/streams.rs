@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use logpond_record::{Record, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
-use crate::label;
+use crate::label::{self, Computed};
 
 /// The most memory that streams take, so that whoever has an id among the labels is told so
 /// instead of costing all memory there is.
@@ -247,7 +247,10 @@ impl Streams {
 
 /// The stream of a record: what was declared beside its line, and its service.
 pub fn stream_of(record: &Record<'_>) -> LabelSet {
-    let service = (Cow::Borrowed(label::SERVICE_NAME), label::service(record));
+    let service = (
+        Cow::Borrowed(label::SERVICE_NAME),
+        Computed::Service.of(record),
+    );
     let declared = label::declared(record).into_iter();
     let declared = declared.map(|(label, value)| (label, value.to_text()));
     LabelSet::new(std::iter::once(service).chain(declared))
@@ -255,10 +258,9 @@ pub fn stream_of(record: &Record<'_>) -> LabelSet {
 
 fn chosen(record: &Record<'_>, by: &[Box<str>]) -> LabelSet {
     let value = |name: &'_ str| -> Option<Cow<'_, [u8]>> {
-        match name {
-            label::SERVICE_NAME => Some(label::service(record)),
-            label::DETECTED_LEVEL => Some(Cow::Borrowed(label::level(record).as_bytes())),
-            name => label::value(record, name).map(|value| value.to_text()),
+        match Computed::named(name) {
+            Some(label) => Some(label.of(record)),
+            None => label::value(record, name).map(|value| value.to_text()),
         }
     };
     let labels = by.iter().filter_map(|name| {

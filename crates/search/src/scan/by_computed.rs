@@ -63,7 +63,7 @@ impl<'a> GroupScan<'a> {
         if let Some((_, fields)) = self.computed.iter().find(|(known, _)| *known == computed) {
             return Arc::clone(fields);
         }
-        let names = std::iter::once(computed.name()).chain(computed.names().iter().copied());
+        let names = computed.names();
         let fields = names.flat_map(|name| self.fields_by(|field| label::place(name, field)));
         let fields: Arc<[&str]> = fields.collect();
         self.computed.push((computed, Arc::clone(&fields)));

@@ -425,7 +425,6 @@ fn select_by_first(
         return select_by_record(matcher, scan, rows);
     }
     let (mut wanted, mut rest) = (Vec::new(), rows);
-    let mut is_sorted = true;
     for &name in fields {
         if rest.is_empty() {
             break;
@@ -436,10 +435,7 @@ fn select_by_first(
                 let parted = scan.part_by_column(column, number, rest, is_wanted)?;
                 match wanted.is_empty() {
                     true => wanted = parted.wanted,
-                    false => {
-                        wanted.extend(parted.wanted);
-                        is_sorted = false;
-                    }
+                    false => wanted.extend(parted.wanted),
                 }
                 parted.without
             }
@@ -454,15 +450,12 @@ fn select_by_first(
                     wanted.push(row);
                 }
             })?;
-            is_sorted = false;
             without.extend(nulls);
             without.sort_unstable();
         }
         rest = without;
     }
-    if !is_sorted {
-        wanted.sort_unstable();
-    }
+    wanted.sort_unstable();
     Ok(wanted)
 }
 

@@ -19,7 +19,7 @@ use super::block::{column_value, has_value, number_value};
 use super::codes::{Codes, Groups};
 use super::group::{GroupScan, Selected};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues};
-use crate::label;
+use crate::label::{self, Computed};
 use crate::logql::number_of;
 
 /// A column that has labels of some rows.
@@ -61,13 +61,9 @@ impl Source {
 
     /// What a value of a column says of the label.
     pub(super) fn text<'v>(&self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
-        let text = value.to_text();
-        match &*self.name {
-            label::DETECTED_LEVEL => {
-                let level = label::level_of(&String::from_utf8_lossy(&text));
-                Cow::Borrowed(level.as_bytes())
-            }
-            _ => text,
+        match Computed::named(&self.name) {
+            Some(label) => label.said_by(value),
+            None => value.to_text(),
         }
     }
 }
@@ -316,18 +312,11 @@ impl GroupScan<'_> {
         };
         let schema = &self.directory.schema;
         let meaning = |name: &str| self.columns_of_label(name);
-        let said = |name: &'static str, said_by: &'static [&'static str], default| {
-            let names = std::iter::once(name).chain(said_by.iter().copied());
-            Source {
-                name: name.into(),
-                columns: names.flat_map(meaning).collect(),
-                default: Some(Cow::Borrowed(default)),
-                said_by,
-            }
-        };
-        let service = || {
-            let default = label::UNKNOWN_SERVICE;
-            said(label::SERVICE_NAME, &label::SERVICE_LABELS, default)
+        let computed = |label: Computed| Source {
+            name: label.name().into(),
+            columns: label.names().flat_map(meaning).collect(),
+            default: Some(Cow::Borrowed(label.unknown())),
+            said_by: label.others(),
         };
         let Some(by) = by else {
             let mut named: BTreeMap<Box<str>, Vec<LabelColumn>> = BTreeMap::new();
@@ -347,15 +336,11 @@ impl GroupScan<'_> {
                     said_by: &[],
                 }
             });
-            return Ok(declared.chain([service()]).collect());
+            return Ok(declared.chain([computed(Computed::Service)]).collect());
         };
-        let source = |name: &str| match name {
-            label::SERVICE_NAME => service(),
-            label::DETECTED_LEVEL => {
-                let default = label::UNKNOWN_LEVEL;
-                said(label::DETECTED_LEVEL, &label::LEVEL_LABELS, default)
-            }
-            _ => Source {
+        let source = |name: &str| match Computed::named(name) {
+            Some(label) => computed(label),
+            None => Source {
                 name: name.into(),
                 columns: meaning(name),
                 default: None,
@@ -459,10 +444,11 @@ impl GroupScan<'_> {
         has_declared: bool,
     ) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
         let is_meant = |name: &str| sources.iter().any(|source| source.means(name));
-        let mut fields = self.directory.counts.fields.keys();
-        let may_be_meant =
-            has_declared || fields.any(|name| is_meant(name) && self.may_be_elsewhere(name));
-        if self.reader.more_values() == 0 || !may_be_meant {
+        let may_be_meant = || {
+            let mut fields = self.directory.counts.fields.keys();
+            fields.any(|name| is_meant(name) && self.may_be_elsewhere(name))
+        };
+        if self.reader.more_values() == 0 || !(has_declared || may_be_meant()) {
             return Ok((rows.to_vec(), Vec::new()));
         }
         let mut odd = Vec::new();

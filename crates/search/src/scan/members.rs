@@ -16,7 +16,7 @@ use logpond_segment::rows::{NULL, Strings};
 
 use super::group::{GroupScan, Selected};
 use super::labels::{LabelColumn, Labelled, Source};
-use crate::label;
+use crate::label::Computed;
 use crate::logql::{LabelMatcher, Stage, StageKind};
 use crate::pipeline::{Pipeline, Work};
 
@@ -213,7 +213,7 @@ impl GroupScan<'_> {
         selector: &[LabelMatcher],
     ) -> Result<Option<Source>, ReadError> {
         let is_of_stream = selector.iter().any(|matcher| *matcher.name == *name);
-        if is_of_stream || [label::SERVICE_NAME, label::DETECTED_LEVEL].contains(&name) {
+        if is_of_stream || Computed::named(name).is_some() {
             return Ok(self.sources(Some(&[name.into()]))?.pop());
         }
         let schema = &self.directory.schema;

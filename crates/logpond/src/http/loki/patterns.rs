@@ -79,22 +79,18 @@ fn filter_of(pattern: &Pattern) -> String {
     let text = String::from_utf8_lossy(&pattern.text);
     let mut filter = String::with_capacity(text.len() + 2 * CAPTURE.len());
     if pattern.is_part {
-        filter.push_str(CAPTURE);
+        push_capture(&mut filter);
     }
     let mut rest = &*text;
     while let Some(sign) = rest.chars().next() {
         let named = capture_length(rest);
         // In the line a message may be written with escapes.
         let is_escaped = pattern.is_part && (matches!(sign, '"' | '\\') || sign.is_control());
-        let length = match named {
-            Some(length) => length,
-            None => sign.len_utf8(),
-        };
         match named.is_some() || is_escaped || sign == char::REPLACEMENT_CHARACTER {
             true => push_capture(&mut filter),
             false => filter.push(sign),
         }
-        rest = &rest[length..];
+        rest = &rest[named.unwrap_or(sign.len_utf8())..];
     }
     if pattern.is_part {
         push_capture(&mut filter);

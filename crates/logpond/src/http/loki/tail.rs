@@ -277,12 +277,12 @@ async fn serve(
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let ended = pass_on(&mut socket, messages, delay, shutdown.clone()).await;
     let (code, reason) = match ended {
-        Ended::Gone => return,
-        Ended::ByClient => (CloseCode::Normal, String::new()),
         // Grafana and `logcli` come back to a connection that breaks, and take a close for the end of the
-        // query, whatever its code. The query may notice the stop first.
-        Ended::Stopping => return,
+        // query, whatever its code.
+        Ended::Gone | Ended::Stopping => return,
+        // The query may notice the stop first.
         Ended::Finished if shutdown.is_stopping() => return,
+        Ended::ByClient => (CloseCode::Normal, String::new()),
         Ended::Finished => {
             let reason = end.await.ok().flatten();
             let reason = reason.unwrap_or_else(|| "the query has ended".to_owned());

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use logpond_protocol::intake::journal_entry::SENT_AT;
 use logpond_protocol::intake::journal_native::NativeEntries;
 use logpond_record::limits::LINE_BYTES_MAX;
 use rustix::fs::SealFlags;
@@ -19,9 +20,6 @@ use super::queue::{self, Emptying, Filling};
 use super::receive::{DATAGRAM_BYTES_MAX, Receiver, Sent, Taking};
 use crate::clock;
 use crate::net::Context;
-
-/// When the kernel took an entry from its sender, which is the time of its record.
-const SENT_AT: &str = "_SOURCE_REALTIME_TIMESTAMP";
 
 /// The longest file that is read: an entry with the longest line, and as much again of fields, would not
 /// be kept anyhow.

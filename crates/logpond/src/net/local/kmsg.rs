@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use logpond_protocol::intake::journal_entry::SENT_AT;
 use logpond_protocol::intake::kmsg::{MESSAGE_BYTES_MAX, Message};
 use logpond_record::{Batch, EntryKind, Labels, Timestamp};
 use logpond_segment::batches::{BatchId, BatchSet};
@@ -176,7 +177,7 @@ impl Reader {
         let mut fields: Vec<Field<'_>> = vec![
             ("MESSAGE", text),
             ("SYSLOG_IDENTIFIER", writer.unwrap_or("kernel").as_bytes()),
-            ("_SOURCE_REALTIME_TIMESTAMP", written_us.as_bytes()),
+            (SENT_AT, written_us.as_bytes()),
         ];
         fields.extend(pid.map(|pid| ("SYSLOG_PID", pid.as_bytes())));
         fields.extend(

@@ -11,7 +11,8 @@
 //! | other fields with names of journals | as they came, each value | as they are |
 //! | other fields | left out: they are made of the message or of these | in capitals: `http.method` is `HTTP_METHOD` |
 //!
-//! A value that is null is none. The time that is shown is the record's.
+//! A value that is null is none. The time that is shown is that of the program where an entry has it, else the
+//! record's.
 
 use logpond_protocol::intake::journal_entry;
 use logpond_record::{Id, Timestamp, Value};
@@ -21,9 +22,6 @@ use logpond_search::journal::{
 use logpond_search::order::Key;
 
 use crate::output::Row;
-
-/// When the program has sent an entry.
-const SENT_AT: &str = "_SOURCE_REALTIME_TIMESTAMP";
 
 /// One entry to print.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,15 +74,14 @@ impl Entry {
     fn take(&mut self, name: &str, value: &[u8]) {
         let text = || String::from_utf8_lossy(value);
         let number = || text().parse().ok();
+        if name == journal_entry::SENT_AT {
+            self.shown_us = number().unwrap_or(self.shown_us);
+        }
         match name {
             "__CURSOR" => self.cursor = text().into_owned(),
             "__REALTIME_TIMESTAMP" => self.realtime_us = number().unwrap_or(self.realtime_us),
             "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number(),
             "_BOOT_ID" => self.boot_id = Some(text().into_owned()),
-            SENT_AT => {
-                self.shown_us = number().unwrap_or(self.shown_us);
-                self.fields.push((name.to_owned(), value.to_vec()));
-            }
             // Other addresses are for who reads the file itself.
             _ if name.starts_with("__") => {}
             _ => self.fields.push((name.to_owned(), value.to_vec())),

@@ -14,7 +14,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::FixedMap;
 use super::histogram::{Histogram, HistogramError};
-use crate::label;
+use crate::label::{self, Computed};
 use cluster::{Template, cluster};
 use template::{WILDCARD, write_template};
 
@@ -76,7 +76,7 @@ pub struct Sample {
 pub struct Pattern {
     /// The words that its messages share, `<_>` for those that differ.
     pub text: Box<[u8]>,
-    /// The level of its records, see [`label::level`]; empty if it is not known.
+    /// The level of its records, see [`Computed::Level`]; empty if it is not known.
     pub level: Box<[u8]>,
     /// Records.
     pub count: u64,
@@ -129,21 +129,15 @@ impl Patterns {
     /// Counts a record: its message, or its line if it has none.
     pub fn add(&mut self, record: &Record<'_>) {
         let mut text = Vec::new();
-        let is_part = match &record.message {
-            Message::Absent => {
-                record.write_line(&mut text);
-                false
-            }
-            Message::Line => {
-                record.write_message(&mut text);
-                false
-            }
-            Message::Part(_) => {
-                record.write_message(&mut text);
-                record.whole.is_some() || message_is_part(&record.shape)
-            }
-        };
-        self.add_message(label::level(record), record.time, &text, is_part);
+        match &record.message {
+            Message::Absent => record.write_line(&mut text),
+            Message::Part(_) | Message::Line => record.write_message(&mut text),
+        }
+        let is_part = matches!(record.message, Message::Part(_))
+            && (record.whole.is_some() || message_is_part(&record.shape));
+        let level = Computed::Level.of(record);
+        let level = String::from_utf8_lossy(&level);
+        self.add_message(&level, record.time, &text, is_part);
     }
 
     /// Counts a message; `level` is one of [`label::LEVELS`] or [`label::UNKNOWN_LEVEL`]. `is_part` says whether
