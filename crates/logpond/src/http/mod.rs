@@ -131,6 +131,8 @@ pub struct App {
     bodies: Arc<Semaphore>,
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
+    /// Pushes of Loki's clients that came lately.
+    loki_resends: loki::Resends,
     /// Acknowledgement ids that were given to senders that ask for some.
     acks: AtomicU64,
 }
@@ -180,6 +182,7 @@ impl App {
             alerts: None,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
             uploads: journal_upload::Uploads::default(),
+            loki_resends: loki::Resends::default(),
             acks: AtomicU64::new(0),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariants, after what these clients do with a status: 204 says that everything is durable; 400
 //! only what never will be taken, after everything else is durable; whatever may pass is 429 or 5xx.
+//! A body that is sent again, also while it is being stored, is stored once.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::push::Pushed;
 use logpond_protocol::intake::push::loki::{self, LokiError};
-use logpond_record::Labels;
+use logpond_record::{Batch, Labels};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::reply::{TEXT, refusal};
 use crate::http::App;
@@ -42,17 +44,34 @@ async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
             true => loki::decode_json,
             false => loki::decode_protobuf,
         };
-        decode(body, Labels::new(), line_bytes_max).map_err(refused)
+        let pushed = decode(body, Labels::new(), line_bytes_max).map_err(refused)?;
+        Ok((pushed, xxh3_128(body)))
     };
-    let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
+    let (pushed, identity) = intake::decode(app, request.into_body(), encoding, decode).await?;
     let metrics = app.metrics.intake(Intake::Loki);
     metrics.rejected.add(pushed.rejected_total as u64);
     let trouble = rejections(&pushed);
-    intake::submit(app, Intake::Loki, pushed.batch, None, true).await?;
+    // Whoever sends a body again has closed the connection of the first sending, which goes on.
+    let storing = tokio::spawn(store(Arc::clone(app), pushed.batch, identity));
+    let stored = storing.await;
+    stored.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))??;
     Ok(match trouble {
         None => Body::whole(StatusCode::NO_CONTENT, "text/plain", ""),
         Some(text) => Body::whole(StatusCode::BAD_REQUEST, TEXT, text),
     })
+}
+
+/// Has the entries of a body made durable, unless they are.
+async fn store(app: Arc<App>, batch: Batch, identity: u128) -> Result<(), ApiError> {
+    let stored = app.loki_resends.body(identity);
+    let mut is_stored = stored.lock().await;
+    if *is_stored {
+        app.metrics.resends_known.add(1);
+        return Ok(());
+    }
+    intake::submit(&app, Intake::Loki, batch, None, true).await?;
+    *is_stored = true;
+    Ok(())
 }
 
 fn refused(error: LokiError) -> ApiError {

@@ -305,3 +305,46 @@ fn documents_with_ids_are_there_once() {
     }
     assert_eq!(count(&pond), 8);
 }
+
+fn push_to_loki(pond: &Pond, line: &str) -> Answer {
+    let body = format!(
+        r#"{{"streams":[{{"stream":{{"app":"shop"}},"values":[["1772409600000000000","{line}"]]}}]}}"#
+    );
+    let headers = [("Content-Type", "application/json")];
+    let path = "/loki/api/v1/push";
+    request(pond.http(), "POST", path, &headers, body.as_bytes())
+}
+
+/// Loki's clients send what was not answered in time again, perhaps while it is being stored.
+#[test]
+fn a_push_of_lokis_clients_is_there_once() {
+    let pond = Pond::new();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_eq!(push_to_loki(&pond, "started").status, 204));
+        }
+    });
+    assert_eq!(count(&pond), 1);
+    assert_eq!(push_to_loki(&pond, "stopped").status, 204);
+    compact(pond.http());
+    assert_eq!(push_to_loki(&pond, "started").status, 204);
+    assert_eq!(count(&pond), 2);
+    assert_eq!(metric(pond.http(), "logpond_ingest_resends_known_total"), 8);
+}
+
+/// The answer to a push that is sent again is that to the first one.
+#[test]
+fn what_is_wrong_with_a_push_is_said_each_time() {
+    let pond = Pond::new();
+    let long = "x".repeat(2 << 20);
+    let body = format!(
+        r#"{{"streams":[{{"stream":{{"app":"shop"}},"values":[["1772409600000000000","{long}"],["1772409600000000001","started"]]}}]}}"#
+    );
+    let headers = [("Content-Type", "application/json")];
+    for _ in 0..2 {
+        let path = "/loki/api/v1/push";
+        let answer = request(pond.http(), "POST", path, &headers, body.as_bytes());
+        assert_eq!(answer.status, 400);
+    }
+    assert_eq!(count(&pond), 1);
+}
