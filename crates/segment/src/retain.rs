@@ -1,7 +1,7 @@
-//! What has to go: by age, by total size, by free disk space.
+//! What has to go: by age, by total size, by number, by free disk space.
 //!
-//! Invariants: the oldest received goes first, whatever its kind; nothing goes for size or space
-//! once enough has gone; the newest file never goes for them, because emptying a pond on a disk
+//! Invariants: the oldest received goes first, whatever its kind; nothing goes for size, number or
+//! space once enough has gone; the newest file never goes for them, because emptying a pond on a disk
 //! that others fill helps nobody; the plan depends on its arguments only.
 
 use logpond_record::Timestamp;
@@ -28,6 +28,8 @@ pub struct Settings {
     pub age_ns: Option<i64>,
     /// The most bytes of all files together.
     pub size_bytes: Option<u64>,
+    /// The most files.
+    pub files_max: Option<usize>,
     /// Bytes of the disk that are left free.
     pub keep_free_bytes: u64,
     /// Up to so many bytes of files are kept although less is free: a disk that others fill does
@@ -54,6 +56,8 @@ pub enum Reason {
     Age,
     /// The files together are larger than the limit.
     Size,
+    /// There are more files than the limit.
+    Files,
     /// The disk has less free space than the limit.
     Free,
 }
@@ -89,10 +93,16 @@ pub fn plan<K: Clone>(
             Reason::Age
         } else if !newest && settings.size_bytes.is_some_and(|limit| size > limit) {
             Reason::Size
+        } else if !newest
+            && settings
+                .files_max
+                .is_some_and(|limit| count - index > limit)
+        {
+            Reason::Files
         } else if !newest && free < settings.free_bytes_min(size) {
             Reason::Free
         } else {
-            // Later files are younger, and size and space are as they are now.
+            // Later files are younger, and size, number and space are as they are now.
             break;
         };
         size -= file.bytes;
@@ -186,6 +196,13 @@ mod tests {
         check(size(179), 0, 0, &[(1, Reason::Size)]);
         check(size(149), 0, 0, &[(1, Reason::Size), (2, Reason::Size)]);
         check(size(0), 0, 0, &[(1, Reason::Size), (2, Reason::Size)]);
+        let number = |max| Settings {
+            files_max: Some(max),
+            ..none
+        };
+        check(number(3), 0, 0, &[]);
+        check(number(2), 0, 0, &[(1, Reason::Files)]);
+        check(number(0), 0, 0, &[(1, Reason::Files), (2, Reason::Files)]);
         check(free(40), 40, 0, &[]);
         check(free(40), 39, 0, &[(1, Reason::Free)]);
         check(free(900), 0, 0, &[(1, Reason::Free), (2, Reason::Free)]);
@@ -219,8 +236,11 @@ mod tests {
         fn plans_are_enough_and_not_too_much(
             files in prop::collection::vec((0i64..100, 1u64..50), 0..20),
             now in 0i64..200,
-            age in prop::option::of(0i64..100),
-            size in prop::option::of(0u64..500),
+            (age, size, files_max) in (
+                prop::option::of(0i64..100),
+                prop::option::of(0u64..500),
+                prop::option::of(0usize..25),
+            ),
             keep in 0u64..300,
             free in 0u64..300,
         ) {
@@ -229,7 +249,7 @@ mod tests {
                 .enumerate()
                 .map(|(key, (received, bytes))| file(key as u32, *received, *bytes))
                 .collect();
-            let settings = Settings { age_ns: age, size_bytes: size, keep_free_bytes: keep, ..Settings::default() };
+            let settings = Settings { age_ns: age, size_bytes: size, files_max, keep_free_bytes: keep, ..Settings::default() };
             let plan = plan(&files, Some(Timestamp(now)), &settings, &room(free));
             let goes = |key: u32| plan.iter().any(|(k, _)| *k == key);
             let (gone, left): (Vec<&Held<u32>>, Vec<&Held<u32>>) = files.iter().partition(|f| goes(f.key));
@@ -241,6 +261,7 @@ mod tests {
             let bytes = |list: &[&Held<u32>]| list.iter().map(|f| f.bytes).sum::<u64>();
             if left.len() > 1 {
                 prop_assert!(size.is_none_or(|limit| bytes(&left) <= limit));
+                prop_assert!(files_max.is_none_or(|limit| left.len() <= limit.max(1)));
                 prop_assert!(free + bytes(&gone) >= keep);
             }
             // Without the last one the plan would not have been enough.
@@ -251,6 +272,7 @@ mod tests {
                     Reason::Size => {
                         prop_assert!(size.is_some_and(|limit| bytes(&left) + last.bytes > limit));
                     }
+                    Reason::Files => prop_assert!(files_max.is_some_and(|limit| left.len() + 1 > limit)),
                     Reason::Free => prop_assert!(free + bytes(&gone) - last.bytes < keep),
                 }
             }

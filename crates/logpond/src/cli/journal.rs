@@ -214,17 +214,17 @@ pub struct JournalUpkeep {
     /// Move records from memory to disk: there are none in memory.
     #[arg(long, hide_short_help = true)]
     pub flush: bool,
-    /// Begin new files; a server does when it is due.
-    #[arg(long, hide_short_help = true)]
+    /// Begin a new file; a server does when it is due.
+    #[arg(long)]
     pub rotate: bool,
-    /// Not available: a server removes what its retention says.
-    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    /// Remove the oldest files of the server until no more than this is left.
+    #[arg(long, value_name = "SIZE")]
     pub vacuum_size: Option<String>,
-    /// Not available: a server removes what its retention says.
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    /// Remove files of the server that have no record that was received within this time.
+    #[arg(long, value_name = "TIME")]
     pub vacuum_time: Option<String>,
-    /// Not available: a server removes what its retention says.
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    /// Remove the oldest files of the server until no more than this many are left.
+    #[arg(long, value_name = "N")]
     pub vacuum_files: Option<String>,
     /// Not available: there is no catalogue.
     #[arg(long, visible_aliases = ["dump-catalog", "update-catalog"], action = ArgAction::SetTrue, hide_short_help = true)]

@@ -35,7 +35,8 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     app.threads.stream(Begins::AtOnce, || Ok(()), run).await
 }
 
-fn refusal(error: RequestError) -> ApiError {
+/// Why the store did not do what it was asked for.
+pub(super) fn refusal(error: RequestError) -> ApiError {
     let kind = match error {
         RequestError::Stopping => Kind::Stopping,
         RequestError::Busy => Kind::Busy,

@@ -44,6 +44,7 @@ mod cluster;
 mod metrics;
 mod health;
 mod unread;
+mod vacuum;
 mod page;
 mod saved;
 mod logql;

@@ -14,7 +14,7 @@ use super::params::Params;
 use super::{
     App, authorization, batches, cluster, compact, elastic, fields, flat, gatewayd, gelf, grafana,
     health, histogram, journal_upload, loki, metrics, origin, otlp, page, patterns, push, query,
-    saved, segments, splunk, sql, top,
+    saved, segments, splunk, sql, top, vacuum,
 };
 use crate::tokens::Role;
 
@@ -37,6 +37,7 @@ pub(crate) enum Endpoint {
     Fields,
     Segments,
     Compact,
+    Vacuum,
     ClusterStatus,
     ClusterDrain,
     ClusterForget,
@@ -98,7 +99,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 109] = [
+pub(crate) const ROUTES: [Route; 110] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -224,6 +225,7 @@ pub(crate) const ROUTES: [Route; 109] = [
     ("/api/v1/fields", ASK, READER, Endpoint::Fields),
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
+    ("/api/v1/vacuum", ACT, ADMIN, Endpoint::Vacuum),
     ("/api/v1/cluster", READ, READER, Endpoint::ClusterStatus),
     ("/api/v1/cluster/drain", ACT, ADMIN, Endpoint::ClusterDrain),
     (
@@ -614,6 +616,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::Fields => fields::answer(&app, params).await,
         Endpoint::Segments => segments::answer(&app, params).await,
         Endpoint::Compact => compact::answer(&app, params).await,
+        Endpoint::Vacuum => vacuum::answer(&app, params).await,
         Endpoint::ClusterStatus => cluster::status(&app, &params).await,
         Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
         Endpoint::ClusterForget => cluster::forget(&app, &params).await,

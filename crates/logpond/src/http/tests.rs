@@ -85,7 +85,7 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 12] = [
+    let expected: [(&str, &[&str]); 13] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),
@@ -96,6 +96,7 @@ fn the_page_has_every_parameter() {
         ("Histogram", &histogram::PARAMS),
         ("Patterns", &patterns::PARAMS),
         ("Compact", &compact::PARAMS),
+        ("Vacuum", &vacuum::PARAMS),
         ("The cluster", &cluster::DRAIN_PARAMS),
         ("Flat objects", &flat::PARAMS),
     ];

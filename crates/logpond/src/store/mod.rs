@@ -18,6 +18,7 @@ mod put_aside;
 mod scrub;
 mod steps;
 mod trim;
+mod vacuum;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +50,7 @@ pub use put_aside::PutAside;
 use scrub::ScrubThread;
 use steps::Worker;
 pub use trim::Trimmed;
+pub use vacuum::{Vacuum, Vacuumed};
 
 /// How often the store looks after things that no event announces: age, free space, cold segments.
 const TICK: Duration = Duration::from_secs(1);
@@ -160,6 +162,11 @@ enum Request {
         confirmed: SourceSet,
         done: mpsc::Sender<Result<Option<Trimmed>, String>>,
     },
+    /// Remove the oldest files.
+    Vacuum {
+        limits: Vacuum,
+        done: mpsc::Sender<Result<Vacuumed, String>>,
+    },
 }
 
 /// Asks the store for something. Cheap to clone.
@@ -262,6 +269,14 @@ impl Store {
             confirmed,
             done,
         })
+    }
+
+    /// Removes the oldest files beyond some limits, and waits for it.
+    ///
+    /// # Errors
+    /// See [`RequestError`]; of a failed one some files may have been removed.
+    pub fn vacuum(&self, limits: Vacuum) -> Result<Vacuumed, RequestError> {
+        self.ask(|done| Request::Vacuum { limits, done })
     }
 
     /// Requests something, and waits for what comes of it.
@@ -447,6 +462,9 @@ fn step(worker: &mut Worker, request: Option<Request>) {
             done,
         }) => {
             let _ = done.send(worker.trim(id, &confirmed));
+        }
+        Some(Request::Vacuum { limits, done }) => {
+            let _ = done.send(worker.vacuum(&limits));
         }
         None => worker.tick(),
     }

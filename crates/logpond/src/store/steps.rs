@@ -67,9 +67,25 @@ type Stopped<'a> = &'a dyn Fn() -> bool;
 
 /// A file that retention may take.
 #[derive(Clone)]
-enum Kept {
+pub(super) enum Kept {
     Journal(ClosedFile),
     Segment(Arc<LiveSegment>),
+}
+
+impl Kept {
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Kept::Journal(file) => file.bytes,
+            Kept::Segment(segment) => segment.file().bytes(),
+        }
+    }
+
+    pub(super) fn records(&self) -> u64 {
+        match self {
+            Kept::Journal(file) => file.summary.tally.rows,
+            Kept::Segment(segment) => segment.file().manifest().rows,
+        }
+    }
 }
 
 /// The store's thread at work.
@@ -538,7 +554,6 @@ impl Worker {
         let held = self.held();
         let now = self.expires_by(settings.age_ns);
         let plan = retain::plan(&held, now, &settings, &room);
-        let (mut journals, mut segments) = (Vec::new(), Vec::new());
         let needs_room = plan.iter().any(|(_, reason)| *reason == Reason::Free);
         if needs_room {
             let (files, free) = (plan.len(), space.free_bytes >> 20);
@@ -548,7 +563,14 @@ impl Worker {
                  the {files} oldest files are removed"
             ));
         }
-        for (kept, _) in plan {
+        self.remove(plan.into_iter().map(|(kept, _)| kept).collect())?;
+        self.purge(needs_room || gives_room)
+    }
+
+    /// Removes files; what of them is elsewhere, too, counts nowhere from then on.
+    pub(super) fn remove(&mut self, files: Vec<Kept>) -> Result<(), String> {
+        let (mut journals, mut segments) = (Vec::new(), Vec::new());
+        for kept in files {
             match kept {
                 Kept::Journal(file) => journals.push(file),
                 Kept::Segment(segment) => segments.push(segment),
@@ -573,11 +595,11 @@ impl Worker {
         if !segments.is_empty() {
             self.retire(&segments, None)?;
         }
-        self.purge(needs_room || gives_room)
+        Ok(())
     }
 
     /// The time by which files expire, if they do at all and clocks can be believed.
-    fn expires_by(&mut self, age_ns: Option<i64>) -> Option<Timestamp> {
+    pub(super) fn expires_by(&mut self, age_ns: Option<i64>) -> Option<Timestamp> {
         age_ns?;
         let peers = match &self.parts.cluster {
             Some(cluster) => cluster.peer_clocks(),
@@ -586,7 +608,7 @@ impl Worker {
         self.expiry.now((self.parts.clock)(), peers.as_deref())
     }
 
-    fn held(&self) -> Vec<Held<Kept>> {
+    pub(super) fn held(&self) -> Vec<Held<Kept>> {
         let journals = self.parts.visible.snapshot();
         let journals = journals.closed.iter().map(|file| Held {
             received_min: file.summary.received_min,
@@ -602,7 +624,7 @@ impl Worker {
     }
 
     /// Removes trash that is old enough, or all of it if room is needed now.
-    fn purge(&mut self, all: bool) -> Result<(), String> {
+    pub(super) fn purge(&mut self, all: bool) -> Result<(), String> {
         let due: Vec<Id> = self
             .trash
             .iter()

@@ -561,8 +561,9 @@ fn the_lines_that_people_know_work() {
     assert_eq!((code, out.lines().count()), (Some(0), 15));
     assert_eq!(run("--field=_TRANSPORT").1, "journal\n");
     for refused in [
-        "--vacuum-time=1d",
-        "--rotate",
+        "--vacuum-time=1d -u nginx",
+        "--vacuum-size=0",
+        "--vacuum-time=soon",
         "--list-catalog",
         "nginx",
         "-p x",

@@ -74,3 +74,4 @@ mod tls_proxy;
 mod tracing;
 mod trimming;
 mod unpacked;
+mod vacuum;

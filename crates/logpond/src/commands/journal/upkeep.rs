@@ -2,36 +2,21 @@
 //! refused with what to do instead, so that no script takes it for done.
 
 use logpond_search::journal;
+use serde_json::Value;
 
-use crate::cli::{self, Journal};
+use crate::cli::{self, Journal, JournalUpkeep};
 use crate::client::Parameters;
 use crate::commands::listing::{count, exit, rows};
 use crate::commands::{Exit, Failure, client, segments, verify};
+use crate::output::quantity;
 use crate::terminal::note;
+
+/// The longest answer to a vacuum that is read.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Does it, if the options ask for something else than records.
 pub(super) fn run(args: &Journal) -> Result<Option<Exit>, Failure> {
     let upkeep = &args.upkeep;
-    let vacuum = [
-        &upkeep.vacuum_size,
-        &upkeep.vacuum_time,
-        &upkeep.vacuum_files,
-    ];
-    if vacuum.iter().any(|given| given.is_some()) {
-        return Err(
-            "--vacuum-size, --vacuum-time and --vacuum-files are not available: a server removes \
-             what is beyond its retention by itself (`logpond serve --retain-age DURATION \
-             --retain-size SIZE`)"
-                .into(),
-        );
-    }
-    if upkeep.rotate {
-        return Err(
-            "--rotate is not available: a server begins new files when it is due; \
-                    `logpond compact` has it merge what there is"
-                .into(),
-        );
-    }
     if upkeep.list_catalog {
         return Err("there is no catalogue of messages".into());
     }
@@ -40,6 +25,7 @@ pub(super) fn run(args: &Journal) -> Result<Option<Exit>, Failure> {
     }
     let done = match upkeep {
         upkeep if upkeep.disk_usage => disk_usage(args)?,
+        upkeep if upkeep.removes() || upkeep.rotate => vacuum(args)?,
         upkeep if upkeep.verify => verified(args)?,
         upkeep if upkeep.header => header(args)?,
         // Both are true at any moment; that a server is there is worth knowing.
@@ -50,6 +36,76 @@ pub(super) fn run(args: &Journal) -> Result<Option<Exit>, Failure> {
         _ => return Ok(None),
     };
     Ok(Some(done))
+}
+
+impl JournalUpkeep {
+    /// Whether files are to be removed.
+    fn removes(&self) -> bool {
+        let limits = [&self.vacuum_size, &self.vacuum_time, &self.vacuum_files];
+        limits.iter().any(|limit| limit.is_some())
+    }
+}
+
+/// Removes the oldest files of a server, or has it begin a new one.
+fn vacuum(args: &Journal) -> Result<Exit, Failure> {
+    if !args.files.is_empty() || args.directory.is_some() {
+        return Err(
+            "--rotate and --vacuum-* are about a server's files; journalctl removes journal files"
+                .into(),
+        );
+    }
+    if selects(args) {
+        return Err(
+            "whole files are removed, whatever is in them: leave out what chooses records".into(),
+        );
+    }
+    let upkeep = &args.upkeep;
+    let given = [
+        ("age", &upkeep.vacuum_time),
+        ("size", &upkeep.vacuum_size),
+        ("files", &upkeep.vacuum_files),
+    ];
+    let given = given.into_iter();
+    let mut parameters: Parameters = given
+        .filter_map(|(name, value)| Some((name, value.clone()?)))
+        .collect();
+    if upkeep.rotate {
+        parameters.push(("rotate", "true".into()));
+    }
+    let answer = client(&args.server)?.post("/api/v1/vacuum", &parameters)?;
+    let removed: Value = serde_json::from_slice(&answer.into_text(ANSWER_BYTES_MAX)?)?;
+    if upkeep.removes() && !args.looks.quiet {
+        let (files, records) = (count(&removed, "files"), count(&removed, "records"));
+        note(&format!(
+            "Vacuuming done, freed {} of archived journals: {} with {}.",
+            short_bytes(count(&removed, "bytes")),
+            quantity::counted(files, "file"),
+            quantity::counted(records, "record"),
+        ));
+    }
+    Ok(Exit::Found)
+}
+
+/// Whether some records are asked for and not all.
+fn selects(args: &Journal) -> bool {
+    let lists = [
+        &args.units,
+        &args.user_units,
+        &args.identifiers,
+        &args.excluded,
+    ];
+    let texts = [&args.priority, &args.grep, &args.since, &args.until];
+    let looks = &args.looks;
+    !args.matches.is_empty()
+        || lists.iter().any(|list| !list.is_empty())
+        || texts.iter().any(|text| text.is_some())
+        || !args.facilities.is_empty()
+        || args.boot.is_some()
+        || args.dmesg
+        || looks.system
+        || looks.user
+        || looks.machine.is_some()
+        || looks.namespace.is_some()
 }
 
 /// `--facility=help`
