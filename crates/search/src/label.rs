@@ -151,11 +151,37 @@ impl Computed {
 
     /// What it is of a record.
     pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
-        let mut values = self.names().filter_map(|name| value(record, name));
-        let said = values.find(|value| !value.to_text().is_empty());
-        said.map_or(Cow::Borrowed(self.unknown().as_bytes()), |value| {
-            self.said_by(value)
-        })
+        // In one pass: there are many fields, and few of them say it.
+        let mut said: Vec<(usize, Place<'r>, &'r Value<'_>)> = Vec::new();
+        for (field, value) in record.fields().filter(|(_, value)| **value != Value::Null) {
+            let Some(rank) = self.rank(split_label_name(field).0) else {
+                continue;
+            };
+            if let Some(label) = self.names().nth(rank)
+                && let Some(place) = place(label, field)
+            {
+                said.push((rank, place, value));
+            }
+        }
+        // The first field of a label counts, and the first label whose field has a text. Stable, as of
+        // one name the first counts.
+        said.sort_by_key(|(rank, place, _)| (*rank, *place));
+        said.dedup_by_key(|(rank, ..)| *rank);
+        let said = said.into_iter().map(|(.., value)| value);
+        let mut texts = said.filter(|value| !value.to_text().is_empty());
+        match texts.next() {
+            Some(value) => self.said_by(value),
+            None => Cow::Borrowed(self.unknown().as_bytes()),
+        }
+    }
+
+    /// The place of the label that means a field of this name, which has no suffix, among those that may
+    /// say what it is.
+    fn rank(self, field: &str) -> Option<usize> {
+        let length = field.chars().count();
+        // None of them begins with an underscore and a digit, as labels do of fields that begin with one.
+        let is_it = |label: &str| label.len() == length && means_own(label, field);
+        self.names().position(is_it)
     }
 }
 

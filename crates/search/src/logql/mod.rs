@@ -38,7 +38,7 @@ pub(crate) use expressions::{Place, in_line, whole_label};
 pub(crate) use go_regex::translate as translate_regex;
 pub(crate) use lexer::escape;
 pub use names::NamedLabels;
-pub(crate) use names::add_filter;
+pub(crate) use names::{add_filter, looked_at};
 pub use parse::{parse, parse_log, parse_matchers};
 pub use pushdown::{Pushdown, filter_of, filter_of_matchers, pushdown};
 pub use units::{bytes_of, duration_ns, number_of, write_duration};

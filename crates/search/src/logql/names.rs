@@ -1,7 +1,8 @@
 //! The labels that a query names: which fields of records it takes for labels.
 
-use super::ast::{Grouping, LabelFilter, LogQuery, StageKind, Unwrap};
+use super::ast::{Grouping, LabelFilter, LabelSource, LogQuery, Stage, StageKind, Unwrap};
 use super::pushdown::is_of_errors;
+use crate::pipeline::DUPLICATE_SUFFIX;
 
 /// Labels that a query names. Any field of a record may be one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,60 @@ impl NamedLabels {
     }
 }
 
+/// The labels that stages, what is unwrapped and the grouping look at: the others do not matter. `None` if
+/// that is not known, because series have all labels, or a template may name any.
+pub(crate) fn looked_at(
+    stages: &[Stage],
+    unwrap: Option<&Unwrap>,
+    grouping: Option<&Grouping>,
+) -> Option<Vec<Box<str>>> {
+    let grouping = grouping.filter(|grouping| !grouping.is_without)?;
+    let mut names = grouping.labels.clone();
+    for stage in stages {
+        match &stage.kind {
+            StageKind::LabelFilter(filter) => add_filter(filter, &mut names),
+            StageKind::LineFormat(_) => return None,
+            StageKind::LabelFormat(formats) => {
+                for format in formats {
+                    match &format.from {
+                        LabelSource::Label(name) => names.push(name.clone()),
+                        LabelSource::Template(_) => return None,
+                    }
+                }
+            }
+            // These find labels, or look at those that they take away.
+            StageKind::LineFilter(_)
+            | StageKind::Json(_)
+            | StageKind::Logfmt(_)
+            | StageKind::Regexp(_)
+            | StageKind::Pattern(_)
+            | StageKind::Unpack
+            | StageKind::Decolorize
+            | StageKind::Drop(_)
+            | StageKind::Keep(_) => {}
+        }
+    }
+    if let Some(unwrap) = unwrap {
+        names.push(unwrap.label.clone());
+        let filters = unwrap.filters.iter();
+        filters.for_each(|filter| add_filter(filter, &mut names));
+    }
+    // Whether there is such a label depends on the one without the suffix.
+    for at in 0..names.len() {
+        let mut name = &*names[at];
+        let mut shorter = Vec::new();
+        while let Some(rest) = name.strip_suffix(DUPLICATE_SUFFIX) {
+            shorter.push(rest.into());
+            name = rest;
+        }
+        names.extend(shorter);
+    }
+    names.retain(|name| !is_of_errors(name));
+    names.sort_unstable();
+    names.dedup();
+    Some(names)
+}
+
 /// Adds the labels that a condition looks at.
 pub(crate) fn add_filter(filter: &LabelFilter, names: &mut Vec<Box<str>>) {
     match filter {
@@ -98,6 +153,48 @@ mod tests {
             named.selected.join(" "),
             named.referred.join(" ")
         )
+    }
+
+    #[test]
+    fn what_is_looked_at_is_known_where_series_have_names() {
+        let looked_at = |text: &str| {
+            let Query::Metric(Metric::Range(range)) = parse(text).unwrap() else {
+                panic!("no range: {text}");
+            };
+            let (unwrap, grouping) = (range.unwrap.as_ref(), range.grouping.as_ref());
+            super::looked_at(&range.log.stages, unwrap, grouping).map(|names| names.join(" "))
+        };
+        let table = [
+            (r#"max_over_time({a="1"} | unwrap b [1m])"#, None),
+            (
+                r#"max_over_time({a="1"} | unwrap b [1m]) without (c)"#,
+                None,
+            ),
+            (r#"max_over_time({a="1"} | unwrap b [1m]) by ()"#, Some("b")),
+            (
+                r#"max_over_time({a="1"} | json | logfmt | d="x" or __error__="" | drop e, f="g" | unwrap b | h>1 [1m]) by (c)"#,
+                Some("b c d h"),
+            ),
+            (
+                r#"max_over_time({a="1"} | json | label_format d=e | unwrap b [1m]) by (c)"#,
+                Some("b c e"),
+            ),
+            (
+                r#"max_over_time({a="1"} | label_format d="{{.e}}" | unwrap b [1m]) by (c)"#,
+                None,
+            ),
+            (
+                r#"max_over_time({a="1"} | line_format "{{.e}}" | unwrap b [1m]) by (c)"#,
+                None,
+            ),
+            (
+                r#"max_over_time({a="1"} | json | unwrap b [1m]) by (c_extracted_extracted)"#,
+                Some("b c c_extracted c_extracted_extracted"),
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(looked_at(text).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

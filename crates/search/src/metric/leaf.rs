@@ -1,15 +1,18 @@
 //! A range aggregation, compiled: which records count, and what is kept of each.
 
+use std::sync::Arc;
+
 use logpond_record::{TimeRange, Timestamp};
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::cells::CellKind;
+use super::stages::effective;
 use super::windows::{Times, Windows};
 use crate::logql::{
-    self, Conversion, Grouping, LabelChoice, LabelSource, Metric, NamedLabels, Pushdown, Query,
-    RangeAggregation, RangeFunction, Stage, StageKind,
+    self, Conversion, Grouping, Metric, NamedLabels, Pushdown, Query, RangeAggregation,
+    RangeFunction, Stage, StageKind,
 };
-use crate::pipeline::{ERROR, ERROR_DETAILS, Pipeline, Unwrap};
+use crate::pipeline::{DUPLICATE_SUFFIX, ERROR, ERROR_DETAILS, Pipeline, Unwrap};
 use crate::query::Filter;
 use crate::scan::By;
 
@@ -103,6 +106,8 @@ pub struct Leaf {
     filter: Filter,
     /// The fields that are labels as they are named.
     named: NamedLabels,
+    /// The labels that anything looks at, if that is known.
+    pub(super) looked_at: Option<Arc<[Box<str>]>>,
     /// By which labels series are told apart.
     pub(super) grouping: Option<Grouping>,
     of_labels: Option<OfLabels>,
@@ -129,22 +134,23 @@ impl Leaf {
     /// What is wrong with a stage; what was parsed always compiles.
     pub fn new(spec: LeafSpec) -> Result<Leaf, String> {
         let aggregation = &spec.aggregation;
-        let pipeline = Pipeline::new(
-            &effective(aggregation, &aggregation.log.stages),
-            spec.now_ns,
-        )?;
         let unwrap = aggregation.unwrap.as_ref().map(Unwrap::new).transpose()?;
         let windows = Windows::new(spec.times, aggregation.range_ns, aggregation.offset_ns);
         let cells = CellKind::new(aggregation.function, unwrap.is_some());
         let grouping = grouping_of(&spec, unwrap.as_ref());
         let log = &aggregation.log;
         let named = NamedLabels::of_range(log, aggregation.unwrap.as_ref(), grouping.as_ref());
+        let of_unwrap = aggregation.unwrap.as_ref();
+        let looked_at = logql::looked_at(&log.stages, of_unwrap, grouping.as_ref());
+        let effective = |stages: &[Stage]| effective(aggregation, stages, looked_at.as_deref());
+        let pipeline = Pipeline::new(&effective(&log.stages), spec.now_ns)?;
         let Pushdown { filter, rest } = logql::pushdown(log);
-        let stages = effective(aggregation, &rest);
+        let stages = effective(&rest);
         let of_labels = of_labels(&spec, &named, grouping.as_ref(), &stages)?;
         Ok(Leaf {
             filter,
             named,
+            looked_at: looked_at.map(Arc::from),
             windows,
             pipeline,
             unwrap,
@@ -152,6 +158,23 @@ impl Leaf {
             grouping,
             of_labels,
             spec,
+        })
+    }
+
+    /// The same with all stages and all labels, whether they matter or not.
+    ///
+    /// # Errors
+    /// As for [`Leaf::new`].
+    #[cfg(test)]
+    pub(crate) fn plain(spec: LeafSpec) -> Result<Leaf, String> {
+        let stages = spec.aggregation.log.stages.clone();
+        let now_ns = spec.now_ns;
+        let leaf = Leaf::new(spec)?;
+        Ok(Leaf {
+            pipeline: Pipeline::new(&stages, now_ns)?,
+            looked_at: None,
+            of_labels: None,
+            ..leaf
         })
     }
 
@@ -264,7 +287,7 @@ fn of_labels(
     // What was a field before may be another label behind the parser, and a name may get a suffix.
     let is_unclear = |name: &str| {
         let mut referred = named.referred.iter();
-        referred.any(|known| **known == *name) || name.ends_with("_extracted")
+        referred.any(|known| **known == *name) || name.ends_with(DUPLICATE_SUFFIX)
     };
     if has_json && names.iter().chain(&number).any(|name| is_unclear(name)) {
         return Ok(None);
@@ -288,59 +311,6 @@ fn of_labels(
         has_json,
         rest: Pipeline::new(rest, spec.now_ns)?,
     }))
-}
-
-/// The stages that do something. Dropping errors where there can be none, as Grafana's volumes do it,
-/// does nothing; and nor does another line that nobody reads, whose template cannot fail then, as in
-/// Loki.
-fn effective(aggregation: &RangeAggregation, stages: &[Stage]) -> Vec<Stage> {
-    let mut may_fail = false;
-    let is_wanted = |stage: &&Stage| {
-        let drops_errors = match &stage.kind {
-            StageKind::Drop(choices) => choices.iter().all(|choice| match choice {
-                LabelChoice::Name(name) => [ERROR, ERROR_DETAILS].contains(&&**name),
-                LabelChoice::Matcher(_) => false,
-            }),
-            _ => false,
-        };
-        may_fail |= !drops_errors && !matches!(stage.kind, StageKind::LineFilter(_));
-        may_fail || !drops_errors
-    };
-    let of_bytes = [RangeFunction::BytesOverTime, RangeFunction::BytesRate];
-    let mut is_read = of_bytes.contains(&aggregation.function);
-    let mut read: Vec<Stage> = Vec::new();
-    for stage in stages.iter().rev() {
-        let is_line = matches!(stage.kind, StageKind::LineFormat(_));
-        if is_read || !is_line {
-            is_read |= reads_line(&stage.kind);
-            read.push(stage.clone());
-        }
-    }
-    read.reverse();
-    read.iter().filter(is_wanted).cloned().collect()
-}
-
-/// Whether what a stage does depends on the line.
-fn reads_line(stage: &StageKind) -> bool {
-    /// What templates call the line.
-    const LINE: &str = "__line__";
-    match stage {
-        StageKind::LineFilter(_)
-        | StageKind::Json(_)
-        | StageKind::Logfmt(_)
-        | StageKind::Regexp(_)
-        | StageKind::Pattern(_)
-        | StageKind::Unpack => true,
-        StageKind::LineFormat(template) => template.contains(LINE),
-        StageKind::LabelFormat(formats) => formats.iter().any(|format| match &format.from {
-            LabelSource::Template(template) => template.contains(LINE),
-            LabelSource::Label(_) => false,
-        }),
-        StageKind::LabelFilter(_)
-        | StageKind::Decolorize
-        | StageKind::Drop(_)
-        | StageKind::Keep(_) => false,
-    }
 }
 
 /// The grouping of a leaf: its own, then what can be reduced of it; without the label that is a number.

@@ -24,6 +24,7 @@ mod records;
 mod rows;
 mod series;
 mod series_map;
+mod stages;
 mod sum;
 mod table;
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Clone for RangeTable {
             bytes: self.bytes,
             is_full: self.is_full,
             errors: self.errors.clone(),
-            work: Work::new(),
+            work: work_of(&self.leaf),
             key: Vec::new(),
             coded: self.coded.clone(),
         }
@@ -66,12 +66,12 @@ impl RangeTable {
     /// An empty table.
     pub fn new(leaf: Arc<Leaf>) -> RangeTable {
         RangeTable {
+            work: work_of(&leaf),
             leaf,
             series: Held::default(),
             bytes: 0,
             is_full: false,
             errors: BTreeMap::new(),
-            work: Work::new(),
             key: Vec::new(),
             coded: None,
         }
@@ -403,6 +403,11 @@ impl RangeTable {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// What a line is worked on with, with the labels that matter.
+fn work_of(leaf: &Leaf) -> Work<'static> {
+    Work::with(Labels::among(leaf.looked_at.clone()))
 }
 
 fn write_key(labels: &Labels, leaf: &Leaf, key: &mut Vec<u8>) {

@@ -14,7 +14,7 @@ pub fn add_base_labels(record: &Record<'_>, named: &NamedLabels, labels: &mut La
     }
     add_named_labels(record, &named.selected, labels);
     for label in [Computed::Service, Computed::Level] {
-        if labels.get(label.name()).is_none() {
+        if labels.wants(label.name()) && labels.get(label.name()).is_none() {
             add_computed(label, record, labels);
         }
     }
@@ -29,6 +29,9 @@ pub fn add_base_labels(record: &Record<'_>, named: &NamedLabels, labels: &mut La
 /// Adds some labels of a record, whatever field each is.
 pub fn add_named_labels(record: &Record<'_>, named: &[Box<str>], labels: &mut Labels) {
     for name in named {
+        if !labels.wants(name) {
+            continue;
+        }
         if let Some(label) = Computed::named(name) {
             add_computed(label, record, labels);
         } else if let Some(value) = label::value(record, name) {

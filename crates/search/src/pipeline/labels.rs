@@ -6,9 +6,10 @@
 //! said, but gets the suffix `_extracted`; of what parsers find under one name, the first counts.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-/// What a name gets behind it that a stream has already.
-const DUPLICATE_SUFFIX: &str = "_extracted";
+/// What a name gets behind it that is there already when a parser finds it.
+pub(crate) const DUPLICATE_SUFFIX: &str = "_extracted";
 
 /// The most labels of a line: each is compared with all before it.
 pub const LABELS_MAX: usize = 2000;
@@ -77,6 +78,8 @@ pub struct Labels {
     error: Option<StageError>,
     /// What a stage wrote over [`ERROR`].
     error_details: String,
+    /// The names of those that matter; all do without it.
+    wanted: Option<Arc<[Box<str>]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +100,21 @@ impl Labels {
         Labels::default()
     }
 
+    /// No labels, among which only some names are going to be. Whoever asks for fewer gets them with less
+    /// work; nothing may look at others.
+    pub(crate) fn among(wanted: Option<Arc<[Box<str>]>>) -> Labels {
+        Labels {
+            wanted,
+            ..Labels::default()
+        }
+    }
+
+    /// Whether a label of this name matters.
+    pub(super) fn wants(&self, name: &str) -> bool {
+        let wanted = self.wanted.as_deref();
+        wanted.is_none_or(|wanted| wanted.iter().any(|known| **known == *name))
+    }
+
     /// Forgets all labels and keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
@@ -109,20 +127,20 @@ impl Labels {
     /// a line alone does not replace what its stream says, but gets the suffix.
     pub fn add_base(&mut self, origin: Origin, name: &str, value: &str) {
         match self.find(name).map(|place| self.labels[place].origin) {
-            None => self.push(origin, name, value, true),
+            None if self.wants(name) => self.push(origin, name, value, true),
             Some(Origin::Stream) if origin == Origin::Metadata => {
                 let name = format!("{name}{DUPLICATE_SUFFIX}");
-                if self.find(&name).is_none() {
+                if self.find(&name).is_none() && self.wants(&name) {
                     self.push(origin, &name, value, true);
                 }
             }
-            Some(_) => {}
+            None | Some(_) => {}
         }
     }
 
     /// Adds a field of the record that the query names, if there is no label of this name.
     pub fn refer(&mut self, name: &str, value: &str) {
-        if self.find(name).is_none() {
+        if self.find(name).is_none() && self.wants(name) {
             self.push(Origin::Field, name, value, false);
         }
     }
@@ -210,6 +228,7 @@ impl Labels {
                 self.replace(place, value);
                 place
             }
+            None if !self.wants(name) => return,
             None if self.labels.len() >= LABELS_MAX => {
                 let details = format!("the line has more than {LABELS_MAX} labels");
                 return self.fail(StageError::Json, details);
@@ -340,6 +359,19 @@ mod tests {
         assert_eq!(labels.get(ERROR_DETAILS), Some("why"));
         labels.clear();
         assert_eq!((labels.get("y"), labels.get(ERROR)), (None, None));
+    }
+
+    #[test]
+    fn only_some_names_are_there() {
+        let names = ["app_extracted", "app", "x"].map(Into::into);
+        let mut labels = Labels::among(Some(Arc::new(names)));
+        labels.add_base(Origin::Stream, "app", "a");
+        labels.add_base(Origin::Metadata, "app", "b");
+        labels.add_base(Origin::Stream, "env", "prod");
+        labels.refer("status", "500");
+        labels.extract("env", "c");
+        labels.extract_again("x", "1");
+        assert_eq!(shown(&labels), ["app=a", "app_extracted=b", "x=1"]);
     }
 
     #[test]

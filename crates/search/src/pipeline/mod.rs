@@ -31,6 +31,8 @@ pub use base::{add_base_labels, add_named_labels};
 pub use labels::{ERROR, ERROR_DETAILS, LABELS_MAX, Labels, Origin, StageError};
 pub use unwrap::Unwrap;
 
+pub(crate) use labels::DUPLICATE_SUFFIX;
+
 use crate::logql::{Stage, StageKind};
 use crate::template::Scratch;
 pub(crate) use json_tree::json_value;
@@ -51,10 +53,15 @@ pub struct Work<'l> {
 impl Work<'_> {
     /// Nothing yet.
     pub fn new() -> Work<'static> {
+        Work::with(Labels::new())
+    }
+
+    /// No line, and these labels.
+    pub(crate) fn with(labels: Labels) -> Work<'static> {
         Work {
             time_ns: 0,
             line: Cow::Borrowed(b""),
-            labels: Labels::new(),
+            labels,
             scratch: Scratch::default(),
         }
     }

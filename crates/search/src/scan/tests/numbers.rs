@@ -56,6 +56,17 @@ const QUERIES: &[&str] = &[
     "sum by (ok) (count_over_time({} | logfmt | k > 100 | ok = \"true\" [5m]))",
     "sum by (hostname) (sum_over_time({} | json | status = 250 or status > 300 | unwrap ms [5m]))",
     "absent_over_time({web_host=\"w9\"}[5m])",
+    "sum by (detected_level) (count_over_time({} | json | logfmt | drop __error__, __error_details__ [5m]))",
+    "sum by (service_name, detected_level) (count_over_time({} | json |= \"e\" | drop __error__ | detected_level!=\"info\" [5m]))",
+    "sum by (detected_level) (count_over_time({} | json | logfmt | drop __error_details__ [5m]))",
+    "sum by (detected_level) (count_over_time({} | json | __error__=\"\" | drop __error__ [5m]))",
+    "sum by (detected_level) (count_over_time({} | json | detected_level_extracted!=\"x\" | drop __error__ [5m]))",
+    "sum by (user, msg) (count_over_time({} | json | logfmt | drop __error__, __error_details__ | status!=\"\" [5m]))",
+    "sum by (x) (count_over_time({} | json | label_format x=status | x > 200 [5m]))",
+    "sum by (status_extracted) (count_over_time({status=~\".+\"} | json | logfmt [5m]))",
+    "sum by (word) (count_over_time({} | regexp \"(?P<word>[a-z]+)\" [5m]))",
+    "sum by (__error__) (count_over_time({} | json | logfmt [5m]))",
+    "avg by (user) (avg_over_time({} | json | logfmt | drop __error__ | unwrap ms | __error__=\"\" [5m]))",
 ];
 
 #[test]
@@ -187,7 +198,8 @@ fn what_was_kept_is_right_at_other_times() {
 pub(super) fn by_line(leaf: &Arc<Leaf>, records: &[Record<'_>]) -> RangeTable {
     let log = &leaf.spec().aggregation.log;
     let selector = Matcher::new(&filter_of_matchers(&log.matchers)).unwrap();
-    let mut table = RangeTable::new(Arc::clone(leaf));
+    let plain = Leaf::plain(leaf.spec().clone()).unwrap();
+    let mut table = RangeTable::new(Arc::new(plain));
     let mut scratch = Scratch::new();
     for record in records
         .iter()
