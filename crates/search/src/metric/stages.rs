@@ -37,8 +37,10 @@ pub(super) fn effective(
 /// has the labels that are computed of it, so that what a parser finds has another name. Grafana's app for
 /// logs reads each line as JSON and as logfmt, whatever it asks for.
 fn without_idle_parsers(stages: &[Stage], looked_at: Option<&[Box<str>]>) -> Vec<Stage> {
-    let is_computed = |name: &Box<str>| Computed::named(name).is_some();
-    let are_all_computed = looked_at.is_some_and(|names| names.iter().all(is_computed));
+    let are_all_computed = looked_at.is_some_and(|names| {
+        let mut names = names.iter();
+        names.all(|name| Computed::named(name).is_some())
+    });
     let ends = |stage: &Stage| drops(&stage.kind, &[ERROR, ERROR_DETAILS]);
     let end = stages.iter().position(ends);
     let (before, behind) = stages.split_at(end.unwrap_or(0));

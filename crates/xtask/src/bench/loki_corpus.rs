@@ -59,6 +59,11 @@ pub(super) fn hourly(query: &str) -> Option<Question> {
     )))
 }
 
+/// Where a number of all time is asked for.
+pub(super) fn number(query: &str) -> String {
+    Question::Total(query.into()).target()
+}
+
 impl Question {
     fn target(&self) -> String {
         let range = format!("start={FROM_S}&end={TO_S}");
