@@ -54,7 +54,9 @@ impl RangeTable {
                 labelled,
             };
             let sets = labelled.sets.iter();
-            let decided: Vec<_> = sets.map(|set| self.decide(of_labels, set)).collect();
+            let decided: Vec<_> = sets
+                .map(|set| self.decide(of_labels, set, labelled.error))
+                .collect();
             self.add_lines(&leaf, &decided, &lines);
         }
         let (block, rows) = (selected.block, odd);

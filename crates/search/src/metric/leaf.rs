@@ -281,6 +281,10 @@ fn of_labels(
             false => names.push(unwrap.label.clone()),
         }
     }
+    // Only a line tells why it cannot be parsed.
+    if has_json && names.iter().any(|name| **name == *ERROR_DETAILS) {
+        return Ok(None);
+    }
     names.retain(|name| ![ERROR, ERROR_DETAILS].contains(&&**name));
     names.sort_unstable();
     names.dedup();

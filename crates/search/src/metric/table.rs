@@ -131,18 +131,21 @@ impl RangeTable {
     }
 
     /// What becomes of lines with these labels and a number, if one is taken: their series, the number of
-    /// their label, and what a stage could not do with them. `None` if they do not count.
+    /// their label, and what a stage could not do with them; `error` is what the parser could not. `None` if
+    /// they do not count.
     pub(super) fn decide<'s>(
         &mut self,
         of_labels: &OfLabels,
         set: &'s LabelSet,
+        error: Option<StageError>,
     ) -> Option<Decided<'s>> {
         let leaf = Arc::clone(&self.leaf);
         let has_conditions =
             |unwrap: &Unwrap| of_labels.number.is_none() || unwrap.has_conditions();
         let is_text = |value: Cow<'_, str>| matches!(value, Cow::Borrowed(_));
         let is_part = |grouping: &Grouping| grouping.is_without;
-        if of_labels.rest.is_empty()
+        if error.is_none()
+            && of_labels.rest.is_empty()
             && !leaf.grouping.as_ref().is_some_and(is_part)
             && !leaf.unwrap.as_ref().is_some_and(has_conditions)
             && set.iter().all(|(_, value)| is_text(value))
@@ -158,6 +161,9 @@ impl RangeTable {
         work.labels.clear();
         for (name, value) in set.iter() {
             work.labels.add_base(Origin::Stream, name, &value);
+        }
+        if let Some(error) = error {
+            work.labels.fail(error, "");
         }
         if !of_labels.rest.run(work) {
             return None;

@@ -21,6 +21,7 @@ use super::group::{GroupScan, Selected};
 use crate::aggregate::{FieldStats, LabelSet, LabelValues};
 use crate::label::{self, Computed};
 use crate::logql::number_of;
+use crate::pipeline::StageError;
 
 /// A column that has labels of some rows.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,8 @@ pub(crate) struct Labelled {
     pub(crate) of_rows: Vec<u32>,
     /// For each row the number of a label; empty if none was asked for.
     pub(crate) numbers: Vec<f64>,
+    /// What the parser could not do with the rows' lines.
+    pub(crate) error: Option<StageError>,
 }
 
 impl GroupScan<'_> {
@@ -203,6 +206,7 @@ impl GroupScan<'_> {
             rows,
             of_rows: groups.of_rows,
             numbers,
+            error: None,
         })
     }
 

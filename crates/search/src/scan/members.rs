@@ -4,7 +4,8 @@
 //! a mark in place of each slot, and the labels that come out have the marks. So names, nesting and
 //! members that stand twice are as they are in lines.
 //!
-//! Rows whose line deviates from its shape are left to their records, and so are shapes that are no JSON.
+//! Rows whose line deviates from its shape are left to their records, and so are shapes of which only lines tell
+//! whether they are JSON.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use super::group::{GroupScan, Selected};
 use super::labels::{LabelColumn, Labelled, Source};
 use crate::label::Computed;
 use crate::logql::{LabelMatcher, Stage, StageKind};
-use crate::pipeline::{Pipeline, Work};
+use crate::pipeline::{Pipeline, StageError, Work};
 
 /// What stands in place of a slot's text; no line has this character in practice, and none that has it is
 /// read by a shape.
@@ -28,7 +29,7 @@ const MARK: char = '\u{f8f0}';
 const NUMBER_MARK: &str = ".7700000000000077";
 
 /// What the parser finds in lines of a shape.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Members(HashMap<Box<str>, Found>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,10 +140,16 @@ impl GroupScan<'_> {
         let mut parts = Vec::new();
         for (code, rows) in shapes {
             let shape = self.shape(&dictionary, code);
-            let Some(members) = self.members_of(&dictionary, code, &shape) else {
-                odd.extend(rows);
-                continue;
+            let (members, rows, error) = match self.members_of(&dictionary, code, &shape) {
+                Some(members) => (members, rows, None),
+                None => {
+                    let rows = self.no_objects(&shape, rows, &mut odd)?;
+                    (Arc::default(), rows, Some(StageError::Json))
+                }
             };
+            if rows.is_empty() {
+                continue;
+            }
             let mut source = |name: &str| self.source_of(name, &shape, &members, selector);
             let sources: Result<Option<Vec<Source>>, ReadError> =
                 by.iter().map(|name| source(name)).collect();
@@ -151,7 +158,8 @@ impl GroupScan<'_> {
                 (None, _) | (_, Some(None)) => odd.extend(rows),
                 (Some(sources), number) => {
                     let number = number.flatten();
-                    parts.push(self.label_rows(sources, number.as_ref(), rows, &mut odd)?);
+                    let labelled = self.label_rows(sources, number.as_ref(), rows, &mut odd)?;
+                    parts.push(Labelled { error, ..labelled });
                 }
             }
         }

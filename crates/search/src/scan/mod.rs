@@ -22,6 +22,7 @@ mod group;
 mod kept_columns;
 mod labels;
 mod members;
+mod no_objects;
 mod packed;
 mod segment;
 mod streams;

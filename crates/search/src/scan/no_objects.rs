@@ -1,0 +1,129 @@
+//! Lines that are no JSON objects, as what they begin with tells.
+
+use logpond_record::{Piece, Shape, SlotKind};
+use logpond_segment::file::ReadError;
+
+use super::block::column_value;
+use super::group::GroupScan;
+
+/// What lines of a shape begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beginning {
+    /// Something that no object begins with.
+    NoBrace,
+    /// The text of this slot.
+    Slot(usize),
+    /// What they have for their message.
+    Message,
+    /// A brace, or what only the line itself tells.
+    Unknown,
+}
+
+impl Beginning {
+    fn of(shape: &Shape) -> Beginning {
+        for piece in shape.pieces() {
+            let slot = match piece {
+                Piece::Literal(text) => match first_sign(text.as_bytes()) {
+                    None => continue,
+                    Some(b'{') => return Beginning::Unknown,
+                    Some(_) => return Beginning::NoBrace,
+                },
+                Piece::Slot(slot) => *slot,
+            };
+            let is_message = shape.slots()[slot].is_message();
+            return match &shape.slots()[slot].kind {
+                SlotKind::Text if is_message => Beginning::Message,
+                SlotKind::Text => Beginning::Slot(slot),
+                SlotKind::Int | SlotKind::Float | SlotKind::Bool | SlotKind::Null => {
+                    Beginning::NoBrace
+                }
+                // A part of a time is a number, a name or a sign.
+                SlotKind::Time(pattern) if pattern.as_str().starts_with('%') => Beginning::NoBrace,
+                SlotKind::Time(_)
+                | SlotKind::JsonString
+                | SlotKind::Quoted
+                | SlotKind::StructuredData
+                | SlotKind::Json
+                | SlotKind::Facility
+                | SlotKind::Severity => Beginning::Unknown,
+            };
+        }
+        Beginning::Unknown
+    }
+}
+
+/// The first byte that is no space to JSON.
+fn first_sign(text: &[u8]) -> Option<u8> {
+    let is_space = |byte: &u8| [b' ', b'\t', b'\n', b'\r'].contains(byte);
+    text.iter().copied().find(|byte| !is_space(byte))
+}
+
+impl GroupScan<'_> {
+    /// Rows of the block at hand whose lines, which are of this shape, are no objects for certain; the others
+    /// become odd.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub(super) fn no_objects(
+        &mut self,
+        shape: &Shape,
+        rows: Vec<u32>,
+        odd: &mut Vec<u32>,
+    ) -> Result<Vec<u32>, ReadError> {
+        let is_none = |text: &[u8]| first_sign(text).is_some_and(|sign| sign != b'{');
+        let (are, others): (Vec<u32>, Vec<u32>) = match Beginning::of(shape) {
+            Beginning::NoBrace => (rows, Vec::new()),
+            Beginning::Unknown => (Vec::new(), rows),
+            Beginning::Message => {
+                let (block, reader, _) = self.parts();
+                let [texts, others] = block.messages(reader)?;
+                let message = |row: usize| texts.get(row).or_else(|| others.get(row));
+                let is_none = |row: &u32| message(*row as usize).is_some_and(is_none);
+                rows.into_iter().partition(is_none)
+            }
+            Beginning::Slot(slot) => {
+                match self.directory.schema.column(&shape.slots()[slot].name) {
+                    None => (Vec::new(), rows),
+                    Some(column) => {
+                        let kind = self.directory.schema.columns[column].kind;
+                        let (block, reader, _) = self.parts();
+                        let values = block.field(column, reader)?;
+                        rows.into_iter().partition(|row| {
+                            let value = column_value(values, kind, *row as usize);
+                            value.is_some_and(|value| is_none(&value.to_text()))
+                        })
+                    }
+                }
+            }
+        };
+        odd.extend(others);
+        Ok(are)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_tell_what_their_lines_begin_with() {
+        let table = [
+            ("⟨_msg:t⟩", Beginning::Message),
+            (" ⟨_msg:t⟩", Beginning::Message),
+            ("⟨ip:t⟩ - ⟨user:t⟩", Beginning::Slot(0)),
+            ("⟨_time:%Y-%m-%d⟩ ⟨_msg:t⟩", Beginning::NoBrace),
+            ("level=⟨level:t⟩", Beginning::NoBrace),
+            ("⟨n:i⟩ {", Beginning::NoBrace),
+            (r#" {"a":⟨a:i⟩}"#, Beginning::Unknown),
+            (r#"⟨a:j⟩"#, Beginning::Unknown),
+            ("⟨a:r⟩", Beginning::Unknown),
+        ];
+        for (shape, expected) in table {
+            assert_eq!(
+                Beginning::of(&Shape::new(shape).unwrap()),
+                expected,
+                "{shape}"
+            );
+        }
+    }
+}
