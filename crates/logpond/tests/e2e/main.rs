@@ -35,6 +35,7 @@ mod follow;
 mod load;
 mod local;
 mod loki_api;
+mod loki_clients;
 mod loki_cluster;
 mod loki_names;
 mod loki_tail;
