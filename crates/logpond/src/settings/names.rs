@@ -13,7 +13,7 @@ const SLIP_EDITS_MAX: usize = 3;
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "ADDR",
     "CONFIG",
     "PAGER",
@@ -25,6 +25,7 @@ const OTHERS: [&str; 15] = [
     "FUZZ_SEED",
     "LOGCLI",
     "MUTATIONS",
+    "PROMTAIL",
     "PYTHON",
     "SHARED",
     "SIM_SEED",
