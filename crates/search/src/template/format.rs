@@ -14,7 +14,7 @@ pub(super) fn write_float(float: f64, out: &mut Vec<u8>) {
     let text = match float {
         f if f.is_nan() => "NaN".to_owned(),
         f if f.is_infinite() => if f > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
-        0.0 => "0".to_owned(),
+        0.0 => if float.is_sign_negative() { "-0" } else { "0" }.to_owned(),
         f if (1e-4..1e6).contains(&f.abs()) => f.to_string(),
         f => exponential(f, None),
     };

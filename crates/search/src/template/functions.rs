@@ -164,7 +164,7 @@ fn builtin(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
             Ok(Value::Int(match value {
                 Value::Text(text) => text.len() as i64,
                 Value::List(list) => list.len() as i64,
-                Value::Map(map) => map.len() as i64,
+                Value::Map(map) | Value::Labels(map) => map.len() as i64,
                 other => return Err(format!("len of type {}", other.kind())),
             }))
         }),
@@ -226,7 +226,11 @@ fn index(arguments: &[Value]) -> Result<Value> {
     };
     keys.iter()
         .try_fold(first.clone(), |value, key| match &value {
-            Value::Map(map) => Ok(map.get(&key.to_str()).cloned().unwrap_or(Value::text(""))),
+            Value::Map(map) => Ok(map.get(&key.to_str()).cloned().unwrap_or(Value::Nil)),
+            Value::Labels(map) => {
+                let found = map.get(&key.to_str()).cloned();
+                Ok(found.unwrap_or(Value::text("")))
+            }
             Value::List(list) => {
                 let at = place(key)?;
                 let found = list.get(at).cloned();
@@ -294,6 +298,11 @@ fn of_text(name: &str, arguments: &[Value]) -> Option<Result<Value>> {
     };
     if let Err(error) = argument(arguments, 0, count) {
         return Some(Err(error));
+    }
+    let is_nothing = |value: &Value| matches!(value, Value::Nil);
+    if !matches!(name, "toString" | "urlquery") && arguments.iter().any(is_nothing) {
+        // Go has words for nothing, which are no text that something could be made of.
+        return Some(Err("invalid value; expected string".to_owned()));
     }
     let text_at = |at: usize| arguments[at].to_str();
     let set = |at: usize| text_at(at).chars().collect::<Vec<char>>();

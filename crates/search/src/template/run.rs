@@ -167,7 +167,7 @@ impl Run<'_> {
     /// All labels as one value.
     fn whole(&self) -> Value {
         let fields = self.data.fields().into_iter();
-        Value::Map(
+        Value::Labels(
             fields
                 .map(|(name, value)| (name, Value::text(value)))
                 .collect(),
@@ -185,7 +185,7 @@ impl Run<'_> {
                 });
                 Value::Map(members.collect())
             }
-            Dot::NoLabels => Value::Map(BTreeMap::new()),
+            Dot::NoLabels => Value::Labels(BTreeMap::new()),
             Dot::Value(value) => value.clone(),
         }
     }
@@ -239,7 +239,7 @@ impl Run<'_> {
                     .map(|(at, value)| (Value::Int(at as i64), value))
                     .collect()
             }
-            Value::Map(map) => map
+            Value::Map(map) | Value::Labels(map) => map
                 .into_iter()
                 .map(|(name, v)| (Value::text(name), v))
                 .collect(),
@@ -451,6 +451,7 @@ fn alert_members() -> [&'static str; 4] {
 fn member(value: &Value, name: &str) -> Result<Value> {
     match value {
         Value::Map(map) => Ok(map.get(name).cloned().unwrap_or(Value::Nil)),
+        Value::Labels(map) => Ok(map.get(name).cloned().unwrap_or(Value::text(""))),
         Value::Time(ns, zone) => time::method(*ns, zone, name, &[]),
         Value::Nil => Err(format!("nil pointer evaluating interface {{}}.{name}")),
         other => Err(format!(

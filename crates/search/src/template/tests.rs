@@ -47,6 +47,23 @@ fn fill(text: &str) -> Result<String, String> {
 }
 
 const FILLED: &[(&str, &str)] = &[
+    (
+        r#"{{index (fromJson .json) "x"}}|{{(fromJson .json).x}}|{{index . "x"}}|"#,
+        "<no value>|<no value>||",
+    ),
+    (
+        r#"{{print (index (fromJson .json) "x")}}{{default "d" (fromJson .json).x}}"#,
+        "<nil>d",
+    ),
+    (
+        r#"{{with index (fromJson .json) "x"}}1{{else}}2{{end}}{{eq (index . "x") ""}}"#,
+        "2true",
+    ),
+    (r#"{{upper (fromJson .json).x}}"#, "error"),
+    (
+        r#"{{fromJson "[-0,0.0,-0.0]"}}{{toString (fromJson .json).x}}"#,
+        "[-0 0 -0]<nil>",
+    ),
     ("x{{.a}}y", "xxy"),
     ("{{.nope}}", ""),
     ("{{.service.name}}", "shop"),

@@ -25,6 +25,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Values by name.
     Map(BTreeMap<String, Value>),
+    /// Texts by name: one that is not there is empty, not nothing.
+    Labels(BTreeMap<String, Value>),
 }
 
 impl Value {
@@ -43,7 +45,7 @@ impl Value {
             Value::Text(text) => !text.is_empty(),
             Value::Time(..) => true,
             Value::List(list) => !list.is_empty(),
-            Value::Map(map) => !map.is_empty(),
+            Value::Map(map) | Value::Labels(map) => !map.is_empty(),
         }
     }
 
@@ -57,7 +59,7 @@ impl Value {
             Value::Text(_) => "string",
             Value::Time(..) => "time.Time",
             Value::List(_) => "list",
-            Value::Map(_) => "map",
+            Value::Map(_) | Value::Labels(_) => "map",
         }
     }
 
@@ -87,7 +89,7 @@ impl Value {
                 }
                 out.push(b']');
             }
-            Value::Map(map) => {
+            Value::Map(map) | Value::Labels(map) => {
                 out.extend_from_slice(b"map[");
                 for (at, (name, value)) in map.iter().enumerate() {
                     if at > 0 {
