@@ -35,6 +35,8 @@ pub(super) struct Question {
     pub(super) limit: usize,
     /// Whether lines are wanted newest first.
     pub(super) is_backward: bool,
+    /// Whether lines are to be some time apart.
+    pub(super) is_thinned: bool,
     /// Whether labels are asked for by where they come from.
     pub(super) is_categorized: bool,
 }
@@ -138,7 +140,8 @@ pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
         Question {
             subject: Subject::Query { query, is_instant },
             path: path.into(),
-            is_backward: parameters.ends_with("backward"),
+            is_backward: !parameters.to_lowercase().contains("direction=forward"),
+            is_thinned: parameters.contains("interval="),
             parameters,
             text: Some(text.clone()),
             name: "query",
@@ -158,7 +161,13 @@ pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
                     format!("start={start}&end={end}&limit={limit}&direction={direction}");
                 question(false, parameters, limit, is_categorized)
             });
-            directions.into()
+            let mut questions: Vec<_> = directions.into();
+            questions.extend(
+                other_of_lines(draw, start, end).map(|(is_instant, text, limit)| {
+                    question(is_instant, text, limit, is_categorized)
+                }),
+            );
+            questions
         }
         Query::Metric(_) | Query::Mutated(_) => {
             let step = draw.one(&["7m", "300", "20m", "61s", "1h"]);
@@ -172,11 +181,65 @@ pub(super) fn of_query(draw: &mut Draw, query: &Query) -> Vec<Question> {
             };
             vec![
                 question(false, range, 100, false),
-                question(true, format!("time={at}"), 100, false),
+                question(
+                    true,
+                    format!("time={at}{}", draw.one(&INSTANTLY)),
+                    100,
+                    false,
+                ),
             ]
         }
     }
 }
+
+/// What lines are not asked with everywhere: an interval, what is left out or wrong, an instant. Gives
+/// whether it is an instant, the parameters, and the limit that they have.
+fn other_of_lines(draw: &mut Draw, start: i64, end: i64) -> Option<(bool, String, usize)> {
+    const INTERVALS: [&str; 12] = [
+        "10m", "60", "0.5", "1m30s", "1h", "90s", "3600", "500ms", "0", "0s", "-1s", "x",
+    ];
+    let range = format!("start={start}&end={end}");
+    match draw.below(6) {
+        0 | 1 => {
+            let limit = *draw.one(&[5_000, 5_000, 10]);
+            let direction = draw.one(&["", "&direction=forward", "&direction=backward"]);
+            let interval = draw.one(&INTERVALS);
+            let text = format!("{range}&limit={limit}&interval={interval}{direction}");
+            Some((false, text, limit))
+        }
+        2 => {
+            let (rest, limit) = *draw.one(&[
+                ("", 100),
+                ("&direction=FORWARD", 100),
+                ("&direction=BACKWARD&limit=7", 7),
+                ("&limit=0", 0),
+                ("&limit=-1", 0),
+                ("&limit=x", 0),
+                ("&direction=up", 100),
+                ("&direction=", 100),
+                ("&limit=&direction=forward", 100),
+            ]);
+            Some((false, format!("{range}{rest}"), limit))
+        }
+        3 => {
+            let rest = draw.one(&INSTANTLY);
+            Some((true, format!("time={end}{rest}"), 100))
+        }
+        _ => None,
+    }
+}
+
+/// What an instant may be asked with.
+const INSTANTLY: [&str; 8] = [
+    "",
+    "",
+    "&limit=10",
+    "&direction=forward",
+    "&direction=backward&limit=1",
+    "&limit=0",
+    "&direction=sideways",
+    "&limit=many",
+];
 
 /// Questions about labels, streams and volumes, over all entries.
 pub(super) fn others() -> Vec<Question> {
@@ -223,6 +286,7 @@ pub(super) fn others() -> Vec<Question> {
                 name: if path == "series" { "match[]" } else { "query" },
                 limit: 1000,
                 is_backward: false,
+                is_thinned: false,
                 is_categorized: false,
             });
         }
@@ -241,7 +305,7 @@ mod tests {
         for number in 0..20 {
             let query = numbers::query(1, number);
             let questions = of_query(&mut draw, &query);
-            assert_eq!(questions.len(), 2);
+            assert!((2..=3).contains(&questions.len()));
             let part = format!("&query={}", encode(&query.to_string()));
             assert!(questions.iter().all(|q| q.target().ends_with(&part)));
         }

@@ -1,6 +1,6 @@
 //! Whether two answers say the same, and where they begin to differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{Answer, Entry, Labels, Point};
 
@@ -18,6 +18,8 @@ pub(super) struct Promise {
     pub(super) limit: usize,
     /// Whether entries come newest first.
     pub(super) is_backward: bool,
+    /// Whether lines are to be some time apart: which of those of one time is shown is not defined.
+    pub(super) is_thinned: bool,
     /// Whether series come by their values.
     pub(super) is_sorted: bool,
     /// Whether of series with equal values any may be chosen.
@@ -101,6 +103,16 @@ fn streams(loki: &Streams, ours: &Streams, promise: Promise) -> Option<Differenc
                 return difference("order of entries", labels.clone());
             }
         }
+    }
+    if promise.is_thinned {
+        let times = |streams: &Streams| {
+            let times = streams.values().flatten().map(|entry| entry.time_ns);
+            times.collect::<BTreeSet<_>>()
+        };
+        return match times(loki) == times(ours) {
+            true => None,
+            false => difference("times of entries", first_entry(loki, ours)),
+        };
     }
     let is_full = count(loki) == promise.limit;
     let edge = |streams| match is_full {
@@ -361,6 +373,20 @@ mod tests {
         };
         assert_eq!(kind(&one, &other, limited(2)), None);
         assert_eq!(kind(&one, &other, limited(3)), Some("entries"));
+    }
+
+    #[test]
+    fn lines_some_time_apart_are_compared_by_times() {
+        let one = streams_of(&[("{}", &[(1, "a"), (9, "c")])]);
+        let other = streams_of(&[("{}", &[(1, "b"), (9, "c")])]);
+        let thinned = Promise {
+            is_thinned: true,
+            ..Promise::default()
+        };
+        assert_eq!(kind(&one, &other, Promise::default()), Some("entries"));
+        assert_eq!(kind(&one, &other, thinned), None);
+        let later = streams_of(&[("{}", &[(1, "a"), (8, "c")])]);
+        assert_eq!(kind(&one, &later, thinned), Some("times of entries"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod answer;
 mod ask;
 mod compare;
 mod data;
+mod expressions;
 mod lines;
 mod numbers;
 mod pipelines;
@@ -262,6 +263,7 @@ fn promise(question: &Question) -> Promise {
     Promise {
         limit: question.limit,
         is_backward: question.is_backward,
+        is_thinned: question.is_thinned,
         is_sorted: *is_instant && matches!(query, Query::Metric(_)) && text.starts_with("sort"),
         chooses: text.contains("topk") || text.contains("bottomk"),
     }

@@ -1,5 +1,6 @@
 //! Draws queries for numbers: aggregations, operators and functions around pipelines.
 
+use super::expressions;
 use super::pipelines::{self, is_drawn, is_parser};
 use super::query::{Grouping, Kind, Log, Metric, Query, Stage};
 use crate::draw::Draw;
@@ -143,16 +144,20 @@ fn vector(draw: &mut Draw, depth: usize) -> Metric {
 }
 
 fn replace(draw: &mut Draw, depth: usize) -> Metric {
-    let rest = draw.one(&[
+    let plain = [
         "\"first\", \"$1\", \"app\", \"(.).*\"",
         "\"env\", \"$2-$1\", \"env\", \"(p)(.*)\"",
         "\"new\", \"fixed\", \"\", \"\"",
         "\"new\", \"${x}!\", \"service_name\", \"(?P<x>s.*)\"",
         "\"app\", \"\", \"app\", \".*\"",
         "\"new\", \"$1\", \"app\", \"nothing(.)\"",
-    ]);
+    ];
+    let rest = match draw.below(2) {
+        0 => draw.text(&plain),
+        _ => expressions::replacement(draw),
+    };
     Metric::Replace {
-        rest: (*rest).into(),
+        rest: rest.into(),
         inner: Box::new(metric(draw, depth - 1)),
     }
 }

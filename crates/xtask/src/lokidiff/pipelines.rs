@@ -1,5 +1,6 @@
 //! Draws queries for lines: selectors and stages over the labels and fields that the data have.
 
+use super::expressions;
 use super::query::{Kind, Log, Matcher, Stage};
 use crate::draw::Draw;
 
@@ -288,11 +289,12 @@ fn equal(name: &str, value: &str) -> Matcher {
 fn matcher(draw: &mut Draw) -> Matcher {
     let (name, values) = *draw.one(&LABELS);
     let value = draw.one(values);
-    let rest = match draw.below(8) {
+    let rest = match draw.below(10) {
         0..4 => format!("=\"{value}\""),
         4 => format!("!=\"{value}\""),
         5 => format!("=~\"{}\"", draw.one(&LABEL_EXPRESSIONS)),
         6 => format!("!~\"{}\"", draw.one(&LABEL_EXPRESSIONS)),
+        7 | 8 => format!("{}{}", draw.one(&["=~", "!~"]), expressions::of_label(draw)),
         _ => format!("{}\"\"", draw.one(&["=", "!="])),
     };
     Matcher {
@@ -302,7 +304,7 @@ fn matcher(draw: &mut Draw) -> Matcher {
 }
 
 fn line_filter(draw: &mut Draw) -> Stage {
-    let text = match draw.below(12) {
+    let text = match draw.below(15) {
         0..4 => format!("|= \"{}\"", draw.one(&WORDS)),
         4 => format!("!= \"{}\"", draw.one(&WORDS)),
         5 => format!("|~ \"{}\"", draw.one(&EXPRESSIONS)),
@@ -321,6 +323,7 @@ fn line_filter(draw: &mut Draw) -> Stage {
         }
         9 => format!("|> \"{}\"", draw.one(&LINE_PATTERNS)),
         10 => format!("!> \"{}\"", draw.one(&LINE_PATTERNS)),
+        11..14 => expressions_of_lines(draw),
         _ => {
             let operator = draw.one(&["|=", "!="]);
             format!("{operator} ip(\"{}\")", draw.one(&ADDRESSES))
@@ -329,7 +332,20 @@ fn line_filter(draw: &mut Draw) -> Stage {
     stage(Kind::LineFilter, text)
 }
 
+/// A line filter with one regular expression or two.
+fn expressions_of_lines(draw: &mut Draw) -> String {
+    let operator = draw.one(&["|~", "|~", "|~", "!~"]);
+    let one = expressions::of_line(draw);
+    match draw.below(6) {
+        0 => format!("{operator} {one} or {}", expressions::of_line(draw)),
+        _ => format!("{operator} {one}"),
+    }
+}
+
 fn parser(draw: &mut Draw, family: Family) -> Stage {
+    if is_drawn(draw, 12) {
+        return stage(Kind::Regexp, expressions::stage(draw));
+    }
     if is_drawn(draw, 10) {
         let other = *draw.one(&[Family::Json, Family::Logfmt, Family::Access, Family::Packed]);
         return parser_of(draw, other);
@@ -423,7 +439,14 @@ fn kept(draw: &mut Draw) -> String {
     let one = |draw: &mut Draw| match draw.below(4) {
         0 => (*draw.one(&["app", "env", "region"])).to_owned(),
         1 => format!("{}=\"{}\"", draw.one(&TEXTS), draw.one(&VALUES)),
-        2 => format!("{}=~\"{}\"", draw.one(&["app", "msg"]), "s.*|z1"),
+        2 => {
+            let operator = draw.one(&["=~", "!~"]);
+            let value = expressions::of_field(draw);
+            format!(
+                "{}{operator}{value}",
+                draw.one(&["app", "msg", "level", "code"])
+            )
+        }
         _ => (*draw.one(&TEXTS)).to_owned(),
     };
     match draw.below(2) {
@@ -473,6 +496,11 @@ fn condition(draw: &mut Draw, is_parsed: bool) -> String {
                 let (name, values) = *draw.one(&LABELS);
                 format!("{name}{}\"{}\"", draw.one(&["=", "!="]), draw.one(values))
             }
+            _ if is_drawn(draw, 30) => {
+                let operator = draw.one(&["=~", "!~"]);
+                let value = expressions::of_field(draw);
+                format!("{}{operator}{value}", draw.one(&METADATA))
+            }
             _ => {
                 let operator = draw.one(&["=", "!=", "=~", "!~"]);
                 let value = draw.one(&["t01", "t.*", "ann", "", "t0[1-5]"]);
@@ -481,7 +509,14 @@ fn condition(draw: &mut Draw, is_parsed: bool) -> String {
         };
     }
     let comparison = *draw.one(&COMPARISONS);
-    match draw.below(12) {
+    match draw.below(14) {
+        12 | 13 => {
+            let operator = draw.one(&["=~", "!~"]);
+            let name = draw
+                .one(&[TEXTS.as_slice(), &NUMBERS, &DURATIONS].concat())
+                .to_owned();
+            format!("{name}{operator}{}", expressions::of_field(draw))
+        }
         0..3 => format!("{}=\"{}\"", draw.one(&TEXTS), draw.one(&VALUES)),
         3 => format!("{}!=\"{}\"", draw.one(&TEXTS), draw.one(&VALUES)),
         4 => {

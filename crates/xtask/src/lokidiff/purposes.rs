@@ -1,6 +1,6 @@
 //! Differences that are kept on purpose: each with its reason and with what tells it from mistakes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{Answer, Labels};
 use super::ask::{Question, Subject};
@@ -34,7 +34,23 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 21] = [
+const PURPOSES: [Purpose; 27] = [
+    Purpose {
+        reason: "with `interval` the limit counts lines that are left; Loki thins out as many as it says",
+        holds: |case| {
+            let times = |answer: &Answer| match answer {
+                Answer::Streams(streams) => {
+                    let entries = streams.values().flatten();
+                    entries.map(|entry| entry.time_ns).collect()
+                }
+                _ => BTreeSet::new(),
+            };
+            case.question.is_thinned
+                && count(case.loki) < count(case.ours)
+                && count(case.ours) <= case.promise.limit
+                && times(case.loki).is_subset(&times(case.ours))
+        },
+    },
     Purpose {
         reason: "lines that a stage could not read are counted with a warning; Loki fails the query",
         holds: |case| {
@@ -232,8 +248,58 @@ const PURPOSES: [Purpose; 21] = [
     Purpose {
         reason: "a condition on a label with an empty expression asks for no text; Loki takes all",
         holds: |case| {
+            let empty = ["~\"\"", "(?:)"];
             has_stage(case.question, |stage| {
-                stage.kind == Kind::LabelFilter && stage.text.contains("~\"\"")
+                stage.kind == Kind::LabelFilter
+                    && empty.iter().any(|text| stage.text.contains(text))
+            })
+        },
+    },
+    Purpose {
+        reason: "wrong expressions are refused; Loki answers nothing where labels are told by origin",
+        holds: |case| {
+            let is_wrong = |text: &String| text.contains("error parsing regexp");
+            case.question.is_categorized
+                && matches!(case.ours, Answer::Refused(text) if is_wrong(text))
+                && is_answer(case.loki)
+                && count(case.loki) == 0
+        },
+    },
+    Purpose {
+        reason: "`.*(ab|cd)` finds what is such; Loki finds nothing with several letters as choices",
+        holds: |case| {
+            let of_choices =
+                |stage: &Stage| stage.kind == Kind::LineFilter && stage.text.contains(".*(");
+            has_stage(case.question, of_choices)
+        },
+    },
+    Purpose {
+        reason: "deviations of equal numbers are equal; Loki's differ in their last digits",
+        holds: |case| {
+            let Subject::Query { query, .. } = &case.question.subject else {
+                return false;
+            };
+            let shape = query.shape();
+            let deviations = shape.matches("stdvar(").count() + shape.matches("stddev(").count();
+            let compared = [" == ", " != ", " > ", " < ", " >= ", " <= "];
+            deviations > 1 && compared.iter().any(|operator| shape.contains(operator))
+        },
+    },
+    Purpose {
+        reason: "`label_replace` makes only labels that the language can name",
+        holds: |case| {
+            let words = "invalid label name in label_replace";
+            is_answer(case.loki)
+                && matches!(case.ours, Answer::Refused(text) if text.contains(words))
+        },
+    },
+    Purpose {
+        reason: "conditions are asked as they are written; Loki asks those on addresses last",
+        holds: |case| {
+            logs_of(case.question).iter().any(|log| {
+                let is_condition = |stage: &&Stage| stage.kind == Kind::LabelFilter;
+                let mut conditions = log.stages.iter().filter(is_condition);
+                conditions.any(|stage| stage.text.contains("ip(")) && conditions.next().is_some()
             })
         },
     },
