@@ -175,7 +175,7 @@ impl Run {
             promise,
         };
         let purpose = match purposes::reason(&case) {
-            None => self.streams(question),
+            None => self.streams(question).or_else(|| self.groups(question)),
             reason => reason,
         };
         let differing = Differing {
@@ -208,6 +208,24 @@ impl Run {
             }
         }
         None
+    }
+
+    /// Whether labels without text make the difference, by which something is grouped: without these lines
+    /// something is left, which is answered equally.
+    fn groups(&self, question: &Question) -> Option<&'static str> {
+        let Subject::Query { query, .. } = &question.subject else {
+            return None;
+        };
+        let [loki, ours] = &self.addresses;
+        let labels = query.groupings();
+        let is_equal = |label: &String| {
+            let without = question.with(query.with_text(label));
+            let (loki, ours) = (without.ask(loki), without.ask(ours));
+            let (loki, ours) = (Answer::of(&loki), Answer::of(&ours));
+            let is_some = matches!(&ours, Answer::Series { series, .. } if !series.is_empty());
+            is_some && compare(&loki, &ours, promise(&without)).is_none()
+        };
+        labels.iter().any(is_equal).then_some(purposes::GROUPS)
     }
 
     /// The smallest part of a query that still is answered differently, in the same way.

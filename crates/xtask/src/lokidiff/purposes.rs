@@ -34,7 +34,16 @@ pub(super) struct Streams {
     pub(super) applies: fn(&Question) -> bool,
 }
 
-const PURPOSES: [Purpose; 27] = [
+const PURPOSES: [Purpose; 28] = [
+    Purpose {
+        reason: GROUPS,
+        holds: |case| {
+            let keeps_empty =
+                |stage: &Stage| is_parser(stage) && stage.text.contains("--keep-empty");
+            let text = case.question.selector().unwrap_or_default();
+            text.contains("without (") && has_stage(case.question, keeps_empty)
+        },
+    },
     Purpose {
         reason: "with `interval` the limit counts lines that are left; Loki thins out as many as it says",
         holds: |case| {
@@ -216,7 +225,7 @@ const PURPOSES: [Purpose; 27] = [
     Purpose {
         reason: "expressions find what a parser has found before; Loki leaves the label without text",
         holds: |case| {
-            logs_of(case.question).iter().any(|log| {
+            read_logs(case.question).iter().any(|log| {
                 let mut stages = log.stages.iter();
                 let plain = [
                     "| json",
@@ -270,7 +279,9 @@ const PURPOSES: [Purpose; 27] = [
         holds: |case| {
             let of_choices =
                 |stage: &Stage| stage.kind == Kind::LineFilter && stage.text.contains(".*(");
-            has_stage(case.question, of_choices)
+            let text = case.question.selector().unwrap_or_default();
+            let is_mutated = logs_of(case.question).is_empty();
+            has_stage(case.question, of_choices) || (is_mutated && text.contains(".*(ms|s)"))
         },
     },
     Purpose {
@@ -325,6 +336,10 @@ const PURPOSES: [Purpose; 27] = [
         },
     },
 ];
+
+/// Why answers differ where lines have labels without text by which something is grouped.
+pub(super) const GROUPS: &str =
+    "a label without text is none to groups; Loki has a group of its own for it";
 
 /// What is in streams of its own.
 pub(super) const STREAMS: [Streams; 5] = [
@@ -388,6 +403,33 @@ fn logs_of(question: &Question) -> Vec<&Log> {
         Subject::Query { query, .. } => query.logs(),
         Subject::Other(_) => Vec::new(),
     }
+}
+
+/// The same of a query that was changed as text, as far as it still shows parsers.
+fn read_logs(question: &Question) -> Vec<Log> {
+    let Subject::Query {
+        query: Query::Mutated(text),
+        ..
+    } = &question.subject
+    else {
+        return logs_of(question).into_iter().cloned().collect();
+    };
+    let stages = text.split(" | ").skip(1).filter_map(|text| {
+        let text = text.split(" [").next().unwrap_or_default();
+        let kind = match text.split(' ').next()? {
+            "json" => Kind::Json,
+            "logfmt" => Kind::Logfmt,
+            _ => return None,
+        };
+        Some(Stage {
+            kind,
+            text: format!("| {text}"),
+        })
+    });
+    vec![Log {
+        matchers: Vec::new(),
+        stages: stages.collect(),
+    }]
 }
 
 /// Whether a query has such a stage.

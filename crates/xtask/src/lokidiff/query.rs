@@ -105,11 +105,25 @@ impl Query {
         let mut query = self.clone();
         match &mut query {
             Query::Log(log) => log.matchers.push(matcher.clone()),
-            Query::Metric(metric) => metric.add_matcher(matcher),
+            Query::Metric(metric) => metric.change_logs(&|log| log.matchers.push(matcher.clone())),
             Query::Mutated(text) => {
                 let with = format!("{{{}{}, ", matcher.name, matcher.rest);
                 *text = text.replace('{', &with);
             }
+        }
+        query
+    }
+
+    /// The same query over lines that have a text for this label.
+    pub(super) fn with_text(&self, label: &str) -> Query {
+        let mut query = self.clone();
+        if let Query::Metric(metric) = &mut query {
+            metric.change_logs(&|log| {
+                log.stages.push(Stage {
+                    kind: Kind::LabelFilter,
+                    text: format!("| {label}!=\"\""),
+                });
+            });
         }
         query
     }
@@ -271,15 +285,15 @@ impl Metric {
         }
     }
 
-    fn add_matcher(&mut self, matcher: &Matcher) {
+    fn change_logs(&mut self, change: &dyn Fn(&mut Log)) {
         match self {
-            Metric::Range { log, .. } => log.matchers.push(matcher.clone()),
+            Metric::Range { log, .. } => change(log),
             Metric::Vector { inner, .. } | Metric::Replace { inner, .. } => {
-                inner.add_matcher(matcher);
+                inner.change_logs(change);
             }
             Metric::Binary { left, right, .. } => {
-                left.add_matcher(matcher);
-                right.add_matcher(matcher);
+                left.change_logs(change);
+                right.change_logs(change);
             }
             Metric::Number(_) => {}
         }
@@ -451,5 +465,7 @@ mod tests {
             "topk(sum_over_time({} Json Unwrap offset) by)"
         );
         assert_eq!(query.logs(), [&log()]);
+        let filtered = query.with_text("x");
+        assert_eq!(filtered.logs()[0].stages.last().unwrap().text, "| x!=\"\"");
     }
 }
