@@ -40,8 +40,12 @@ pub(crate) fn whole_label(expression: &str, place: Place) -> Result<Pattern, Reg
 fn asks_for_texts(expression: &str) -> bool {
     let expression = expression.strip_prefix("(?i)").unwrap_or(expression);
     expression.split('|').all(|choice| {
-        let behind = choice.strip_prefix(".*").unwrap_or(choice);
-        let text = behind.strip_suffix(".*").unwrap_or(behind);
+        // Lazy or not is the same where all of a label is matched.
+        let any = [".*?", ".*"];
+        let behind = any.iter().find_map(|any| choice.strip_prefix(any));
+        let behind = behind.unwrap_or(choice);
+        let text = any.iter().find_map(|any| behind.strip_suffix(any));
+        let text = text.unwrap_or(behind);
         choice == ".+" || !text.contains(|c| r"\.+*?()[]{}^$".contains(c))
     })
 }
@@ -55,7 +59,7 @@ mod tests {
     fn a_dot_matches_ends_of_lines_where_it_does_in_loki() {
         type Case = (&'static str, bool, bool, bool);
         // In a selector, in a condition on labels, in a line.
-        let table: [Case; 14] = [
+        let table: [Case; 18] = [
             ("c.d", true, false, false),
             ("c.+", true, false, false),
             ("c.*", true, true, true),
@@ -64,6 +68,10 @@ mod tests {
             ("(?i).*D.*", true, true, true),
             ("c.*|x.*", true, true, true),
             (".*", true, true, true),
+            (".*?", true, true, true),
+            (".*?c.*?", true, true, true),
+            ("x|c.*?", true, true, true),
+            ("c.*?d", true, false, false),
             (".+", true, true, true),
             ("c.*d", true, false, false),
             ("c(?s).*d", true, true, true),
