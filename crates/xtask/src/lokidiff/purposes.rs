@@ -265,9 +265,10 @@ const PURPOSES: [Purpose; 28] = [
         },
     },
     Purpose {
-        reason: "wrong expressions are refused; Loki answers nothing where labels are told by origin",
+        reason: "wrong stages are refused; Loki answers nothing where labels are told by origin",
         holds: |case| {
-            let is_wrong = |text: &String| text.contains("error parsing regexp");
+            let wrong = ["error parsing regexp", "invalid template"];
+            let is_wrong = |text: &String| wrong.iter().any(|words| text.contains(words));
             case.question.is_categorized
                 && matches!(case.ours, Answer::Refused(text) if is_wrong(text))
                 && is_answer(case.loki)
@@ -275,13 +276,16 @@ const PURPOSES: [Purpose; 28] = [
         },
     },
     Purpose {
-        reason: "`.*(ab|cd)` finds what is such; Loki finds nothing with several letters as choices",
+        reason: "choices of an expression mean what they say; Loki cuts some to shorter ones",
         holds: |case| {
-            let of_choices =
-                |stage: &Stage| stage.kind == Kind::LineFilter && stage.text.contains(".*(");
+            let of_choices = |text: &str| text.contains(".*(") || text.contains("(?:cart|api");
             let text = case.question.selector().unwrap_or_default();
             let is_mutated = logs_of(case.question).is_empty();
-            has_stage(case.question, of_choices) || (is_mutated && text.contains(".*(ms|s)"))
+            let is_such = |stage: &Stage| {
+                matches!(stage.kind, Kind::LineFilter | Kind::LabelFilter)
+                    && of_choices(&stage.text)
+            };
+            has_stage(case.question, is_such) || (is_mutated && text.contains(".*(ms|s)"))
         },
     },
     Purpose {
