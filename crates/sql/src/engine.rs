@@ -22,6 +22,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
@@ -31,6 +32,7 @@ use tokio::sync::mpsc;
 use crate::bounded::{self, Calls};
 use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
+use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
 use crate::hints;
 use crate::layout::{Layout, ZONE};
@@ -398,9 +400,12 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
     // Each part of a sort would have a share of the memory, and the merge of the parts none that it could
     // spill.
     config_options.optimizer.repartition_sorts = false;
+    let mut analyzer_rules = Analyzer::new().rules;
+    analyzer_rules.insert(0, Arc::new(Durations));
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(Arc::clone(&parts.environment))
+        .with_analyzer_rules(analyzer_rules)
         .build();
     let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 5] = [
         Arc::new(SimilarTo),
@@ -414,6 +419,9 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
             .register_function_rewrite(rewrite)
             .map_err(of_engine)?;
     }
+    state
+        .register_expr_planner(Arc::new(Reckoned))
+        .map_err(of_engine)?;
     let context = SessionContext::new_with_state(state);
     let tables = source
         .tables()

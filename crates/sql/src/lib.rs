@@ -36,6 +36,7 @@ mod mixed;
 mod bounded;
 mod casts;
 mod checkpoint;
+mod durations;
 mod encoding;
 mod engine;
 mod format;

@@ -55,7 +55,8 @@ impl FunctionRewrite for NumbersOfTexts {
     }
 }
 
-fn is_comparison(op: Operator) -> bool {
+/// Whether an operator compares which of two values is before the other.
+pub(crate) fn is_comparison(op: Operator) -> bool {
     matches!(
         op,
         Operator::Eq
