@@ -37,6 +37,7 @@ use crate::error::{Blame, SqlError};
 use crate::hints;
 use crate::layout::{Layout, ZONE};
 use crate::mixed::NumbersOfTexts;
+use crate::percentiles;
 use crate::shown::Shown;
 use crate::similar::SimilarTo;
 use crate::source::Source;
@@ -418,6 +419,9 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         state
             .register_function_rewrite(rewrite)
             .map_err(of_engine)?;
+    }
+    for function in percentiles::functions() {
+        state.register_udaf(Arc::new(function)).map_err(of_engine)?;
     }
     state
         .register_expr_planner(Arc::new(Reckoned))

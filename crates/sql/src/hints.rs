@@ -17,6 +17,13 @@ const NO_TABLE: (&str, &str) = ("table '", "' not found");
 /// The same of a function, before its name.
 const NO_FUNCTION: &str = "Invalid function '";
 
+/// What the engine says around the reason for which a function refuses its arguments.
+const OF_ARGUMENTS: [&str; 3] = [
+    "user-defined coercion failed with: ",
+    "Error during planning: ",
+    ". No function matches the given name",
+];
+
 /// How the engine calls texts.
 const TEXT_TYPES: [&str; 2] = ["Utf8View", "Utf8"];
 
@@ -76,7 +83,8 @@ fn table_of(columns: &[Column]) -> &str {
 pub(crate) fn explained(error: SqlError, tables: &[String]) -> SqlError {
     let message = no_table(&error.message, tables)
         .or_else(|| no_function(&error.message))
-        .or_else(|| text_for_number(&error.message));
+        .or_else(|| text_for_number(&error.message))
+        .or_else(|| refused_arguments(&error.message));
     match message {
         Some(message) => SqlError { message, ..error },
         None => error,
@@ -133,6 +141,15 @@ fn text_for_number(message: &str) -> Option<String> {
              numbers of it, and nulls of what is none"
         )
     })
+}
+
+/// Why a function refuses its arguments, in its own words.
+fn refused_arguments(message: &str) -> Option<String> {
+    let [before, prefix, behind] = OF_ARGUMENTS;
+    let (_, reason) = message.split_once(before)?;
+    let reason = reason.strip_prefix(prefix).unwrap_or(reason);
+    let (reason, _) = reason.split_once(behind)?;
+    Some(reason.to_owned())
 }
 
 #[cfg(test)]
