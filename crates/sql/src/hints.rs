@@ -24,6 +24,9 @@ const OF_ARGUMENTS: [&str; 3] = [
     ". No function matches the given name",
 ];
 
+/// What the engine says of a function in a frame whose beginning moves, before its name.
+const NO_FRAME: &str = "because `retract_batch` is not implemented: ";
+
 /// How the engine calls texts.
 const TEXT_TYPES: [&str; 2] = ["Utf8View", "Utf8"];
 
@@ -84,7 +87,8 @@ pub(crate) fn explained(error: SqlError, tables: &[String]) -> SqlError {
     let message = no_table(&error.message, tables)
         .or_else(|| no_function(&error.message))
         .or_else(|| text_for_number(&error.message))
-        .or_else(|| refused_arguments(&error.message));
+        .or_else(|| refused_arguments(&error.message))
+        .or_else(|| no_moving_frame(&error.message));
     match message {
         Some(message) => SqlError { message, ..error },
         None => error,
@@ -95,7 +99,12 @@ fn no_table(message: &str, tables: &[String]) -> Option<String> {
     let (_, rest) = message.split_once(NO_TABLE.0)?;
     let (name, _) = rest.split_once(NO_TABLE.1)?;
     let name = name.rsplit('.').next().unwrap_or(name);
-    let near = nearest(name, tables.iter().map(String::as_str));
+    let names = || tables.iter().map(String::as_str);
+    let near = nearest(name, names()).or_else(|| {
+        // Of `access_combined` people know that it begins with `access`.
+        let first = nearest(first_word(name), names().map(first_word))?;
+        names().find(|name| first_word(name) == first)
+    });
     let meant = near.map(|near| format!(": did you mean {near}?"));
     let are = match tables {
         [_] => "There is",
@@ -106,6 +115,10 @@ fn no_table(message: &str, tables: &[String]) -> Option<String> {
         meant.as_deref().unwrap_or("."),
         tables.join(", ")
     ))
+}
+
+fn first_word(name: &str) -> &str {
+    name.split('_').next().unwrap_or(name)
 }
 
 /// The engine names the nearest of all functions, however far it is.
@@ -141,6 +154,16 @@ fn text_for_number(message: &str) -> Option<String> {
              numbers of it, and nulls of what is none"
         )
     })
+}
+
+/// Functions that cannot let go of a value have frames that only grow.
+fn no_moving_frame(message: &str) -> Option<String> {
+    let (_, function) = message.split_once(NO_FRAME)?;
+    let function = function.split(" ORDER BY [").next().unwrap_or(function);
+    Some(format!(
+        "{function} has no frame whose beginning moves: write OVER (… ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT \
+         ROW), or a subquery for each row"
+    ))
 }
 
 /// Why a function refuses its arguments, in its own words.
@@ -220,6 +243,24 @@ mod tests {
             (
                 "table 'logpond.public.nowhere' not found",
                 "no table nowhere. There are logs, access_combined (SHOW TABLES lists all)",
+            ),
+            (
+                "table 'logpond.public.acess' not found",
+                "no table acess: did you mean access_combined? There are logs, access_combined (SHOW TABLES lists all)",
+            ),
+            (
+                "table 'logpond.public.access_log' not found",
+                "no table access_log: did you mean access_combined? There are logs, access_combined (SHOW TABLES lists all)",
+            ),
+            (
+                "table 'logpond.public.Access_Combind' not found",
+                "no table Access_Combind: did you mean access_combined? There are logs, access_combined (SHOW TABLES lists all)",
+            ),
+            (
+                "Aggregate can not be used as a sliding accumulator because `retract_batch` is not implemented: \
+                 avg(DISTINCT t.x) ORDER BY [t.i ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
+                "avg(DISTINCT t.x) has no frame whose beginning moves: write OVER (… ROWS BETWEEN UNBOUNDED \
+                 PRECEDING AND CURRENT ROW), or a subquery for each row",
             ),
             (
                 "Invalid function 'date_trunk'.\nDid you mean 'date_trunc'?",

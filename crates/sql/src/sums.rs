@@ -3,6 +3,7 @@
 //! Invariant: a sum is a `BIGINT`, as the numbers are, and is computed in 128 bits: no count of records makes it
 //! wrap on the way.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
@@ -61,7 +62,7 @@ impl FunctionRewrite for CheckedSums {
                 let func = checked();
                 Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params }))
             }
-            Expr::WindowFunction(mut window) if is_plain(&window) => {
+            Expr::WindowFunction(mut window) if is_of_engine(&window) => {
                 if is_sum(window.fun.name(), &window.params.args) {
                     window.fun = WindowFunctionDefinition::AggregateUDF(checked());
                     return Ok(Transformed::yes(Expr::WindowFunction(window)));
@@ -77,11 +78,9 @@ fn checked() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(CheckedSum::default()))
 }
 
-fn is_plain(window: &WindowFunction) -> bool {
+fn is_of_engine(window: &WindowFunction) -> bool {
     match &window.fun {
-        WindowFunctionDefinition::AggregateUDF(function) => {
-            !window.params.distinct && !function.inner().is::<CheckedSum>()
-        }
+        WindowFunctionDefinition::AggregateUDF(function) => !function.inner().is::<CheckedSum>(),
         WindowFunctionDefinition::WindowUDF(_) => false,
     }
 }
@@ -117,12 +116,19 @@ impl AggregateUDFImpl for CheckedSum {
         Ok(DataType::Int64)
     }
 
-    fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Total::default()))
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        // Only those of windows are distinct: see the rewriting.
+        Ok(match args.is_distinct {
+            true => Box::new(DistinctTotal::default()),
+            false => Box::new(Total::default()),
+        })
     }
 
-    fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Total::default()))
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        self.accumulator(args)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -226,6 +232,63 @@ impl Accumulator for Total {
 
     fn size(&self) -> usize {
         size_of_val(self)
+    }
+}
+
+/// A sum of distinct numbers in the frame of a window.
+#[derive(Debug, Default)]
+struct DistinctTotal {
+    sum: i128,
+    /// How often each number is in the frame. Invariant: not zero times.
+    counts: HashMap<i64, u64>,
+}
+
+impl Accumulator for DistinctTotal {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for number in numbers(values) {
+            let count = self.counts.entry(number).or_default();
+            if *count == 0 {
+                self.sum += i128::from(number);
+            }
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for number in numbers(values) {
+            match self.counts.get_mut(&number) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => {
+                    self.counts.remove(&number);
+                    self.sum -= i128::from(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        exec_err!("the frame of a window has no parts")
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        exec_err!("the frame of a window has no parts")
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        match self.counts.is_empty() {
+            true => Ok(ScalarValue::Int64(None)),
+            false => Ok(ScalarValue::Int64(Some(narrow(self.sum)?))),
+        }
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.counts.capacity() * size_of::<(i64, u64)>()
     }
 }
 

@@ -24,6 +24,7 @@ fn sums_of_whole_numbers_are_right_or_refused() {
             "SELECT sum(x) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM {LARGE}"
         ),
         format!("SELECT sum(x + 0) FROM {LARGE}"),
+        format!("SELECT sum(DISTINCT x) OVER (ORDER BY g) FROM {LARGE}"),
     ];
     for statement in refused {
         let error = run(&sql, &records, &statement).unwrap_err();
@@ -80,6 +81,51 @@ fn sums_of_whole_numbers_are_right_or_refused() {
             .replace("501003509", &more.to_string());
         assert_eq!(text.lines().nth(1), Some(&*expected), "{statement}");
     }
+}
+
+#[test]
+fn distinct_values_are_those_of_the_frame() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let rows = "(VALUES (1, 3), (2, NULL), (3, 5), (4, 3), (5, 3), (6, NULL), (7, NULL)) t(i, x)";
+    let table = [
+        (
+            "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
+            "1:3 1:3 1:5 2:8 1:3 1:3 0:",
+        ),
+        (
+            "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            "2:8 2:8 2:8 1:3 1:3 0: 0:",
+        ),
+        (
+            "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+            "1:5 2:8 1:3 1:3 0: 0: 0:",
+        ),
+        (
+            "RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING",
+            "0: 1:3 1:3 1:5 2:8 1:3 1:3",
+        ),
+        (
+            "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+            "1:3 2:8 2:8 2:8 1:3 1:3 0:",
+        ),
+        ("", "1:3 1:3 2:8 2:8 2:8 2:8 2:8"),
+    ];
+    for (frame, expected) in table {
+        let statement = format!(
+            "SELECT count(DISTINCT x) OVER w || ':' || coalesce(CAST(sum(DISTINCT x) OVER w AS VARCHAR), '') \
+             FROM {rows} WINDOW w AS (ORDER BY i {frame}) ORDER BY i"
+        );
+        let text =
+            run(&sql, &Records::new(1), &statement).unwrap_or_else(|e| panic!("{frame}: {e}"));
+        let found: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(found.join(" "), expected, "{frame}");
+    }
+    let moving = "(ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)";
+    let statement = format!("SELECT avg(DISTINCT x) OVER {moving} FROM {rows}");
+    let error = run(&sql, &Records::new(1), &statement).unwrap_err();
+    let expected = "avg(DISTINCT t.x) has no frame whose beginning moves";
+    assert!(error.message.starts_with(expected), "{error}");
 }
 
 #[test]

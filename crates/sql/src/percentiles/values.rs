@@ -186,7 +186,7 @@ impl<V: Value> Values<V> {
 
 impl<V: Value> Accumulator for Values<V> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for array in values.first() {
+        if let Some(array) = values.first() {
             self.take(&numbers::<V>(array)?);
         }
         Ok(())
@@ -235,7 +235,7 @@ impl<V: Value> Ordered<V> {
 
 impl<V: Value> Accumulator for Ordered<V> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for array in values.first() {
+        if let Some(array) = values.first() {
             for value in numbers::<V>(array)?.iter().flatten() {
                 let place = self.place_of(value).unwrap_or_else(|place| place);
                 self.0.values.insert(place, value);
@@ -245,7 +245,7 @@ impl<V: Value> Accumulator for Ordered<V> {
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for array in values.first() {
+        if let Some(array) = values.first() {
             for value in numbers::<V>(array)?.iter().flatten() {
                 let Ok(place) = self.place_of(value) else {
                     return exec_err!("a value leaves a window that it is not in");
