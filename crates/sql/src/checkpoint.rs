@@ -21,6 +21,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::resources_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
@@ -36,6 +37,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures_util::{Stream, StreamExt};
 
+use crate::copies::Copies;
 use crate::error::{Blame, SqlError};
 
 /// Whether a statement is to end.
@@ -70,10 +72,11 @@ pub(crate) fn with_checkpoints(
         }
         let operator = with_checked_filter(operator, ending)?;
         let is_held = operator.is::<NestedLoopJoinExec>();
+        let copies = Copies::of(&operator);
         let inputs = operator.children().into_iter().enumerate();
         let inputs = inputs.map(|(at, input)| {
             let is_once = is_held && at == 0;
-            Checkpoint::on(Arc::clone(input), ending, is_once)
+            Checkpoint::on(Arc::clone(input), ending, is_once, copies.clone())
         });
         let inputs = inputs.collect();
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
@@ -118,10 +121,17 @@ struct Checkpoint {
     /// outer joins several times.
     is_once: bool,
     is_begun: AtomicBool,
+    /// What becomes of the rows.
+    copies: Copies,
 }
 
 impl Checkpoint {
-    fn on(input: Arc<dyn ExecutionPlan>, ending: &Ending, is_once: bool) -> Arc<dyn ExecutionPlan> {
+    fn on(
+        input: Arc<dyn ExecutionPlan>,
+        ending: &Ending,
+        is_once: bool,
+        copies: Copies,
+    ) -> Arc<dyn ExecutionPlan> {
         let properties = PlanProperties::clone(input.properties())
             .with_scheduling_type(SchedulingType::Cooperative);
         Arc::new(Checkpoint {
@@ -130,6 +140,7 @@ impl Checkpoint {
             properties: Arc::new(properties),
             is_once,
             is_begun: AtomicBool::new(false),
+            copies,
         })
     }
 }
@@ -170,7 +181,8 @@ impl ExecutionPlan for Checkpoint {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        Ok(Checkpoint::on(input, &self.ending, self.is_once))
+        let copies = self.copies.clone();
+        Ok(Checkpoint::on(input, &self.ending, self.is_once, copies))
     }
 
     fn with_new_children(
@@ -191,10 +203,13 @@ impl ExecutionPlan for Checkpoint {
                 "one side of a join that compares all rows does not fit into it"
             );
         }
+        let kept = MemoryConsumer::new("Window").register(context.memory_pool());
         let input = self.input.execute(partition, context)?;
         Ok(Box::pin(CheckedStream {
             input: make_cooperative(input),
             ending: self.ending.clone(),
+            copies: self.copies.clone(),
+            kept,
         }))
     }
 }
@@ -202,6 +217,17 @@ impl ExecutionPlan for Checkpoint {
 struct CheckedStream {
     input: SendableRecordBatchStream,
     ending: Ending,
+    copies: Copies,
+    /// What the operator above keeps, until it lets go of this stream.
+    kept: MemoryReservation,
+}
+
+impl CheckedStream {
+    fn checked(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        self.copies.check(&batch)?;
+        self.kept.try_grow(self.copies.kept(&batch))?;
+        Ok(batch)
+    }
 }
 
 impl Stream for CheckedStream {
@@ -212,7 +238,10 @@ impl Stream for CheckedStream {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<RecordBatch>>> {
         match self.ending.check() {
-            Ok(()) => self.input.poll_next_unpin(context),
+            Ok(()) => {
+                let polled = self.input.poll_next_unpin(context);
+                polled.map(|next| next.map(|batch| self.checked(batch?)))
+            }
             Err(error) => Poll::Ready(Some(Err(error))),
         }
     }

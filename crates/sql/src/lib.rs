@@ -37,6 +37,7 @@ mod percentiles;
 mod bounded;
 mod casts;
 mod checkpoint;
+mod copies;
 mod durations;
 mod encoding;
 mod engine;

@@ -22,7 +22,7 @@ const MONTH_NS: u64 = 28 * DAY_NS;
 /// How results grow with what is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// All texts, one behind the other.
+    /// All texts, one behind the other, or all elements.
     Joined,
     /// All texts, with the first one between them.
     Separated,
@@ -51,6 +51,7 @@ impl Growth {
     pub(super) fn of(name: &str) -> Option<Growth> {
         Some(match name {
             "concat" | "overlay" => Growth::Joined,
+            "array_concat" | "array_append" | "array_prepend" | "make_array" => Growth::Joined,
             "concat_ws" => Growth::Separated,
             "repeat" => Growth::Repeated,
             "lpad" | "rpad" => Growth::Padded,
