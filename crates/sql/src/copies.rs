@@ -70,7 +70,10 @@ impl Copies {
     /// Bytes that the operator keeps of a batch.
     pub(crate) fn kept(&self, batch: &RecordBatch) -> usize {
         match self {
-            Copies::Kept => batch.get_array_memory_size().saturating_mul(KEPT_TIMES),
+            Copies::Kept => {
+                let bytes = batch.columns().iter().map(held_bytes).sum::<usize>();
+                bytes.saturating_mul(KEPT_TIMES)
+            }
             _ => 0,
         }
     }
@@ -137,8 +140,19 @@ fn elements(list: &ArrayRef, row: usize) -> u64 {
     }
 }
 
+/// Bytes of an array without those that its rows do not need: others may share its texts.
+fn held_bytes(array: &ArrayRef) -> usize {
+    match array.as_string_view_opt() {
+        Some(texts) => {
+            let lengths = texts.lengths().map(|length| length as usize);
+            lengths.sum::<usize>() + array.len() * VIEW_BYTES as usize
+        }
+        None => array.to_data().get_slice_memory_size().unwrap_or_default(),
+    }
+}
+
 /// Bytes that are copied with a row.
-fn row_bytes(column: &ArrayRef, row: usize) -> u64 {
+pub(crate) fn row_bytes(column: &ArrayRef, row: usize) -> u64 {
     if column.is_null(row) {
         return 0;
     }

@@ -20,8 +20,8 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
@@ -36,6 +36,7 @@ use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
 use crate::hints;
 use crate::layout::{Layout, ZONE};
+use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
 use crate::percentiles;
 use crate::shown::Shown;
@@ -121,6 +122,7 @@ pub struct Sql {
 struct Parts {
     threads: Threads,
     environment: Arc<RuntimeEnv>,
+    memory_bytes: usize,
 }
 
 /// The threads that compute. They are not waited for: whoever lets go of an [`Sql`] last may be a task,
@@ -385,6 +387,7 @@ impl Parts {
         Ok(Parts {
             threads: Threads(Some(runtime)),
             environment,
+            memory_bytes,
         })
     }
 }
@@ -408,19 +411,21 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .with_runtime_env(Arc::clone(&parts.environment))
         .with_analyzer_rules(analyzer_rules)
         .build();
-    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 5] = [
+    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 6] = [
         Arc::new(SimilarTo),
         Arc::new(TextsOfTimes),
         Arc::new(NumbersOfTexts),
         Arc::new(CheckedSums),
         Arc::new(Calls::default()),
+        Arc::new(WindowLists::default()),
     ];
     for rewrite in rewrites {
         state
             .register_function_rewrite(rewrite)
             .map_err(of_engine)?;
     }
-    for function in percentiles::functions() {
+    let lists = AggregateUDF::from(Lists::new(parts.memory_bytes));
+    for function in percentiles::functions().into_iter().chain([lists]) {
         state.register_udaf(Arc::new(function)).map_err(of_engine)?;
     }
     state

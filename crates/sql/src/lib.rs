@@ -43,6 +43,7 @@ mod encoding;
 mod engine;
 mod format;
 mod hints;
+mod lists;
 mod error;
 
 pub use datafusion::arrow::datatypes::SchemaRef;
@@ -96,6 +97,10 @@ mod tests {
             (
                 "results of `repeat`, `lpad`, `replace`, `concat`, `\\|\\|`, `range` and their like, of a statement for 2048 rows",
                 format!("{} MiB", bounded::RESULT_BYTES_MAX >> 20),
+            ),
+            (
+                "a list that a join copies with each row",
+                format!("{} KiB", copies::LIST_BYTES_MAX >> 10),
             ),
             (
                 "what they spill, below `sql-spill` in the data directory",
