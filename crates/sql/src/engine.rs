@@ -19,7 +19,8 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::registry::FunctionRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::functions_aggregate::variance::var_samp_udaf;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::optimizer::Analyzer;
@@ -38,6 +39,7 @@ use crate::hints;
 use crate::layout::{Layout, ZONE};
 use crate::lists::{Lists, WindowLists};
 use crate::mixed::NumbersOfTexts;
+use crate::overflow::CheckedNumbers;
 use crate::percentiles;
 use crate::shown::Shown;
 use crate::similar::SimilarTo;
@@ -392,6 +394,19 @@ impl Parts {
     }
 }
 
+/// Functions that the engine has not, or has otherwise.
+fn register_functions(state: &mut SessionState, parts: &Parts) -> Result<(), SqlError> {
+    let lists = AggregateUDF::from(Lists::new(parts.memory_bytes));
+    let variance = AggregateUDF::clone(&var_samp_udaf()).with_aliases(["variance"]);
+    for function in percentiles::functions()
+        .into_iter()
+        .chain([lists, variance])
+    {
+        state.register_udaf(Arc::new(function)).map_err(of_engine)?;
+    }
+    Ok(())
+}
+
 /// What a statement is planned in: its tables, and no other thing that it could reach.
 fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, SqlError> {
     let mut config = SessionConfig::new()
@@ -411,11 +426,12 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .with_runtime_env(Arc::clone(&parts.environment))
         .with_analyzer_rules(analyzer_rules)
         .build();
-    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 6] = [
+    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 7] = [
         Arc::new(SimilarTo),
         Arc::new(TextsOfTimes),
         Arc::new(NumbersOfTexts),
         Arc::new(CheckedSums),
+        Arc::new(CheckedNumbers),
         Arc::new(Calls::default()),
         Arc::new(WindowLists::default()),
     ];
@@ -424,10 +440,7 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
             .register_function_rewrite(rewrite)
             .map_err(of_engine)?;
     }
-    let lists = AggregateUDF::from(Lists::new(parts.memory_bytes));
-    for function in percentiles::functions().into_iter().chain([lists]) {
-        state.register_udaf(Arc::new(function)).map_err(of_engine)?;
-    }
+    register_functions(&mut state, parts)?;
     state
         .register_expr_planner(Arc::new(Reckoned))
         .map_err(of_engine)?;

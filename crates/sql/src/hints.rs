@@ -58,6 +58,9 @@ pub(crate) fn no_column(field: &Column, valid: &[Column]) -> String {
              in small letters"
         );
     }
+    if valid.is_empty() {
+        return format!("no column {wanted}: the statement has no FROM logs");
+    }
     let mut listed: Vec<&str> = names().take(NAMES_LISTED_MAX).collect();
     if valid.len() > listed.len() {
         listed.push("…");
@@ -88,7 +91,8 @@ pub(crate) fn explained(error: SqlError, tables: &[String]) -> SqlError {
         .or_else(|| no_function(&error.message))
         .or_else(|| text_for_number(&error.message))
         .or_else(|| refused_arguments(&error.message))
-        .or_else(|| no_moving_frame(&error.message));
+        .or_else(|| no_moving_frame(&error.message))
+        .or_else(|| subquery_for_each_row(&error.message));
     match message {
         Some(message) => SqlError { message, ..error },
         None => error,
@@ -164,6 +168,24 @@ fn no_moving_frame(message: &str) -> Option<String> {
         "{function} has no frame whose beginning moves: write OVER (… ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT \
          ROW), or a subquery for each row"
     ))
+}
+
+/// Subqueries become joins, where that can be.
+fn subquery_for_each_row(message: &str) -> Option<String> {
+    let is_left = message.starts_with("Physical plan does not support logical expression")
+        && [
+            "ScalarSubquery",
+            "Exists(",
+            "InSubquery",
+            "OuterReferenceColumn",
+        ]
+        .iter()
+        .any(|name| message.contains(name));
+    is_left.then(|| {
+        "a subquery would be computed for each row: it may name columns of the statement around it in \
+         comparisons by = only. A JOIN … ON with GROUP BY says the same"
+            .to_owned()
+    })
 }
 
 /// Why a function refuses its arguments, in its own words.
@@ -265,6 +287,11 @@ mod tests {
             (
                 "Invalid function 'date_trunk'.\nDid you mean 'date_trunc'?",
                 "no function date_trunk: did you mean date_trunc?",
+            ),
+            (
+                "Physical plan does not support logical expression ScalarSubquery(<subquery>)",
+                "a subquery would be computed for each row: it may name columns of the statement around it in \
+                 comparisons by = only. A JOIN … ON with GROUP BY says the same",
             ),
             (
                 "Invalid function 'frobnicate'.\nDid you mean 'concat'?",

@@ -84,6 +84,63 @@ fn sums_of_whole_numbers_are_right_or_refused() {
 }
 
 #[test]
+fn whole_numbers_do_not_wrap() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(10);
+    for expression in [
+        "9223372036854775807 + 1",
+        "max(n) * 1000000000000000",
+        "-9223372036854775807 - max(n)",
+        "sum(n * 9223372036854775807)",
+    ] {
+        let error = run(&sql, &records, &format!("SELECT {expression} FROM logs")).unwrap_err();
+        let expected = "a number is larger than a BIGINT can be";
+        assert!(error.message.contains(expected), "{expression}: {error}");
+    }
+    let table = [
+        ("SELECT 2 + 3 * 4 - 1", "13"),
+        ("SELECT NULL + 1, CAST(NULL AS BIGINT) * 2", ","),
+        (
+            "SELECT n % 2 + 1 AS odd, count(*) FROM logs GROUP BY n % 2 + 1 ORDER BY n % 2 + 1",
+            "1,5",
+        ),
+        ("SELECT count(*) FROM logs WHERE n + 1 > 1", "9"),
+        (
+            "SELECT n - 1 FROM logs ORDER BY n - 1 LIMIT 1 + 1 OFFSET 2 - 2",
+            "-1",
+        ),
+        (
+            "SELECT max(CAST(n AS DECIMAL(20, 0)) * 1000000000000000) > 9223372036854775807 FROM logs",
+            "true",
+        ),
+        (
+            "SELECT CAST(1 AS INT) + 1, 1 + 0.5, variance(n % 2) FROM logs LIMIT 1",
+            "2,1.5,0.2777777777777778",
+        ),
+    ];
+    for (statement, expected) in table {
+        let text = run(&sql, &records, statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        assert_eq!(text.lines().nth(1), Some(expected), "{statement}");
+    }
+    let text = run(
+        &sql,
+        &records,
+        "SELECT n + 1, sum(n * 2) FROM logs GROUP BY n + 1",
+    )
+    .unwrap();
+    assert!(
+        text.starts_with("logs.n + Int64(1),sum(logs.n * Int64(2))\n"),
+        "{text}"
+    );
+    let error = run(&sql, &records, "SELECT max(n)").unwrap_err();
+    assert!(
+        error.message.contains("the statement has no FROM logs"),
+        "{error}"
+    );
+}
+
+#[test]
 fn distinct_values_are_those_of_the_frame() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));

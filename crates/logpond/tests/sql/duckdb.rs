@@ -11,7 +11,7 @@ use crate::pond::{Pond, Scratch, files_below};
 use crate::surroundings::{corpus, program, python};
 
 /// Statements that mean the same to both. Each orders its rows.
-const STATEMENTS: [&str; 50] = [
+const STATEMENTS: [&str; 65] = [
     "SELECT count(*) FROM logs",
     "SELECT count(status), count(referer), count(query) FROM logs",
     "SELECT count(DISTINCT remote_addr) FROM logs",
@@ -62,6 +62,21 @@ const STATEMENTS: [&str; 50] = [
     "SELECT host, status, row_number() OVER (PARTITION BY host ORDER BY count(*) DESC, status) AS place FROM logs GROUP BY host, status ORDER BY host, place",
     "SELECT host, count(*) FILTER (WHERE status >= 400) AS errors FROM logs GROUP BY host ORDER BY host",
     "SELECT median(bytes), round(stddev(bytes), 3) FROM logs",
+    "SELECT status, median(bytes), quantile_cont(bytes, 0.9), quantile_disc(bytes, 0.9), quantile_cont(bytes, 0), quantile_cont(bytes, 1) FROM logs GROUP BY status ORDER BY status",
+    "SELECT percentile_cont(0.95) WITHIN GROUP (ORDER BY bytes), percentile_cont(0.95) WITHIN GROUP (ORDER BY bytes DESC), percentile_disc(0.333) WITHIN GROUP (ORDER BY bytes) FROM logs",
+    "SELECT method, percentile_cont(0.123) WITHIN GROUP (ORDER BY bytes / 3.0) FILTER (WHERE status = 200) FROM logs GROUP BY method ORDER BY method",
+    "SELECT extract(epoch FROM max(time) - min(time)), extract(day FROM max(time) - min(time)), extract(hour FROM max(time) - min(time)), extract(minute FROM max(time) - min(time)) FROM logs",
+    "WITH g AS (SELECT time - lag(time) OVER (ORDER BY time) AS gap FROM logs) SELECT count(gap), extract(epoch FROM max(gap)), count(*) FILTER (WHERE gap > INTERVAL '1 second'), count(*) FILTER (WHERE gap BETWEEN INTERVAL '1 second' AND INTERVAL '1 day') FROM g",
+    "SELECT remote_addr, extract(epoch FROM max(time) - min(time)) FROM logs GROUP BY 1 HAVING max(time) - min(time) > INTERVAL '25 hours' ORDER BY max(time) - min(time) DESC, 1 LIMIT 20",
+    "WITH g AS (SELECT remote_addr, CASE WHEN time - lag(time) OVER w > INTERVAL '30 minutes' OR lag(time) OVER w IS NULL THEN 1 ELSE 0 END AS new FROM logs WINDOW w AS (PARTITION BY remote_addr ORDER BY time)) SELECT remote_addr, sum(new) AS sessions FROM g GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20",
+    "SELECT host, count(DISTINCT status) OVER w, sum(DISTINCT n) OVER w, sum(n) OVER w FROM (SELECT host, status, count(*) AS n FROM logs GROUP BY host, status) WINDOW w AS (PARTITION BY host ORDER BY status ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) ORDER BY host, status",
+    "SELECT host, n, median(n) OVER (ORDER BY host ROWS 4 PRECEDING) FROM (SELECT host, count(*) AS n FROM logs GROUP BY host) ORDER BY host",
+    "SELECT remote_addr FROM logs WHERE status = 404 EXCEPT SELECT remote_addr FROM logs WHERE status = 200 ORDER BY 1 LIMIT 50",
+    "SELECT remote_addr, count(*) FROM logs l WHERE bytes > (SELECT avg(bytes) FROM logs m WHERE m.remote_addr = l.remote_addr) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20",
+    "SELECT x, count(*) FROM (SELECT unnest(string_to_array(path, '/')) AS x FROM logs) WHERE x <> '' GROUP BY x ORDER BY 2 DESC, 1 LIMIT 20",
+    "SELECT remote_addr, path, n FROM (SELECT remote_addr, path, count(*) AS n FROM logs GROUP BY 1, 2) QUALIFY row_number() OVER (PARTITION BY path ORDER BY n DESC, remote_addr) = 1 ORDER BY n DESC, path LIMIT 20",
+    "SELECT status, method, count(*) FROM logs GROUP BY GROUPING SETS ((status), (method), ()) ORDER BY 1 NULLS LAST, 2 NULLS LAST, 3",
+    "SELECT variance(bytes), corr(bytes, status), covar_samp(bytes, status) FROM logs",
 ];
 
 /// The rows that each statement gives, as DuckDB sees the files.
