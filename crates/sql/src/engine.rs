@@ -35,6 +35,7 @@ use crate::casts;
 use crate::checkpoint::{Ending, with_checkpoints};
 use crate::durations::{Durations, Reckoned};
 use crate::error::{Blame, SqlError};
+use crate::frames::Frames;
 use crate::hints;
 use crate::layout::{Layout, ZONE};
 use crate::lists::{Lists, WindowLists};
@@ -426,12 +427,13 @@ fn context(parts: &Parts, source: Arc<dyn Source>) -> Result<SessionContext, Sql
         .with_runtime_env(Arc::clone(&parts.environment))
         .with_analyzer_rules(analyzer_rules)
         .build();
-    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 7] = [
+    let rewrites: [Arc<dyn FunctionRewrite + Send + Sync>; 8] = [
         Arc::new(SimilarTo),
         Arc::new(TextsOfTimes),
         Arc::new(NumbersOfTexts),
         Arc::new(CheckedSums),
         Arc::new(CheckedNumbers),
+        Arc::new(Frames),
         Arc::new(Calls::default()),
         Arc::new(WindowLists::default()),
     ];

@@ -43,6 +43,7 @@ mod durations;
 mod encoding;
 mod engine;
 mod format;
+mod frames;
 mod hints;
 mod lists;
 mod error;

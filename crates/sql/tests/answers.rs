@@ -141,6 +141,42 @@ fn whole_numbers_do_not_wrap() {
 }
 
 #[test]
+fn fractions_leave_nothing_in_a_frame() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let rows = "(VALUES (1, 1e300), (2, 1e-300), (3, 5.5), (4, 'Infinity'), (5, 0.5), (6, NULL), (7, 'NaN'), (8, 2.0), \
+                (9, 4.0)) t(i, v)";
+    let table = [
+        ("sum(x)", "1e300 1e300 5.5 inf inf 0.5 NaN NaN 6.0"),
+        ("avg(x)", "1e300 5e299 2.75 inf inf 0.5 NaN NaN 3.0"),
+        ("var_pop(i)", "0.0 0.25 0.25 0.25 0.25 0.25 0.25 0.25 0.25"),
+        (
+            "stddev(i * 2)",
+            " 1.4142135623730951 1.4142135623730951 1.4142135623730951 1.4142135623730951 \
+          1.4142135623730951 1.4142135623730951 1.4142135623730951 1.4142135623730951",
+        ),
+        ("avg(i)", "1.0 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5"),
+        ("sum(i)", "1 3 5 7 9 11 13 15 17"),
+    ];
+    for (function, expected) in table {
+        let statement = format!(
+            "SELECT i, {function} OVER (ORDER BY i ROWS 1 PRECEDING) FROM \
+             (SELECT i, CAST(v AS DOUBLE) AS x FROM {rows}) ORDER BY i"
+        );
+        let text =
+            run(&sql, &Records::new(1), &statement).unwrap_or_else(|e| panic!("{function}: {e}"));
+        let found: Vec<&str> = text.lines().skip(1).map(|line| &line[2..]).collect();
+        assert_eq!(found.join(" "), expected, "{function}");
+    }
+    // Against frames that only grow, of the same rows.
+    let statement = "SELECT count(*) FROM (SELECT avg(n / 7.0) OVER (ORDER BY time ROWS 99 PRECEDING) AS a, \
+                     avg(n / 7.0) OVER (ORDER BY time) AS b, row_number() OVER (ORDER BY time) AS r FROM logs) \
+                     WHERE abs(a - b) <= 1e-6 * abs(b) AND r <= 100";
+    let text = run(&sql, &Records::new(1000), statement).unwrap();
+    assert!(text.ends_with("\n100\n"), "{text}");
+}
+
+#[test]
 fn distinct_values_are_those_of_the_frame() {
     let directory = tempfile::tempdir().unwrap();
     let sql = Sql::new(directory.path().join("spill"));

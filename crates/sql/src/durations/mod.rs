@@ -40,7 +40,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 const SHIFT_NS_MAX: u64 = 36_525 * DAY_NS.unsigned_abs();
 
 /// Functions that give one of their arguments.
-const CHOICES: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "nvl2"];
+const CHOICES: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
 
 /// Has differences of times and intervals compared and sorted as what they last. What an expression gives may be of
 /// another type then, so it is done before all types are made to fit.
