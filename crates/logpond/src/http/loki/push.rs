@@ -83,10 +83,11 @@ fn refused(error: LokiError) -> ApiError {
     ApiError::new(kind, error.to_string())
 }
 
-/// What was not taken, if something was not.
+/// What was not taken, if something was not: the first reason in the first line, which is all that Promtail
+/// logs.
 fn rejections(pushed: &Pushed) -> Option<String> {
     let (accepted, rejected) = (pushed.accepted, pushed.rejected_total);
-    let mut text = format!("{accepted} entries are stored, {rejected} are not:\n");
+    let mut text = format!("{accepted} entries are stored, {rejected} are not: ");
     for rejection in &pushed.rejected {
         text.push_str(&format!("entry {}: {}\n", rejection.line, rejection.reason));
     }

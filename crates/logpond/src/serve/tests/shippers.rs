@@ -107,7 +107,7 @@ fn loki_takes_what_it_can_and_says_what_it_cannot() {
     assert_eq!(answer.status, 400);
     assert_eq!(
         text(&answer),
-        "2 entries are stored, 1 are not:\nentry 2: time 'x' is no number of nanoseconds\n"
+        "2 entries are stored, 1 are not: entry 2: time 'x' is no number of nanoseconds\n"
     );
     assert_eq!(lines(&pond), ["good", "good too"]);
     let answer = push("{\"streams\":7}");
