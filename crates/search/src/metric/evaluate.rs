@@ -145,6 +145,7 @@ impl Plan {
         is_instant: bool,
         now_ns: i64,
     ) -> Result<Plan, EvaluationError> {
+        let query = simpler(query);
         let mut specs = Vec::new();
         collect(&query, None, &mut |aggregation, reduce| {
             let spec = LeafSpec {
@@ -239,6 +240,40 @@ impl Plan {
                 .map(|(labels, points)| Series { labels, points })
                 .collect(),
         ))
+    }
+}
+
+/// The same query with less work: where groups are only counted, their numbers do not matter, and may be such that
+/// lines can be put together by group at once.
+fn simpler(query: Metric) -> Metric {
+    use VectorFunction as V;
+    match query {
+        Metric::Vector(mut vector) => {
+            vector.of = simpler(vector.of);
+            if vector.function == V::Count
+                && let Metric::Vector(inner) = &mut vector.of
+                && matches!(
+                    inner.function,
+                    V::Count | V::Avg | V::Min | V::Max | V::Stddev | V::Stdvar
+                )
+            {
+                let function = std::mem::replace(&mut inner.function, V::Sum);
+                if !is_done(inner) {
+                    inner.function = function;
+                }
+            }
+            Metric::Vector(vector)
+        }
+        Metric::Binary(mut binary) => {
+            binary.left = simpler(binary.left);
+            binary.right = simpler(binary.right);
+            Metric::Binary(binary)
+        }
+        Metric::LabelReplace(mut replace) => {
+            replace.of = simpler(replace.of);
+            Metric::LabelReplace(replace)
+        }
+        Metric::Range(_) | Metric::Literal(_) | Metric::VectorLiteral(_) => query,
     }
 }
 

@@ -182,6 +182,16 @@ const INSTANTS: &[(&str, &str)] = &[
         "{}=6",
     ),
     ("count without (app) (count_over_time({}[1m]))", "{}=2"),
+    ("count(count by (app) (count_over_time({}[1m])))", "{}=2"),
+    (
+        "count by (app) (max by (app, n) (rate({} | logfmt [1m]))) * 1",
+        r#"{app="a"}=5 {app="b"}=2"#,
+    ),
+    (
+        "count(avg by (app) (avg_over_time({} | logfmt | unwrap n [1m])))",
+        "{}=2",
+    ),
+    ("count(topk(1, count_over_time({}[1m])))", "{}=1"),
     ("count_over_time({}[1m]) > 3", r#"{app="a"}=6"#),
     ("3 < count_over_time({}[1m])", r#"{app="a"}=6"#),
     (
@@ -231,6 +241,31 @@ const INSTANTS: &[(&str, &str)] = &[
 fn instants_are_answered() {
     for (text, expected) in INSTANTS {
         assert_eq!(answer(text, 300), *expected, "{text}");
+    }
+}
+
+/// Where groups are only counted, lines of a group need no series each.
+#[test]
+fn counted_groups_are_put_together_at_once() {
+    let grouping = |text: &str| {
+        let plan = Plan::instant(metric(text), Timestamp(0), 0).unwrap();
+        let spec = plan.leaves()[0].spec().clone();
+        spec.reduce.map(|grouping| grouping.labels.join(" "))
+    };
+    let table = [
+        ("count(count by (x) (rate({}[1m])))", Some("x")),
+        (
+            "count by (y) (min by (x, y) (bytes_over_time({}[1m]))) > 1",
+            Some("x y"),
+        ),
+        ("sum(count by (x) (rate({}[1m])))", None),
+        (
+            "count(count by (x) (rate_counter({} | unwrap n [1m])))",
+            None,
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(grouping(text).as_deref(), expected, "{text}");
     }
 }
 

@@ -261,12 +261,12 @@ fn exact_questions() -> Vec<Question> {
         Question {
             victoria_logs: Some("* | stats quantile(0.99, latency_ms)".into()),
             loki: Some(loki_corpus::Question::Total(
-                r#"quantile_over_time(0.99, {app="app"} | json latency_ms="latency_ms" | unwrap latency_ms [10d]) by ()"#.into(),
+                r#"quantile_over_time(0.99, {app="app"} | json latency_ms="latency_ms" | unwrap latency_ms | __error__="" [10d]) by ()"#.into(),
             )),
             sql: Some("SELECT quantile_cont(latency_ms, 0.99) FROM logs".into()),
             ..number(
                 "0.99 quantile of latency_ms",
-                r#"quantile_over_time(0.99, {latency_ms!=""} | unwrap latency_ms [10d]) by ()"#,
+                r#"quantile_over_time(0.99, {latency_ms!=""} | unwrap latency_ms | __error__="" [10d]) by ()"#,
             )
         },
     ]
