@@ -17,7 +17,7 @@ use logpond_segment::rows::{NULL, Strings};
 
 use super::group::{GroupScan, Selected};
 use super::labels::{LabelColumn, Labelled, Source};
-use crate::label::Computed;
+use crate::label::{self, Computed};
 use crate::logql::{LabelMatcher, Stage, StageKind};
 use crate::pipeline::{Pipeline, StageError, Work};
 
@@ -227,7 +227,10 @@ impl GroupScan<'_> {
         let schema = &self.directory.schema;
         let is_slot = |field: &str| shape.slots().iter().any(|slot| *slot.name == *field);
         let mut declared = self.columns_of_label(name);
-        declared.retain(|column| !is_slot(&schema.columns[column.number].name));
+        declared.retain(|column| {
+            let field = &schema.columns[column.number].name;
+            label::is_declared(field) && !is_slot(field)
+        });
         let mut source = Source {
             name: name.into(),
             columns: declared,

@@ -127,6 +127,9 @@ fn samples(count: u64) -> Vec<Record<'static>> {
                 record.labels.push(("_TRANSPORT".into(), text("journal".into())));
                 record.labels.push(("WEB_HOST".into(), text(format!("w{}", n % 2))));
             }
+            if n % 6 < 2 {
+                record.labels.push(("referer_host".into(), text(format!("r{}", n % 5))));
+            }
             if n == 17 {
                 record.labels.push(("rare".into(), text("needle".into())));
             }

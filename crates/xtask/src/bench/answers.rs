@@ -244,20 +244,23 @@ fn field_questions() -> Vec<Question> {
     ]
 }
 
+/// How many values a field has.
+fn distinct(name: &'static str, field: &str) -> Question {
+    let count = |lines: &str| format!("count(count by ({field}) (count_over_time({lines} [10d])))");
+    let of_loki = format!(r#"{{app="app"}} | json {field}="{field}""#);
+    Question {
+        victoria_logs: Some(format!("* | stats count_uniq({field})")),
+        loki: Some(loki_corpus::Question::Total(count(&of_loki))),
+        sql: Some(format!("SELECT count(DISTINCT {field}) FROM logs")),
+        ..number(name, &count(&format!(r#"{{{field}!=""}}"#)))
+    }
+}
+
 /// Questions whose answers take all values there are.
 fn exact_questions() -> Vec<Question> {
     vec![
-        Question {
-            victoria_logs: Some("* | stats count_uniq(trace_id)".into()),
-            loki: Some(loki_corpus::Question::Total(
-                r#"count(count by (trace_id) (count_over_time({app="app"} | json trace_id="trace_id" [10d])))"#.into(),
-            )),
-            sql: Some("SELECT count(DISTINCT trace_id) FROM logs".into()),
-            ..number(
-                "distinct trace_id",
-                r#"count(count by (trace_id) (count_over_time({trace_id!=""} [10d])))"#,
-            )
-        },
+        distinct("distinct trace_id", "trace_id"),
+        distinct("distinct span_id", "span_id"),
         Question {
             victoria_logs: Some("* | stats quantile(0.99, latency_ms)".into()),
             loki: Some(loki_corpus::Question::Total(
