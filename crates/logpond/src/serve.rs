@@ -52,6 +52,7 @@ use crate::disk::{DataLock, RealDisk};
 use crate::handoff::{self, Handoff};
 use crate::http::{self, App};
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
+use crate::memory;
 use crate::net::tls::ClusterTls;
 use crate::net::{self, RelpPeers};
 use crate::open_files;
@@ -91,6 +92,7 @@ pub struct Server {
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
     open_files::raise_limit();
+    memory::keep_freed();
     let server = Server::start_with(settings, true)?;
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;

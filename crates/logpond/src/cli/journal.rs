@@ -215,16 +215,16 @@ pub struct JournalUpkeep {
     #[arg(long, hide_short_help = true)]
     pub flush: bool,
     /// Begin a new file; a server does when it is due.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub rotate: bool,
     /// Remove the oldest files of the server until no more than this is left.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub vacuum_size: Option<String>,
     /// Remove files of the server that have no record that was received within this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub vacuum_time: Option<String>,
     /// Remove the oldest files of the server until no more than this many are left.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub vacuum_files: Option<String>,
     /// Not available: there is no catalogue.
     #[arg(long, visible_aliases = ["dump-catalog", "update-catalog"], action = ArgAction::SetTrue, hide_short_help = true)]
