@@ -44,6 +44,7 @@ mod memory;
 mod open_files;
 pub mod panics;
 mod private_file;
+mod recent;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

@@ -336,7 +336,7 @@ fn select(node: &Node, scan: &mut GroupScan<'_>, rows: Vec<u32>) -> Result<Vec<u
             select_by_text(finder, Place::Line, *number, scan, rows)
         }
         Node::Narrowed(finder, place, number) => {
-            let (mut wanted, rest) = split_by_message(finder, scan, rows)?;
+            let (mut wanted, rest) = split_by_message(scan, rows, |text| finder.is_match(text))?;
             wanted.extend(select_by_text(finder, *place, *number, scan, rest)?);
             wanted.sort_unstable();
             Ok(wanted)

@@ -5,6 +5,7 @@ use logpond_segment::file::ReadError;
 
 use super::block::column_value;
 use super::group::GroupScan;
+use super::text::split_by_message;
 
 /// What lines of a shape begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +75,7 @@ impl GroupScan<'_> {
         let (are, others): (Vec<u32>, Vec<u32>) = match Beginning::of(shape) {
             Beginning::NoBrace => (rows, Vec::new()),
             Beginning::Unknown => (Vec::new(), rows),
-            Beginning::Message => {
-                let (block, reader, _) = self.parts();
-                let [texts, others] = block.messages(reader)?;
-                let message = |row: usize| texts.get(row).or_else(|| others.get(row));
-                let is_none = |row: &u32| message(*row as usize).is_some_and(is_none);
-                rows.into_iter().partition(is_none)
-            }
+            Beginning::Message => split_by_message(self, rows, is_none)?,
             Beginning::Slot(slot) => {
                 match self.directory.schema.column(&shape.slots()[slot].name) {
                     None => (Vec::new(), rows),

@@ -69,12 +69,11 @@ pub(super) fn select_by_text(
     Ok(wanted)
 }
 
-/// Splits rows of the block at hand into those whose message matches, which settles it, and the
-/// others.
+/// Splits rows of the block at hand into those whose message is wanted, and the others.
 pub(super) fn split_by_message(
-    finder: &Finder,
     scan: &mut GroupScan<'_>,
     rows: Vec<u32>,
+    is_wanted: impl Fn(&[u8]) -> bool,
 ) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
     if rows.is_empty() {
         return Ok((rows, Vec::new()));
@@ -84,7 +83,7 @@ pub(super) fn split_by_message(
     let message = |row: usize| texts.get(row).or_else(|| others.get(row));
     Ok(rows
         .into_iter()
-        .partition(|row| message(*row as usize).is_some_and(|text| finder.is_match(text))))
+        .partition(|row| message(*row as usize).is_some_and(&is_wanted)))
 }
 
 /// Rows of a block by the shape of their lines.

@@ -53,6 +53,10 @@ impl<V: Value> Groups<V> {
     }
 }
 
+fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
 impl<V: Value> GroupsAccumulator for Groups<V> {
     fn update_batch(
         &mut self,
@@ -66,10 +70,8 @@ impl<V: Value> GroupsAccumulator for Groups<V> {
             return exec_err!("a percentile is one of values");
         };
         let numbers = numbers::<V>(values)?;
-        let is_wanted =
-            |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
         for (row, (group, number)) in groups.iter().zip(numbers.iter()).enumerate() {
-            if number.is_some() && is_wanted(row) {
+            if number.is_some() && is_wanted(filter, row) {
                 self.push(*group, number.into_iter());
             }
         }
@@ -117,11 +119,9 @@ impl<V: Value> GroupsAccumulator for Groups<V> {
             return exec_err!("a percentile is one of values");
         };
         let numbers = numbers::<V>(values)?;
-        let is_wanted =
-            |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
         let of_rows = numbers.iter().enumerate();
         let of_rows: Vec<Option<V>> = of_rows
-            .map(|(row, number)| number.filter(|_| is_wanted(row)))
+            .map(|(row, number)| number.filter(|_| is_wanted(filter, row)))
             .collect();
         let lengths: Vec<usize> = of_rows
             .iter()

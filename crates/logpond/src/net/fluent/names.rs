@@ -4,7 +4,6 @@
 //! that they do. The epoch of the batches is the identity of the chunk, a hash of its id and its events:
 //! clients whose ids are not unique lose nothing.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use logpond_protocol::intake::push::fluent::Decoded;
@@ -15,38 +14,20 @@ use logpond_segment::sources::Interval;
 use super::InSegments;
 use crate::clock;
 use crate::ingest::Durability;
+use crate::recent::Recent;
 
-/// Names that are remembered with how often they came: those of the chunks of a day of one sender, or
-/// of minutes of a thousand. What is forgotten is recognised in the journal all the same.
-const NAMES_MAX: usize = 65_536;
-
-/// Chunks that came lately.
+/// Chunks that came lately, with how often each came. What is forgotten is recognised in the journal all the same.
 #[derive(Default)]
-pub(super) struct Names(Mutex<Recent>);
-
-#[derive(Default)]
-struct Recent {
-    /// How often each came before.
-    attempts: HashMap<u128, u32>,
-    order: VecDeque<u128>,
-}
+pub(super) struct Names(Mutex<Recent<u32>>);
 
 impl Names {
     /// How often a chunk of this name came before.
     pub(super) fn attempt(&self, name: u128) -> u32 {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(attempt) = recent.attempts.get_mut(&name) {
-            *attempt = attempt.saturating_add(1);
-            return *attempt;
-        }
-        if recent.order.len() == NAMES_MAX
-            && let Some(oldest) = recent.order.pop_front()
-        {
-            recent.attempts.remove(&oldest);
-        }
-        recent.order.push_back(name);
-        recent.attempts.insert(name, 0);
-        0
+        let times = recent.of(name);
+        let before = *times;
+        *times = before.saturating_add(1);
+        before
     }
 }
 
@@ -85,17 +66,17 @@ fn batches_of(epoch: u128, batches: usize) -> BatchSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recent::IDENTITIES_MAX;
 
     #[test]
     fn repetitions_are_counted_and_the_memory_is_bounded() {
         let names = Names::default();
         assert_eq!((names.attempt(1), names.attempt(2)), (0, 0));
         assert_eq!((names.attempt(1), names.attempt(1)), (1, 2));
-        for name in 0..2 * NAMES_MAX as u128 {
+        for name in 0..2 * IDENTITIES_MAX as u128 {
             names.attempt(1000 + name);
         }
         assert_eq!(names.attempt(1), 0, "it is forgotten");
-        let recent = names.0.lock().unwrap();
-        assert_eq!(recent.attempts.len(), NAMES_MAX);
+        assert_eq!(names.0.lock().unwrap().count(), IDENTITIES_MAX);
     }
 }
