@@ -24,6 +24,8 @@ use datafusion::logical_expr::{
     WindowFunctionDefinition,
 };
 
+use crate::moving::{Frame, Moving};
+
 /// Has such functions computed so.
 #[derive(Debug)]
 pub(crate) struct Frames;
@@ -121,12 +123,12 @@ impl AggregateUDFImpl for InFrame {
     }
 
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Frame {
+        Ok(Box::new(Frame(Numbers {
             of: self.of,
             front: Vec::new(),
             back: Vec::new(),
             all_back: Summary::default(),
-        }))
+        })))
     }
 }
 
@@ -180,7 +182,7 @@ impl Summary {
 
 /// The numbers of a frame.
 #[derive(Debug)]
-struct Frame {
+struct Numbers {
     of: Of,
     /// The first number is the last one here.
     front: Vec<Summary>,
@@ -188,7 +190,7 @@ struct Frame {
     all_back: Summary,
 }
 
-impl Frame {
+impl Numbers {
     fn let_go(&mut self) -> Result<()> {
         if self.front.is_empty() {
             let mut behind = Summary::default();
@@ -205,17 +207,14 @@ impl Frame {
     }
 }
 
-fn numbers(values: &[ArrayRef]) -> Result<Vec<f64>> {
-    let Some(values) = values.first() else {
-        return Ok(Vec::new());
-    };
+fn numbers(values: &ArrayRef) -> Result<Vec<f64>> {
     let values = cast(values, &DataType::Float64)?;
     let numbers = values.as_primitive_opt::<Float64Type>();
     Ok(numbers.map_or_else(Vec::new, |numbers| numbers.iter().flatten().collect()))
 }
 
-impl Accumulator for Frame {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+impl Moving for Numbers {
+    fn enter(&mut self, values: &ArrayRef) -> Result<()> {
         for number in numbers(values)? {
             self.back.push(number);
             self.all_back = self.all_back.and(Summary::one(number));
@@ -223,33 +222,21 @@ impl Accumulator for Frame {
         Ok(())
     }
 
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+    fn leave(&mut self, values: &ArrayRef) -> Result<()> {
         for _ in numbers(values)? {
             self.let_go()?;
         }
         Ok(())
     }
 
-    fn supports_retract_batch(&self) -> bool {
-        true
-    }
-
-    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
+    fn value(&self) -> Result<ScalarValue> {
         let front = self.front.last().copied().unwrap_or_default();
         Ok(ScalarValue::Float64(
             front.and(self.all_back).value(self.of),
         ))
     }
 
-    fn size(&self) -> usize {
+    fn bytes(&self) -> usize {
         let front = self.front.capacity() * size_of::<Summary>();
         size_of_val(self) + front + self.back.capacity() * size_of::<f64>()
     }

@@ -33,6 +33,7 @@ mod sums;
 mod texts_of_times;
 mod turns;
 mod mixed;
+mod moving;
 mod overflow;
 mod percentiles;
 mod bounded;

@@ -4,6 +4,7 @@
 //! wrap on the way.
 
 use std::collections::HashMap;
+use std::slice;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
@@ -22,6 +23,8 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Cast, EmitTo, Expr, ExprSchemable,
     GroupsAccumulator, ReversedUDAF, Signature, Volatility, WindowFunctionDefinition,
 };
+
+use crate::moving::{Frame, Moving};
 
 /// What a sum is while it is computed: more digits than 2^63 numbers of 64 bits have.
 const WIDE: DataType = DataType::Decimal128(38, 0);
@@ -119,7 +122,7 @@ impl AggregateUDFImpl for CheckedSum {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         // Only those of windows are distinct: see the rewriting.
         Ok(match args.is_distinct {
-            true => Box::new(DistinctTotal::default()),
+            true => Box::new(Frame(DistinctTotal::default())),
             false => Box::new(Total::default()),
         })
     }
@@ -243,9 +246,9 @@ struct DistinctTotal {
     counts: HashMap<i64, u64>,
 }
 
-impl Accumulator for DistinctTotal {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for number in numbers(values) {
+impl Moving for DistinctTotal {
+    fn enter(&mut self, values: &ArrayRef) -> Result<()> {
+        for number in numbers(slice::from_ref(values)) {
             let count = self.counts.entry(number).or_default();
             if *count == 0 {
                 self.sum += i128::from(number);
@@ -255,8 +258,8 @@ impl Accumulator for DistinctTotal {
         Ok(())
     }
 
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for number in numbers(values) {
+    fn leave(&mut self, values: &ArrayRef) -> Result<()> {
+        for number in numbers(slice::from_ref(values)) {
             match self.counts.get_mut(&number) {
                 Some(count) if *count > 1 => *count -= 1,
                 _ => {
@@ -268,26 +271,14 @@ impl Accumulator for DistinctTotal {
         Ok(())
     }
 
-    fn supports_retract_batch(&self) -> bool {
-        true
-    }
-
-    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
+    fn value(&self) -> Result<ScalarValue> {
         match self.counts.is_empty() {
             true => Ok(ScalarValue::Int64(None)),
             false => Ok(ScalarValue::Int64(Some(narrow(self.sum)?))),
         }
     }
 
-    fn size(&self) -> usize {
+    fn bytes(&self) -> usize {
         size_of_val(self) + self.counts.capacity() * size_of::<(i64, u64)>()
     }
 }

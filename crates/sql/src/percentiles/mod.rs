@@ -27,6 +27,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::utils::collect_columns;
 
+use crate::moving::Frame;
 use groups::Groups;
 use values::{Ordered, Values};
 
@@ -184,8 +185,10 @@ impl AggregateUDFImpl for Percentile {
     ) -> Result<Box<dyn Accumulator>> {
         let (place, kind) = (self.place(&args)?, args.return_type().clone());
         Ok(match kept(&kind) {
-            DataType::Float64 => Box::new(Ordered::<f64>::new(place, kind, args.is_distinct)),
-            _ => Box::new(Ordered::<i64>::new(place, kind, args.is_distinct)),
+            DataType::Float64 => {
+                Box::new(Frame(Ordered::<f64>::new(place, kind, args.is_distinct)))
+            }
+            _ => Box::new(Frame(Ordered::<i64>::new(place, kind, args.is_distinct))),
         })
     }
 

@@ -15,6 +15,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
 use super::Place;
+use crate::moving::Moving;
 
 /// By what part of itself a product of a percentile and a number may be off.
 const PRODUCT_ERROR: f64 = 4.0 * f64::EPSILON;
@@ -233,42 +234,26 @@ impl<V: Value> Ordered<V> {
     }
 }
 
-impl<V: Value> Accumulator for Ordered<V> {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        if let Some(array) = values.first() {
-            for value in numbers::<V>(array)?.iter().flatten() {
-                let place = self.place_of(value).unwrap_or_else(|place| place);
-                self.0.values.insert(place, value);
-            }
+impl<V: Value> Moving for Ordered<V> {
+    fn enter(&mut self, values: &ArrayRef) -> Result<()> {
+        for value in numbers::<V>(values)?.iter().flatten() {
+            let place = self.place_of(value).unwrap_or_else(|place| place);
+            self.0.values.insert(place, value);
         }
         Ok(())
     }
 
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        if let Some(array) = values.first() {
-            for value in numbers::<V>(array)?.iter().flatten() {
-                let Ok(place) = self.place_of(value) else {
-                    return exec_err!("a value leaves a window that it is not in");
-                };
-                self.0.values.remove(place);
-            }
+    fn leave(&mut self, values: &ArrayRef) -> Result<()> {
+        for value in numbers::<V>(values)?.iter().flatten() {
+            let Ok(place) = self.place_of(value) else {
+                return exec_err!("a value leaves a window that it is not in");
+            };
+            self.0.values.remove(place);
         }
         Ok(())
     }
 
-    fn supports_retract_batch(&self) -> bool {
-        true
-    }
-
-    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        exec_err!("the frame of a window has no parts")
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
+    fn value(&self) -> Result<ScalarValue> {
         let values = &self.0.values;
         let value = if self.0.is_distinct {
             let mut distinct = values.clone();
@@ -280,7 +265,7 @@ impl<V: Value> Accumulator for Ordered<V> {
         scalar(value, &self.0.kind)
     }
 
-    fn size(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.0.size()
     }
 }
