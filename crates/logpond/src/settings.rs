@@ -31,7 +31,6 @@ pub use error::SettingsError;
 pub(crate) use file::position;
 pub use file::read_file;
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
-pub(crate) use names::nearest;
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
     Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
@@ -269,7 +268,7 @@ pub struct Paths {
 }
 
 /// Name of the file of tokens in a data directory.
-const TOKENS_NAME: &str = "tokens.toml";
+pub const TOKENS_NAME: &str = "tokens.toml";
 
 impl Paths {
     /// Gives these values their meaning; the others may be wrong.

@@ -1,15 +1,12 @@
 //! What was meant, where a name is not there or an argument has the wrong type.
 
 use datafusion::common::Column;
-use datafusion::common::utils::datafusion_strsim::levenshtein;
+use logpond_search::nearest;
 
 use crate::error::SqlError;
 
 /// Names of columns that a message lists.
 const NAMES_LISTED_MAX: usize = 12;
-
-/// Letters that two names may differ by, as a part of the letters of the one that was written.
-const LETTERS_PER_MISTAKE: usize = 3;
 
 /// What the engine says of a table that is not there: before its name and behind it.
 const NO_TABLE: (&str, &str) = ("table '", "' not found");
@@ -29,15 +26,6 @@ const NO_FRAME: &str = "because `retract_batch` is not implemented: ";
 
 /// How the engine calls texts.
 const TEXT_TYPES: [&str; 2] = ["Utf8View", "Utf8"];
-
-/// The name that is nearest to one that is not there, if any is near.
-fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let mistakes_max = (wanted.chars().count() / LETTERS_PER_MISTAKE).max(1);
-    let lower = wanted.to_lowercase();
-    let near = names.map(|name| (levenshtein(&lower, &name.to_lowercase()), name));
-    let nearest = near.min_by_key(|(mistakes, _)| *mistakes)?;
-    (nearest.0 <= mistakes_max).then_some(nearest.1)
-}
 
 /// What is said of a column that is not there.
 pub(crate) fn no_column(field: &Column, valid: &[Column]) -> String {

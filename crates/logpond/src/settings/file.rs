@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use logpond_search::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::names::nearest;
 use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 
 /// The longest settings file that is read: far above any real one, far below any memory.

@@ -6,10 +6,9 @@
 
 use std::fmt;
 
-use super::{PREFIX, Setting, TABLE};
+use logpond_search::nearest;
 
-/// Names farther than this many edits from a known one are not taken for a slip of it.
-const SLIP_EDITS_MAX: usize = 3;
+use super::{PREFIX, Setting, TABLE};
 
 /// Variables that are no setting of `logpond serve`, without [`PREFIX`]: those of the commands,
 /// then those of this repository's tests, which also run the program.
@@ -77,31 +76,6 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<UnknownVari
         .collect();
     unknown.sort_by(|a, b| a.name.cmp(&b.name));
     unknown
-}
-
-/// The known name that is fewest edits away, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|known| (edits(name, known), known))
-        .min()
-        // Half of a short name changed is another name.
-        .filter(|&(edits, meant)| edits <= SLIP_EDITS_MAX && edits * 2 <= meant.len())
-        .map(|(_, meant)| meant)
-}
-
-/// How many characters must be put in, taken out or changed to make one text the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::rule::{Action, Group, Rule, Words};
 use super::yaml::{self, Kind, Node, Place};
-use crate::logql::{self, Query, duration_ns, nearest};
+use crate::logql::{self, Query, duration_ns};
 use crate::metric::Plan;
+use crate::nearest;
 use logpond_record::Timestamp;
 
 /// The longest file: far above any that people write.

@@ -62,32 +62,3 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
-
-/// The known word that is nearest to what was written, if it is near enough to be meant.
-pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    /// Words longer than this are not compared.
-    const WORD_BYTES_MAX: usize = 40;
-    if word.len() > WORD_BYTES_MAX {
-        return None;
-    }
-    let word = word.to_ascii_lowercase();
-    let near = |known: &&str| distance(&word, known);
-    let best = known.into_iter().min_by_key(near)?;
-    (distance(&word, best) <= (word.len() / 3).max(1)).then_some(best)
-}
-
-/// How many letters must be changed, added or removed.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}

@@ -33,7 +33,6 @@ pub use ast::{
     VectorFunction,
 };
 pub use error::ParseError;
-pub(crate) use error::nearest;
 pub(crate) use expressions::{Place, in_line, whole_label};
 pub(crate) use go_regex::translate as translate_regex;
 pub(crate) use lexer::escape;

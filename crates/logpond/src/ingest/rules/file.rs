@@ -10,7 +10,7 @@ use aws_lc_rs::hmac;
 use logpond_record::Value;
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 use logpond_search::query::Pattern;
-use logpond_search::{Finder, Matcher, Replacement, query};
+use logpond_search::{Finder, Matcher, Replacement, nearest, query};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,7 +20,7 @@ use super::locating::Locating;
 use super::quota::QuotaDefinition;
 use super::rule::{Action, Changes, RuleDefinition, SAMPLE_RATE};
 use crate::geoip::Geoip;
-use crate::settings::{nearest, parse_age, parse_bytes, position};
+use crate::settings::{parse_age, parse_bytes, position};
 use crate::terminal::with_causes;
 use logpond_protocol::intake::rewrite::{MESSAGE, MESSAGE_KEYS};
 

@@ -5,9 +5,10 @@ use super::super::ast::{
     BinaryOperation, Conversion, Grouping, LabelReplace, LogQuery, Many, Matching, MatchingLabels,
     Metric, Operator, RangeAggregation, RangeFunction, Unwrap, VectorAggregation, VectorFunction,
 };
-use super::super::error::{ParseError, nearest};
+use super::super::error::ParseError;
 use super::super::lexer::Kind;
 use super::{Parser, Result};
+use crate::nearest;
 
 /// Functions that are neither of ranges nor of vectors.
 const OTHER_FUNCTIONS: [&str; 2] = ["vector", "label_replace"];

@@ -5,10 +5,10 @@ use super::super::ast::{
     LineChoice, LineFilter, LineOperator, Logfmt, MatchOperator, Quantity, STAGES_ALONE, Stage,
     StageKind,
 };
-use super::super::error::{ParseError, nearest};
+use super::super::error::ParseError;
 use super::super::lexer::Kind;
 use super::{Parser, Result};
-use crate::pipeline;
+use crate::{nearest, pipeline};
 
 /// Words that stages begin with.
 const STAGES: [&str; 12] = [

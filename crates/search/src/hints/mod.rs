@@ -1,0 +1,279 @@
+//! What a question that found nothing probably meant.
+//!
+//! A text is searched for as it is, so `level=error`, `timeout OR error` or a query of another language is a
+//! valid question that finds nothing. At zero rows, and only then, this module says what the text looks like
+//! and how that is asked, which field was probably meant by a name that no record has, and that there are
+//! matches outside of the range.
+//!
+//! Invariants:
+//! - Pure: what is known of the records is an argument.
+//! - A question that is suggested parses, and its arguments for the command line mean the same.
+//! - A name is called unknown only where all names are known.
+
+mod arguments;
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use logpond_record::Timestamp;
+
+use crate::nearest;
+use crate::query::{self, Filter, Pattern};
+use reading::{Reading, reading};
+
+pub use arguments::{arguments, shell_word};
+
+/// The most hints of an answer: more is not read by people.
+pub const HINTS_MAX: usize = 5;
+
+/// The longest text that is looked at: people do not write longer queries by hand.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// The most characters of a text that a message repeats.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// A suggestion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// What was probably meant, as a sentence without its end.
+    pub message: String,
+    /// The question that means it, in the query language.
+    pub query: Option<String>,
+    /// A command that asks it, quoted for a shell: `logpond query -f level=error`.
+    pub command: Option<String>,
+    /// Where the range of the question has to begin instead, if it has to.
+    pub from: Option<Timestamp>,
+    /// Where the range has to end instead, excluded, if it has to.
+    pub to: Option<Timestamp>,
+}
+
+/// Matches on one side of the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// How many were seen.
+    pub count: u64,
+    /// Whether these are all.
+    pub is_all: bool,
+    /// The event time of the one that is nearest to the range.
+    pub nearest: Timestamp,
+}
+
+/// A question that found nothing, and what is known of the records.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The question.
+    pub filter: &'a Filter,
+    /// The field whose values were counted, if there is one.
+    pub field: Option<&'a str>,
+    /// The names of all fields that records have; `None` if not all are known.
+    pub names: Option<&'a [&'a str]>,
+    /// Matches before the range.
+    pub before: Option<Outside>,
+    /// Matches behind the range.
+    pub behind: Option<Outside>,
+}
+
+/// What was probably meant, the likeliest first; at most [`HINTS_MAX`].
+pub fn hints(asked: &Asked<'_>) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    hints.extend(unknown_counted(asked));
+    hints.extend(unknown_fields(asked));
+    hints.extend(texts(asked));
+    hints.extend(outside(asked));
+    hints.truncate(HINTS_MAX);
+    hints
+}
+
+/// Whether names of fields make a difference to what is said of this filter.
+pub fn wants_names(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => false,
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(wants_names),
+        Filter::Not(inner) => wants_names(inner),
+        Filter::Field(_) => true,
+        Filter::Text(Pattern::Regex { .. }) => false,
+        Filter::Text(Pattern::Substring { text, .. }) => {
+            let text = std::str::from_utf8(text).unwrap_or_default().trim();
+            let found = (text.len() <= TEXT_BYTES_MAX).then(|| reading(text, false));
+            let meant = found.flatten().and_then(|found| found.meant);
+            meant.is_some_and(|meant| reading::has_field(&meant))
+        }
+    }
+}
+
+/// Whether a field of this name is known to be in no record.
+fn is_unknown(name: &str, names: Option<&[&str]>) -> bool {
+    // Reserved names, and those that mean several fields.
+    let is_reserved = name.starts_with('_');
+    !is_reserved && names.is_some_and(|names| !names.is_empty() && !names.contains(&name))
+}
+
+fn nearest_of<'n>(name: &str, names: Option<&[&'n str]>) -> Option<&'n str> {
+    nearest(name, names?.iter().copied())
+}
+
+fn unknown_counted(asked: &Asked<'_>) -> Option<Hint> {
+    let name = asked
+        .field
+        .filter(|name| is_unknown(name, asked.names))
+        .map(clipped)?;
+    let message = match nearest_of(&name, asked.names) {
+        Some(meant) => {
+            format!("no record of the range has a field '{name}'; did you mean '{meant}'?")
+        }
+        None => format!(
+            "no record of the range has a field '{name}'; 'logpond fields' lists those there are"
+        ),
+    };
+    Some(Hint {
+        message,
+        ..Hint::default()
+    })
+}
+
+/// Names in conditions that no record has. All of them are mended in one suggestion.
+fn unknown_fields(asked: &Asked<'_>) -> Option<Hint> {
+    let (mended, said) = mended(asked.filter, asked.names);
+    let message = said.first()?.clone();
+    let is_mended = mended != *asked.filter;
+    Some(Hint {
+        message,
+        ..suggested(is_mended.then_some(&mended))
+    })
+}
+
+/// The filter with the nearest names in place of unknown ones, and what is said of these.
+fn mended(filter: &Filter, names: Option<&[&str]>) -> (Filter, Vec<String>) {
+    let mut said = Vec::new();
+    let mended = with_names(filter, &mut |name| {
+        if !is_unknown(name, names) {
+            return None;
+        }
+        let meant = nearest_of(name, names);
+        let name = clipped(name);
+        said.push(match meant {
+            Some(meant) => {
+                format!("no record of the range has a field '{name}'; the nearest is '{meant}'")
+            }
+            None => format!("no record of the range has a field '{name}'"),
+        });
+        meant.map(str::to_owned)
+    });
+    (mended, said)
+}
+
+/// The same filter with other names of fields.
+fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) -> Filter {
+    match filter {
+        Filter::All | Filter::Text(_) => filter.clone(),
+        Filter::And(parts) => Filter::and(parts.iter().map(|part| with_names(part, &mut *renamed))),
+        Filter::Or(parts) => Filter::or(parts.iter().map(|part| with_names(part, &mut *renamed))),
+        Filter::Not(inner) => Filter::negate(with_names(inner, renamed)),
+        Filter::Field(field) => match renamed(&field.name) {
+            Some(name) => Filter::field(&name, field.test.clone()),
+            None => filter.clone(),
+        },
+    }
+}
+
+/// Texts that look like something else than text.
+fn texts(asked: &Asked<'_>) -> Vec<Hint> {
+    let parts = match asked.filter {
+        Filter::And(parts) => &parts[..],
+        one => std::slice::from_ref(one),
+    };
+    let mut hints = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let Filter::Text(Pattern::Substring {
+            text,
+            case_insensitive,
+        }) = part
+        else {
+            continue;
+        };
+        let text = std::str::from_utf8(text).unwrap_or_default().trim();
+        if text.len() > TEXT_BYTES_MAX {
+            continue;
+        }
+        let Some(found) = reading(text, *case_insensitive) else {
+            continue;
+        };
+        let Reading {
+            looks_like,
+            meant,
+            command,
+        } = found;
+        let (meant, unknown) = match &meant {
+            Some(meant) => mended(meant, asked.names),
+            None => (Filter::All, Vec::new()),
+        };
+        let text = clipped(text);
+        let mut message = format!("'{text}' was searched for as text; it looks like {looks_like}");
+        if let Some(unknown) = unknown.first() {
+            message.push_str("; ");
+            message.push_str(unknown);
+        }
+        let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+        let whole =
+            Filter::and(std::iter::once(meant.clone()).chain(others.map(|(_, part)| part.clone())));
+        let suggested = suggested((meant != Filter::All).then_some(&whole));
+        hints.push(Hint {
+            message,
+            command: suggested.command.or(command),
+            query: suggested.query,
+            ..Hint::default()
+        });
+    }
+    hints
+}
+
+/// A hint without its message.
+fn suggested(filter: Option<&Filter>) -> Hint {
+    let query = filter.map(Filter::to_string);
+    // What is suggested has to work.
+    let query = query.filter(|query| query::parse(query).is_ok());
+    let command = |filter| format!("logpond query {}", arguments(filter));
+    Hint {
+        command: filter.filter(|_| query.is_some()).map(command),
+        query,
+        ..Hint::default()
+    }
+}
+
+fn outside(asked: &Asked<'_>) -> Vec<Hint> {
+    let sides = [
+        (asked.before, "before", true),
+        (asked.behind, "after", false),
+    ];
+    let mut hints = Vec::new();
+    for (side, place, is_before) in sides {
+        let Some(side) = side.filter(|side| side.count > 0) else {
+            continue;
+        };
+        let records = match (side.count, side.is_all) {
+            (1, true) => "1 record matches".to_owned(),
+            (1, false) => "at least 1 record matches".to_owned(),
+            (count, true) => format!("{count} records match"),
+            (count, false) => format!("at least {count} records match"),
+        };
+        let nearest = side.nearest;
+        let end = if is_before { "newest" } else { "oldest" };
+        hints.push(Hint {
+            message: format!("{records} {place} the range; the {end} is of {nearest}"),
+            from: is_before.then_some(nearest),
+            to: (!is_before).then(|| nearest.saturating_add(1)),
+            ..Hint::default()
+        });
+    }
+    hints
+}
+
+/// A text for a message: without control characters, and no longer than is read.
+fn clipped(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).map(clean).collect();
+    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,343 @@
+//! Texts that look like queries: of this language, of LogQL, of SQL, or with wildcards.
+
+use super::arguments::{escaped, shell_word};
+use crate::label::Computed;
+use crate::logql::{
+    self, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator, Query,
+    Stage, StageKind,
+};
+use crate::pattern::Finder;
+use crate::query::{self, Comparison, FieldTest, Filter, Pattern};
+
+/// What a text looks like.
+pub(super) struct Reading {
+    /// With an article, for a sentence.
+    pub(super) looks_like: String,
+    /// What it means; `None` if the query language cannot say it.
+    pub(super) meant: Option<Filter>,
+    /// A command that asks it as it is, where it is of another language.
+    pub(super) command: Option<String>,
+}
+
+/// Operators of other languages and what they are here, longer ones before their beginnings.
+const FOREIGN: [(&str, &str); 11] = [
+    ("!==", "!="),
+    (":>=", ">="),
+    (":<=", "<="),
+    ("==", "="),
+    ("=~", "~"),
+    ("~=", "~"),
+    ("<>", "!="),
+    ("=<", "<="),
+    (":=", "="),
+    (":>", ">"),
+    (":<", "<"),
+];
+
+/// The same between the parts of a query.
+const FOREIGN_JOINTS: [(&str, &str); 6] = [
+    ("||", "OR"),
+    ("&&", "AND"),
+    ("|", "OR"),
+    ("or", "OR"),
+    ("and", "AND"),
+    ("Or", "OR"),
+];
+
+/// What a text looks like, if it is not just text. `folded` says that it was searched for in any case.
+pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
+    let fold = |filter| match folded {
+        true => in_any_case(filter),
+        false => filter,
+    };
+    let found = logql_of(text)
+        .or_else(|| sql_of(text))
+        .or_else(|| slashes(text))
+        .or_else(|| language(text))
+        .or_else(|| expression(text))
+        .or_else(|| wildcards(text))?;
+    Some(Reading {
+        meant: found.meant.map(fold),
+        ..found
+    })
+}
+
+/// The same with texts in upper or lower case alike.
+fn in_any_case(filter: Filter) -> Filter {
+    let folded = |parts: Vec<Filter>| parts.into_iter().map(in_any_case).collect::<Vec<_>>();
+    match filter {
+        Filter::And(parts) => Filter::And(folded(parts)),
+        Filter::Or(parts) => Filter::Or(folded(parts)),
+        Filter::Not(inner) => Filter::negate(in_any_case(*inner)),
+        Filter::Text(Pattern::Substring { text, .. }) => {
+            Filter::Text(Pattern::substring(&text, true))
+        }
+        Filter::Text(Pattern::Regex { source, .. }) => Filter::Text(Pattern::regex(&source, true)),
+        other => other,
+    }
+}
+
+fn logql_of(text: &str) -> Option<Reading> {
+    // Braces in a text without a matcher, such as JSON, are no selector.
+    let has_selector = text.contains('{') && text.contains('}');
+    let query = logql::parse(text).ok().filter(|_| has_selector)?;
+    let (is_bare, meant) = match &query {
+        Query::Log(log) => (
+            log.matchers.is_empty() && log.stages.is_empty(),
+            filter_of(log),
+        ),
+        Query::Metric(_) => (false, None),
+    };
+    (!is_bare).then(|| Reading {
+        looks_like: "LogQL".to_owned(),
+        meant,
+        command: Some(format!("logpond saved run {}", shell_word(text))),
+    })
+}
+
+/// A query for lines in our language; `None` if that cannot say all of it.
+fn filter_of(log: &LogQuery) -> Option<Filter> {
+    let mut parts: Vec<Filter> = log.matchers.iter().map(matcher).collect();
+    for stage in &log.stages {
+        parts.push(stage_filter(stage)?);
+    }
+    let filter = Filter::and(parts);
+    (filter != Filter::All).then_some(filter)
+}
+
+fn matcher(one: &LabelMatcher) -> Filter {
+    if Computed::named(&one.name).is_some() {
+        return logql::filter_of_matchers(std::slice::from_ref(one));
+    }
+    let equal = FieldTest::Compare(Comparison::Equal, one.value.as_bytes().into());
+    let whole = format!("^(?:{})$", one.value);
+    let matches = FieldTest::Contains(Pattern::regex(&whole, false));
+    match one.operator {
+        MatchOperator::Equal => Filter::field(&one.name, equal),
+        MatchOperator::NotEqual => Filter::negate(Filter::field(&one.name, equal)),
+        MatchOperator::Regex => Filter::field(&one.name, matches),
+        MatchOperator::NotRegex => Filter::negate(Filter::field(&one.name, matches)),
+    }
+}
+
+fn stage_filter(stage: &Stage) -> Option<Filter> {
+    match &stage.kind {
+        StageKind::LineFilter(filter) => line_filter(filter),
+        // What stands in lines is fields here without being asked for.
+        StageKind::Json(paths) if paths.is_empty() => Some(Filter::All),
+        StageKind::Logfmt(logfmt) if logfmt.extractions.is_empty() => Some(Filter::All),
+        StageKind::LabelFilter(_) => {
+            let written = stage.kind.to_string();
+            let written = written.trim_start_matches(['|', ' ']);
+            structured(written).or_else(|| structured(&normalised(written)?))
+        }
+        _ => None,
+    }
+}
+
+fn line_filter(filter: &LineFilter) -> Option<Filter> {
+    let choices = filter.choices.iter().map(|choice| {
+        let LineChoice::Text(text) = choice else {
+            return None;
+        };
+        match filter.operator {
+            LineOperator::Contains | LineOperator::NotContains => {
+                Some(Filter::substring(text.as_bytes(), false))
+            }
+            LineOperator::Matches | LineOperator::NotMatches => Some(Filter::regex(text, false)),
+            LineOperator::Like | LineOperator::NotLike => None,
+        }
+    });
+    let any = Filter::or(choices.collect::<Option<Vec<_>>>()?);
+    Some(match filter.operator.is_negated() {
+        true => Filter::negate(any),
+        false => any,
+    })
+}
+
+fn sql_of(text: &str) -> Option<Reading> {
+    let lower = text.to_ascii_lowercase();
+    let is_sql = lower.starts_with("select ") && lower.contains(" from ");
+    is_sql.then(|| Reading {
+        looks_like: "SQL".to_owned(),
+        meant: None,
+        command: Some(format!("logpond sql {}", shell_word(text))),
+    })
+}
+
+/// `/expression/`.
+fn slashes(text: &str) -> Option<Reading> {
+    let filter = query::parse(text).ok().filter(|_| text.starts_with('/'))?;
+    let is_expression = matches!(filter, Filter::Text(Pattern::Regex { .. }));
+    is_expression.then(|| Reading {
+        looks_like: "a regular expression".to_owned(),
+        meant: Some(filter),
+        command: None,
+    })
+}
+
+/// Conditions on fields, and words joined by AND, OR and NOT, also as other languages write them.
+fn language(text: &str) -> Option<Reading> {
+    let filter = structured(text).or_else(|| structured(&normalised(text)?))?;
+    let looks_like = match &filter {
+        Filter::Field(_) => "a condition on a field",
+        Filter::Not(_) => "a negation",
+        Filter::Text(_) => return None,
+        _ if has_field(&filter) => "conditions of the query language",
+        _ => "words joined by AND, OR or NOT",
+    };
+    Some(Reading {
+        looks_like: looks_like.to_owned(),
+        meant: Some(filter),
+        command: None,
+    })
+}
+
+/// Whether there is a condition on a field.
+pub(super) fn has_field(filter: &Filter) -> bool {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(has_field),
+        Filter::Not(inner) => has_field(inner),
+        Filter::Field(_) => true,
+        Filter::All | Filter::Text(_) => false,
+    }
+}
+
+/// The text as a query, if it is more than one text.
+fn structured(text: &str) -> Option<Filter> {
+    let filter = query::parse(text).ok()?;
+    (!matches!(
+        filter,
+        Filter::All | Filter::Text(Pattern::Substring { .. })
+    ))
+    .then_some(filter)
+}
+
+/// The text with signs of other languages as ours; `None` if it has none.
+fn normalised(text: &str) -> Option<String> {
+    let tokens = spaced(text);
+    let count = tokens.len();
+    // In a sentence `or` and `and` are words.
+    let is_short = count <= 5;
+    let mut out: Vec<String> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_inside = at > 0 && at + 1 < count;
+        let joint = FOREIGN_JOINTS.iter().find(|(theirs, _)| theirs == token);
+        let written = match joint {
+            Some((theirs, ours)) if is_inside && (is_short || theirs.contains(['|', '&'])) => {
+                (*ours).to_owned()
+            }
+            _ => term(token),
+        };
+        out.push(written);
+    }
+    let joined = out.join(" ");
+    (joined != text).then_some(joined)
+}
+
+/// The words of a text; an operator that stands alone belongs to the words beside it.
+fn spaced(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for word in text.split_whitespace() {
+        let is_operator = word.bytes().all(|byte| b"=!<>~".contains(&byte));
+        match words.last_mut() {
+            Some(last) if is_open || is_operator => last.push_str(word),
+            _ => words.push(word.to_owned()),
+        }
+        is_open = is_operator;
+    }
+    words
+}
+
+/// One term: `-x` and `!x` are `NOT x`, and operators are ours.
+fn term(token: &str) -> String {
+    let negated = token
+        .strip_prefix(['-', '!'])
+        .filter(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '"' || c == '_'));
+    let (not, rest) = match negated {
+        Some(rest) => ("NOT ", rest),
+        None => ("", token),
+    };
+    let place = rest.find(|c: char| "=!<>~:".contains(c));
+    let mended = place.and_then(|at| {
+        let behind = &rest[at..];
+        let (theirs, ours) = FOREIGN
+            .iter()
+            .find(|(theirs, _)| behind.starts_with(theirs))?;
+        Some(format!("{}{ours}{}", &rest[..at], &behind[theirs.len()..]))
+    });
+    format!("{not}{}", mended.as_deref().unwrap_or(rest))
+}
+
+/// Signs that hardly stand in texts but in regular expressions.
+const OF_EXPRESSIONS: [&str; 10] = [".*", ".+", "\\.", "]+", "]*", "]{", ")?", ")+", "(?", "[^"];
+
+/// The same, where no letter follows: else it is a path of Windows.
+const ESCAPES: [&str; 4] = ["\\d", "\\w", "\\s", "\\b"];
+
+/// A regular expression without slashes.
+fn expression(text: &str) -> Option<Reading> {
+    let is_path = text.contains(":\\");
+    let has_escape = ESCAPES.iter().any(|escape| {
+        let mut behind = text.match_indices(escape).map(|(at, _)| &text[at + 2..]);
+        text.starts_with("\\b") || behind.any(|rest| !rest.starts_with(char::is_alphanumeric))
+    });
+    let has_sign = has_escape || OF_EXPRESSIONS.iter().any(|sign| text.contains(sign));
+    let has_choice = text.split('|').count() > 1
+        && text.split('|').all(|choice| {
+            choice.starts_with(|c: char| c.is_alphanumeric() || c == '(')
+                && choice.ends_with(|c: char| c.is_alphanumeric() || c == ')')
+        });
+    let is_anchored = text.len() > 1 && (text.starts_with('^') || text.ends_with('$'));
+    if is_path || !(has_sign || has_choice || is_anchored) {
+        return None;
+    }
+    let pattern = Pattern::regex(text, false);
+    Finder::new(&pattern).is_ok().then(|| Reading {
+        looks_like: "a regular expression".to_owned(),
+        meant: Some(Filter::Text(pattern)),
+        command: None,
+    })
+}
+
+/// `pay*failed`: stars, and question marks within words, stand for any text.
+fn wildcards(text: &str) -> Option<Reading> {
+    let characters: Vec<char> = text.chars().collect();
+    let is_wild = |at: usize| match characters[at] {
+        '*' => true,
+        // At the end of a word it ends a question, in an address the path.
+        '?' if !text.contains('/') => {
+            let beside = |at: Option<usize>| {
+                let beside = at.and_then(|at| characters.get(at));
+                beside.is_some_and(|c| c.is_alphanumeric())
+            };
+            beside(at.checked_sub(1)) && beside(Some(at + 1))
+        }
+        _ => false,
+    };
+    let wild: Vec<usize> = (0..characters.len()).filter(|at| is_wild(*at)).collect();
+    if wild.is_empty() || wild.len() == characters.len() {
+        return None;
+    }
+    let is_edge = |at: usize| at == 0 || at + 1 == characters.len();
+    let mut source = String::new();
+    for (at, c) in characters.iter().enumerate() {
+        match (wild.contains(&at), c) {
+            (true, '*') if is_edge(at) => {}
+            (true, '*') => source.push_str(".*"),
+            (true, _) => source.push('.'),
+            _ => source.push_str(&escaped(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    let inner = text.trim_matches('*');
+    let meant = match wild.iter().all(|at| is_edge(*at)) {
+        true => Filter::substring(inner.as_bytes(), false),
+        false => Filter::regex(&source, false),
+    };
+    Some(Reading {
+        looks_like: "a pattern with wildcards".to_owned(),
+        meant: Some(meant),
+        command: None,
+    })
+}

@@ -1,0 +1,273 @@
+use super::*;
+
+/// What is said of a filter where records have these fields.
+fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
+    hints(&Asked {
+        filter,
+        field: None,
+        names: (!names.is_empty()).then_some(names),
+        before: None,
+        behind: None,
+    })
+}
+
+const NAMES: [&str; 5] = ["app", "level", "path", "status", "user"];
+
+#[test]
+fn texts_that_look_like_queries_are_recognised() {
+    // The text, the question that is suggested, and its arguments.
+    let table = [
+        ("level=error", "level=error", "-f level=error"),
+        ("status>=500", "status>=500", "-f 'status>=500'"),
+        ("level = error", "level=error", "-f level=error"),
+        ("level==error", "level=error", "-f level=error"),
+        ("status:>=500", "status>=500", "-f 'status>=500'"),
+        ("status<>200", "status!=200", "-f 'status!=200'"),
+        ("user=\"a b\"", "user=\"a b\"", "-f 'user=\"a b\"'"),
+        ("user:*", "user:*", "-f 'user:*'"),
+        ("path=~/^\\/api/", "path~/^\\/api/", "-f 'path~/^\\/api/'"),
+        (
+            "level=error status=500",
+            "level=error AND status=500",
+            "-f level=error -f status=500",
+        ),
+        (
+            "timeout level=error",
+            "\"timeout\" AND level=error",
+            "timeout -f level=error",
+        ),
+        (
+            "status=500 OR status=404",
+            "status=500 OR status=404",
+            "--where 'status=500 OR status=404'",
+        ),
+        ("{app=\"x\"} |= \"y\"", "app=x AND \"y\"", "y -f app=x"),
+        (
+            "{app=~\"x|z\", level!=\"info\"} |~ \"y+\" | json | status >= 500",
+            "app~/^(?:x|z)$/ AND level!=info AND /y+/ AND status>=500",
+            "-f 'app~/^(?:x|z)$/' -f 'level!=info' -e y+ -f 'status>=500'",
+        ),
+        (
+            "{app=\"x\"} != \"y\"",
+            "app=x AND NOT \"y\"",
+            "-f app=x --where 'NOT \"y\"'",
+        ),
+        (
+            "timeout OR error",
+            "\"timeout\" OR \"error\"",
+            "-e 'timeout|error'",
+        ),
+        (
+            "timeout or error",
+            "\"timeout\" OR \"error\"",
+            "-e 'timeout|error'",
+        ),
+        ("a.b || c d", "\"a.b\" OR \"c d\"", "-e 'a\\.b|c d'"),
+        (
+            "timeout AND error",
+            "\"timeout\" AND \"error\"",
+            "timeout --where '\"error\"'",
+        ),
+        ("NOT error", "NOT \"error\"", "--where 'NOT \"error\"'"),
+        ("-status=200", "status!=200", "-f 'status!=200'"),
+        ("!status=200", "status!=200", "-f 'status!=200'"),
+        (
+            "failed -debug",
+            "\"failed\" AND NOT \"debug\"",
+            "failed --where 'NOT \"debug\"'",
+        ),
+        ("pay*failed", "/pay.*failed/", "-e 'pay.*failed'"),
+        ("*.failed", "\".failed\"", ".failed"),
+        ("err?r", "/err.r/", "-e err.r"),
+        ("/time(d )?out/i", "/time(d )?out/i", "-e 'time(d )?out' -i"),
+        ("pay.*failed", "/pay.*failed/", "-e 'pay.*failed'"),
+        ("timeout|error", "/timeout|error/", "-e 'timeout|error'"),
+        ("order [0-9]+", "/order [0-9]+/", "-e 'order [0-9]+'"),
+        ("statsu=500", "status=500", "-f status=500"),
+        ("Level=error", "level=error", "-f level=error"),
+    ];
+    for (text, query, arguments) in table {
+        let hints = said(&Filter::substring(text.as_bytes(), false), &NAMES);
+        let hint = hints.first().unwrap_or_else(|| panic!("{text}: no hint"));
+        assert_eq!(hint.query.as_deref(), Some(query), "{text}");
+        let command = format!("logpond query {arguments}");
+        assert_eq!(hint.command.as_deref(), Some(&*command), "{text}");
+        assert_eq!(hints.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn texts_are_left_alone() {
+    for text in [
+        "connection refused",
+        "error: disk full",
+        "12:30:01",
+        "std::vec",
+        "http://x/y?a=b",
+        "is it over?",
+        "C:\\windows",
+        "{\"a\":1}",
+        "f(a, b)",
+        "said that this and that were not there",
+        "user not found",
+        "--force",
+        "***",
+        "|",
+        "",
+    ] {
+        let hints = said(&Filter::substring(text.as_bytes(), false), &NAMES);
+        assert_eq!(hints, [], "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_said_here_is_named() {
+    for (text, command) in [
+        (
+            "sum(rate({app=\"x\"}[5m]))",
+            "logpond saved run 'sum(rate({app=\"x\"}[5m]))'",
+        ),
+        (
+            "{app=\"x\"} | line_format \"{{.a}}\"",
+            "logpond saved run '{app=\"x\"} | line_format \"{{.a}}\"'",
+        ),
+        (
+            "SELECT count(*) FROM logs",
+            "logpond sql 'SELECT count(*) FROM logs'",
+        ),
+    ] {
+        let hints = said(&Filter::substring(text.as_bytes(), false), &NAMES);
+        assert_eq!(hints[0].command.as_deref(), Some(command));
+        assert_eq!(hints[0].query, None);
+    }
+}
+
+#[test]
+fn unknown_fields_are_named_with_the_nearest() {
+    let filter = query::parse("statsu=500 (usr:* OR nowhere=1) x").unwrap();
+    let hints = said(&filter, &NAMES);
+    assert_eq!(
+        hints[0].message,
+        "no record of the range has a field 'statsu'; the nearest is 'status'"
+    );
+    assert_eq!(
+        hints[0].query.as_deref(),
+        Some("status=500 AND (user:* OR nowhere=1) AND \"x\"")
+    );
+    let filter = query::parse("nowhere=1").unwrap();
+    let hints = said(&filter, &NAMES);
+    assert_eq!(
+        hints[0].message,
+        "no record of the range has a field 'nowhere'"
+    );
+    assert_eq!(hints[0].query, None);
+    // Not all names are known, or they are reserved.
+    assert_eq!(said(&filter, &[]), []);
+    let reserved = query::parse("_msg:x _label.ap=y").unwrap();
+    assert_eq!(said(&reserved, &NAMES), []);
+    let counted = hints_of_field("statsu");
+    assert_eq!(
+        counted[0].message,
+        "no record of the range has a field 'statsu'; did you mean 'status'?"
+    );
+    assert_eq!(hints_of_field("status"), []);
+}
+
+fn hints_of_field(field: &str) -> Vec<Hint> {
+    hints(&Asked {
+        filter: &Filter::All,
+        field: Some(field),
+        names: Some(&NAMES),
+        before: None,
+        behind: None,
+    })
+}
+
+#[test]
+fn the_rest_of_the_question_stays() {
+    let filter = Filter::and([
+        Filter::substring(b"level=error", true),
+        query::parse("status=500").unwrap(),
+    ]);
+    let hints = said(&filter, &NAMES);
+    assert_eq!(
+        hints[0].query.as_deref(),
+        Some("level=error AND status=500")
+    );
+    let folded = said(&Filter::substring(b"a OR b", true), &NAMES);
+    assert_eq!(folded[0].query.as_deref(), Some("i\"a\" OR i\"b\""));
+    assert_eq!(
+        folded[0].command.as_deref(),
+        Some("logpond query -e 'a|b' -i")
+    );
+}
+
+#[test]
+fn matches_outside_of_the_range_are_counted() {
+    let hints = hints(&Asked {
+        filter: &Filter::All,
+        field: None,
+        names: None,
+        before: Some(Outside {
+            count: 1000,
+            is_all: false,
+            nearest: Timestamp(1_000_000_000),
+        }),
+        behind: Some(Outside {
+            count: 1,
+            is_all: true,
+            nearest: Timestamp(5_000_000_000),
+        }),
+    });
+    let said: Vec<&str> = hints.iter().map(|hint| &*hint.message).collect();
+    assert_eq!(
+        said,
+        [
+            "at least 1000 records match before the range; the newest is of \
+             1970-01-01T00:00:01.000000000Z",
+            "1 record matches after the range; the oldest is of 1970-01-01T00:00:05.000000000Z",
+        ]
+    );
+    assert_eq!(hints[0].from, Some(Timestamp(1_000_000_000)));
+    assert_eq!(hints[1].to, Some(Timestamp(5_000_000_001)));
+}
+
+#[test]
+fn messages_are_short_and_clean() {
+    let text = format!("level=\u{1b}[31m{}", "x".repeat(200));
+    let hints = said(&Filter::substring(text.as_bytes(), false), &NAMES);
+    assert!(hints[0].message.chars().count() < 140, "{:?}", hints[0]);
+    assert!(!hints[0].message.contains('\u{1b}'));
+    let long = "a OR ".repeat(TEXT_BYTES_MAX);
+    assert_eq!(said(&Filter::substring(long.as_bytes(), false), &NAMES), []);
+}
+
+#[test]
+fn names_are_wanted_where_they_matter() {
+    for (text, wanted) in [
+        ("level=error", true),
+        ("x level=error", true),
+        ("timeout", false),
+        ("a OR b", false),
+    ] {
+        assert_eq!(
+            wants_names(&Filter::substring(text.as_bytes(), false)),
+            wanted
+        );
+    }
+    assert!(wants_names(&query::parse("NOT a=1").unwrap()));
+    assert!(!wants_names(&Filter::All) && !wants_names(&query::parse("/a/").unwrap()));
+}
+
+#[test]
+fn words_are_quoted_for_a_shell() {
+    for (word, quoted) in [
+        ("a=b", "a=b"),
+        ("", "''"),
+        ("a b", "'a b'"),
+        ("it's", r"'it'\''s'"),
+        ("$x", "'$x'"),
+    ] {
+        assert_eq!(shell_word(word), quoted);
+    }
+}
