@@ -4,6 +4,7 @@
 //! Invariants: a bad line never takes a good one with it, and every line is either accepted or
 //! rejected with its number and a reason. Only the list of rejections is cut, never their count.
 //!
+//! Of JSON an object a line is a record, and each object of an array; an object or an array may take several lines.
 //! Blank lines between JSON objects are no records. Of text every line is one, also an empty one,
 //! and all of its bytes but the LF are kept.
 
@@ -14,6 +15,7 @@ pub mod entries;
 pub mod loki;
 pub mod otlp;
 pub mod splunk;
+mod arrays;
 mod members;
 
 use std::fmt;
@@ -22,9 +24,10 @@ use logpond_record::limits::{
     FIELD_NAME_BYTES_MAX, FIELDS_MAX, LINE_BYTES_DEFAULT, LINE_BYTES_MAX,
 };
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value, envelope};
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::json::{self, JsonError};
+use arrays::Values;
 
 /// Rejections that are listed one by one: enough to find the mistake, small enough for an answer.
 pub const REJECTIONS_MAX: usize = 100;
@@ -32,7 +35,7 @@ pub const REJECTIONS_MAX: usize = 100;
 /// What the lines of a body are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushForm {
-    /// `application/x-ndjson`: a JSON object a line.
+    /// `application/x-ndjson`: a JSON object a line, or arrays of objects.
     NdJson,
     /// `text/plain`: a record a line.
     Text,
@@ -274,10 +277,20 @@ fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
     let mut pushed = Pushed::new(Batch::new(EntryKind::Json, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    for (line, number) in Lines(body).map(without_cr).zip(1..) {
+    let mut values = Values::new(body, line_bytes_max);
+    let (mut at, mut number) = (0, 1);
+    while at < body.len() {
+        if let Some(end) = values.take(at, number, &mut pushed) {
+            number += memchr_iter(b'\n', &body[at..end]).count();
+            at = end;
+            continue;
+        }
+        let end = memchr(b'\n', &body[at..]).map_or(body.len(), |length| at + length);
+        let line = without_cr(&body[at..end]);
         if !line.trim_ascii().is_empty() {
             pushed.add(number, line, check(EntryKind::Json, line, line_bytes_max));
         }
+        (at, number) = (end + 1, number + 1);
     }
     pushed.finished()
 }

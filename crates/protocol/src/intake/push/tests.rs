@@ -91,3 +91,69 @@ fn entries_have_a_limit_of_their_own() {
     let pushed = screen(batch, 8);
     assert_eq!((pushed.accepted, pushed.rejected_total), (0, 1));
 }
+
+/// The lines that were taken, and the rejections as text.
+fn taken(body: &str) -> (Vec<String>, Vec<String>) {
+    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new());
+    let lines = pushed.batch.iter();
+    let lines = lines.map(|line| String::from_utf8_lossy(line).into_owned());
+    let rejected = pushed.rejected.iter().map(ToString::to_string);
+    (lines.collect(), rejected.collect())
+}
+
+#[test]
+fn elements_of_arrays_are_records() {
+    for body in [
+        r#"[{"a":1},{"b":"]},\\\"["}]"#,
+        "[{\"a\":1},\n {\"b\":\"]},\\\\\\\"[\"}\n]\n",
+        "\u{feff}[\n{\"a\":1}\n,\n{\"b\":\"]},\\\\\\\"[\"}\n]",
+        "[{\"a\":1}]\r\n[{\"b\":\"]},\\\\\\\"[\"}]\r\n",
+    ] {
+        let (lines, rejected) = taken(body);
+        assert_eq!(rejected, [""; 0], "{body}");
+        assert_eq!(lines, [r#"{"a":1}"#, r#"{"b":"]},\\\"["}"#], "{body}");
+    }
+    assert_eq!(
+        taken("[]\n[ ]\n{\"a\":1}"),
+        (vec![r#"{"a":1}"#.into()], vec![])
+    );
+    let pretty = "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n{\"c\":2}\n";
+    let (lines, rejected) = taken(pretty);
+    assert_eq!(rejected, [""; 0]);
+    assert_eq!(lines, ["{\n  \"a\": {\n    \"b\": 1\n  }\n}", "{\"c\":2}"]);
+}
+
+#[test]
+fn a_bad_element_takes_no_other_with_it() {
+    let (lines, rejected) = taken("[{\"a\":1},\n7,\n{\"b\":},{\"c\":3},]\n{\"d\":4}");
+    assert_eq!(lines, [r#"{"a":1}"#, r#"{"c":3}"#, r#"{"d":4}"#]);
+    assert_eq!(
+        rejected,
+        [
+            "line 2: element 2 of the array: not a JSON object: expected '{' at byte 0",
+            "line 3: element 3 of the array: not a JSON object: expected a value at byte 5",
+            "line 3: element 5 of the array: not a JSON object: expected '{' at byte 0",
+        ]
+    );
+    // What does not end, or is none, is one bad line.
+    for bad in [
+        "[{\"a\":1},",
+        "[ERROR] x",
+        "{",
+        "[{\"a\":\"",
+        "[{}] x",
+        "[1]",
+    ] {
+        let (lines, rejected) = taken(&format!("{bad}\n{{\"b\":2}}\n{{\"c\":3}}\n"));
+        assert_eq!(lines, [r#"{"b":2}"#, r#"{"c":3}"#], "{bad}");
+        assert_eq!(rejected.len(), 1, "{bad}");
+        assert!(rejected[0].starts_with("line 1: "), "{rejected:?}");
+    }
+}
+
+#[test]
+fn arrays_without_an_end_take_no_time() {
+    let body = "[{\"a\":\n".repeat(300_000);
+    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new());
+    assert_eq!((pushed.accepted, pushed.rejected_total), (0, 300_000));
+}
