@@ -84,7 +84,7 @@ pub struct ProxyFrontend {
     /// A certificate that is ordered.
     #[command(flatten)]
     pub acme: ProxyAcme,
-    /// Where connections go: unix:PATH or tcp:HOST:PORT. Several take turns; another one is tried where
+    /// Where connections go: HOST:PORT or unix:PATH. Several take turns; another one is tried where
     /// one takes no connection.
     #[arg(long, value_name = "UPSTREAM", requires = "listen")]
     pub to: Vec<String>,
@@ -97,9 +97,14 @@ pub struct ProxyFrontend {
         hide_short_help = true
     )]
     pub check_interval: Option<String>,
-    /// A protocol that the application speaks, such as h2 or http/1.1, the preferred first; may be given
+    /// Protocols that the application speaks, such as h2,http/1.1, the preferred first; may be given
     /// several times [default: clients get no answer about it].
-    #[arg(long, value_name = "PROTOCOL", requires = "listen")]
+    #[arg(
+        long,
+        value_name = "PROTOCOL[,PROTOCOL...]",
+        requires = "listen",
+        value_delimiter = ','
+    )]
     pub alpn: Vec<String>,
     /// Refuse clients that ask for a name that no certificate has, or for none.
     #[arg(long, requires = "listen", hide_short_help = true)]

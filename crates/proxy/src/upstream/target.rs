@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::Stream;
 
-/// An upstream as it is written: `unix:PATH` or `tcp:HOST:PORT`.
+/// An upstream as it is written: `unix:PATH`, or `HOST:PORT` with or without `tcp:` before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A socket of this machine.
@@ -29,7 +29,7 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' is no upstream; write unix:PATH or tcp:HOST:PORT",
+            "'{}' is no upstream; write HOST:PORT, tcp:HOST:PORT or unix:PATH",
             self.0
         )
     }
@@ -42,26 +42,33 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Target, TargetError> {
         let wrong = || TargetError(text.to_owned());
-        match text.split_once(':').ok_or_else(wrong)? {
-            ("unix", path) if !path.is_empty() => Ok(Target::Unix(path.into())),
-            ("tcp", address) => {
-                let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
-                let port = port.parse().map_err(|_| wrong())?;
-                let bare = host
-                    .strip_prefix('[')
-                    .and_then(|host| host.strip_suffix(']'));
-                let is_host = match bare {
-                    Some(bare) => bare.parse::<std::net::Ipv6Addr>().is_ok(),
-                    None => !host.is_empty() && !host.contains([':', '[', ']']),
-                };
-                if !is_host || port == 0 {
-                    return Err(wrong());
-                }
-                Ok(Target::Tcp(bare.unwrap_or(host).to_owned(), port))
-            }
-            _ => Err(wrong()),
-        }
+        let target = match text.split_once(':') {
+            Some(("unix", "")) => None,
+            Some(("unix", path)) => Some(Target::Unix(path.into())),
+            Some(("tcp", address)) => tcp(address),
+            // As every other program takes it.
+            _ => tcp(text),
+        };
+        target.ok_or_else(wrong)
     }
+}
+
+/// Reads `HOST:PORT`; an address of IPv6 stands in brackets.
+fn tcp(address: &str) -> Option<Target> {
+    let (host, port) = address.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let is_host = match bare {
+        Some(bare) => bare.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            !host.is_empty()
+                && !host.contains([':', '[', ']', '/'])
+                && !host.contains(char::is_whitespace)
+        }
+    };
+    is_host.then(|| Target::Tcp(bare.unwrap_or(host).to_owned(), port))
 }
 
 impl fmt::Display for Target {
@@ -119,6 +126,15 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }
+        for text in [
+            "app.example:80",
+            "[::1]:443",
+            "127.0.0.1:1",
+            "localhost:8080",
+        ] {
+            let target = text.parse::<Target>().unwrap();
+            assert_eq!(target.to_string(), format!("tcp:{text}"));
+        }
         let wrong = [
             "",
             "unix:",
@@ -130,6 +146,11 @@ mod tests {
             "tcp:a:b",
             "tcp:[a]:1",
             "http://a:80",
+            "::1:80",
+            "app.example",
+            "app.example:",
+            "a b:80",
+            "a:1,b:2",
         ];
         for text in wrong {
             assert!(text.parse::<Target>().is_err(), "{text}");

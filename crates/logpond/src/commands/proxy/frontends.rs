@@ -133,10 +133,6 @@ fn certificates(
         )
         .into());
     }
-    let is_no_name = |name: &&String| !(1..=255).contains(&name.len());
-    if let Some(name) = section.alpn.iter().find(is_no_name) {
-        return Err(format!("alpn: '{name}' is no name of 1 to 255 bytes").into());
-    }
     let pairs = section.cert.iter().zip(&section.key);
     let files: Vec<CertificateFiles> = pairs
         .map(|(certificate, key)| CertificateFiles {
@@ -147,7 +143,7 @@ fn certificates(
     let settings = TlsSettings {
         files,
         ordered,
-        alpn: section.alpn.clone(),
+        alpn: protocols(&section.alpn)?,
         sni: match section.strict_sni {
             true => SniRule::Refuse,
             false => SniRule::ShowFirst,
@@ -159,6 +155,24 @@ fn certificates(
         Some(before) => before.load_again(&settings)?,
         None => Certificates::load(&settings)?,
     })
+}
+
+/// The names of protocols as they are written: each by itself, or several with commas. A list that passed for
+/// one name, which no client offers, would have every client refused.
+fn protocols(written: &[String]) -> Result<Vec<String>, Failure> {
+    let names = written.iter().flat_map(|names| names.split(','));
+    let checked = names.map(str::trim).map(|name| {
+        let is_wrong = |c: char| c == ';' || c.is_whitespace() || c.is_control();
+        match (1..=255).contains(&name.len()) && !name.contains(is_wrong) {
+            true => Ok(name.to_owned()),
+            false => Err(format!(
+                "alpn: '{name}' is no name of a protocol, such as h2 or http/1.1; several stand with \
+                 commas: h2,http/1.1"
+            )
+            .into()),
+        }
+    });
+    checked.collect()
 }
 
 /// `None` if clients are asked for no certificate.
@@ -193,9 +207,10 @@ fn client_auth(section: &ProxySection) -> Result<Option<ClientAuth>, Failure> {
 /// The routes, and behind them where all others go.
 fn routes(section: &ProxySection) -> Result<Vec<Route>, Failure> {
     let mut routes = Vec::with_capacity(section.route.len() + 1);
+    let offered = protocols(&section.alpn)?;
     for route in &section.route {
-        let is_unknown = |name: &&String| !section.alpn.contains(name);
-        if let Some(name) = route.alpn.iter().find(is_unknown) {
+        let spoken = protocols(&route.alpn)?;
+        if let Some(name) = spoken.iter().find(|name| !offered.contains(name)) {
             return Err(format!(
                 "a route is for the protocol '{name}', which clients are not offered; add it to \
                  alpn of the [[proxy]] section"
@@ -225,7 +240,7 @@ fn route(section: &RouteSection) -> Result<Route, Failure> {
     }
     Ok(Route {
         names: section.sni.iter().map(|name| name.0.clone()).collect(),
-        alpn: section.alpn.clone(),
+        alpn: protocols(&section.alpn)?,
         upstreams: upstreams(&section.to),
         check: check(section.check_interval)?,
     })
@@ -293,4 +308,26 @@ fn trust(section: &ProxySection) -> Trust {
     }
     let networks = section.accept_proxy.clone();
     Trust::new(move |address: IpAddr| networks.iter().any(|network| network.0.contains(address)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_told_apart() {
+        let read = |written: &[&str]| {
+            let written: Vec<String> = written.iter().map(|&name| name.to_owned()).collect();
+            protocols(&written).map_err(|error| error.to_string())
+        };
+        let both = Ok(vec!["h2".to_owned(), "http/1.1".to_owned()]);
+        for written in [&["h2", "http/1.1"][..], &["h2,http/1.1"], &["h2, http/1.1"]] {
+            assert_eq!(read(written), both, "{written:?}");
+        }
+        assert_eq!(read(&[]), Ok(Vec::new()));
+        for wrong in ["", "h2,", "h2 http/1.1", "h2;http/1.1", &"x".repeat(256)] {
+            let error = read(&[wrong]).unwrap_err();
+            assert!(error.contains("h2,http/1.1"), "{wrong}: {error}");
+        }
+    }
 }
