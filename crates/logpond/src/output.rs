@@ -6,6 +6,7 @@
 
 mod row;
 mod text;
+mod header;
 pub mod journal;
 pub mod json;
 mod line;

@@ -2,7 +2,7 @@
 //!
 //! One record a line, UTC, without colours, nothing cut. Parts that a record does not have are
 //! left out. Fields that the message shows are left out where it is the line they stand in, as that
-//! of an access log is.
+//! of an access log is; so is its header where the line came by syslog.
 
 use std::borrow::Cow;
 
@@ -25,11 +25,12 @@ impl Render for Line {
         }
         let [hostname, app] = HEAD.map(|name| row.field(name).map(|value| value.to_text()));
         write_head(hostname, app, out);
-        if let Some(message) = row.message.as_ref().filter(|m| !m.is_empty()) {
+        let message = row.message_behind(&HEAD);
+        if !message.is_empty() {
             out.push(b' ');
             write_safe(message, false, out);
         }
-        for (name, value) in row.fields_behind(&HEAD) {
+        for (name, value) in row.fields_behind(message, &HEAD) {
             out.push(b' ');
             write_pair(name, value, out);
         }

@@ -2,7 +2,7 @@
 //!
 //! Colours mark the level, keys and matches; the level is a word as well, so nothing is said by
 //! colour alone. Neither black nor white is used: one of them is invisible somewhere. Lines of a
-//! message stay lines.
+//! message stay lines, and a field of several lines stands below it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use logpond_record::{Timestamp, Value};
 
 use super::line::HEAD;
-use super::text::{write_pair, write_safe};
+use super::text::{write_name, write_pair, write_safe};
 use super::{Render, Row};
 
 /// Fields that hold a level, the first one counts.
@@ -80,6 +80,24 @@ impl Pretty {
     }
 }
 
+impl Pretty {
+    /// A field of several lines, such as a stack trace: its name, and its lines below that.
+    fn lines_below(&self, name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+        let mut head = b"  ".to_vec();
+        write_name(name, &mut head);
+        head.push(b'=');
+        self.paint(DIM, &head, out);
+        out.push(b'\n');
+        let text = value.to_text();
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        for line in text.split(|byte| *byte == b'\n') {
+            out.extend_from_slice(b"    ");
+            write_safe(line.strip_suffix(b"\r").unwrap_or(line), false, out);
+            out.push(b'\n');
+        }
+    }
+}
+
 impl Render for Pretty {
     fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
         if let Some(time) = row.time {
@@ -102,12 +120,16 @@ impl Render for Pretty {
                 out.extend_from_slice(end.as_bytes());
             }
         }
-        if let Some(message) = row.message.as_ref().filter(|m| !m.is_empty()) {
+        let message = row.message_behind(&HEAD);
+        if !message.is_empty() {
             self.message(message, out);
             out.push(b' ');
         }
         let skipped = [HEAD[0], HEAD[1], level.map_or("", |(name, _)| name)];
-        for (name, value) in row.fields_behind(&skipped) {
+        let fields = row.fields_behind(message, &skipped).into_iter();
+        let (below, behind): (Vec<_>, Vec<_>) =
+            fields.partition(|(_, value)| value.to_text().contains(&b'\n'));
+        for (name, value) in behind {
             let mut pair = Vec::new();
             write_pair(name, value, &mut pair);
             let split = pair.iter().position(|&b| b == b'=').map_or(0, |at| at + 1);
@@ -119,6 +141,9 @@ impl Render for Pretty {
             out.pop();
         }
         out.push(b'\n');
+        for (name, value) in below {
+            self.lines_below(name, value, out);
+        }
     }
 
     fn gap(&mut self, out: &mut Vec<u8>) {

@@ -7,6 +7,8 @@ use logpond_record::{Message, Record, Timestamp, Value};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::header;
+
 /// Names that a row carries beside its fields; text formats do not print them as fields.
 const RESERVED: [&str; 14] = [
     "_time",
@@ -176,13 +178,25 @@ impl<'a> Row<'a> {
             .filter(|(name, _)| !RESERVED.contains(name))
     }
 
+    /// The message as it is shown behind these fields: without a header of syslog that says them again.
+    pub(super) fn message_behind(&self, head: &[&str]) -> &[u8] {
+        let message = self.message.as_deref().unwrap_or_default();
+        let said = head.iter().filter_map(|name| self.field(name));
+        let said: Vec<_> = said.map(Value::to_text).collect();
+        let said: Vec<&[u8]> = said.iter().map(|text| &**text).collect();
+        header::behind(message, &said)
+    }
+
     /// The fields that text formats print behind the message: all but `skipped`, and but those
     /// that a message shows which is the line that they were taken from, as an access log's is.
-    pub(super) fn fields_behind(&self, skipped: &[&str]) -> Vec<(&str, &Value<'a>)> {
+    pub(super) fn fields_behind(
+        &self,
+        message: &[u8],
+        skipped: &[&str],
+    ) -> Vec<(&str, &Value<'a>)> {
         let all: Vec<_> = (self.plain_fields())
             .filter(|(name, _)| !skipped.contains(name))
             .collect();
-        let message = self.message.as_deref().unwrap_or_default();
         let shown = |(_, value): &(&str, &Value<'a>)| {
             memchr::memmem::find(message, &value.to_text()).is_some()
         };

@@ -294,3 +294,34 @@ fn bars_and_tables() {
     "#]]
     .assert_eq(&String::from_utf8(out).unwrap());
 }
+
+fn shown(format: Format, row: &str) -> String {
+    let mut out = Vec::new();
+    let mut renderer = renderer(format, style(false), &[]);
+    renderer.row(&Row::from_json(row.as_bytes()).unwrap(), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn stack_traces_stay_lines() {
+    let row = r#"{"_time":"2026-03-02T00:02:32Z","_id":"A","_msg":"boom","level":"error","stack":"Error: x\n    at foo (a.js:1)\r\n\u001b[31mend\n","user":"ann"}"#;
+    expect![[r#"
+        2026-03-02 01:02:32.000+01:00 ERROR boom user=ann
+          stack=
+            Error: x
+                at foo (a.js:1)
+            \x1b[31mend
+    "#]]
+    .assert_eq(&shown(Format::Pretty, row));
+    assert_eq!(shown(Format::Line, row).lines().count(), 1);
+}
+
+#[test]
+fn a_header_that_is_shown_is_not_shown_again() {
+    let row = r#"{"_time":"2026-03-02T00:02:32Z","_id":"A","_msg":"<134>1 2026-03-02T00:02:32Z web-1 nginx 12 - - 192.0.2.1 - - [02/Mar/2026:00:02:32 +0000] \"GET /x HTTP/1.1\" 200 5","hostname":"web-1","app":"nginx","procid":"12","remote_addr":"192.0.2.1","path":"/x","status":200,"method":"GET","protocol":"HTTP/1.1"}"#;
+    expect![[r#"
+        2026-03-02T00:02:32.000000Z web-1 nginx: 192.0.2.1 - - [02/Mar/2026:00:02:32 +0000] "GET /x HTTP/1.1" 200 5 procid=12
+        2026-03-02 01:02:32.000+01:00 web-1 nginx: 192.0.2.1 - - [02/Mar/2026:00:02:32 +0000] "GET /x HTTP/1.1" 200 5 procid=12
+    "#]]
+    .assert_eq(&[Format::Line, Format::Pretty].map(|format| shown(format, row)).concat());
+}

@@ -62,6 +62,7 @@ mod sketch;
 mod shapes;
 
 pub use parser::Parser;
+pub use syslog::header_bytes as syslog_header_bytes;
 
 /// What a line says beside the fields that stand in it: fields that are made of it, and a time that
 /// counts more than that of its header.

@@ -13,7 +13,9 @@ mod rfc5424;
 mod rule;
 mod vendors;
 
-use logpond_record::{Timestamp, Value};
+use std::sync::LazyLock;
+
+use logpond_record::{Message, Timestamp, Value};
 
 use super::sketch::Sketch;
 use super::timestamps::TimeReader;
@@ -63,6 +65,24 @@ pub(crate) fn draw<'s, 'a>(
     }
     rfc3164::draw_alone(raw, anything, context, &mut sketch)?;
     Some(sketch)
+}
+
+/// How many bytes of a line are the header of a syslog message, with the spaces behind it; `None` if the line
+/// is no such message.
+pub fn header_bytes(line: &[u8]) -> Option<usize> {
+    static TIMES: LazyLock<TimeReader> = LazyLock::new(TimeReader::new);
+    if !is_candidate(line) {
+        return None;
+    }
+    let mut scratch = Vec::new();
+    // Whenever it came, the header is as long.
+    let sketch = draw(line, Timestamp(0), false, &TIMES, &mut scratch)?;
+    let message = match &sketch.parts.message {
+        Message::Part(Value::Str(text)) => text.len(),
+        Message::Part(Value::Bytes(bytes)) => bytes.len(),
+        _ => return None,
+    };
+    line.len().checked_sub(message)
 }
 
 /// Draws what follows a priority, or nothing.

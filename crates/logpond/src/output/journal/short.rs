@@ -1,5 +1,6 @@
 //! The formats of one line an entry: a time, a host, a program with its process, the message.
 
+use super::super::header;
 use super::{Before, Entry, Format, Style, plain, stamp};
 
 /// Appends an entry; one without a message has no line.
@@ -32,6 +33,9 @@ pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: 
         out.push(b']');
     }
     let head = out.len() - start;
+    let said = ["_HOSTNAME", "SYSLOG_IDENTIFIER"].into_iter();
+    let said: Vec<&[u8]> = said.filter_map(|name| entry.last(name)).collect();
+    let message = header::behind(message, &said);
     write_message(message, entry, style, head + 2, out);
 }
 
