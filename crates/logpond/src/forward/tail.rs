@@ -348,13 +348,24 @@ impl Tail {
 
     /// Opens what the patterns name and is not open yet.
     fn discover(&mut self, now: Instant) {
-        let mut found = Vec::new();
+        let mut found: Vec<PathBuf> = Vec::new();
+        let mut awaited = Vec::new();
         for pattern in &self.patterns {
             // The pattern was checked when it was taken.
             let Ok(paths) = glob::glob(pattern) else {
                 continue;
             };
+            let before = found.len();
             found.extend(paths.filter_map(Result::ok));
+            // Later on it is a rotation.
+            let is_first = self.discover_after.is_none();
+            if is_first && !found[before..].iter().any(|path| path.is_file()) {
+                awaited.push(pattern.clone());
+            }
+        }
+        for pattern in awaited {
+            let waiting = "there is no such file yet; it is waited for";
+            self.complain_once(Path::new(&pattern), waiting);
         }
         for path in found {
             let identity = identity_at(&path);
