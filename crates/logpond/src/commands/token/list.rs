@@ -27,6 +27,7 @@ pub(super) fn run(args: &TokenList) -> Result<Exit, Failure> {
         return Ok(Exit::None);
     }
     print(&table(&tokens, clock::now()))?;
+    note(&format!("-- the tokens of {} --", paths.tokens.display()));
     Ok(Exit::Found)
 }
 
