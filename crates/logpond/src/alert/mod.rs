@@ -255,9 +255,9 @@ impl Alerts {
         self.targets.iter().find_map(|target| target.last_error())
     }
 
-    /// The address with which people look at a query.
+    /// The address with which people look at a query: the page, which asks it.
     pub fn generator_url(&self, query: &str) -> String {
-        let mut url = format!("{}/loki/api/v1/query?query=", self.external_url());
+        let mut url = format!("{}/?logql=", self.external_url());
         crate::client::encode(query.as_bytes(), &mut url);
         url
     }

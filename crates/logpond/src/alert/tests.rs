@@ -79,7 +79,7 @@ fn waiting(app: &str, is_resolved: bool) -> Waiting {
     Waiting {
         notice,
         rule: "f;g;A".into(),
-        generator_url: "http://l/loki/api/v1/query?query=vector%281%29".into(),
+        generator_url: "http://l/?logql=vector%281%29".into(),
         at: second(120),
     }
 }
@@ -93,7 +93,7 @@ fn alertmanagers_are_sent_what_prometheus_sends() {
         "annotations": { "summary": "it is so" },
         "startsAt": "1970-01-01T00:01:00.000000000Z",
         "endsAt": "1970-01-01T00:06:00.000000000Z",
-        "generatorURL": "http://l/loki/api/v1/query?query=vector%281%29",
+        "generatorURL": "http://l/?logql=vector%281%29",
     }]);
     assert_eq!(body, expected);
 }
@@ -110,7 +110,7 @@ fn webhooks_are_sent_what_an_alertmanager_sends() {
             "annotations": { "summary": "it is so" },
             "startsAt": "1970-01-01T00:01:00.000000000Z",
             "endsAt": ends_at,
-            "generatorURL": "http://l/loki/api/v1/query?query=vector%281%29",
+            "generatorURL": "http://l/?logql=vector%281%29",
             "fingerprint": fingerprint,
         })
     };

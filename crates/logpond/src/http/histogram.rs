@@ -9,10 +9,11 @@ use logpond_search::aggregate::{Histogram, nice_step_ns};
 use super::App;
 use super::body::Body;
 use super::error::ApiError;
+use super::fold::times_of;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, range, table};
 use crate::clock;
-use crate::query::Scope;
+use crate::query::{Output, Scope};
 
 /// Parameters beside those of every query.
 pub(super) const PARAMS: [&str; 1] = ["step"];
@@ -20,17 +21,40 @@ pub(super) const PARAMS: [&str; 1] = ["step"];
 /// Buckets that are aimed at where no step is asked for: about one for each terminal column.
 pub(super) const BUCKETS_DEFAULT: u32 = 60;
 
+/// A range up to this long is shown as it was asked for: that most of it is empty is what it says.
+const RANGE_AS_ASKED_NS: i64 = 24 * 3_600_000_000_000;
+
+/// A longer one is shown from its first to its last record where these lie in less than one of so many
+/// parts of it: else a day's records are one bar among empty weeks.
+const SPARSE_PARTS: i64 = 4;
+
 /// Counts matches over time.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
-    let run = |app: &App, scope: &Scope, (range, step_ns): (TimeRange, i64), out: &mut _| {
+    let read = |params: &Params| {
+        let has_step = params.one("step")?.is_some();
+        Ok((steps(params, BUCKETS_DEFAULT)?, has_step))
+    };
+    let run = |app: &App,
+               scope: &Scope,
+               ((mut range, mut step_ns), has_step): ((TimeRange, i64), bool),
+               out: &mut Output| {
+        // What an answer lacks is told by the one below.
+        if !has_step
+            && width_ns(range) > RANGE_AS_ASKED_NS
+            && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
+            && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(range)
+        {
+            range = times;
+            step_ns = nice_step_ns(range, BUCKETS_DEFAULT);
+        }
         app.engine.histogram(scope, range, step_ns, out)
     };
-    table(app, params, buckets, run).await
+    table(app, params, read, run).await
 }
 
-fn buckets(params: &Params) -> Result<(TimeRange, i64), ApiError> {
-    steps(params, BUCKETS_DEFAULT)
+fn width_ns(range: TimeRange) -> i64 {
+    range.to.0.saturating_sub(range.from.0)
 }
 
 /// The range and the width of its buckets; about so many where no step is asked for.

@@ -1,7 +1,8 @@
 //! Queries that every server has: what people first ask of the access logs of a web server.
 //!
 //! Fields are those of access logs (`docs/sources.md`). Own addresses and hosts are expressions, so that
-//! several fit. A query that is saved under the same name takes the place of one of these.
+//! several fit. A `-` is how access logs write that there is none, so it is not counted among the values. A
+//! query that is saved under the same name takes the place of one of these.
 
 use std::sync::LazyLock;
 
@@ -28,7 +29,7 @@ const ROWS: [Row; 3] = [
     ),
     (
         "requests-by-host",
-        r#"sum by (host) (count_over_time({host=~"$host", status!=""}[$__interval]))"#,
+        r#"sum by (host) (count_over_time({host=~"$host", host!="-", status!=""}[$__interval]))"#,
         "Requests to each virtual host, over time.",
         "{{host}}",
         Format::TimeSeries,
@@ -36,7 +37,7 @@ const ROWS: [Row; 3] = [
     ),
     (
         "top-articles",
-        r#"topk(20, sum by (referer) (count_over_time({host=~"$host", method="GET", path!~"$scripts", referer!="", remote_addr!~"$own_address"}[$__range])))"#,
+        r#"topk(20, sum by (referer) (count_over_time({host=~"$host", method="GET", path!~"$scripts", referer!~"-?", remote_addr!~"$own_address"}[$__range])))"#,
         "The pages that most requests came from, such as those of a counter or of comments that \
          articles embed; without one's own visits and without the embedded scripts themselves.",
         "{{referer}}",

@@ -237,7 +237,7 @@ fn an_alert_fires_and_resolves_and_receivers_are_told() {
     assert_eq!(alert["annotations"]["summary"], "shop has 2 errors");
     let generator = alert["generatorURL"].as_str().unwrap();
     assert!(
-        generator.starts_with("http://logs.example.org/loki/api/v1/query?query=%28"),
+        generator.starts_with("http://logs.example.org/?logql=%28"),
         "{generator}"
     );
     let starts_at = alert["startsAt"].clone();
