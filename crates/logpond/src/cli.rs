@@ -4,6 +4,7 @@
 mod alerts;
 mod backup;
 mod cluster;
+mod help;
 mod import;
 mod journal;
 mod load;
@@ -11,6 +12,7 @@ mod node;
 mod proxy;
 mod saved;
 mod sql;
+mod tables;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ pub use cluster::{
     Cluster, ClusterCa, ClusterCaCreate, ClusterCertificate, ClusterDrain, ClusterForget,
     ClusterPlan, ClusterStatus,
 };
+pub use help::{Help, parse};
 pub use import::Import;
 pub use journal::{Journal, JournalLooks, JournalUpkeep};
 pub use load::Load;
@@ -31,6 +34,7 @@ pub use node::{Intakes, Node, Serve};
 pub use proxy::{Proxy, ProxyAcme, ProxyClients, ProxyFrontend};
 pub use saved::{Saved, SavedList, SavedRemove, SavedRun, SavedSet, SavedShow};
 pub use sql::{Export, ExportFormat, Sql, SqlFormat, Times};
+pub use tables::{Fields, Histogram, Patterns, TableFormat, TableOutput, Top};
 
 use crate::tokens::Role;
 
@@ -75,7 +79,10 @@ pub enum Command {
     /// End TLS for an application: decrypt, and pass connections on.
     Proxy(Box<Proxy>),
     /// Print the records that match.
+    #[command(visible_aliases = ["grep", "search"])]
     Query(Box<Query>),
+    /// Print the newest records that match, then new ones as they arrive: `query --follow`.
+    Tail(Box<Query>),
     /// Print records as journalctl does, by its options.
     Journal(Box<Journal>),
     /// Answer a statement of SQL.
@@ -115,6 +122,8 @@ pub enum Command {
     /// Keep the sockets of a server until it is started again; servers start it.
     #[command(hide = true)]
     Keep(Keep),
+    /// Explain a command, or a topic: filters, times, variables, exit-status.
+    Help(Help),
     /// Print a completion script.
     Completion(Completion),
     /// Print the manual pages.
@@ -141,7 +150,7 @@ pub struct Forward {
     #[command(flatten)]
     pub servers: Servers,
     /// Keep following the files across rotation, truncation and compression. FILE may be a quoted glob.
-    #[arg(long)]
+    #[arg(long, visible_alias = "follow", short_alias = 'F')]
     pub tail: bool,
     /// What lines are: records, or lines of containers as Docker or Kubernetes (CRI) keep them, which
     /// are unwrapped and joined.
@@ -173,7 +182,7 @@ pub struct Forward {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state: Option<PathBuf>,
     /// A field for all records; hostname and file are set anyway.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(short = 'l', long, value_name = "NAME=VALUE")]
     pub label: Vec<String>,
     /// A log_format of nginx or LogFormat of Apache, for these files; may be given several times.
     #[arg(long, value_name = "NAME=FORMAT")]
@@ -454,113 +463,6 @@ fn context_rows() -> impl clap::builder::TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(..=CONTEXT_ROWS_MAX as i64)
 }
 
-/// How tables are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// Columns, for people.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-/// How a command that gives a table prints it.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct TableOutput {
-    /// How to print.
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub output: TableFormat,
-}
-
-/// Flags of `logpond top`.
-#[derive(Debug, Args)]
-pub struct Top {
-    /// The field whose values are counted.
-    #[arg(value_name = "FIELD")]
-    pub field: String,
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How many values; 0 is no limit.
-    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
-    pub limit: u64,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
-}
-
-/// Flags of `logpond fields`.
-#[derive(Debug, Args)]
-pub struct Fields {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
-}
-
-/// Flags of `logpond histogram`.
-#[derive(Debug, Args)]
-pub struct Histogram {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// Width of a bucket [default: one that gives about 60].
-    #[arg(long, value_name = "DURATION")]
-    pub step: Option<String>,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
-}
-
-/// Flags of `logpond patterns`.
-#[derive(Debug, Args)]
-pub struct Patterns {
-    /// Text to search for, as it is.
-    #[arg(value_name = "TEXT")]
-    pub text: Option<OsString>,
-    /// Which records.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How many patterns; 0 is no limit.
-    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
-    pub limit: u64,
-    /// Print up to three messages below each pattern.
-    #[arg(long)]
-    pub samples: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub table: TableOutput,
-    /// The server.
-    #[command(flatten)]
-    pub server: Server,
-}
-
 /// Flags of `logpond segments`.
 #[derive(Debug, Args)]
 pub struct Segments {
@@ -596,6 +498,9 @@ pub struct Verify {
     /// Settings file [default: as for serve].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
 }
 
 /// What is done with tokens.

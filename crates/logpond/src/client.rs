@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub use access::{Access, TOKEN_VARIABLE};
 pub use address::{Address, HostPort, encode};
-pub use answer::{Answer, Item, Progress, Trailer};
+pub use answer::{Answer, Hint, Item, Progress, Trailer};
 pub use error::{ClientError, describe};
 
 /// The server that is asked when none is named.

@@ -6,6 +6,8 @@
 mod selection;
 mod query;
 mod listing;
+mod ending;
+mod help;
 mod sql;
 mod export;
 mod top;
@@ -80,6 +82,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Load(args) => load::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Query(args) => query::run(*args),
+        Command::Tail(args) => query::tail(*args),
         Command::Journal(args) => journal::run(*args),
         Command::Sql(args) => sql::run(args),
         Command::Export(args) => export::run(args),
@@ -97,6 +100,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Token(token) => token::run(&token),
         Command::Cluster(cluster) => cluster::run(&cluster),
         Command::Keep(args) => keep::run(&args),
+        Command::Help(args) => help::run(&args),
         Command::Completion(args) => pages::completion(&args),
         Command::Man(args) => pages::man(&args),
         Command::Version(args) => pages::version(&args),
@@ -118,7 +122,11 @@ pub fn run(cli: Cli) -> Exit {
 fn warn_of_variables(command: &Command) {
     if matches!(
         command,
-        Command::Completion(_) | Command::Man(_) | Command::Version(_) | Command::Keep(_)
+        Command::Completion(_)
+            | Command::Help(_)
+            | Command::Man(_)
+            | Command::Version(_)
+            | Command::Keep(_)
     ) {
         return;
     }

@@ -1,8 +1,6 @@
 //! The `logpond` program: parse, run, exit code.
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    let cli = logpond::cli::Cli::parse();
+    let cli = logpond::cli::parse();
     logpond::commands::run(cli).into()
 }

@@ -23,7 +23,7 @@ pub struct Import {
     #[command(flatten)]
     pub servers: Servers,
     /// A field for all records.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(short = 'l', long, value_name = "NAME=VALUE")]
     pub label: Vec<String>,
     /// The zone of times that say none [default: that of the server].
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]

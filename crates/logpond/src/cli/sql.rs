@@ -1,10 +1,11 @@
 //! `logpond sql` and `logpond export` as they are typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::Server;
+use super::{Selection, Server};
 
 /// Flags of `logpond sql`.
 #[derive(Debug, Args)]
@@ -32,6 +33,9 @@ pub struct Sql {
     /// Give no answer that lacks something: say what it is and exit with 3.
     #[arg(long)]
     pub strict: bool,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
     /// The server.
     #[command(flatten)]
     pub server: Server,
@@ -40,19 +44,23 @@ pub struct Sql {
 /// Flags of `logpond export`.
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("since", |since| since.help(
+        "Earliest time: 1h, yesterday, 09:00, 2026-11-21 10:00, RFC 3339, @epoch [default: all]"
+    )),
+    mut_arg("until", |until| until.help("Latest time, excluded [default: all]")),
+    mut_arg("filter", |filter| filter.alias("query")),
     after_help = "A file is there under its name once it is complete; what is not stays beside it as FILE.partial.\n\
+                  Without --since and --until all times are written, where 'logpond query' searches the last hour.\n\
+                  Parquet takes a server with the feature sql, as releases have it.\n\
                   Exit status: 0 everything was written, 2 error, 3 something is missing."
 )]
 pub struct Export {
-    /// Which records: a filter of the query language [default: all].
-    #[arg(
-        short = 'q',
-        long,
-        value_name = "FILTER",
-        alias = "where",
-        default_value = ""
-    )]
-    pub query: String,
+    /// Text to search for, as it is [default: all records].
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
     /// The form: an object on each line, or a Parquet file with a column for each field.
     #[arg(
         short = 'o',
@@ -63,17 +71,23 @@ pub struct Export {
     )]
     pub output: ExportFormat,
     /// Only these, with commas: names as they are in this form, such as _time in lines and time in Parquet.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub fields: Vec<String>,
+    #[arg(long = "fields", value_name = "NAMES", value_delimiter = ',')]
+    pub only_fields: Vec<String>,
     /// Where to write [default: standard output].
     #[arg(short = 'O', long = "output-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Which times.
-    #[command(flatten)]
-    pub times: Times,
+    /// Replace FILE if it is there.
+    #[arg(long, requires = "file")]
+    pub force: bool,
     /// The server.
     #[command(flatten)]
     pub server: Server,
+    /// Do not say what was written.
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
 }
 
 /// Times of records.

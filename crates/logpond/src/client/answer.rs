@@ -39,6 +39,26 @@ pub struct Trailer {
     pub cursor: Option<String>,
     /// Where a follower may go on.
     pub position: Option<String>,
+    /// The earliest event time that was searched, if there is a bound.
+    pub from: Option<String>,
+    /// The end of the event times that were searched, excluded, if there is a bound.
+    pub to: Option<String>,
+    /// What was probably meant, if nothing was found.
+    pub hints: Vec<Hint>,
+}
+
+/// What a question that found nothing probably meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Hint {
+    /// A sentence without its end.
+    pub message: String,
+    /// A command that asks what was meant.
+    pub command: Option<String>,
+    /// Where the range has to begin instead.
+    pub from: Option<String>,
+    /// Where the range has to end instead.
+    pub to: Option<String>,
 }
 
 /// How far the server is.

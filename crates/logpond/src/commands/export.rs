@@ -5,13 +5,17 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde_json::value::RawValue;
 
+use super::ending::{Ending, note_stats};
 use super::listing::exit;
-use super::sql::range;
+use super::selection::{Meaning, meaning};
 use super::{Exit, Failure, client};
 use crate::cli::{Export, ExportFormat};
 use crate::client::{Answer, Client, ClientError, Item, Parameters, Trailer};
+use crate::output::quantity;
 use crate::terminal::note;
 
 /// A time before all others that records have.
@@ -21,26 +25,34 @@ const EARLIEST: &str = "1678-01-01T00:00:00Z";
 const BUFFER_BYTES: usize = 64 << 10;
 
 pub(super) fn run(args: Export) -> Result<Exit, Failure> {
-    let mut parameters = range(&args.times)?;
-    if !args.query.is_empty() {
-        parameters.push(("q", args.query.clone()));
-    }
+    let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let client = client(&args.server)?;
     if args.output == ExportFormat::Parquet && args.file.is_none() && io::stdout().is_terminal() {
         return Err("a Parquet file is nothing for a terminal: name a file with -O FILE".into());
     }
-    let answer = ask(&client, args.output, &args.fields, parameters)?;
+    if let Some(path) = args.file.as_deref().filter(|_| !args.force) {
+        refuse_if_there(path)?;
+    }
+    let range = range_text(&meaning);
+    let answer = ask(
+        &client,
+        args.output,
+        &args.only_fields,
+        meaning.parameters(),
+    )?;
     let Some(path) = &args.file else {
         let mut out = BufWriter::new(io::stdout().lock());
-        let done = write(answer, args.output, &args.fields, &mut out)?;
+        let done = write(answer, args.output, &args.only_fields, &mut out)?;
         out.flush()?;
-        return Ok(ended(done));
+        let exit = ended(&done);
+        say(&args, &done, &range);
+        return Ok(exit);
     };
     let partial = partial(path);
     let told = |error: io::Error| format!("{}: {error}", partial.display());
     let file = File::create(&partial).map_err(told)?;
     let mut out = BufWriter::new(&file);
-    let done = write(answer, args.output, &args.fields, &mut out);
+    let done = write(answer, args.output, &args.only_fields, &mut out);
     let done = match done {
         Err(error) if is_broken(&error) => Done::Broken,
         done => done?,
@@ -48,15 +60,85 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
     out.flush().map_err(told)?;
     drop(out);
     file.sync_all().map_err(told)?;
-    let exit = ended(done);
+    let exit = ended(&done);
     match exit {
-        Exit::Found => std::fs::rename(&partial, path)?,
+        Exit::Found => put(&partial, path, args.force)?,
         _ => note(&format!(
             "logpond: what there is stays in {}",
             partial.display()
         )),
     }
+    say(&args, &done, &range);
     Ok(exit)
+}
+
+fn refuse_if_there(path: &Path) -> Result<(), Failure> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Err(is_there(path)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn is_there(path: &Path) -> Failure {
+    let path = path.display();
+    format!("{path} is there already; --force replaces it, or name another file by -O").into()
+}
+
+/// Gives a complete file its name.
+fn put(partial: &Path, path: &Path, replaces: bool) -> Result<(), Failure> {
+    if replaces {
+        return Ok(std::fs::rename(partial, path)?);
+    }
+    // One that came meanwhile stays, too.
+    let renamed = renameat_with(CWD, partial, CWD, path, RenameFlags::NOREPLACE);
+    match renamed {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => {
+            let partial = partial.display();
+            note(&format!("logpond: what was written stays in {partial}"));
+            Err(is_there(path))
+        }
+        // Not every file system can do that in one step.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            refuse_if_there(path)?;
+            Ok(std::fs::rename(partial, path)?)
+        }
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+/// Which times are written, in words: other commands have another default.
+fn range_text(meaning: &Meaning) -> String {
+    match (meaning.since, meaning.until) {
+        (None, None) => "of all times".to_owned(),
+        (Some(since), None) => format!("from {since} on"),
+        (None, Some(until)) => format!("before {until}"),
+        (Some(since), Some(until)) => format!("from {since} until {until}"),
+    }
+}
+
+/// Says what was written.
+fn say(args: &Export, done: &Done, range: &str) {
+    if let (true, Done::Told(trailer)) = (args.stats, done) {
+        note_stats(trailer.rows, trailer.bytes_scanned, trailer.elapsed_ms);
+    }
+    if args.quiet {
+        return;
+    }
+    let records = match done {
+        Done::Told(trailer) => quantity::counted(trailer.rows, "record"),
+        Done::Whole => "all records".to_owned(),
+        Done::Broken => return,
+    };
+    note(&format!("-- {records} {range} --"));
+    if let Done::Told(trailer) = done {
+        let ending = Ending {
+            command: "export".to_owned(),
+            selection: &args.selection,
+            stats: false,
+        };
+        ending.note_hints(&trailer.hints);
+    }
 }
 
 /// Where a file is until it is complete.
@@ -176,9 +258,9 @@ fn write_bytes(answer: Answer, out: &mut impl Write) -> Result<Done, Failure> {
 }
 
 /// The exit code, after saying what is missing. That there is nothing is no failure of an export.
-fn ended(done: Done) -> Exit {
+fn ended(done: &Done) -> Exit {
     match done {
-        Done::Told(trailer) => exit(false, &trailer, ""),
+        Done::Told(trailer) => exit(false, trailer, ""),
         Done::Whole => Exit::Found,
         Done::Broken => {
             note("logpond: the export is not complete: the answer broke off");
@@ -190,6 +272,21 @@ fn ended(done: Done) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_file_is_replaced_unasked() {
+        let directory = tempfile::tempdir().unwrap();
+        let [partial, path] = ["a.partial", "a"].map(|name| directory.path().join(name));
+        std::fs::write(&path, "old").unwrap();
+        assert!(refuse_if_there(&path).is_err());
+        assert!(refuse_if_there(&partial).is_ok());
+        std::fs::write(&partial, "new").unwrap();
+        let refused = put(&partial, &path, false).unwrap_err().to_string();
+        assert!(refused.contains("--force"), "{refused}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        put(&partial, &path, true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    }
 
     #[test]
     fn fields_are_chosen_by_name() {

@@ -1,6 +1,7 @@
 //! `logpond fields`: which fields the records have.
 
-use super::listing::{count, exit, print, print_lines, rows, text};
+use super::ending::Ending;
+use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Fields, TableFormat};
@@ -9,11 +10,16 @@ use crate::output::{Table, quantity};
 pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let none = format!("no records match{}", range_of(&args.selection));
+    let ending = Ending {
+        command: "fields".to_owned(),
+        selection: &args.selection,
+        stats: args.stats,
+    };
     let client = client(&args.server)?;
     let answer = client.get("/api/v1/fields", &meaning.parameters())?;
     if args.table.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
-        return Ok(exit(lines == 0, &trailer, &none));
+        return Ok(ending.of_table(lines == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let mut table = Table::new(&[
@@ -56,5 +62,5 @@ pub(super) fn run(args: Fields) -> Result<Exit, Failure> {
     if !table.is_empty() {
         print(&out)?;
     }
-    Ok(exit(table.is_empty(), &trailer, &none))
+    Ok(ending.of_table(table.is_empty(), &trailer, &none))
 }

@@ -1,6 +1,7 @@
 //! `logpond histogram`: how many records match, over time.
 
-use super::listing::{count, exit, print, print_lines, rows, text};
+use super::ending::Ending;
+use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Histogram, TableFormat};
@@ -10,6 +11,11 @@ use crate::terminal;
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let none = format!("no records match{}", range_of(&args.selection));
+    let ending = Ending {
+        command: "histogram".to_owned(),
+        selection: &args.selection,
+        stats: args.stats,
+    };
     let mut parameters = meaning.parameters();
     if let Some(step) = &args.step {
         parameters.push(("step", step.clone()));
@@ -17,7 +23,7 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let answer = client(&args.server)?.get("/api/v1/histogram", &parameters)?;
     if args.table.output == TableFormat::Json {
         let (_, trailer) = print_lines(answer)?;
-        return Ok(exit(trailer.rows == 0, &trailer, &none));
+        return Ok(ending.of_table(trailer.rows == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let is_terminal = terminal::is_output();
@@ -36,5 +42,5 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     Bars::new(buckets.collect()).write(is_terminal.then(terminal::width), &mut out);
     print(&out)?;
     let is_empty = rows.iter().all(|row| count(row, "count") == 0);
-    Ok(exit(is_empty, &trailer, &none))
+    Ok(ending.of_table(is_empty, &trailer, &none))
 }

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::listing::{count, exit, print, print_lines, rows, text};
+use super::ending::Ending;
+use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Patterns, TableFormat};
@@ -15,12 +16,17 @@ const CURVE_CHARS_MAX: usize = 20;
 pub(super) fn run(args: Patterns) -> Result<Exit, Failure> {
     let meaning = meaning(args.text.as_deref(), &args.selection)?;
     let none = format!("no records match{}", range_of(&args.selection));
+    let ending = Ending {
+        command: "patterns".to_owned(),
+        selection: &args.selection,
+        stats: args.stats,
+    };
     let mut parameters = meaning.parameters();
     parameters.push(("n", args.limit.to_string()));
     let answer = client(&args.server)?.get("/api/v1/patterns", &parameters)?;
     if args.table.output == TableFormat::Json {
         let (lines, trailer) = print_lines(answer)?;
-        return Ok(exit(lines == 0, &trailer, &none));
+        return Ok(ending.of_table(lines == 0, &trailer, &none));
     }
     let (rows, trailer) = rows(answer)?;
     let curves = Curves::over(&rows);
@@ -43,7 +49,7 @@ pub(super) fn run(args: Patterns) -> Result<Exit, Failure> {
     if !table.is_empty() {
         print(&out)?;
     }
-    Ok(exit(table.is_empty(), &trailer, &none))
+    Ok(ending.of_table(table.is_empty(), &trailer, &none))
 }
 
 /// Headers, and which columns are numbers.

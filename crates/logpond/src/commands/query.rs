@@ -9,12 +9,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use logpond_search::Matcher;
+use logpond_search::hints::shell_word;
 
 use self::sink::Sink;
+use super::ending::{Ending, note_stats};
 use super::listing::note_nothing;
 use super::selection::{Meaning, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::{Format, Query};
+use crate::client::Hint;
 use crate::output::{Style, quantity};
 use crate::terminal::{self, note};
 
@@ -52,6 +55,10 @@ struct Outcome {
     /// Event time of the newest record anywhere.
     newest: Option<String>,
     has_more: bool,
+    /// The earliest event time that was searched, if a server said it.
+    from: Option<String>,
+    /// What was probably meant, if nothing was found.
+    hints: Vec<Hint>,
 }
 
 /// Where records come from.
@@ -114,6 +121,30 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
     Ok(report(&args, &question, &outcome))
 }
 
+/// `logpond tail`: a query that is followed.
+pub(super) fn tail(mut args: Query) -> Result<Exit, Failure> {
+    let wrong = [
+        (args.count, "--count"),
+        (args.reverse, "--reverse"),
+        (args.selection.strict, "--strict"),
+    ];
+    if let Some((_, flag)) = wrong.into_iter().find(|(is_given, _)| *is_given) {
+        return Err(format!(
+            "tail goes on with what arrives, so {flag} means nothing; see 'logpond query'"
+        )
+        .into());
+    }
+    if let Some(file) = args.words.iter().find(|word| PathBuf::from(word).is_file()) {
+        let file = file.to_string_lossy();
+        note(&format!(
+            "logpond: '{file}' is searched for as text; 'logpond forward --tail {file}' sends the \
+             file's records to a server"
+        ));
+    }
+    args.follow = true;
+    run(args)
+}
+
 /// Tells TEXT from files among the arguments: with `--file`, names of existing files are files.
 fn split_words(
     words: &[OsString],
@@ -125,7 +156,16 @@ fn split_words(
         words.iter().partition(|word| is_file(word));
     if texts.len() > 1 {
         let joined: Vec<_> = texts.iter().map(|text| text.to_string_lossy()).collect();
+        let named = texts
+            .iter()
+            .rev()
+            .find(|text| PathBuf::from(text).is_file());
         return Err(match files.is_empty() {
+            // As with grep.
+            true if named.is_some() => format!(
+                "several texts: {}; to search a file instead of a server, name it by --file",
+                joined.join(", ")
+            ),
             true => format!(
                 "several texts: quote them to search for one: '{}'",
                 joined.join(" ")
@@ -167,15 +207,17 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
 
 /// Says on standard error what belongs to the answer but is no data; gives the exit code.
 fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
+    let named = args.files.iter().map(|file| {
+        let file = file.to_string_lossy();
+        format!(" --file {}", shell_word(&file))
+    });
+    let ending = Ending {
+        command: format!("query{}", named.collect::<String>()),
+        selection: &args.selection,
+        stats: args.stats,
+    };
     if args.stats {
-        note(&format!(
-            "{} · {} scanned · {}",
-            quantity::counted(outcome.rows, "record"),
-            quantity::bytes(outcome.bytes),
-            quantity::span(std::time::Duration::from_secs_f64(
-                (outcome.elapsed_ms / 1000.0).clamp(0.0, 1e9)
-            )),
-        ));
+        note_stats(outcome.rows, outcome.bytes, outcome.elapsed_ms);
     }
     if outcome.has_more && question.is_limit_default && !args.count {
         let shown = quantity::count(outcome.rows);
@@ -189,6 +231,9 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
         return Exit::Incomplete;
     }
     if outcome.rows > 0 {
+        if !args.quiet {
+            ending.note_range(outcome.from.as_deref());
+        }
         return Exit::Found;
     }
     if !args.quiet {
@@ -200,6 +245,7 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
         };
         let none = format!("no records match{range}");
         note_nothing(&none, outcome.newest.as_deref());
+        ending.note_hints(&outcome.hints);
     }
     Exit::None
 }

@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ending::note_stats;
 use super::listing::{exit, print, print_lines};
 use super::selection::{instant, now};
 use super::{Exit, Failure, client};
@@ -37,6 +38,9 @@ pub(super) fn run(args: Sql) -> Result<Exit, Failure> {
         SqlFormat::Table => print_table(answer)?,
         SqlFormat::Csv => print_csv(answer)?,
     };
+    if args.stats {
+        note_stats(rows, trailer.bytes_scanned, trailer.elapsed_ms);
+    }
     Ok(exit(rows == 0, &trailer, "no rows"))
 }
 

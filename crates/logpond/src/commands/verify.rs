@@ -3,10 +3,12 @@
 //! It takes no lock and writes nothing, so it works beside a running server and without one.
 
 use std::io::Write;
+use std::time::Instant;
 
 use logpond_segment::verify::{Finding, Totals, data_directory};
 use logpond_segment::{build, journal};
 
+use super::ending::note_stats;
 use super::{Exit, Failure, serve};
 use crate::cli::Verify;
 use crate::disk::RealDisk;
@@ -30,7 +32,16 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
         )
         .into());
     }
-    Ok(check(&disk)?.1)
+    let started = Instant::now();
+    let (totals, exit) = check(&disk)?;
+    if args.stats {
+        note_stats(
+            totals.rows,
+            totals.bytes,
+            started.elapsed().as_secs_f64() * 1000.0,
+        );
+    }
+    Ok(exit)
 }
 
 /// Checks a data directory and says what it finds.

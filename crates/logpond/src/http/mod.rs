@@ -19,6 +19,7 @@ mod authorization;
 mod router;
 mod rows;
 mod fold;
+mod hints;
 mod intake;
 mod push;
 mod loki;

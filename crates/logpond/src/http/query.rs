@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hyper::Response;
 
-use super::App;
 use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
 use super::rows::{self, Begins};
+use super::{App, hints};
 use crate::clock;
 use crate::query::{
     CONTEXT_ROWS_MAX, Direction, Output, Positions, RowParts, Search, parse_cursor,
@@ -37,9 +37,17 @@ pub(super) const PARAMS: [&str; 15] = [
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
     let begins = begins(&params)?;
-    let engine = app.engine.clone();
+    let app_there = app.clone();
     let prepare = move || search(&params);
-    let run = move |search: Search, out: &mut Output| engine.search(&search, out);
+    let run = move |search: Search, out: &mut Output| {
+        let mut trailer = app_there.engine.search(&search, out)?;
+        if !search.is_followed {
+            // A page behind the last match is no question that found nothing.
+            let is_empty = trailer.rows == 0 && search.behind.is_none();
+            hints::note(&app_there, &search.scope, None, is_empty, &mut trailer);
+        }
+        Ok(trailer)
+    };
     app.threads.stream(begins, prepare, run).await
 }
 

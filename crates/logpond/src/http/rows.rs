@@ -14,10 +14,10 @@ use hyper::Response;
 use hyper::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
+use super::{App, hints};
 use crate::clock;
 use crate::ingest::Refused;
 use crate::query::{Output, QueryError, Scope, Trailer};
@@ -388,8 +388,14 @@ pub(super) async fn table<P: Send + 'static>(
         let extra = read(&params)?;
         Ok((scope, extra))
     };
-    let run =
-        move |(scope, extra): (Scope, P), out: &mut Output| run(&app_there, &scope, extra, out);
+    let run = move |(scope, extra): (Scope, P), out: &mut Output| {
+        let mut trailer = run(&app_there, &scope, extra, out)?;
+        if trailer.range.is_none() {
+            let is_empty = trailer.rows == 0;
+            hints::note(&app_there, &scope, None, is_empty, &mut trailer);
+        }
+        Ok(trailer)
+    };
     app.threads.stream(begins, prepare, run).await
 }
 

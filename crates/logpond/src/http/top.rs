@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use hyper::Response;
 
-use super::App;
 use super::body::Body;
 use super::error::ApiError;
 use super::params::Params;
 use super::rows::{SCOPE_PARAMS, table};
+use super::{App, hints};
+use crate::query::{Output, Scope};
 
 /// Parameters beside those of every query.
 pub(super) const PARAMS: [&str; 2] = ["field", "n"];
@@ -32,11 +33,11 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         let n = if n == 0 { VALUES_MAX } else { n };
         Ok((field.to_owned(), n as usize))
     };
-    table(
-        app,
-        params,
-        read,
-        |app, scope, (field, n): (String, usize), out| app.engine.top(scope, &field, n, out),
-    )
-    .await
+    let run = |app: &App, scope: &Scope, (field, n): (String, usize), out: &mut Output| {
+        let mut trailer = app.engine.top(scope, &field, n, out)?;
+        let is_empty = out.lines() == 0;
+        hints::note(app, scope, Some(&field), is_empty, &mut trailer);
+        Ok(trailer)
+    };
+    table(app, params, read, run).await
 }

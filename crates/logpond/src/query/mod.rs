@@ -53,6 +53,7 @@ use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
     FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
 };
+use logpond_search::hints::Hint;
 use logpond_search::metric::Plan;
 use logpond_segment::journal::Damages;
 
@@ -268,6 +269,10 @@ pub struct Trailer {
     pub position: Option<String>,
     /// Whether the reader went away or the process stopped before the end.
     pub is_cancelled: bool,
+    /// The event times that were searched, where the answer says it.
+    pub range: Option<TimeRange>,
+    /// What was probably meant, if nothing was found.
+    pub hints: Vec<Hint>,
 }
 
 /// Things named in a trailer at most; further ones are counted.
@@ -354,6 +359,31 @@ impl Trailer {
         if let Some(position) = &self.position {
             trailer["position"] = position.as_str().into();
         }
+        if let Some(range) = self.range {
+            let bound = |time: Timestamp, open| (time != open).then(|| time.to_string());
+            trailer["from"] = bound(range.from, Timestamp::MIN).into();
+            trailer["to"] = bound(range.to, Timestamp::MAX).into();
+        }
+        if !self.hints.is_empty() {
+            trailer["hints"] = self.hints.iter().map(hint_json).collect();
+        }
         serde_json::json!({ "_trailer": trailer })
     }
+}
+
+/// A hint without what it does not have.
+fn hint_json(hint: &Hint) -> serde_json::Value {
+    let mut json = serde_json::json!({ "message": hint.message });
+    let members = [
+        ("query", hint.query.clone()),
+        ("command", hint.command.clone()),
+        ("from", hint.from.map(|time| time.to_string())),
+        ("to", hint.to.map(|time| time.to_string())),
+    ];
+    for (name, text) in members {
+        if let Some(text) = text {
+            json[name] = text.into();
+        }
+    }
+    json
 }

@@ -47,6 +47,8 @@ pub struct Output {
     rewrite: Option<Rewrite>,
     line: Vec<u8>,
     is_done: bool,
+    /// Lines that were written so far.
+    lines: u64,
     is_broken: Arc<AtomicBool>,
     /// Whether the work is wanted beside what the reader says.
     is_wanted: Option<Box<dyn Fn() -> bool + Send>>,
@@ -84,6 +86,7 @@ impl Output {
             rewrite: None,
             line: Vec::new(),
             is_done: false,
+            lines: 0,
             is_broken: Arc::default(),
             is_wanted: None,
         };
@@ -136,14 +139,18 @@ impl Output {
         self.is_done
     }
 
+    /// How many lines were written so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
     /// Sets this if the answer ends where it should not.
     pub fn breaks_by(&mut self, is_broken: Arc<AtomicBool>) {
         self.is_broken = is_broken;
     }
 
     /// Goes on only as long as this says so.
-    #[cfg(feature = "sql")]
-    pub(super) fn wanted_while(&mut self, is_wanted: impl Fn() -> bool + Send + 'static) {
+    pub fn wanted_while(&mut self, is_wanted: impl Fn() -> bool + Send + 'static) {
         self.is_wanted = Some(Box::new(is_wanted));
     }
 
@@ -157,6 +164,7 @@ impl Output {
     /// # Errors
     /// When the reader is gone.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Cancelled> {
+        self.lines += 1;
         if let Some(tap) = &mut self.tap {
             write(&mut self.chunk);
             let is_due = tap.line(&self.chunk);

@@ -54,6 +54,40 @@ fn fact_pairs(fact: &Value) -> Vec<(String, u64)> {
     pairs
 }
 
+/// The statement of the README, as it is given to DuckDB there.
+fn statement_of_the_readme() -> String {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let mut lines = readme.lines();
+    let line = lines.find(|line| line.contains("duckdb -c") && line.contains("DATA/segments"));
+    let quoted = line.unwrap().split_once("-c \"").unwrap().1;
+    quoted.strip_suffix('"').unwrap().to_owned()
+}
+
+#[test]
+fn the_command_of_the_readme_reads_segments_of_different_fields() {
+    let Some(python) = python("the DuckDB command of the README") else {
+        return;
+    };
+    let scratch = Scratch::new("readme-duckdb").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    for body in [
+        r#"{"message":"one","a":1}"#,
+        r#"{"message":"two","b":"x"}"#,
+        r#"{"message":"two","a":"y"}"#,
+    ] {
+        let pushed = pond.push("application/x-ndjson", body.as_bytes()).unwrap();
+        assert_eq!(pushed.accepted(), 1);
+        pond.compact().unwrap();
+    }
+    let directory = data.join("segments");
+    let sql = statement_of_the_readme().replace("DATA/segments", directory.to_str().unwrap());
+    let any = files_below(&directory, ".parquet");
+    let rows = ask(&python, &any, &sql);
+    assert_eq!(pairs(&rows), [("one".to_owned(), 1), ("two".to_owned(), 2)]);
+}
+
 #[test]
 fn duckdb_agrees_on_counts_and_sums() {
     let Some(python) = python("reading segments with DuckDB") else {

@@ -254,6 +254,29 @@ fn an_empty_answer_says_what_there_is() {
 }
 
 #[test]
+fn an_empty_answer_of_files_says_what_was_meant() {
+    let log = b"{\"time\":\"2026-03-01T00:00:00Z\",\"level\":\"error\"}\n";
+    for (arguments, said) in [
+        (
+            &["query", "-", "level=error"][..],
+            "try: logpond query -f level=error",
+        ),
+        (
+            &["query", "-", "-f", "levle=error"],
+            "no record of the range has a field 'levle'; the nearest is 'level'",
+        ),
+        (
+            &["query", "-", "-f", "level=error", "-S", "2026-04-01"],
+            "1 record matches before the range",
+        ),
+    ] {
+        let done = run_with(arguments, log);
+        assert_eq!(done.code, Some(1), "{arguments:?}");
+        assert!(done.err.contains(said), "{arguments:?}: {}", done.err);
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_ends_it_silently() {
     let (_directory, path) = file(&LOG.repeat(20_000));
     let mut child = command(&["query", "", "--file", path.to_str().unwrap()])

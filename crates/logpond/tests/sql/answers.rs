@@ -727,7 +727,7 @@ fn records_are_exported() {
         found.lines().collect::<Vec<_>>(),
         expected[..expected.len() - 1]
     );
-    let nothing = run(&pond, &["export", "-q", "host=nobody"]);
+    let nothing = run(&pond, &["export", "-q", "--query", "host=nobody"]);
     assert_eq!(
         (nothing.status.code(), nothing.stdout.is_empty()),
         (Some(0), true)

@@ -169,6 +169,7 @@ fn verified(args: &Journal) -> Result<Exit, Failure> {
         return verify::run(&cli::Verify {
             data: Some(data.display().to_string()),
             config: None,
+            stats: false,
         });
     }
     if args.files.is_empty() && args.directory.is_none() {

@@ -3,7 +3,7 @@
 //! Records come in the order of the input, file by file. Nothing is held but the newest ones where
 //! only these are wanted.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,6 +17,7 @@ use logpond_record::{
 };
 use logpond_search::Scratch;
 use logpond_search::context::{Context, Shown};
+use logpond_search::hints::{Asked, Outside, hints};
 
 use super::sink::Sink;
 use super::{HELD_BYTES_MAX, Outcome, Question};
@@ -32,6 +33,10 @@ use crate::timezone;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
+
+/// Records whose fields are remembered to say what was meant, and names of fields that are.
+const NAMED_RECORDS_MAX: u64 = 10_000;
+const NAMES_MAX: usize = 2048;
 
 pub(super) fn run(
     args: &Query,
@@ -115,9 +120,20 @@ struct Search<'a> {
     /// Bytes of all files; 0 if that is not known.
     bytes_total: u64,
     newest: Option<Timestamp>,
+    /// What is known as long as nothing was found.
+    seen: Seen,
     unreadable: usize,
     is_done: bool,
     failure: Option<Failure>,
+}
+
+/// What tells what was meant by a question that finds nothing.
+#[derive(Default)]
+struct Seen {
+    /// Names of fields of the first records.
+    names: BTreeSet<String>,
+    before: Option<Outside>,
+    behind: Option<Outside>,
 }
 
 impl<'a> Search<'a> {
@@ -150,6 +166,7 @@ impl<'a> Search<'a> {
             bytes: 0,
             bytes_total: 0,
             newest: None,
+            seen: Seen::default(),
             unreadable: 0,
             is_done: false,
             failure: None,
@@ -232,9 +249,12 @@ impl<'a> Search<'a> {
 
     fn record(&mut self, record: Record<'_>, sink: &mut Sink) -> Result<(), Failure> {
         self.newest = self.newest.max(Some(record.time));
-        let is_match = self.range.contains(record.time)
-            && self.question.matcher.matches(&record, &mut self.scratch);
+        let is_inside = self.range.contains(record.time);
+        let is_match = is_inside && self.question.matcher.matches(&record, &mut self.scratch);
         self.rows += u64::from(is_match);
+        if self.rows == 0 {
+            self.note_unmatched(&record, is_inside);
+        }
         self.is_done = is_match && self.is_quiet;
         if self.is_silent {
             return Ok(());
@@ -260,6 +280,58 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// Takes note of a record that is no match, before any is.
+    fn note_unmatched(&mut self, record: &Record<'_>, is_inside: bool) {
+        if self.number <= NAMED_RECORDS_MAX {
+            for (name, _) in record.fields() {
+                if self.seen.names.len() < NAMES_MAX && !self.seen.names.contains(name) {
+                    self.seen.names.insert(name.to_owned());
+                }
+            }
+        }
+        if is_inside || !self.question.matcher.matches(record, &mut self.scratch) {
+            return;
+        }
+        let is_before = record.time < self.range.from;
+        let side = match is_before {
+            true => &mut self.seen.before,
+            false => &mut self.seen.behind,
+        };
+        let side = side.get_or_insert(Outside {
+            count: 0,
+            is_all: true,
+            nearest: record.time,
+        });
+        side.count += 1;
+        side.nearest = match is_before {
+            true => side.nearest.max(record.time),
+            false => side.nearest.min(record.time),
+        };
+    }
+
+    /// What was probably meant, if nothing was found.
+    fn hints(&self) -> Vec<client::Hint> {
+        if self.rows > 0 || self.unreadable > 0 {
+            return Vec::new();
+        }
+        let names: Vec<&str> = self.seen.names.iter().map(|name| &**name).collect();
+        let are_all = self.number <= NAMED_RECORDS_MAX && names.len() < NAMES_MAX;
+        let hints = hints(&Asked {
+            filter: &self.question.meaning.filter,
+            field: None,
+            names: are_all.then_some(&names),
+            before: self.seen.before,
+            behind: self.seen.behind,
+        });
+        let of_client = hints.into_iter().map(|hint| client::Hint {
+            message: hint.message,
+            command: hint.command,
+            from: hint.from.map(|time| time.to_string()),
+            to: hint.to.map(|time| time.to_string()),
+        });
+        of_client.collect()
+    }
+
     fn show(
         &mut self,
         record: &Record<'_>,
@@ -274,6 +346,7 @@ impl<'a> Search<'a> {
     }
 
     fn finish(self, args: &Query, sink: &mut Sink) -> Result<Outcome, Failure> {
+        let hints = self.hints();
         let mut rows = self.rows;
         let mut has_more = false;
         if let Some(tail) = self.tail {
@@ -292,6 +365,7 @@ impl<'a> Search<'a> {
             bytes: self.bytes,
             newest: self.newest.map(|time| time.to_string()),
             has_more,
+            hints,
             ..Outcome::default()
         })
     }

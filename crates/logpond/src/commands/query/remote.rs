@@ -95,6 +95,8 @@ fn outcome(trailer: Trailer) -> Outcome {
         is_incomplete: !trailer.complete,
         newest: trailer.newest,
         has_more: trailer.more,
+        from: trailer.from,
+        hints: trailer.hints,
     }
 }
 

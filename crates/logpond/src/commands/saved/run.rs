@@ -41,6 +41,9 @@ pub(super) fn run(args: &SavedRun) -> Result<Exit, Failure> {
         return Ok(Exit::Incomplete);
     }
     if !rows.is_empty() {
+        if args.since.is_none() && args.until.is_none() {
+            note("-- the last hour was searched; --since reaches further back --");
+        }
         return Ok(Exit::Found);
     }
     let range = match args.since.is_none() && args.until.is_none() {

@@ -1,0 +1,126 @@
+//! `logpond top`, `fields`, `histogram` and `patterns` as they are typed, and how tables are printed.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+use super::{Selection, Server};
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Columns, for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How a command that gives a table prints it.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TableOutput {
+    /// How to print.
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub output: TableFormat,
+}
+
+/// Flags of `logpond top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// The field whose values are counted.
+    #[arg(value_name = "FIELD")]
+    pub field: String,
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How many values; 0 is no limit.
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
+    pub limit: u64,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond fields`.
+#[derive(Debug, Args)]
+pub struct Fields {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond histogram`.
+#[derive(Debug, Args)]
+pub struct Histogram {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Width of a bucket [default: one that gives about 60].
+    #[arg(long, value_name = "DURATION")]
+    pub step: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond patterns`.
+#[derive(Debug, Args)]
+pub struct Patterns {
+    /// Text to search for, as it is.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<OsString>,
+    /// Which records.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How many patterns; 0 is no limit.
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
+    pub limit: u64,
+    /// Print up to three messages below each pattern.
+    #[arg(long)]
+    pub samples: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub table: TableOutput,
+    /// Print rows, bytes and time to standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
