@@ -10,6 +10,7 @@ mod access_logs;
 mod bucket;
 mod error;
 mod file;
+mod hosts;
 mod kafka;
 mod names;
 mod proxy;
@@ -31,6 +32,7 @@ pub use error::SettingsError;
 pub(crate) use file::position;
 pub use file::read_file;
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
+pub use hosts::{HostName, host_names};
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
     Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
@@ -137,6 +139,8 @@ pub struct AlertSettings {
 pub struct Settings {
     /// What the node does beside answering questions.
     pub roles: Roles,
+    /// Names under which it may be asked without a token, beside those of this machine.
+    pub http_host: Vec<HostName>,
     /// The data directory; it may not exist yet.
     pub data: PathBuf,
     /// Where HTTP listens. Port 0 means any free one, here and below.

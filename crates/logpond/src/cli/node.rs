@@ -146,6 +146,9 @@ pub struct Node {
     /// Page, API and metrics [default: 127.0.0.1:7650].
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
+    /// Answer to this name, too, where no token is asked for; may be given several times [default: off].
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub http_host: Vec<String>,
     /// Other nodes of the cluster [default: off; port 7659].
     #[arg(long, value_name = "ADDR")]
     pub gossip: Option<String>,
@@ -325,6 +328,7 @@ impl Node {
             all.push((name, "true".to_string()));
         }
         let lists = [
+            ("http-host", &self.http_host),
             ("alertmanager", &self.alertmanager),
             ("alert-webhook", &self.alert_webhook),
         ];

@@ -43,6 +43,10 @@ pub struct Proxy {
     /// /api/v1/proxy/clients, /api/v1/proxy/upstreams [default: nowhere].
     #[arg(long, value_name = "ADDR")]
     pub admin: Option<SocketAddr>,
+    /// A name under which --admin may be asked, beside IP addresses, localhost and this machine's names; may
+    /// be given several times.
+    #[arg(long, value_name = "NAME", requires = "admin", hide_short_help = true)]
+    pub admin_host: Vec<String>,
     /// Let other machines reach --admin, where nothing is encrypted or authenticated.
     #[arg(long, requires = "admin", hide_short_help = true)]
     pub insecure: bool,

@@ -242,9 +242,21 @@ pub async fn serve_connection(
     service: Arc<Service>,
     tls: Option<Arc<ClusterTls>>,
 ) {
-    let answer = service_fn(move |request| answer(service.clone(), request));
+        // Whoever is on this machine may connect, a browser among them.
+        let hosts = Hosts::addresses();
+        let answer = service_fn(move |request| {
+            let checked = http::check_program(&hosts, &request);
+            let service = service.clone();
+            async move {
+                match checked {
+                    Ok(()) => answer(service, request).await,
+                    Err(error) => Ok(error.into_response()),
+                }
+            }
+        });
     let Some(tls) = tls else {
         return http::serve_connection(stream, context.shutdown, answer).await;
+    let answer = service_fn(move |request| answer(service.clone(), request));
     };
     let mut shutdown = context.shutdown.clone();
     let accepted = tokio::select! {

@@ -6,11 +6,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use hyper::{HeaderMap, Request};
 
 use super::App;
 use super::error::{ApiError, Kind};
+use super::origin::{self, Target};
 use crate::clock;
 use crate::tokens::{Refusal, Role};
 
@@ -21,6 +22,25 @@ const VALUE_BYTES_MAX: usize = 4096;
 const HINT: &str = "send one as `Authorization: Bearer TOKEN`, or as the password of `Basic`; \
                     the commands take it by --token-file FILE or the variable LOGPOND_TOKEN; \
                     `logpond token create --role read|write|admin` at the server makes one";
+
+/// Refuses a request for another host, where a browser could be made to ask without a token.
+pub(super) fn check_host<B>(app: &App, request: &Request<B>) -> Result<(), ApiError> {
+    if app.guard.is_required() {
+        return Ok(());
+    }
+    let checked = app.hosts.check(request);
+    checked.inspect_err(|_| app.metrics.access.foreign_host.add(1))
+}
+
+/// Refuses what a browser sends for another site's page.
+pub(super) fn check_origin<B>(
+    app: &App,
+    request: &Request<B>,
+    target: Target,
+) -> Result<(), ApiError> {
+    let checked = origin::check(request.method(), request.headers(), target);
+    checked.inspect_err(|_| app.metrics.access.foreign_origin.add(1))
+}
 
 /// Refuses a request without a token that allows what needs `needed`.
 pub(super) fn check(app: &App, headers: &HeaderMap, needed: Role) -> Result<(), ApiError> {

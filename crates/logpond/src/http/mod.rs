@@ -229,6 +229,15 @@ pub async fn serve_accepted(
     let incoming = tokio::select! {
         incoming = tls.accept(stream) => incoming,
         () = shutdown.stopping() => return,
+/// Refuses what a browser sends where only programs ask.
+///
+/// # Errors
+/// When the request is for another host, or from a page of another site.
+pub(crate) fn check_program<B>(hosts: &Hosts, request: &Request<B>) -> Result<(), ApiError> {
+    hosts.check(request)?;
+    origin::check(request.method(), request.headers(), origin::Target::Other)
+}
+
     };
     match incoming {
         Ok(Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {

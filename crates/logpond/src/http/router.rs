@@ -13,8 +13,8 @@ use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::{
     App, authorization, batches, cluster, compact, elastic, fields, flat, gatewayd, gelf, grafana,
-    health, histogram, journal_upload, loki, metrics, origin, otlp, page, patterns, push, query,
-    saved, segments, splunk, sql, top, vacuum,
+    health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query, saved,
+    segments, splunk, sql, top, vacuum,
 };
 use crate::tokens::Role;
 
@@ -581,7 +581,11 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
     if !methods.contains(request.method()) {
         return Ok(wrong_method(path, request.method()));
     }
-    origin::check(request.headers())?;
+    let target = match endpoint {
+        Endpoint::Greeting | Endpoint::JournalPage => Target::Page,
+        _ => Target::Other,
+    };
+    authorization::check_origin(&app, &request, target)?;
     if let Some(role) = needed {
         authorization::check(&app, request.headers(), *role)?;
     }

@@ -1,6 +1,7 @@
 //! The whole server in this process, over real sockets on free ports.
 
 mod backup;
+mod browsers;
 mod bucket;
 mod bulk;
 mod client;
@@ -44,6 +45,7 @@ fn settings(data: &Path) -> Settings {
         http: any,
         fast: Some(any),
         durable: Some(any),
+        http_host: Vec::new(),
         bulk: Some(any),
         syslog_udp: Some(any),
         syslog_tcp: Some(any),

@@ -11,7 +11,8 @@ use super::{Given, Origin, Setting, SettingsError, TABLE, row};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings that may be lists.
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 6] = [
+    "http-host",
     "access-log",
     "timezone",
     "kafka",

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 61] = [
+pub const TABLE: [Setting; 62] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -34,6 +34,12 @@ pub const TABLE: [Setting; 61] = [
         form: "ADDR",
         default: "127.0.0.1:7650",
         doc: "Address of the HTTP interface: the page, the API and the metrics. It cannot be off. Where other machines can reach it, it needs a certificate and tokens, or `insecure`.",
+    },
+    Setting {
+        name: "http-host",
+        form: "NAME[,NAME…]|off",
+        default: "off",
+        doc: "Names under which HTTP and gRPC may be asked where no token is asked for, beside IP addresses, `localhost` and the names of this machine: `logs.example.org`, `*.example.org` for all names below a domain, `*` for any. A page of another site could pass for the server under any other name, see docs/security.md. A container or a pod is asked by the name of its service, which has to be named here. The flag may be given several times; in the file it may be a list.",
     },
     Setting {
         name: "fast",

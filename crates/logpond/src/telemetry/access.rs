@@ -112,6 +112,10 @@ pub struct AccessMetrics {
     pub expired_token: Counter,
     /// Requests refused because their token is for something else.
     pub role: Counter,
+    /// Requests refused because they are for a host that this server does not know itself as.
+    pub foreign_host: Counter,
+    /// Requests refused because a page of another site sent them.
+    pub foreign_origin: Counter,
     reloads: [ReloadMetrics; RELOADED.len()],
     tls: [TlsMetrics; TLS_LISTENERS.len()],
 }
@@ -171,13 +175,15 @@ impl AccessMetrics {
         out.family(
             name,
             "counter",
-            "Requests refused for want of a token, by reason.",
+            "Requests refused for want of a token, or because of whose page or host they are, by reason.",
         );
         let reasons = [
             ("no_token", &self.no_token),
             ("unknown_token", &self.unknown_token),
             ("expired_token", &self.expired_token),
             ("role", &self.role),
+            ("foreign_host", &self.foreign_host),
+            ("foreign_origin", &self.foreign_origin),
         ];
         for (reason, counter) in reasons {
             out.sample(name, &[("reason", reason)], counter.get());

@@ -513,7 +513,7 @@ const ENDLESS: &str = "SELECT count(*) FROM logs a JOIN (SELECT b.status FROM lo
 fn begin(pond: &Pond, statement: &str) -> TcpStream {
     let mut stream = TcpStream::connect(pond.address("http")).unwrap();
     let target = format!("/api/v1/sql?query={}", encode(statement));
-    write!(stream, "GET {target} HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     stream
 }
 

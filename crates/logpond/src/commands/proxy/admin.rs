@@ -11,8 +11,11 @@ use tokio::net::TcpListener;
 use super::configured::Followed;
 use crate::cli::Proxy;
 use crate::commands::Failure;
+use crate::hostname;
+use crate::http::Hosts;
 use crate::http::proxy::{Operated, serve};
 use crate::net::bind_tcp;
+use crate::settings::host_names;
 use crate::shutdown::Shutdown;
 
 /// A listener that serves nobody yet.
@@ -20,6 +23,7 @@ pub(super) struct Admin {
     listener: TcpListener,
     /// As the system gave it.
     pub(super) address: SocketAddr,
+    hosts: Hosts,
 }
 
 impl Admin {
@@ -49,7 +53,13 @@ impl Admin {
             None => bind_tcp("admin", address)?,
         };
         let listener = TcpListener::from_std(listener)?;
-        Ok(Some(Admin { listener, address }))
+        let configured = host_names(&args.admin_host.join("\n"))?;
+        let hosts = Hosts::new(hostname::own_names(), &configured, "--admin-host");
+        Ok(Some(Admin {
+            listener,
+            address,
+            hosts,
+        }))
     }
 
     /// The same socket, for a process that is to take over.
@@ -64,6 +74,7 @@ impl Admin {
     pub(super) async fn serve(self, control: Control, followed: Followed, shutdown: Shutdown) {
         let operated = Operated {
             control,
+            hosts: self.hosts,
             reload: Box::new(move || followed.reload()),
         };
         serve(self.listener, Arc::new(operated), shutdown).await;

@@ -22,7 +22,7 @@ use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
 use super::router::refuse_method;
-use super::{health, origin, serve_connection};
+use super::{Hosts, check_program, health, serve_connection};
 use crate::net;
 use crate::shutdown::Shutdown;
 
@@ -36,6 +36,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Operated {
     /// The proxy.
     pub(crate) control: Control,
+    /// The names under which it may be asked.
+    pub(crate) hosts: Hosts,
     /// Reads settings and certificates again; says what is wrong with them. May block.
     pub(crate) reload: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
@@ -94,6 +96,9 @@ async fn answer(
     shutdown: Shutdown,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    if let Err(error) = check_program(&operated.hosts, &request) {
+        return error.into_response();
+    }
     let path = request.uri().path();
     let Some((_, methods, endpoint)) = ROUTES.iter().find(|(route, ..)| *route == path) else {
         let known = ROUTES.map(|(route, ..)| route).join(", ");
@@ -104,10 +109,7 @@ async fn answer(
         let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
         return refuse_method(path, request.method(), &allowed);
     }
-    let answered = match origin::check(request.headers()) {
-        Ok(()) => act(*endpoint, operated, &shutdown, &request).await,
-        Err(error) => Err(error),
-    };
+    let answered = act(*endpoint, operated, &shutdown, &request).await;
     answered.unwrap_or_else(ApiError::into_response)
 }
 

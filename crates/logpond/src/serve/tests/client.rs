@@ -42,7 +42,7 @@ pub(super) fn connect(address: SocketAddr) -> TcpStream {
 /// Asks for what is read piece by piece; the head of the answer has been read.
 pub(super) fn begin(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
     let mut stream = connect(address);
-    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut reader = BufReader::new(stream);
     read_head(&mut reader);

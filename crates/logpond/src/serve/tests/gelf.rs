@@ -160,7 +160,7 @@ fn over_http_the_answer_does_not_have_to_be_waited_for() {
     for number in 0..MESSAGES {
         let body = message(number, "unread");
         let head = format!(
-            "POST /gelf HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+            "POST /gelf HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         let mut stream = connect(pond.http());

@@ -144,8 +144,8 @@ fn malformed_requests_harm_nobody() {
     let broken = [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
         b"GET\r\n\r\n",
-        b"POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: -1\r\n\r\n",
-        b"POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /api/v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         long.as_bytes(),
         many.as_bytes(),
     ];
@@ -169,7 +169,7 @@ fn malformed_requests_harm_nobody() {
 fn a_body_that_breaks_off_is_not_kept() {
     let pond = Pond::new();
     let mut stream = connect(pond.http());
-    let head = "POST /api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf\n";
+    let head = "POST /api/v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf\n";
     stream.write_all(head.as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = Vec::new();
@@ -186,13 +186,13 @@ fn connections_are_kept_open() {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     for _ in 0..3 {
         stream
-            .write_all(b"GET /-/ready HTTP/1.1\r\nHost: a\r\n\r\n")
+            .write_all(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
             .unwrap();
         let answer = read_answer(&mut reader);
         assert_eq!((answer.status, &answer.body[..]), (200, &b"ready\n"[..]));
     }
     stream
-        .write_all(b"HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .write_all(b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();

@@ -53,7 +53,7 @@ struct Open(TcpStream);
 impl Open {
     fn begin(pond: &Pond) -> Open {
         let mut stream = connect(pond.http());
-        let head = "POST /upload HTTP/1.1\r\nHost: logpond\r\nTransfer-Encoding: chunked\r\n\
+        let head = "POST /upload HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\
                     Content-Type: application/vnd.fdo.journal\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
         Open(stream)
