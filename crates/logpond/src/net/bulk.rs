@@ -18,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use logpond_protocol::intake::foreign::{Foreign, Opening, OpeningLook};
 use logpond_protocol::intake::push::{self, Pushed, REJECTIONS_MAX};
 use logpond_segment::batches::BatchId;
 use logpond_segment::journal::{
@@ -31,6 +32,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::opening::{self, UNDECIDED_BYTES_MAX};
 use super::{Context, RETRY_PAUSE};
 use crate::ingest::Refused;
 
@@ -58,6 +60,9 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(300);
 /// the client does better to know it.
 const REPLICATION_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// How long a client that began with something else may take to show what it speaks.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// How long, and with how many bytes, a client may go on sending after its connection was ended by
 /// an error, so that it gets to read it: were it closed with something unread, the system would
 /// take the answer back.
@@ -79,6 +84,8 @@ impl Default for Room {
 enum Trouble {
     /// It is none.
     Upload(UploadError),
+    /// The connection speaks another protocol.
+    Foreign(Foreign),
     /// It broke off.
     Torn,
     /// A body came too slowly.
@@ -94,7 +101,7 @@ impl Trouble {
     fn may_pass(&self) -> bool {
         !matches!(
             self,
-            Trouble::Upload(_) | Trouble::Refused(Refused::Invalid(_))
+            Trouble::Upload(_) | Trouble::Foreign(_) | Trouble::Refused(Refused::Invalid(_))
         )
     }
 
@@ -107,6 +114,7 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::Upload(error) => write!(f, "{error}"),
+            Trouble::Foreign(_) => f.write_str("the connection is none of uploads"),
             Trouble::Torn => f.write_str("the connection ended within an upload"),
             Trouble::Slow => write!(
                 f,
@@ -169,6 +177,7 @@ pub async fn serve_bulk(stream: TcpStream, context: Context, room: Room) {
         context: context.clone(),
         room,
         reader: UploadReader::default(),
+        is_new: true,
         durable,
     };
     let (unread, ()) = tokio::join!(inflow.run(), answer_all(writing, &context, waiting));
@@ -186,6 +195,8 @@ struct Inflow {
     context: Context,
     room: Room,
     reader: UploadReader,
+    /// Nothing of it was understood so far.
+    is_new: bool,
     durable: mpsc::Sender<Result<Upload, Trouble>>,
 }
 
@@ -265,12 +276,46 @@ impl Inflow {
             // Who sends something else, and waits, is told before there is enough of it.
             let begin = &bytes[..filled.min(FILE_MAGIC.len())];
             if is_first && !FILE_MAGIC.starts_with(begin) {
+                let foreign = match self.is_new {
+                    true => self.foreign(&bytes[..filled]).await,
+                    false => None,
+                };
                 let damaged = UploadError::Header(FileHeaderError::Damaged);
-                return Err(Trouble::Upload(damaged));
+                return Err(foreign.map_or(Trouble::Upload(damaged), Trouble::Foreign));
             }
         }
+        self.is_new = false;
         let part = self.reader.take(bytes).map_err(Trouble::Upload)?;
         Ok(Some(Part::of(part, self.context.line_bytes_max)))
+    }
+
+    /// What a connection speaks that began with these bytes, and that is none of uploads.
+    async fn foreign(&mut self, begin: &[u8]) -> Option<Foreign> {
+        let mut look = OpeningLook::default();
+        let mut opening = look.look(begin);
+        let mut bytes = [0; UNDECIDED_BYTES_MAX];
+        let more = async {
+            let mut filled = 0;
+            while opening == Opening::Undecided && filled < bytes.len() {
+                match self.stream.read(&mut bytes[filled..]).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => {
+                        opening = look.look(&bytes[filled..filled + read]);
+                        filled += read;
+                    }
+                }
+            }
+        };
+        // Who says nothing more has said what there is to know.
+        let _ = tokio::time::timeout(LOOK_TIME_MAX, more).await;
+        match opening {
+            Opening::Foreign(foreign) => {
+                opening::count(&self.context);
+                // To others it is said as to anybody who sends something else.
+                Some(foreign).filter(|foreign| *foreign == Foreign::Http)
+            }
+            _ => None,
+        }
     }
 
     async fn decode(&mut self, body: Vec<u8>) -> Result<Part, Trouble> {
@@ -346,15 +391,20 @@ async fn answer_all(
             Err(trouble) => Err(trouble),
         };
         let answer = match &outcome {
-            Ok(upload) => upload.to_json(context.ingest.load().as_str()),
-            Err(trouble) => trouble.to_json(),
+            Ok(upload) => line_of(&upload.to_json(context.ingest.load().as_str())),
+            Err(Trouble::Foreign(foreign)) => opening::answer(*foreign, context.intake),
+            Err(trouble) => line_of(&trouble.to_json()),
         };
-        let written = stream.write_all(format!("{answer}\n").as_bytes()).await;
+        let written = stream.write_all(&answer).await;
         if written.is_err() || outcome.is_err() {
             break;
         }
     }
     let _ = stream.shutdown().await;
+}
+
+fn line_of(answer: &Value) -> Vec<u8> {
+    format!("{answer}\n").into_bytes()
 }
 
 async fn wait_for_copies(upload: Upload, context: &Context) -> Result<Upload, Trouble> {

@@ -21,6 +21,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use logpond_protocol::intake::foreign::{self, Foreign, OpeningLook};
 use logpond_protocol::intake::push::fluent::{self, Decoded, FluentError, ValueEnd};
 use logpond_segment::batches::BatchSet;
 use tokio::io::AsyncWriteExt;
@@ -33,6 +34,8 @@ pub use security::{SharedSecurity, WatchedSecurity};
 
 use self::names::Names;
 use super::Context;
+use super::opening::{self, UNDECIDED_BYTES_MAX};
+use super::wire::Wire;
 use crate::hostname;
 use crate::shutdown::Shutdown;
 
@@ -129,8 +132,15 @@ pub async fn serve_fluent(stream: TcpStream, peer: IpAddr, context: Context, flu
         fluent,
         sender,
         buffer: Vec::new(),
+        look: OpeningLook::default(),
+        opening: foreign::Opening::Undecided,
     };
-    if let Err(End::Trouble(trouble)) = connection.run().await {
+    let end = connection.run().await;
+    if let Err(End::Foreign(foreign)) = end {
+        let stream = Wire::Plain(connection.stream);
+        return opening::refuse(stream, foreign, &connection.context).await;
+    }
+    if let Err(End::Trouble(trouble)) = end {
         let metrics = connection.context.metrics.intake(connection.context.intake);
         metrics.malformed.add(1);
         if connection.fluent.may_warn() {
@@ -149,6 +159,8 @@ enum End {
     Over,
     /// Its client sent what cannot be taken.
     Trouble(String),
+    /// Its client speaks another protocol.
+    Foreign(Foreign),
 }
 
 impl From<io::Error> for End {
@@ -171,6 +183,9 @@ struct Connection {
     sender: Arc<str>,
     /// What came and is not taken yet.
     buffer: Vec<u8>,
+    /// What the connection speaks.
+    look: OpeningLook,
+    opening: foreign::Opening,
 }
 
 impl Connection {
@@ -230,9 +245,10 @@ impl Connection {
         let late = tokio::time::sleep(Duration::MAX);
         tokio::pin!(late);
         loop {
-            while let Some(length) = end
-                .find(&self.buffer[whole..], bytes_max)
-                .map_err(too_long)?
+            while self.is_own()
+                && let Some(length) = end
+                    .find(&self.buffer[whole..], bytes_max)
+                    .map_err(too_long)?
             {
                 whole += length;
                 end = ValueEnd::default();
@@ -273,7 +289,7 @@ impl Connection {
             .truncate(filled + read.as_ref().copied().unwrap_or(0));
         match read {
             Ok(0) => Err(End::Over),
-            Ok(_) => Ok(()),
+            Ok(_) => self.look_at(filled),
             Err(e)
                 if matches!(
                     e.kind(),
@@ -284,6 +300,22 @@ impl Connection {
             }
             Err(_) => Err(End::Over),
         }
+    }
+
+    /// Looks at what came behind so many bytes, as long as it is not known what the connection speaks.
+    fn look_at(&mut self, filled: usize) -> Result<(), End> {
+        if self.opening == foreign::Opening::Undecided {
+            self.opening = self.look.look(&self.buffer[filled..]);
+        }
+        match self.opening {
+            foreign::Opening::Foreign(foreign) => Err(End::Foreign(foreign)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what came may be taken for messages. The first byte of each says so.
+    fn is_own(&self) -> bool {
+        self.opening == foreign::Opening::Own || self.buffer.len() > UNDECIDED_BYTES_MAX
     }
 
     /// Has the records of messages taken, and acknowledges those of a chunk.

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use super::framing::Framing;
 use super::gather::Gather;
 use super::gelf::Decoding;
+use super::opening::{self, Opening};
 use super::relp::{Peer, Peers, RelpSession};
 use super::tls::{Acceptor, Incoming};
 use super::wire::Wire;
@@ -104,8 +105,13 @@ async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
     let mut labels = context.labels_of(peer);
     let client = stream.client();
     labels.extend(client.map(|name| (CLIENT_FIELD.into(), name.into())));
+    let opening = match is_relp {
+        true => Opening::of_frames(),
+        false => Opening::of_lines(),
+    };
     let connection = Connection {
         stream,
+        opening,
         is_durable: is_relp || context.intake == Intake::Durable,
         framing,
         gather: Gather::new(kind, labels),
@@ -117,6 +123,7 @@ async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
 
 struct Connection {
     stream: Wire,
+    opening: Opening,
     context: Context,
     is_durable: bool,
     framing: Framing,
@@ -126,19 +133,36 @@ struct Connection {
 
 impl Connection {
     async fn run(mut self) {
-        loop {
+        let foreign = loop {
             let pause = self.fill().await;
+            if pause == Pause::Ended {
+                self.end_opening();
+            }
+            if let Some(foreign) = self.opening.foreign() {
+                break Some(foreign);
+            }
             // A durable sender that was not told `OK` sends the torn line again.
             if pause == Pause::Ended || (pause == Pause::Stopping && !self.is_durable) {
                 self.framing.finish(&mut self.gather, &self.context);
             }
             let handed_over = self.hand_over().await;
             if handed_over.is_err() || pause != Pause::Batch || self.framing.is_over() {
-                break;
+                break None;
+            }
+        };
+        self.framing.end();
+        match foreign {
+            Some(foreign) => opening::refuse(self.stream, foreign, &self.context).await,
+            None => {
+                let _ = self.stream.shutdown().await;
             }
         }
-        self.framing.end();
-        let _ = self.stream.shutdown().await;
+    }
+
+    /// Whether nothing more is to be read for now.
+    fn is_full(&self) -> bool {
+        let is_over = self.framing.is_over() || self.opening.foreign().is_some();
+        self.gather.bytes() >= BATCH_BYTES || is_over
     }
 
     /// Reads until a batch is worth submitting.
@@ -147,9 +171,7 @@ impl Connection {
         loop {
             match self.read() {
                 Ok(0) => return Pause::Ended,
-                Ok(_) if self.gather.bytes() >= BATCH_BYTES || self.framing.is_over() => {
-                    return Pause::Batch;
-                }
+                Ok(_) if self.is_full() => return Pause::Batch,
                 Ok(_) => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -179,7 +201,7 @@ impl Connection {
 
     /// Takes what the kernel has received already, once, for the last batch.
     fn read_rest(&mut self) -> Pause {
-        while self.gather.bytes() < BATCH_BYTES {
+        while !self.is_full() {
             match self.read() {
                 Ok(0) => return Pause::Ended,
                 Ok(_) => {}
@@ -194,14 +216,36 @@ impl Connection {
         self.buffer.resize(READ_BYTES, 0);
         let read = self.stream.try_read(&mut self.buffer);
         match &read {
-            Ok(bytes) => {
-                let new = &self.buffer[..*bytes];
-                self.framing.feed(new, &mut self.gather, &self.context);
-            }
+            Ok(bytes) => self.take_in(*bytes),
             Err(_) if self.gather.is_empty() => self.buffer = Vec::new(),
             Err(_) => {}
         }
         read
+    }
+
+    /// Makes records of so many bytes of the buffer, if the connection is one of records.
+    fn take_in(&mut self, bytes: usize) {
+        let Connection {
+            opening,
+            framing,
+            gather,
+            context,
+            buffer,
+            ..
+        } = self;
+        opening.pass(&buffer[..bytes], |new| framing.feed(new, gather, context));
+    }
+
+    /// The connection has ended: what was held back is known now.
+    fn end_opening(&mut self) {
+        let Connection {
+            opening,
+            framing,
+            gather,
+            context,
+            ..
+        } = self;
+        opening.end(|held| framing.feed(held, gather, context));
     }
 
     /// Submits what was gathered, and tells a durable sender.

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -44,6 +44,14 @@ impl Wire {
         match self {
             Wire::Plain(stream) => stream.readable().await,
             Wire::Tls(stream, _) => stream.get_ref().0.readable().await,
+        }
+    }
+
+    /// Waits for bytes; none are the end.
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Wire::Plain(stream) => stream.read(buffer).await,
+            Wire::Tls(stream, _) => stream.read(buffer).await,
         }
     }
 

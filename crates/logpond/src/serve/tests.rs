@@ -10,6 +10,7 @@ mod encrypted;
 mod ends;
 mod gelf;
 mod fluent;
+mod foreign;
 mod http;
 mod journals;
 mod lines;

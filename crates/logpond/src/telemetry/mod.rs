@@ -164,6 +164,8 @@ pub struct IntakeMetrics {
     pub malformed: Counter,
     /// Records that were stored already when they were sent again, and known by their text.
     pub resent: Counter,
+    /// Connections that were ended because they spoke HTTP or TLS where neither is taken.
+    pub foreign: Counter,
     /// Connections now open.
     pub connections: Gauge,
     /// Connections taken since the start.
@@ -289,7 +291,7 @@ impl Metrics {
 
     fn expose_intakes(&self, out: &mut Exposition) {
         type Read = fn(&IntakeMetrics) -> i64;
-        let table: [(&str, &str, &str, Read); 9] = [
+        let table: [(&str, &str, &str, Read); 10] = [
             (
                 "logpond_ingest_records_total",
                 "counter",
@@ -331,6 +333,12 @@ impl Metrics {
                 "counter",
                 "Records of RELP that were sent again, were there already and not written again.",
                 |m| m.resent.get(),
+            ),
+            (
+                "logpond_ingest_foreign_connections_total",
+                "counter",
+                "Connections ended because they speak HTTP or TLS where neither is taken.",
+                |m| m.foreign.get(),
             ),
             ("logpond_connections", "gauge", "Open connections.", |m| {
                 m.connections.get()

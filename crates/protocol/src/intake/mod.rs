@@ -22,6 +22,7 @@ use logpond_record::{Assumed, Timestamp, Value};
 pub mod lines;
 pub mod frames;
 pub mod relp;
+pub mod foreign;
 pub mod resent;
 pub mod body;
 pub mod journal_entry;

@@ -1,0 +1,119 @@
+//! Connections that speak HTTP or TLS to listeners for records.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr};
+
+use super::Pond;
+use super::client::{connect, get, metric};
+use super::lines::wait_for_count;
+use crate::telemetry::Intake;
+
+/// Every listener for records over TCP, by the name of its intake.
+fn listeners(pond: &Pond) -> [(&'static str, SocketAddr); 7] {
+    let addresses = pond.server().addresses();
+    let shipper = |intake| addresses.shippers.of(intake).unwrap();
+    [
+        ("fast", addresses.fast.unwrap()),
+        ("durable", addresses.durable.unwrap()),
+        ("bulk", addresses.bulk.unwrap()),
+        ("syslog_tcp", addresses.syslog_tcp.unwrap()),
+        ("relp", addresses.relp.unwrap()),
+        ("gelf_tcp", shipper(Intake::GelfTcp)),
+        ("fluent", shipper(Intake::Fluent)),
+    ]
+}
+
+/// What comes back for some pieces, each sent once the one before has arrived.
+fn send(address: SocketAddr, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut stream = connect(address);
+    stream.set_nodelay(true).unwrap();
+    for piece in pieces {
+        // The server may have ended it.
+        let _ = stream.write_all(piece);
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+fn foreign(pond: &Pond, intake: &str) -> i64 {
+    let name = format!("logpond_ingest_foreign_connections_total{{intake=\"{intake}\"}}");
+    metric(pond.http(), &name)
+}
+
+#[test]
+fn nothing_of_http_or_tls_becomes_a_record() {
+    let pond = Pond::new();
+    // A body whose lines are good records of every listener.
+    let body = "<13>1 2026-03-02T00:00:00Z ash app - - - forged\n{\"short_message\":\"forged\"}\n\
+                1 open 15 commands=syslog\n2 syslog 9 <13>x y z\n";
+    let post = format!("POST /<13>forged HTTP/1.1\r\nHost: evil.example\r\n\r\n{body}");
+    let long = format!("GET /{} HTTP/1.1\r\n{body}", "a".repeat(200_000));
+    let counted = format!("9 /forged HTTP/1.1\r\n{body}");
+    let (head, rest) = post.split_at(7);
+    let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\nforged\n\0forged\n";
+    let attempts: [&[&[u8]]; 5] = [
+        &[post.as_bytes()],
+        &[head.as_bytes(), rest.as_bytes()],
+        &[counted.as_bytes()],
+        &[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"forged\n"],
+        &[hello],
+    ];
+    for (name, address) in listeners(&pond) {
+        for (at, attempt) in attempts.into_iter().enumerate() {
+            let answer = send(address, attempt);
+            let said = String::from_utf8_lossy(&answer);
+            assert!(!said.contains("OK"), "{name} {at}: {said}");
+            let is_tls = at == attempts.len() - 1;
+            match is_tls {
+                true => assert!(
+                    matches!(answer.first(), None | Some(21 | b'{')),
+                    "{name}: {said}"
+                ),
+                false => assert!(
+                    answer.is_empty() || said.starts_with("HTTP/1.1 400 "),
+                    "{said}"
+                ),
+            }
+        }
+        assert_eq!(foreign(&pond, name), attempts.len() as i64, "{name}");
+        let answer = send(address, &[long.as_bytes()]);
+        assert!(!String::from_utf8_lossy(&answer).contains("OK"), "{name}");
+    }
+    // The connections before were ended before this one was taken.
+    let mark = send(listeners(&pond)[1].1, &[b"mark\n"]);
+    assert_eq!(String::from_utf8_lossy(&mark), "OK 1\n");
+    let (rows, _) = get(pond.http(), "/api/v1/query?from=@0").rows();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["_msg"], "mark");
+}
+
+#[test]
+fn text_that_only_looks_like_a_request_is_kept() {
+    let pond = Pond::new();
+    let lines = [
+        "GET / took 5 ms",
+        "GET / HTTP/1.1 200 12",
+        "POST failed",
+        "PUT",
+        "\"GET / HTTP/1.1\" 200",
+    ];
+    let durable = pond.server().addresses().durable.unwrap();
+    for line in lines {
+        let answer = send(durable, &[line.as_bytes(), b"\n"]);
+        assert_eq!(String::from_utf8_lossy(&answer), "OK 1\n", "{line}");
+    }
+    // Behind the first line of a connection anything is a record.
+    let answer = send(durable, &[b"first\n", b"GET / HTTP/1.1\r\nHost: a\r\n"]);
+    let said = String::from_utf8_lossy(&answer).into_owned();
+    let acknowledged = said.lines().map(|line| line[3..].parse::<u64>().unwrap());
+    assert_eq!(acknowledged.sum::<u64>(), 3, "{said}");
+    let syslog = pond.server().addresses().syslog_tcp.unwrap();
+    send(syslog, &[b"<13>GET / HTTP/1.1\n"]);
+    send(syslog, &[b"18 <13>GET / HTTP/1.1"]);
+    wait_for_count(&pond, lines.len() as u64 + 5);
+    for (name, _) in listeners(&pond) {
+        assert_eq!(foreign(&pond, name), 0, "{name}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Recognises connections that begin in another protocol than the one of their listener: HTTP and TLS.
+//!
+//! A page in a browser can have it send HTTP to any port that it reaches, and what the page says would
+//! become records line by line. No record begins so that it could be taken for one of these:
+//!
+//! ```text
+//! HTTP: METHOD SP target SP "HTTP/" digit ["." digit] [CR] LF      the whole first line (RFC 9112, section 3)
+//! TLS:  22 3 0..4 length length 1                                  a record with a ClientHello (RFC 8446)
+//! ```
+//!
+//! Invariants: a verdict that was given stands; it comes with the line end at the latest, before any
+//! listener makes a record; a line that is no request line in full is none, whatever it begins with. How
+//! the input is cut into chunks does not matter, and nothing of it is held.
+
+/// What speaks another protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// A request of HTTP, of whatever version.
+    Http,
+    /// The first message of TLS.
+    Tls,
+}
+
+/// What is known of a connection by what it began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// More bytes are needed; so far no line has ended.
+    Undecided,
+    /// It is none of the others.
+    Own,
+    /// It speaks something else.
+    Foreign(Foreign),
+}
+
+/// Looks at the first bytes of a connection.
+#[derive(Debug)]
+pub struct OpeningLook(State);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Start,
+    Method,
+    /// Behind the method and its space.
+    TargetStart,
+    Target,
+    /// So many bytes of [`VERSION`] have come.
+    Version(usize),
+    /// Behind the major version.
+    Major,
+    /// Behind the dot.
+    Minor,
+    /// Behind the version.
+    LineEnd,
+    /// Behind the CR.
+    LineFeed,
+    /// So many bytes of a TLS record have come.
+    Hello(usize),
+    Decided(Opening),
+}
+
+const VERSION: &[u8] = b"HTTP/";
+
+/// The type of TLS records that make handshakes, and of the message that is the first of one.
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+
+/// The largest minor version that a record has: TLS 1.3 as drafts had it.
+const TLS_MINOR_MAX: u8 = 4;
+
+/// Where the type of the message stands, behind that of the record, its version and its length.
+const MESSAGE_TYPE_AT: usize = 5;
+
+impl Default for OpeningLook {
+    fn default() -> OpeningLook {
+        OpeningLook(State::Start)
+    }
+}
+
+impl OpeningLook {
+    /// Takes the next bytes of the connection.
+    pub fn look(&mut self, bytes: &[u8]) -> Opening {
+        for byte in bytes {
+            if let State::Decided(opening) = self.0 {
+                return opening;
+            }
+            self.0 = next(self.0, *byte);
+        }
+        match self.0 {
+            State::Decided(opening) => opening,
+            _ => Opening::Undecided,
+        }
+    }
+
+    /// The connection has ended: a whole request line needs no end then.
+    pub fn end(&mut self) -> Opening {
+        let opening = match self.0 {
+            State::Decided(opening) => opening,
+            State::LineEnd | State::LineFeed => Opening::Foreign(Foreign::Http),
+            _ => Opening::Own,
+        };
+        self.0 = State::Decided(opening);
+        opening
+    }
+}
+
+fn next(state: State, byte: u8) -> State {
+    const OWN: State = State::Decided(Opening::Own);
+    const HTTP: State = State::Decided(Opening::Foreign(Foreign::Http));
+    match (state, byte) {
+        (State::Start, HANDSHAKE) => State::Hello(1),
+        (State::Start | State::Method, byte) if is_token(byte) => State::Method,
+        (State::Method, b' ') => State::TargetStart,
+        // Of a counted frame of syslog `<` comes here, and none of a browser's addresses.
+        (State::TargetStart, b'/' | b'*' | b'[') => State::Target,
+        (State::TargetStart, byte) if byte.is_ascii_alphanumeric() => State::Target,
+        (State::Target, b' ') => State::Version(0),
+        (State::Target, b'!'..=b'~' | 0x80..) => State::Target,
+        (State::Version(at), byte) if VERSION.get(at) == Some(&byte) => State::Version(at + 1),
+        (State::Version(at), b'0'..=b'9') if at == VERSION.len() => State::Major,
+        (State::Major, b'.') => State::Minor,
+        (State::Minor, b'0'..=b'9') => State::LineEnd,
+        (State::Major | State::LineEnd, b'\r') => State::LineFeed,
+        (State::Major | State::LineEnd | State::LineFeed, b'\n') => HTTP,
+        (State::Hello(1), 3) => State::Hello(2),
+        (State::Hello(2), 0..=TLS_MINOR_MAX) => State::Hello(3),
+        (State::Hello(at @ 3..MESSAGE_TYPE_AT), _) => State::Hello(at + 1),
+        (State::Hello(MESSAGE_TYPE_AT), CLIENT_HELLO) => {
+            State::Decided(Opening::Foreign(Foreign::Tls))
+        }
+        _ => OWN,
+    }
+}
+
+/// Bytes of a token (RFC 9110, section 5.6.2): pages may choose any method.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opening(bytes: &[u8]) -> Opening {
+        let whole = OpeningLook::default().look(bytes);
+        let mut piecemeal = OpeningLook::default();
+        let last = bytes.chunks(1).map(|byte| piecemeal.look(byte)).last();
+        assert_eq!(last.unwrap_or(Opening::Undecided), whole, "{bytes:?}");
+        whole
+    }
+
+    #[test]
+    fn requests_and_hellos_are_foreign() {
+        const HTTP: Opening = Opening::Foreign(Foreign::Http);
+        const TLS: Opening = Opening::Foreign(Foreign::Tls);
+        let table: [(&[u8], Opening); 34] = [
+            (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", HTTP),
+            (b"POST /api/v1/push?a=b%3Cc HTTP/1.0\r\n", HTTP),
+            (b"GET / HTTP/1.1\n", HTTP),
+            (b"OPTIONS * HTTP/1.1\r\n", HTTP),
+            (b"CONNECT a.example:443 HTTP/1.1\r\n", HTTP),
+            (b"GET http://a.example/ HTTP/1.1\r\n", HTTP),
+            (b"GET [::1]:80 HTTP/1.1\r\n", HTTP),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP),
+            (b"GET / HTTP/3\r\n", HTTP),
+            (b"5 /abc HTTP/1.1\r\n", HTTP),
+            (b"{x /abc HTTP/1.1\r\n", Opening::Own),
+            (b"no-such-method /<13>x\xc3\xa4 HTTP/1.1\r\n", HTTP),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", TLS),
+            (b"\x16\x03\x03\x00\x05\x01", TLS),
+            (b"\x16\x03\x03\x00\x05\x02", Opening::Own),
+            (b"\x16\x03\x0a", Opening::Own),
+            (b"\x16 text\n", Opening::Own),
+            (b"", Opening::Undecided),
+            (b"GET", Opening::Undecided),
+            (b"GET / HTTP/1.1", Opening::Undecided),
+            (b"\x16\x03\x01\x02", Opening::Undecided),
+            (b"GET / HTTP/1.1 200\n", Opening::Own),
+            (b"GET / took 5 ms\n", Opening::Own),
+            (b"GET /\r\n", Opening::Own),
+            (b"GET /\0 HTTP/1.1\r\n", Opening::Own),
+            (b"GET the book\n", Opening::Own),
+            (b"POST failed\n", Opening::Own),
+            (b"\"GET / HTTP/1.1\" 200\n", Opening::Own),
+            (b"10.0.0.1 - - [x] \"GET / HTTP/1.1\"\n", Opening::Own),
+            (b"<34>1 2026 a b - - - GET / HTTP/1.1\n", Opening::Own),
+            (b"12 <34>1 2026 a", Opening::Own),
+            (b"1 open 85 relp_version=0\n", Opening::Own),
+            (b"{\"short_message\":\"GET / HTTP/1.1\"}\0", Opening::Own),
+            (b"\n", Opening::Own),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(opening(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_verdict_stands() {
+        let mut look = OpeningLook::default();
+        assert_eq!(look.look(b"hello\n"), Opening::Own);
+        assert_eq!(look.look(b"GET / HTTP/1.1\r\n"), Opening::Own);
+        let mut look = OpeningLook::default();
+        look.look(b"GET / HTTP/1.1\r\n");
+        let http = Opening::Foreign(Foreign::Http);
+        assert_eq!((look.look(b"hello\n"), look.end()), (http, http));
+    }
+
+    #[test]
+    fn the_end_decides() {
+        for (bytes, expected) in [
+            (&b"GET / HTTP/1.1"[..], Opening::Foreign(Foreign::Http)),
+            (b"GET / HTTP/1.1\r", Opening::Foreign(Foreign::Http)),
+            (b"GET / HTTP/", Opening::Own),
+            (b"GET / HTTP/1", Opening::Own),
+            (b"\x16\x03", Opening::Own),
+            (b"", Opening::Own),
+        ] {
+            let mut look = OpeningLook::default();
+            assert_eq!(look.look(bytes), Opening::Undecided);
+            assert_eq!(look.end(), expected, "{}", bytes.escape_ascii());
+        }
+    }
+}
