@@ -8,6 +8,7 @@
 //! - The end runs in order, see [`crate::shutdown`]; it takes at most the drain's time and one
 //!   sync.
 
+mod absent;
 mod access;
 mod alerts;
 mod announce;
@@ -72,6 +73,7 @@ use runtime::{Listeners, Parts};
 /// A server that runs.
 pub struct Server {
     addresses: Addresses,
+    listening: Arc<net::Listening>,
     recovered: Recovered,
     is_new: bool,
     stopper: Arc<Stopper>,
@@ -120,6 +122,7 @@ impl Server {
         let access = Access::start(settings, &disk, &metrics)?;
         let listeners = Listeners::bind(settings, ends_by_signal)?;
         let addresses = listeners.addresses();
+        let listening = listeners.listening();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
         let relp_peers = relp_peers(settings, &*disk, &recovered);
@@ -150,6 +153,8 @@ impl Server {
             shutdown: shutdown.clone(),
             line_bytes_max: settings.line_bytes_max,
             guard: access.guard(),
+            hosts: Hosts::new(hostname::own_names(), &settings.http_host, "--http-host"),
+            listening: listening.clone(),
             saved: access.saved(),
         });
         let app = app.operated_by(node.operator).alerting(access.alerts());
@@ -173,6 +178,7 @@ impl Server {
         let runtime = start_runtime(parts)?;
         Ok(Server {
             addresses,
+            listening,
             recovered,
             is_new,
             stopper,

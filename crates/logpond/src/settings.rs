@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod hosts;
 mod kafka;
+mod listeners;
 mod names;
 mod proxy;
 mod quantity;
@@ -33,6 +34,7 @@ pub(crate) use file::position;
 pub use file::read_file;
 pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub use hosts::{HostName, host_names};
+pub use listeners::{Listener, Protection, Wanted, listeners};
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
     Age, AllowedClient, ClientAuthMode, Name, Networks, ProxySection, ProxyVersion, RouteSection,
@@ -60,12 +62,6 @@ const LINE_BYTES_MIN: u64 = 1 << 10;
 
 /// The port for uploads, where none is named.
 pub const BULK_PORT: u16 = 7653;
-
-/// The port for syslog over TLS, where none is named (RFC 5425, section 4.1).
-const SYSLOG_TLS_PORT: u16 = 6514;
-
-/// The port for RELP over TLS, where none is named: that behind the one of RELP.
-const RELP_TLS_PORT: u16 = 2515;
 
 /// The port for other nodes, where none is named.
 const GOSSIP_PORT: u16 = 7659;
@@ -177,6 +173,8 @@ pub struct Settings {
     pub relp_tls: Option<SocketAddr>,
     /// Where what ships logs to other systems is taken.
     pub shippers: ShipperAddresses,
+    /// Names of the listeners that are where they are only by default: nobody asked for them.
+    pub default_listeners: Vec<&'static str>,
     /// The file that says what clients of the Forward protocol must know.
     pub fluent_security: Option<PathBuf>,
     /// The topics of Kafka that are read.
@@ -401,8 +399,8 @@ impl Settings {
         let Paths { data, tokens } = Paths::resolve(given, surroundings)?;
         let insecure = values.read("insecure", truth)?;
         let tls = values.certificate_files()?;
-        let address = |name, port| values.address(name, port, insecure);
-        let http = values.address("http", 7650, insecure || tls.is_some())?;
+        let address = |name| values.address(name, insecure);
+        let http = values.address("http", insecure || tls.is_some())?;
         let http = http.ok_or_else(|| {
             values.refuse(
                 "http",
@@ -417,19 +415,20 @@ impl Settings {
         };
         values.check_clients(&syslog_clients)?;
         let is_known = insecure || !syslog_clients.are_open();
-        let encrypted = |name, port| values.encrypted(name, port, tls.is_some(), is_known);
+        let encrypted = |name| values.encrypted(name, tls.is_some(), is_known);
         Ok(Settings {
             roles: Roles::ALL,
             bucket: values.bucket(&data)?,
             data,
             http,
-            fast: address("fast", 7651)?,
-            durable: address("durable", 7652)?,
-            bulk: address("bulk", BULK_PORT)?,
-            syslog_udp: address("syslog-udp", 5514)?,
-            syslog_tcp: address("syslog-tcp", 5514)?,
-            syslog_tls: encrypted("syslog-tls", SYSLOG_TLS_PORT)?,
-            relp_tls: encrypted("relp-tls", RELP_TLS_PORT)?,
+            http_host: values.read("http-host", host_names)?,
+            fast: address("fast")?,
+            durable: address("durable")?,
+            bulk: address("bulk")?,
+            syslog_udp: address("syslog-udp")?,
+            syslog_tcp: address("syslog-tcp")?,
+            syslog_tls: encrypted("syslog-tls")?,
+            relp_tls: encrypted("relp-tls")?,
             syslog_clients,
             dev_log: values.read("dev-log", optional_file)?,
             dev_log_stream: values.read("dev-log-stream", optional_file)?,
@@ -437,12 +436,13 @@ impl Settings {
             keep_sockets: values.read("keep-sockets", kept_time)?,
             kmsg: values.read("kmsg", optional_file)?,
             audit: values.read("audit", truth)?,
-            relp: address("relp", 2514)?,
+            relp: address("relp")?,
             shippers: values.shippers(insecure, tls.is_some())?,
+            default_listeners: values.default_listeners(),
             fluent_security: values.read("fluent-security", optional_file)?,
             kafka: values.kafka()?,
             // Nodes know each other by their certificates.
-            gossip: values.address("gossip", GOSSIP_PORT, insecure || cluster_tls.is_some())?,
+            gossip: values.address("gossip", insecure || cluster_tls.is_some())?,
             advertise: values.read("advertise", |text| {
                 off_or(text, |text| parse_address(text, GOSSIP_PORT))
             })?,
@@ -640,11 +640,10 @@ impl Values<'_> {
     fn encrypted(
         &self,
         name: &'static str,
-        port: u16,
         has_certificate: bool,
         may_be_open: bool,
     ) -> Result<Option<SocketAddr>, SettingsError> {
-        let address = self.address(name, port, may_be_open)?;
+        let address = self.address(name, may_be_open)?;
         if address.is_some() && !has_certificate {
             let reason = "it has no certificate: name one by tls-certificate and tls-key";
             return Err(self.refuse(name, reason.to_string()));
@@ -712,17 +711,23 @@ impl Values<'_> {
         let mut addresses = ShipperAddresses::default();
         for (shipper, address) in SHIPPERS.iter().zip(&mut addresses.0) {
             let may_be_open = insecure || (shipper.is_http && has_certificate);
-            *address = self.address(shipper.name, shipper.port, may_be_open)?;
+            *address = self.address(shipper.name, may_be_open)?;
         }
         Ok(addresses)
+    }
+
+    /// Names of the listeners that nothing is said of.
+    fn default_listeners(&self) -> Vec<&'static str> {
+        let names = listeners().map(|listener| listener.name);
+        names.filter(|name| self.last(name).is_none()).collect()
     }
 
     fn address(
         &self,
         name: &'static str,
-        port: u16,
         insecure: bool,
     ) -> Result<Option<SocketAddr>, SettingsError> {
+        let port = listeners::port_of(name);
         let address = self.read(name, |text| off_or(text, |t| parse_address(t, port)))?;
         match address {
             Some(address) if !address.ip().is_loopback() && !insecure => Err(SettingsError::Open {

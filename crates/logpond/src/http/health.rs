@@ -3,6 +3,7 @@
 use hyper::{Response, StatusCode};
 
 use super::body::Body;
+use crate::net::Listening;
 use crate::shutdown::Shutdown;
 
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
@@ -12,10 +13,12 @@ pub(super) fn healthy() -> Response<Body> {
     Body::whole(StatusCode::OK, CONTENT_TYPE, "healthy\n")
 }
 
-/// Listeners open only once everything else is ready, so only the stop makes it unready.
-pub(super) fn ready(shutdown: &Shutdown) -> Response<Body> {
+/// Listeners open only once everything else is ready, so only the stop makes it unready. Listeners that
+/// nobody asked for may be off; the answer says which.
+pub(super) fn ready(shutdown: &Shutdown, listening: &Listening) -> Response<Body> {
     if shutdown.is_stopping() {
         return Body::whole(StatusCode::SERVICE_UNAVAILABLE, CONTENT_TYPE, "stopping\n");
     }
-    Body::whole(StatusCode::OK, CONTENT_TYPE, "ready\n")
+    let text = format!("ready\n{}", listening.lines());
+    Body::whole(StatusCode::OK, CONTENT_TYPE, text)
 }

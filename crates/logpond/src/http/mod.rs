@@ -126,6 +126,10 @@ pub struct App {
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<Operator>>,
     /// What answers SQL.
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
     /// The alert rules, if there are any.
@@ -160,6 +164,10 @@ pub struct Parts {
 }
 
 impl App {
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
     /// Puts the parts together.
     pub fn new(parts: Parts) -> App {
         let threads = QueryThreads::new(
@@ -182,6 +190,8 @@ impl App {
             #[cfg(feature = "sql")]
             sql: None,
             alerts: None,
+            hosts: parts.hosts,
+            listening: parts.listening,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
             uploads: journal_upload::Uploads::default(),
             loki_resends: loki::Resends::default(),

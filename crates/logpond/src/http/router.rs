@@ -633,7 +633,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
         Endpoint::JournalPage => Ok(gatewayd::browse()),
         Endpoint::Metrics => metrics::answer(&app).await,
         Endpoint::Healthy => Ok(health::healthy()),
-        Endpoint::Ready => Ok(health::ready(&app.shutdown)),
+        Endpoint::Ready => Ok(health::ready(&app.shutdown, &app.listening)),
         Endpoint::Greeting => Ok(page::greeting(&parts.headers)),
         Endpoint::Asset => page::asset(parts.uri.path()),
     }

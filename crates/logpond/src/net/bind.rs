@@ -26,6 +26,17 @@ pub struct BindError {
     pub source: io::Error,
 }
 
+impl BindError {
+    /// Why, in words.
+    pub fn reason(&self) -> String {
+        match self.source.kind() {
+            io::ErrorKind::AddrInUse => "the port is in use".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => self.source.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let BindError {
@@ -33,12 +44,13 @@ impl fmt::Display for BindError {
             address,
             source,
         } = self;
-        write!(f, "cannot listen on {address} ({flag}): ")?;
+        let reason = self.reason();
+        write!(f, "cannot listen on {address} ({flag}): {reason}")?;
         match source.kind() {
             io::ErrorKind::AddrInUse => {
                 write!(
                     f,
-                    "the port is in use; stop the program that has it, or choose another with \
+                    "; stop the program that has it, or choose another with \
                      {flag} ADDR (port 0 takes a free one)"
                 )?;
                 // Commands need HTTP, and nothing else.
@@ -49,10 +61,10 @@ impl fmt::Display for BindError {
             }
             io::ErrorKind::PermissionDenied => write!(
                 f,
-                "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE, or choose \
+                "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose \
                  another with {flag} ADDR"
             ),
-            _ => write!(f, "{source}"),
+            _ => Ok(()),
         }
     }
 }

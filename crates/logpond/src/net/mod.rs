@@ -14,6 +14,8 @@ mod framing;
 mod gather;
 mod gelf;
 mod fluent;
+mod listening;
+mod opening;
 mod relp;
 mod stream;
 mod udp;
@@ -40,6 +42,7 @@ pub use bulk::{CONNECTIONS_MAX as BULK_CONNECTIONS_MAX, Room, serve_bulk};
 pub use fluent::{
     Fluent, SecurityError, SharedSecurity, WatchedSecurity, answer_heartbeats, serve_fluent,
 };
+pub use listening::{Listening, Off};
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
 pub use udp::serve_udp;

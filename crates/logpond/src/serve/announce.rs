@@ -93,7 +93,14 @@ pub(super) fn print(settings: &Settings, server: &Server, took: Duration) {
             .iter()
             .map(|u| format!("{}: {}", u.path, u.reason)),
     );
-    for warning in found {
+    let off = server.listening.off();
+    let off = off.iter().map(|off| {
+        format!(
+            "{0} at {1} is off: {2}; it is tried again, and --{0} ADDR or --{0} off settles it",
+            off.name, off.address, off.reason
+        )
+    });
+    for warning in found.chain(off) {
         text.push_str(&format!("warning: {warning}\n"));
     }
     // Without standard error there is nobody to tell.
@@ -101,6 +108,8 @@ pub(super) fn print(settings: &Settings, server: &Server, took: Duration) {
 }
 
 fn line(settings: &Settings, server: &Server, took: Duration) -> String {
+    let off = server.listening.off();
+    let off: Vec<&str> = off.iter().map(|off| off.name).collect();
     let line = json!({
         "message": "ready",
         "version": env!("CARGO_PKG_VERSION"),
@@ -109,6 +118,7 @@ fn line(settings: &Settings, server: &Server, took: Duration) -> String {
         "role": settings.roles.as_str(),
         "encrypted": settings.tls.is_some(),
         "tokens": server.access.guard().is_required(),
+        "off": off,
         "start_ms": took.as_millis() as u64,
     });
     format!("{line}\n")
@@ -132,6 +142,12 @@ fn block(settings: &Settings, server: &Server, took: Duration) -> String {
     }
     for (what, value) in listening(settings, server.addresses) {
         say(what, value);
+    }
+    for off in server.listening.off() {
+        say(
+            "Off",
+            format!("{} at {} ({})", off.name, off.address, off.reason),
+        );
     }
     if server.access.guard().is_required() {
         let tokens = settings.tokens.display();

@@ -13,6 +13,7 @@ use logpond_segment::sources::Interval;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 
+use super::absent::{self, Bound};
 use super::{Addresses, ServeError};
 use crate::cluster::{self, HttpTransport, Member, Service};
 use crate::http::{self, App};
@@ -21,7 +22,7 @@ use crate::net;
 use crate::net::local::LocalSockets;
 use crate::net::tls::ClusterTls;
 use crate::service_manager;
-use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
+use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Wanted};
 use crate::shutdown::{Shutdown, Stopper};
 use crate::telemetry::{Intake, Metrics, kernel_drops, warn};
 use crate::watch::Watcher;
@@ -52,6 +53,9 @@ pub(super) struct Listeners {
     gossip: Option<(TcpListener, SocketAddr)>,
     /// Where clients of the Forward protocol look whether it is there.
     heartbeats: Option<UdpSocket>,
+    /// What is on only by default, and could not be had.
+    absent: Vec<Wanted>,
+    listening: Arc<net::Listening>,
 }
 
 /// What the runtime runs for other nodes.
@@ -93,36 +97,22 @@ impl Listeners {
     pub(super) fn bind(settings: &Settings, is_process: bool) -> Result<Listeners, ServeError> {
         let tcp = |flag, address| net::bind_tcp(flag, address).map_err(ServeError::Bind);
         let http = tcp("--http", settings.http)?;
-        let wanted = [
-            (Intake::Fast, "--fast", settings.fast),
-            (Intake::Durable, "--durable", settings.durable),
-            (Intake::Bulk, "--bulk", settings.bulk),
-            (Intake::SyslogTcp, "--syslog-tcp", settings.syslog_tcp),
-            (Intake::SyslogTls, "--syslog-tls", settings.syslog_tls),
-            (Intake::Relp, "--relp", settings.relp),
-            (Intake::RelpTls, "--relp-tls", settings.relp_tls),
-        ];
-        let wanted = wanted
-            .into_iter()
-            .filter_map(|(intake, flag, address)| Some((intake, Transport::Tcp, flag, address?)));
-        let syslog_udp = settings
-            .syslog_udp
-            .map(|address| (Intake::SyslogUdp, Transport::Udp, "--syslog-udp", address));
-        let shippers = settings.shippers.on();
-        let shippers = shippers.map(|(s, address)| (s.intake, s.transport, s.flag, address));
         let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
-        for (intake, transport, flag, address) in wanted.chain(syslog_udp).chain(shippers) {
-            match transport {
-                Transport::Tcp => {
-                    let (listener, bound) = tcp(flag, address)?;
-                    streams.push((intake, listener, bound));
-                }
-                Transport::Udp => {
-                    let (socket, bound) = net::bind_udp(flag, address).map_err(ServeError::Bind)?;
-                    datagrams.push((intake, socket, bound));
+        let (mut absent, mut off, mut names) = (Vec::new(), Vec::new(), vec!["http"]);
+        for wanted in settings.intakes() {
+            let (intake, name) = (wanted.listener.intake, wanted.listener.name);
+            names.push(name);
+            match absent::bind(&wanted) {
+                Ok((Bound::Stream(listener), bound)) => streams.push((intake, listener, bound)),
+                Ok((Bound::Datagrams(socket), bound)) => datagrams.push((intake, socket, bound)),
+                Err(error) if wanted.is_asked_for => return Err(ServeError::Bind(error)),
+                Err(error) => {
+                    off.push(net::Off::new(name, &error));
+                    absent.push(wanted);
                 }
             }
         }
+        names.extend(settings.gossip.map(|_| "gossip"));
         let gossip = settings.gossip.map(|address| tcp("--gossip", address));
         let local = net::local::Wanted {
             dev_log: settings.dev_log.as_deref(),
@@ -143,7 +133,14 @@ impl Listeners {
             local,
             gossip: gossip.transpose()?,
             heartbeats,
+            absent,
+            listening: Arc::new(net::Listening::new(names, off)),
         })
+    }
+
+    /// Which of them could be had.
+    pub(super) fn listening(&self) -> Arc<net::Listening> {
+        self.listening.clone()
     }
 
     pub(super) fn addresses(&self) -> Addresses {
@@ -234,7 +231,7 @@ fn held_of(epoch: u128, app: &App) -> BatchSet {
     held
 }
 
-fn take_datagrams(
+pub(super) fn take_datagrams(
     tasks: &mut JoinSet<()>,
     socket: UdpSocket,
     context: net::Context,
@@ -264,14 +261,18 @@ impl Running {
             relp_peers,
         } = parts;
         let hostname: Arc<str> = crate::hostname::own().into();
-        let context_of = |intake| net::Context {
+        let context = net::Context {
             ingest: ingest.clone(),
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
-            intake,
+            intake: Intake::Http,
             line_bytes_max,
             hostname: hostname.clone(),
-            zones: zones.clone(),
+            zones,
+        };
+        let context_of = |intake| net::Context {
+            intake,
+            ..context.clone()
         };
         let mut tasks = JoinSet::new();
         let fluent = net::Fluent::new(security);
@@ -285,14 +286,24 @@ impl Running {
             take_datagrams(&mut tasks, socket, context_of(intake))?;
         }
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
+        listeners.listening.expose_in(&metrics);
+        if !listeners.absent.is_empty() {
+            let (absent, listening) = (listeners.absent, listeners.listening);
+            tasks.spawn(absent::try_again(
+                absent,
+                listening,
+                context.clone(),
+                shared,
+            ));
+        }
         let held = |epoch| held_of(epoch, &app);
         listeners.local.serve(context_of, &held, &mut tasks)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;
         let serve = move |stream, _peer, context| {
             http::serve_accepted(stream, context, app.clone(), tls.clone())
         };
-        let (context, most) = (context_of(Intake::Http), net::CONNECTIONS_MAX);
-        tasks.spawn(net::accept(listener, context, most, serve));
+        let most = net::CONNECTIONS_MAX;
+        tasks.spawn(net::accept(listener, context_of(Intake::Http), most, serve));
         if let (Some((listener, _)), Some(parts)) = (listeners.gossip, cluster) {
             let context = context_of(Intake::Cluster);
             talk_to_nodes(&mut tasks, listener, parts, context)?;
@@ -387,7 +398,7 @@ fn talk_to_nodes(
     Ok(())
 }
 
-fn answer_heartbeats(
+pub(super) fn answer_heartbeats(
     tasks: &mut JoinSet<()>,
     socket: Option<UdpSocket>,
     shutdown: &Shutdown,
@@ -401,7 +412,7 @@ fn answer_heartbeats(
 
 /// What connections of a listener may need.
 #[derive(Clone)]
-struct Shared {
+pub(super) struct Shared {
     fluent: net::Fluent,
     app: Arc<App>,
     tls: Option<Arc<net::tls::Acceptor>>,
@@ -430,7 +441,7 @@ impl Shared {
 }
 
 /// Serves a listener of records or of uploads.
-fn accept_stream(
+pub(super) fn accept_stream(
     tasks: &mut JoinSet<()>,
     listener: tokio::net::TcpListener,
     context: net::Context,
@@ -554,7 +565,7 @@ async fn measure_delay(metrics: Arc<Metrics>, mut shutdown: Shutdown) {
     }
 }
 
-fn expose_drops(metrics: &Metrics, intake: Intake, address: SocketAddr) {
+pub(super) fn expose_drops(metrics: &Metrics, intake: Intake, address: SocketAddr) {
     let name = match intake {
         Intake::GelfUdp => "logpond_gelf_udp_kernel_drops_total",
         _ => "logpond_syslog_udp_kernel_drops_total",

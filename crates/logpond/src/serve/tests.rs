@@ -14,6 +14,7 @@ mod foreign;
 mod http;
 mod journals;
 mod lines;
+mod listeners;
 mod queries;
 mod resends;
 mod shippers;
@@ -61,6 +62,7 @@ fn settings(data: &Path) -> Settings {
         relp: Some(any),
         relp_tls: None,
         shippers: ShipperAddresses([Some(any); SHIPPERS.len()]),
+        default_listeners: Vec::new(),
         fluent_security: None,
         kafka: crate::settings::KafkaSettings::default(),
         gossip: None,

@@ -134,7 +134,7 @@ async fn act(
             Ok(Body::json(StatusCode::OK, &json!({ "status": "reloaded" })))
         }
         Endpoint::Healthy => Ok(health::healthy()),
-        Endpoint::Ready => Ok(health::ready(shutdown)),
+        Endpoint::Ready => Ok(health::ready(shutdown, &net::Listening::default())),
     }
 }
 

@@ -1,0 +1,112 @@
+//! Listeners that are on by default and could not be had at the start: another program has their ports.
+//! They are tried again until they can be had.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::panic;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinSet};
+
+use super::runtime::{Shared, accept_stream, answer_heartbeats, expose_drops, take_datagrams};
+use crate::net::{self, BindError, Listening};
+use crate::settings::{Transport, Wanted};
+use crate::telemetry::{Intake, say};
+
+/// How often: a port that was freed is taken within this time, and each attempt is three system calls.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// A socket that listens.
+pub(super) enum Bound {
+    Stream(TcpListener),
+    Datagrams(UdpSocket),
+}
+
+/// Binds a listener; gives the address that was bound, too.
+pub(super) fn bind(wanted: &Wanted) -> Result<(Bound, SocketAddr), BindError> {
+    let (flag, address) = (wanted.listener.flag, wanted.address);
+    match wanted.listener.transport {
+        Transport::Tcp => {
+            let (listener, bound) = net::bind_tcp(flag, address)?;
+            Ok((Bound::Stream(listener), bound))
+        }
+        Transport::Udp => {
+            let (socket, bound) = net::bind_udp(flag, address)?;
+            Ok((Bound::Datagrams(socket), bound))
+        }
+    }
+}
+
+/// Tries to have listeners until all can be had, and serves them until the stop.
+pub(super) async fn try_again(
+    mut absent: Vec<Wanted>,
+    listening: Arc<Listening>,
+    context: net::Context,
+    shared: Shared,
+) {
+    let mut shutdown = context.shutdown.clone();
+    // These listeners end before this task does.
+    let mut tasks = JoinSet::new();
+    while !absent.is_empty() {
+        tokio::select! {
+            () = tokio::time::sleep(RETRY_INTERVAL) => {}
+            Some(ended) = tasks.join_next() => pass_panic_on(ended),
+            () = shutdown.stopping() => break,
+        }
+        absent.retain(|wanted| {
+            let Ok((bound, address)) = bind(wanted) else {
+                return true;
+            };
+            let name = wanted.listener.name;
+            let intake = wanted.listener.intake;
+            let context = net::Context {
+                intake,
+                ..context.clone()
+            };
+            let serving = serve(&mut tasks, bound, address, context, &shared);
+            if serving.is_ok() {
+                listening.note_on(name);
+                say(&format!("{name} listens at {address} now"));
+            }
+            serving.is_err()
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        pass_panic_on(ended);
+    }
+}
+
+fn serve(
+    tasks: &mut JoinSet<()>,
+    bound: Bound,
+    address: SocketAddr,
+    context: net::Context,
+    shared: &Shared,
+) -> io::Result<()> {
+    match bound {
+        Bound::Datagrams(socket) => {
+            expose_drops(&context.metrics, context.intake, address);
+            take_datagrams(tasks, socket, context)
+        }
+        Bound::Stream(listener) => {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            if context.intake == Intake::Fluent {
+                // Only old versions of Fluentd want heartbeats.
+                let socket = net::bind_udp("--fluent", address).ok();
+                answer_heartbeats(tasks, socket.map(|(socket, _)| socket), &context.shutdown)?;
+            }
+            accept_stream(tasks, listener, context, shared.clone());
+            Ok(())
+        }
+    }
+}
+
+/// A panic of a listener is one of this task.
+fn pass_panic_on(ended: Result<(), JoinError>) {
+    if let Err(payload) = ended.map_err(JoinError::try_into_panic)
+        && let Ok(payload) = payload
+    {
+        panic::resume_unwind(payload);
+    }
+}
