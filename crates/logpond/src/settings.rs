@@ -32,8 +32,8 @@ pub use bucket::vendor_variables;
 pub use error::SettingsError;
 pub(crate) use file::position;
 pub use file::read_file;
-pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub use hosts::{HostName, host_names};
+pub use kafka::{KafkaSettings, KafkaStart, KafkaTopic};
 pub use listeners::{Listener, Protection, Wanted, listeners};
 pub use names::{UnknownVariable, unknown_variables};
 pub use proxy::{
@@ -135,12 +135,12 @@ pub struct AlertSettings {
 pub struct Settings {
     /// What the node does beside answering questions.
     pub roles: Roles,
-    /// Names under which it may be asked without a token, beside those of this machine.
-    pub http_host: Vec<HostName>,
     /// The data directory; it may not exist yet.
     pub data: PathBuf,
     /// Where HTTP listens. Port 0 means any free one, here and below.
     pub http: SocketAddr,
+    /// Names under which it may be asked without a token, beside those of this machine.
+    pub http_host: Vec<HostName>,
     /// Where raw lines without acknowledgement are taken, if at all.
     pub fast: Option<SocketAddr>,
     /// Where raw lines with acknowledgement are taken, if at all.

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::body::Incoming;
 use hyper::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -25,7 +24,7 @@ use super::canary::{self, Canary};
 use super::registry_file;
 use super::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
-use crate::http::{self, ApiError, Body, Kind, QUERIES_MAX, QueryThreads};
+use crate::http::{self, ApiError, Body, Hosts, Inflow, Kind, QUERIES_MAX, QueryThreads};
 use crate::net;
 use crate::net::tls::ClusterTls;
 use crate::query::{Engine, Nodes, Output, Pond, Search};
@@ -242,6 +241,7 @@ pub async fn serve_connection(
     service: Arc<Service>,
     tls: Option<Arc<ClusterTls>>,
 ) {
+    let Some(tls) = tls else {
         // Whoever is on this machine may connect, a browser among them.
         let hosts = Hosts::addresses();
         let answer = service_fn(move |request| {
@@ -254,10 +254,9 @@ pub async fn serve_connection(
                 }
             }
         });
-    let Some(tls) = tls else {
         return http::serve_connection(stream, context.shutdown, answer).await;
-    let answer = service_fn(move |request| answer(service.clone(), request));
     };
+    let answer = service_fn(move |request| answer(service.clone(), request));
     let mut shutdown = context.shutdown.clone();
     let accepted = tokio::select! {
         accepted = tls.accept(stream, peer) => accepted,
@@ -271,7 +270,7 @@ pub async fn serve_connection(
 
 async fn answer(
     service: Arc<Service>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, Infallible> {
     let answered = route(&service, request).await;
     Ok(answered.unwrap_or_else(ApiError::into_response))
@@ -279,7 +278,7 @@ async fn answer(
 
 async fn route(
     service: &Arc<Service>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     match (&method, path.as_str()) {
@@ -348,7 +347,7 @@ impl Service {
     /// Receives a message of at most `bytes_max` and answers it, as [`Service::blocking`] does.
     async fn message(
         self: &Arc<Service>,
-        request: Request<Incoming>,
+        request: Request<Inflow>,
         bytes_max: usize,
         answer: fn(&Service, &[u8]) -> Result<Response<Body>, ApiError>,
     ) -> Result<Response<Body>, ApiError> {
@@ -365,7 +364,7 @@ fn malformed(error: impl Display) -> ApiError {
 
 async fn gossip(
     service: &Arc<Service>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let from = request.headers().get(FROM);
     let from = from.and_then(|from| from.to_str().ok()?.parse::<SocketAddr>().ok());
@@ -394,7 +393,7 @@ fn learn(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
 
 async fn inventory(
     service: &Arc<Service>,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
     of: fn(&Member) -> Arc<Indexed>,
 ) -> Result<Response<Body>, ApiError> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
@@ -433,7 +432,7 @@ fn recent(recent: &Recent) -> Response<Body> {
 async fn question(
     service: &Arc<Service>,
     threads: &QueryThreads,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let body = request.into_body();
     let question = http::receive(body, QUESTION_BYTES_MAX, &service.bodies).await?;
@@ -467,7 +466,7 @@ fn claim(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
 /// Answers as soon as there is something for a store to claim, or after a while that there is not.
 async fn offer(
     service: &Arc<Service>,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let store: NodeId = parameter(request, "store")?;
     let deadline = Instant::now() + OFFER_WAIT_MAX;
@@ -523,7 +522,7 @@ async fn alerts(service: &Arc<Service>) -> Result<Response<Body>, ApiError> {
 /// Looks for a record in an answer over all nodes.
 async fn find_canary(
     service: &Arc<Service>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let message = http::receive(request.into_body(), canary::BYTES_MAX, &service.bodies).await?;
     let engine = Arc::clone(&service.engine);
@@ -560,7 +559,7 @@ fn leave(service: &Service, message: &[u8]) -> Result<Response<Body>, ApiError> 
 }
 
 /// A parameter of the query string.
-fn parameter<T: FromStr>(request: &Request<Incoming>, name: &str) -> Result<T, ApiError> {
+fn parameter<T: FromStr>(request: &Request<Inflow>, name: &str) -> Result<T, ApiError> {
     let query = request.uri().query().unwrap_or_default();
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);
@@ -571,7 +570,7 @@ fn parameter<T: FromStr>(request: &Request<Incoming>, name: &str) -> Result<T, A
 
 async fn journal(
     service: &Arc<Service>,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let source = SourceId {
         incarnation: parameter(request, "incarnation")?,
@@ -607,7 +606,7 @@ fn send_file(piece: JournalPiece, mut out: Output) {
 
 async fn segment(
     service: &Arc<Service>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let id: Id = parameter(&request, "id")?;
     let hash = request.headers().get(HASH);

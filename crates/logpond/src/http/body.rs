@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use crate::ingest::ROOM_WAIT_MAX;
 
 /// How long a request's body may make no progress.
@@ -132,7 +133,7 @@ impl Received {
 
 /// Passes a body on as it comes, as fast as it is taken; ends early if nobody takes it or it makes
 /// no progress.
-pub(crate) async fn pass_on(mut body: Incoming, to: mpsc::Sender<Bytes>) {
+pub(crate) async fn pass_on(mut body: Inflow, to: mpsc::Sender<Bytes>) {
     while let Ok(Some(chunk)) = next_chunk(&mut body).await {
         if to.send(chunk).await.is_err() {
             return;
@@ -142,7 +143,7 @@ pub(crate) async fn pass_on(mut body: Incoming, to: mpsc::Sender<Bytes>) {
 
 /// Reads a body of at most `bytes_max`, within the memory for all bodies.
 pub(crate) async fn receive(
-    mut body: Incoming,
+    mut body: Inflow,
     bytes_max: usize,
     bodies: &Arc<Semaphore>,
 ) -> Result<Received, ApiError> {
@@ -171,7 +172,7 @@ pub(crate) async fn receive(
     Ok(Received { bytes, _room: room })
 }
 
-async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+async fn next_chunk(body: &mut Inflow) -> Result<Option<Bytes>, ApiError> {
     let chunk = tokio::time::timeout(BODY_IDLE_MAX, next_chunk_ever(body));
     chunk.await.unwrap_or_else(|_| {
         let seconds = BODY_IDLE_MAX.as_secs();
@@ -181,12 +182,12 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
 }
 
 /// The next chunk of a body, however late it comes; `None` at its end.
-pub(super) async fn next_chunk_ever(body: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+pub(super) async fn next_chunk_ever(body: &mut Inflow) -> Result<Option<Bytes>, ApiError> {
     std::future::poll_fn(|context| poll_chunk(body, context)).await
 }
 
 /// The same, but only what is there already.
-pub(super) async fn chunk_at_hand(body: &mut Incoming) -> Option<Result<Option<Bytes>, ApiError>> {
+pub(super) async fn chunk_at_hand(body: &mut Inflow) -> Option<Result<Option<Bytes>, ApiError>> {
     let look = |context: &mut Context<'_>| match poll_chunk(body, context) {
         Poll::Ready(chunk) => Poll::Ready(Some(chunk)),
         Poll::Pending => Poll::Ready(None),
@@ -195,7 +196,7 @@ pub(super) async fn chunk_at_hand(body: &mut Incoming) -> Option<Result<Option<B
 }
 
 fn poll_chunk(
-    body: &mut Incoming,
+    body: &mut Inflow,
     context: &mut Context<'_>,
 ) -> Poll<Result<Option<Bytes>, ApiError>> {
     loop {

@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError};
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use crate::telemetry::Intake;
 
@@ -58,7 +58,7 @@ pub(super) async fn answer(
     app: &Arc<App>,
     question: Question,
     names: &[&str],
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Response<Body> {
     let index = names.first().copied();
     let answered = match question {
@@ -152,7 +152,7 @@ fn templates(name: Option<&str>) -> Value {
 }
 
 /// Templates, pipelines, policies: nothing needs them here, and all are there.
-async fn set_up(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn set_up(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let (parts, body) = request.into_parts();
     let value = match parts.method {
         Method::PUT | Method::POST => {
@@ -167,7 +167,7 @@ async fn set_up(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<B
 async fn bulk(
     app: &Arc<App>,
     index: Option<&str>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let started = Instant::now();
     let bulk = receive(app, index, request, elastic::decode).await?;
@@ -190,7 +190,7 @@ async fn bulk(
 async fn document(
     app: &Arc<App>,
     index: Option<&str>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let bulk = receive(app, index, request, elastic::decode_document).await?;
     let (items, _) = store(app, bulk).await?;
@@ -207,7 +207,7 @@ async fn document(
 async fn receive(
     app: &Arc<App>,
     index: Option<&str>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     read: Read,
 ) -> Result<Bulk, ApiError> {
     let index = index.map(str::to_owned);

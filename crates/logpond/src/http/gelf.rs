@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::push::gelf::{self, GelfError};
@@ -13,13 +12,14 @@ use logpond_protocol::intake::push::gelf::{self, GelfError};
 use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use crate::telemetry::Intake;
 
 /// Takes the messages of one request.
 pub(super) async fn push(
     app: &Arc<App>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     // Clients name several encodings, and use one of them or none: the body itself tells.
     let encoding = Encoding::Identity;

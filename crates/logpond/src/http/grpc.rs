@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use hyper::body::{Bytes, Frame, Incoming};
+use hyper::body::{Bytes, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -27,6 +27,8 @@ use tokio::net::TcpStream;
 
 use super::body::{self, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
+use super::origin::Target;
 use super::{App, authorization, http2, intake};
 use crate::net;
 use crate::net::tls::{self, Acceptor};
@@ -172,7 +174,7 @@ where
     http2::serve_connection(stream, context.shutdown, service).await;
 }
 
-async fn answer(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Answer>, Infallible> {
+async fn answer(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Answer>, Infallible> {
     let is_grpc = content_type(request.headers()).starts_with(b"application/grpc");
     if *request.method() != Method::POST || !is_grpc {
         let mut response = Response::new(Answer {
@@ -208,7 +210,9 @@ fn content_type(headers: &HeaderMap) -> &[u8] {
 }
 
 /// Takes the records of a call; gives the message of the answer.
-async fn call(app: &Arc<App>, request: Request<Incoming>) -> Result<Bytes, Failed> {
+async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, Failed> {
+    authorization::check_host(app, &request)?;
+    authorization::check_origin(app, &request, Target::Other)?;
     let path = request.uri().path();
     if path != EXPORT {
         let message =

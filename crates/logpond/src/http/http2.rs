@@ -7,11 +7,12 @@ use std::time::Duration;
 use hyper::body::{Body, Incoming};
 use hyper::header::{HOST, HeaderValue};
 use hyper::server::conn::http2;
-use hyper::service::Service;
+use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::inflow::Inflow;
 use crate::shutdown::Shutdown;
 
 /// Requests at a time of one connection. Exporters have a handful; a collector in front of many, or a
@@ -30,12 +31,16 @@ const PING_TIME_MAX: Duration = Duration::from_secs(20);
 pub(super) async fn serve_connection<I, S, B>(stream: I, mut shutdown: Shutdown, service: S)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<Inflow>, Response = Response<B>, Error = Infallible>,
     S::Future: Send + 'static,
     B: Body + Send + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let of_requests = shutdown.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        service.call(Inflow::of(request, &of_requests))
+    });
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
@@ -54,7 +59,7 @@ where
 }
 
 /// Gives a request the header of HTTP/1.1 that says whom it is for, where only its address does.
-pub(super) fn with_host(mut request: Request<Incoming>) -> Request<Incoming> {
+pub(super) fn with_host(mut request: Request<Inflow>) -> Request<Inflow> {
     if !request.headers().contains_key(HOST)
         && let Some(authority) = request.uri().authority()
         && let Ok(host) = HeaderValue::from_str(authority.as_str())

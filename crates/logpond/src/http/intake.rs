@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::HeaderName;
 use hyper::{HeaderMap, header};
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, BodyError, Decoder, Encoding};
@@ -13,13 +12,14 @@ use logpond_segment::batches::BatchId;
 use super::App;
 use super::body::{self, RECEIVED_BYTES_MAX, Received};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use crate::ingest::Accepted;
 use crate::telemetry::Intake;
 
 /// Receives a body and has it decoded on a thread for that.
 pub(super) async fn decode<T: Send + 'static>(
     app: &Arc<App>,
-    body: Incoming,
+    body: Inflow,
     encoding: Encoding,
     decode: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {

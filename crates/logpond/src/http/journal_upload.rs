@@ -19,7 +19,6 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
@@ -35,6 +34,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use super::params::Params;
 use super::push;
@@ -85,7 +85,7 @@ impl Default for Uploads {
 }
 
 /// Takes a journal in.
-pub(super) async fn answer(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn answer(app: &Arc<App>, request: Request<Inflow>) -> Response<Body> {
     let wants_json = wants_json(request.headers());
     let mut response = match upload(app, request).await {
         Ok(outcome) if wants_json => Body::json(StatusCode::ACCEPTED, &outcome.to_json()),
@@ -134,7 +134,7 @@ impl From<UploadError> for Trouble {
     }
 }
 
-async fn upload(app: &Arc<App>, request: Request<Incoming>) -> Result<Outcome, Trouble> {
+async fn upload(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, Trouble> {
     let headers = request.headers();
     let given = intake::text_of(headers, CONTENT_TYPE)?;
     if given.split(';').next().map(str::trim) != Some(EXPORT) {
@@ -186,7 +186,7 @@ struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    async fn take(&mut self, mut body: Incoming) -> Result<(), Trouble> {
+    async fn take(&mut self, mut body: Inflow) -> Result<(), Trouble> {
         let mut shutdown = self.app.shutdown.clone();
         loop {
             let gathered = tokio::select! {
@@ -376,7 +376,7 @@ struct Gathered {
 
 /// Waits for more of a body, and takes all that is there. A journal may have nothing new for hours:
 /// who is gone is found out by the connection.
-async fn gather(body: &mut Incoming) -> Result<Gathered, ApiError> {
+async fn gather(body: &mut Inflow) -> Result<Gathered, ApiError> {
     let mut bytes = Vec::new();
     let mut next = Some(body::next_chunk_ever(body).await);
     let end = loop {

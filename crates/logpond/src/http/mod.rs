@@ -14,6 +14,8 @@
 mod error;
 mod params;
 mod body;
+mod hosts;
+mod inflow;
 mod origin;
 mod authorization;
 mod router;
@@ -60,6 +62,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
@@ -71,6 +74,8 @@ use tokio::sync::Semaphore;
 pub(crate) use body::{Body, pass_on, receive};
 pub(crate) use error::{ApiError, Kind};
 pub use grpc::serve_grpc;
+pub use hosts::Hosts;
+pub(crate) use inflow::Inflow;
 #[cfg(test)]
 pub(crate) use router::ROUTES;
 pub use rows::{QUERIES_MAX, QueryThreads};
@@ -79,7 +84,7 @@ use unread::Unread;
 use crate::alert::Alerts;
 use crate::ingest::Ingest;
 use crate::net;
-use crate::net::tls::{Acceptor, Incoming};
+use crate::net::tls::{self, Acceptor};
 use crate::operate::Operator;
 use crate::query::Engine;
 use crate::saved::SavedQueries;
@@ -121,15 +126,15 @@ pub struct App {
     pub line_bytes_max: usize,
     /// Who may ask.
     pub guard: Arc<Guard>,
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
     /// What operators ask, of a cluster.
     pub operator: Option<Arc<Operator>>,
     /// What answers SQL.
-    /// Under which names, where no token is asked for.
-    pub hosts: Hosts,
-    /// Which listeners there are.
-    pub listening: Arc<net::Listening>,
     #[cfg(feature = "sql")]
     pub sql: Option<logpond_sql::Sql>,
     /// The alert rules, if there are any.
@@ -159,15 +164,15 @@ pub struct Parts {
     pub line_bytes_max: usize,
     /// Who may ask.
     pub guard: Arc<Guard>,
+    /// Under which names, where no token is asked for.
+    pub hosts: Hosts,
+    /// Which listeners there are.
+    pub listening: Arc<net::Listening>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
 }
 
 impl App {
-    /// Under which names, where no token is asked for.
-    pub hosts: Hosts,
-    /// Which listeners there are.
-    pub listening: Arc<net::Listening>,
     /// Puts the parts together.
     pub fn new(parts: Parts) -> App {
         let threads = QueryThreads::new(
@@ -185,13 +190,13 @@ impl App {
             shutdown: parts.shutdown,
             line_bytes_max: parts.line_bytes_max,
             guard: parts.guard,
+            hosts: parts.hosts,
+            listening: parts.listening,
             saved: parts.saved,
             operator: None,
             #[cfg(feature = "sql")]
             sql: None,
             alerts: None,
-            hosts: parts.hosts,
-            listening: parts.listening,
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
             uploads: journal_upload::Uploads::default(),
             loki_resends: loki::Resends::default(),
@@ -224,6 +229,15 @@ impl App {
     }
 }
 
+/// Refuses what a browser sends where only programs ask.
+///
+/// # Errors
+/// When the request is for another host, or from a page of another site.
+pub(crate) fn check_program<B>(hosts: &Hosts, request: &Request<B>) -> Result<(), ApiError> {
+    hosts.check(request)?;
+    origin::check(request.method(), request.headers(), origin::Target::Other)
+}
+
 /// Serves an accepted connection to its end: with `tls` after its handshake, and only if there is
 /// one.
 pub async fn serve_accepted(
@@ -239,24 +253,15 @@ pub async fn serve_accepted(
     let incoming = tokio::select! {
         incoming = tls.accept(stream) => incoming,
         () = shutdown.stopping() => return,
-/// Refuses what a browser sends where only programs ask.
-///
-/// # Errors
-/// When the request is for another host, or from a page of another site.
-pub(crate) fn check_program<B>(hosts: &Hosts, request: &Request<B>) -> Result<(), ApiError> {
-    hosts.check(request)?;
-    origin::check(request.method(), request.headers(), origin::Target::Other)
-}
-
     };
     match incoming {
-        Ok(Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+        Ok(tls::Incoming::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
             let service =
                 service_fn(move |request| router::answer(app.clone(), http2::with_host(request)));
             http2::serve_connection(*stream, context.shutdown, service).await;
         }
-        Ok(Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
-        Ok(Incoming::Plain(stream)) => {
+        Ok(tls::Incoming::Tls(stream)) => serve_requests(*stream, context, app).await,
+        Ok(tls::Incoming::Plain(stream)) => {
             let service = service_fn(move |_| router::refuse_plain(app.clone()));
             serve_connection(stream, context.shutdown, service).await;
         }
@@ -287,9 +292,13 @@ where
 pub(crate) async fn serve_connection<I, S>(stream: I, mut shutdown: Shutdown, service: S)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Service<Request<hyper::body::Incoming>, Response = Response<body::Body>, Error = Infallible>,
+    S: Service<Request<Inflow>, Response = Response<body::Body>, Error = Infallible>,
     S::Future: 'static,
 {
+    let of_requests = shutdown.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        service.call(Inflow::of(request, &of_requests))
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::push::Pushed;
@@ -17,6 +17,7 @@ use serde_json::json;
 use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use crate::telemetry::Intake;
 
@@ -44,7 +45,7 @@ impl Form {
 }
 
 /// Takes the records of one export.
-pub(super) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn push(app: &Arc<App>, request: Request<Inflow>) -> Response<Body> {
     let content_type = request.headers().get(CONTENT_TYPE);
     let content_type = content_type.map_or(&b""[..], |value| value.as_bytes());
     let media_type = content_type
@@ -66,7 +67,7 @@ pub(super) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response
 
 async fn take(
     app: &Arc<App>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     form: Form,
 ) -> Result<Response<Body>, ApiError> {
     let encoding = intake::encoding(request.headers())?;

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use logpond_protocol::intake::push::{self, PushForm, Pushed};
@@ -16,6 +15,7 @@ use serde_json::json;
 use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use super::params::Params;
 use crate::client::{BATCH_HEADER, LOAD_HEADER};
@@ -34,7 +34,7 @@ pub(super) const LABEL_VALUE_BYTES_MAX: usize = 4096;
 pub(super) async fn answer(
     app: &Arc<App>,
     params: Params,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
     let durable = params.flag("durable", true)?;

@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
+use super::origin::Target;
 use super::params::Params;
 use super::{
     App, authorization, batches, cluster, compact, elastic, fields, flat, gatewayd, gelf, grafana,
@@ -545,7 +546,7 @@ fn names_in<'p>(route: &str, path: &'p str) -> Option<Vec<&'p str>> {
 /// Answers one request; errors become answers too.
 pub(super) async fn answer(
     app: Arc<App>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, Infallible> {
     let metrics = app.metrics.clone();
     let is_loki = loki::is_path(request.uri().path());
@@ -571,7 +572,8 @@ pub(super) async fn refuse_plain(app: Arc<App>) -> Result<Response<Body>, Infall
     Ok(response)
 }
 
-async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
+    authorization::check_host(&app, &request)?;
     let path = request.uri().path().to_owned();
     let path = &*path;
     let Some(((_, methods, needed, endpoint), names)) = find(path, request.method()) else {
@@ -642,7 +644,7 @@ async fn route(app: Arc<App>, request: Request<Incoming>) -> Result<Response<Bod
 /// The parameters of a request: those in its address, and those in its body.
 pub(super) async fn params_of(
     app: &App,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<(Parts, Params), ApiError> {
     let mut params = Params::of(request.uri())?;
     let (parts, body) = request.into_parts();
@@ -670,7 +672,7 @@ async fn take_in(
     app: &Arc<App>,
     shipper: Shipper,
     names: &[&str],
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     Ok(match shipper {
         Shipper::Own => push::answer(app, Params::of(request.uri())?, request).await?,

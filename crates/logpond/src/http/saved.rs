@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::params::{self, Params};
 use crate::clock;
 use crate::saved::{
@@ -36,7 +36,7 @@ pub(super) async fn answer(
     app: &Arc<App>,
     question: Question,
     names: &[&str],
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     Params::of(request.uri())?.only(&[])?;
     let name = params::of_path(names.first().copied().unwrap_or_default())?;

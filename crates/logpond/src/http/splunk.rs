@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::push::splunk::{self, Events, HecError, METADATA, Metadata};
 use logpond_record::Labels;
@@ -17,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::intake;
 use super::params::Params;
 use crate::telemetry::Intake;
@@ -40,7 +40,7 @@ pub(crate) enum Question {
 pub(super) async fn answer(
     app: &Arc<App>,
     question: Question,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Response<Body> {
     // What senders ask before they send.
     if *request.method() == Method::OPTIONS {
@@ -67,7 +67,7 @@ fn health(app: &App) -> Result<Response<Body>, ApiError> {
     })
 }
 
-async fn events(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn events(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let (metadata, has_channel) = read_head(&request)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
@@ -83,7 +83,7 @@ async fn events(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<B
     }
 }
 
-async fn raw(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn raw(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let (metadata, has_channel) = read_head(&request)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
@@ -121,7 +121,7 @@ fn bad_event(number: usize, error: &HecError) -> Response<Body> {
 }
 
 /// What the address says of all events, and whether the sender asks for acknowledgements.
-fn read_head(request: &Request<Incoming>) -> Result<(Metadata, bool), ApiError> {
+fn read_head(request: &Request<Inflow>) -> Result<(Metadata, bool), ApiError> {
     let params = Params::of(request.uri())?;
     let mut fields = Labels::new();
     for (name, field) in METADATA {
@@ -137,7 +137,7 @@ fn read_head(request: &Request<Incoming>) -> Result<(Metadata, bool), ApiError> 
 }
 
 /// Every id that was given stands for events that are durable.
-async fn acks(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn acks(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let question = body::receive(request.into_body(), QUESTION_BYTES_MAX, &app.bodies).await?;
     let question: Value = serde_json::from_slice(&question.bytes)
         .map_err(|error| ApiError::bad_request(format!("Invalid data format: {error}")))?;

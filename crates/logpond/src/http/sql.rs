@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Method, Request, Response};
 
 use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::params::Params;
 use super::router::FORM_BYTES_MAX;
 
@@ -18,7 +18,7 @@ pub(super) const PARAMS: [&str; 7] = ["query", "format", "columns", "q", "from",
 /// Answers a statement, if this build has what it needs.
 pub(super) async fn answer(
     app: &Arc<App>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let (headers, params) = params_of(app, request).await?;
     params.only(&PARAMS)?;
@@ -36,7 +36,7 @@ pub(super) async fn answer(
 }
 
 /// The headers and parameters of a request, whose body is a statement, or parameters.
-async fn params_of(app: &App, request: Request<Incoming>) -> Result<(HeaderMap, Params), ApiError> {
+async fn params_of(app: &App, request: Request<Inflow>) -> Result<(HeaderMap, Params), ApiError> {
     let mut params = Params::of(request.uri())?;
     let (parts, body) = request.into_parts();
     if parts.method == Method::POST {

@@ -30,6 +30,46 @@ fn ask(ca: &Path, version: &str, arguments: &[&str]) -> (String, String) {
     (how.to_owned(), body.to_owned())
 }
 
+/// A refusal that comes before the body has been sent is an answer all the same.
+fn refusals_arrive(pond: &Pond, ca: &Path, scratch: &Path) {
+    let (http, grpc) = (pond.address("http"), pond.address("otlp_grpc"));
+    let big = scratch.join("big");
+    fs::write(&big, vec![b'x'; 40 << 20]).unwrap();
+    let body = format!("@{}", big.display());
+    let plain = "content-type: text/plain";
+    let table = [
+        ("/api/v1/push", plain, "413"),
+        ("/loki/api/v1/push", plain, "413"),
+        ("/_bulk", "content-type: application/x-ndjson", "413"),
+        ("/api/v1/query", plain, "413"),
+        ("/nowhere", plain, "404"),
+        ("/-/ready", plain, "405"),
+        ("/api/v1/push", "origin: https://elsewhere.example", "403"),
+        ("/api/v1/push", "sec-fetch-site: cross-site", "403"),
+        ("/api/v1/push", "host: elsewhere.example", "421"),
+    ];
+    for (path, header, status) in table {
+        for version in ["--http2", "--http1.1"] {
+            let url = format!("https://{http}{path}");
+            let sent = ["--data-binary", &body, "--header", header, &url];
+            let (how, said) = ask(ca, version, &sent);
+            assert!(how.ends_with(status), "{path} {header}: {how} {said}");
+        }
+    }
+    let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+    let table = [("x-nothing: x", "8"), ("host: elsewhere.example", "14")];
+    for (header, status) in table {
+        let url = format!("https://{grpc}{export}");
+        let kind = "content-type: application/grpc";
+        let headers = ["--dump-header", "-", "--header", header, "--header", kind];
+        let sent = ["--data-binary", &body, &url];
+        let (how, said) = ask(ca, "--http2", &[&headers[..], &sent].concat());
+        assert_eq!(how, "2 200");
+        let status = format!("grpc-status: {status}\r");
+        assert!(said.contains(&status), "{header}: {said}");
+    }
+}
+
 #[test]
 fn clients_that_offer_it_are_answered_over_http2() {
     if !has_program("curl") {
@@ -78,6 +118,7 @@ fn clients_that_offer_it_are_answered_over_http2() {
         let (how, said) = ask(&ca, version, &[&format!("{url}/nothing")]);
         assert_eq!(how, format!("{expected} 404"), "{said}");
     }
+    refusals_arrive(&pond, &ca, scratch.path());
     // Many at a time over one connection.
     let mut command = Command::new("curl");
     command.args([

@@ -23,7 +23,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use serde_json::Value;
@@ -32,6 +31,7 @@ use super::App;
 use super::body::{self, Body};
 use super::coding::{Coding, Sending, gone};
 use super::error::ApiError;
+use super::inflow::Inflow;
 use crate::clock;
 use crate::query::Output;
 use asked::Asked;
@@ -65,7 +65,7 @@ enum Answer {
 pub(super) async fn answer(
     app: &Arc<App>,
     question: Question,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     if question == Question::Health {
         let text = "text/plain; charset=utf-8";

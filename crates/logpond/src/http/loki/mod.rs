@@ -35,13 +35,13 @@ mod times;
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Request, Response};
 
 use super::App;
 use super::body::Body;
 use super::error::ApiError;
+use super::inflow::Inflow;
 use super::params::Params;
 use super::router;
 use crate::clock;
@@ -100,7 +100,7 @@ pub(super) async fn answer(
     app: &Arc<App>,
     question: Question,
     names: &[&str],
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Response<Body> {
     let answer = ask(app, question, names, request).await;
     answer.unwrap_or_else(reply::refusal)
@@ -110,7 +110,7 @@ async fn ask(
     app: &Arc<App>,
     question: Question,
     names: &[&str],
-    mut request: Request<Incoming>,
+    mut request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (headers, method) = (request.headers().clone(), request.method().clone());

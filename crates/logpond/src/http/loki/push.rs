@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
@@ -15,6 +14,7 @@ use logpond_protocol::intake::push::loki::{self, LokiError};
 use logpond_record::{Batch, Labels};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::super::inflow::Inflow;
 use super::reply::{TEXT, refusal};
 use crate::http::App;
 use crate::http::body::Body;
@@ -23,12 +23,12 @@ use crate::http::intake;
 use crate::telemetry::Intake;
 
 /// Takes the entries of one push.
-pub(crate) async fn push(app: &Arc<App>, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn push(app: &Arc<App>, request: Request<Inflow>) -> Response<Body> {
     let answer = take(app, request).await;
     answer.unwrap_or_else(refusal)
 }
 
-async fn take(app: &Arc<App>, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
     let headers = request.headers();
     let content_type = intake::text_of(headers, CONTENT_TYPE)?;
     let media_type = content_type.split(';').next().unwrap_or("").trim();

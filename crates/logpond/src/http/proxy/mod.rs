@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_proxy::Control;
@@ -20,6 +19,7 @@ use tokio::sync::Semaphore;
 
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::inflow::Inflow;
 use super::params::Params;
 use super::router::refuse_method;
 use super::{Hosts, check_program, health, serve_connection};
@@ -94,7 +94,7 @@ pub(crate) async fn serve(listener: TcpListener, operated: Arc<Operated>, shutdo
 async fn answer(
     operated: Arc<Operated>,
     shutdown: Shutdown,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
 ) -> Response<Body> {
     if let Err(error) = check_program(&operated.hosts, &request) {
         return error.into_response();
@@ -117,7 +117,7 @@ async fn act(
     endpoint: Endpoint,
     operated: Arc<Operated>,
     shutdown: &Shutdown,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let params = Params::of(request.uri())?;
     match endpoint {

@@ -136,6 +136,41 @@ fn other_sites_cannot_use_a_browser() {
     );
 }
 
+/// Many clients read nothing before they have sent everything.
+#[test]
+fn a_refusal_reaches_who_sends_everything_first() {
+    let pond = Pond::new();
+    let body = vec![b'x'; 40 << 20];
+    let table = [
+        ("/api/v1/push", "", 413),
+        ("/nowhere", "", 404),
+        ("/api/v1/top", "", 413),
+        ("/api/v1/push", "Origin: http://evil.example\r\n", 403),
+    ];
+    for (path, header, status) in table {
+        let mut stream = connect(pond.http());
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n{header}\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap();
+        assert_eq!(read_answer(&mut reader).status, status, "{path} {header}");
+        stream
+            .write_all(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .unwrap();
+        assert_eq!(read_answer(&mut reader).status, 200, "{path} {header}");
+    }
+    // Who waits for a word is told to send nothing.
+    let mut stream = connect(pond.http());
+    let head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let answer = read_answer(&mut BufReader::new(stream));
+    assert_eq!(answer.status, 404, "{}", answer.head);
+}
+
 #[test]
 fn malformed_requests_harm_nobody() {
     let pond = Pond::new();

@@ -1,0 +1,108 @@
+//! Bodies of requests, of which nobody may want the rest.
+//!
+//! A refusal often comes before the body was read. A client that goes on sending sees its connection
+//! break then, or its stream of HTTP/2 reset, and never reads the refusal: many read nothing before they
+//! have sent everything. So the rest is read and thrown away, within bounds, while the answer is under
+//! way. Behind a bound a stream ends with `NO_ERROR` (RFC 9113, section 8.1), a connection of HTTP/1.1 is
+//! closed.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::EXPECT;
+use tokio::runtime::Handle;
+
+use crate::shutdown::Shutdown;
+
+/// How much of a body is thrown away: twice the longest that is taken, so that who sends a little too
+/// much is told, and nobody keeps the server busy.
+const DISCARDED_BYTES_MAX: usize = 64 << 20;
+
+/// How long that may take.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct Inflow {
+    /// Nothing once it is over.
+    body: Option<Incoming>,
+    /// Whether the rest is read if nobody wants it.
+    is_discarded: bool,
+    shutdown: Shutdown,
+}
+
+impl Inflow {
+    /// A request with such a body.
+    pub(super) fn of(request: Request<Incoming>, shutdown: &Shutdown) -> Request<Inflow> {
+        // Who waits for a word before the body has not sent it yet; reading would be that word.
+        let is_discarded = !request.headers().contains_key(EXPECT);
+        request.map(|body| Inflow {
+            body: Some(body),
+            is_discarded,
+            shutdown: shutdown.clone(),
+        })
+    }
+}
+
+impl Body for Inflow {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(body).poll_frame(context);
+        if let Poll::Ready(None | Some(Err(_))) = polled {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let body = self.body.as_ref();
+        body.map_or(SizeHint::with_exact(0), Incoming::size_hint)
+    }
+}
+
+impl Drop for Inflow {
+    fn drop(&mut self) {
+        let rest = self.body.take().filter(|rest| !rest.is_end_stream());
+        if let Some(rest) = rest.filter(|_| self.is_discarded)
+            // Without a runtime it ends, and the connection with it.
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(discard(rest, self.shutdown.clone()));
+        }
+    }
+}
+
+async fn discard(mut rest: Incoming, mut shutdown: Shutdown) {
+    let reading = async {
+        let mut discarded = 0;
+        while discarded < DISCARDED_BYTES_MAX {
+            let frame = std::future::poll_fn(|context| Pin::new(&mut rest).poll_frame(context));
+            match frame.await {
+                Some(Ok(frame)) => discarded += frame.data_ref().map_or(0, Bytes::len),
+                _ => return,
+            }
+        }
+        // The client may still read the answer.
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = reading => {}
+        () = tokio::time::sleep(DISCARD_TIME_MAX) => {}
+        () = shutdown.stopping() => {}
+    }
+}
