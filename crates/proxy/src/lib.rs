@@ -43,7 +43,7 @@ pub use client_table::{ClientOrder, ClientStatus, ClientsStatus};
 pub use clients::ClientAuth;
 pub use counters::{HandshakesStatus, TimesStatus, TrafficStatus};
 pub use frontend::FrontendStatus;
-pub use limits::Limits;
+pub use limits::{Admission, Admitted, Limits, counted_as};
 pub use listen::Listening;
 pub use ordered::Ordered;
 pub use server::{Control, ReplaceError, Running, StartError, Status, Stopper, bind, start};

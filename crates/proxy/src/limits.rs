@@ -94,9 +94,9 @@ impl Drop for Share<'_> {
     }
 }
 
-/// Counts connections.
+/// Counts connections, in all and by address.
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub struct Admission {
     all: AtomicUsize,
     /// Only addresses that have connections.
     by_address: Mutex<HashMap<IpAddr, usize>>,
@@ -104,14 +104,14 @@ pub(crate) struct Admission {
 
 /// A connection that is counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub struct Admitted {
     admission: Arc<Admission>,
     address: Option<IpAddr>,
 }
 
 impl Admission {
     /// Counts one more connection, unless there are as many as there may be.
-    pub(crate) fn admit(self: &Arc<Admission>, limits: &Limits) -> Option<Admitted> {
+    pub fn admit(self: &Arc<Admission>, limits: &Limits) -> Option<Admitted> {
         let before = self.all.fetch_add(1, Ordering::Relaxed);
         // Made before the check: dropped, it takes the count back.
         let admitted = Admitted {
@@ -124,7 +124,7 @@ impl Admission {
 
 impl Admitted {
     /// Counts the connection for its client; false if that has as many as it may.
-    pub(crate) fn admit_address(&mut self, address: IpAddr, limits: &Limits) -> bool {
+    pub fn admit_address(&mut self, address: IpAddr, limits: &Limits) -> bool {
         let address = counted_as(address);
         let by_address = &self.admission.by_address;
         let mut by_address = by_address.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +157,7 @@ impl Drop for Admitted {
 }
 
 /// Whom limits and counters see: who has an IPv6 address has a network of 64 bits.
-pub(crate) fn counted_as(address: IpAddr) -> IpAddr {
+pub fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);

@@ -18,13 +18,12 @@ use logpond_record::{Id, SourceId};
 use logpond_segment::batches::BatchSet;
 use logpond_segment::sources::SourceSet;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 use super::canary::{self, Canary};
 use super::registry_file;
 use super::{Mail, Member};
 use crate::handoff::{CopyError, Handoff, JournalPiece};
-use crate::http::{self, ApiError, Body, Hosts, Inflow, Kind, QUERIES_MAX, QueryThreads};
+use crate::http::{self, ApiError, Bodies, Body, Hosts, Inflow, Kind, QUERIES_MAX, QueryThreads};
 use crate::net;
 use crate::net::tls::ClusterTls;
 use crate::query::{Engine, Nodes, Output, Pond, Search};
@@ -196,7 +195,7 @@ pub struct Service {
     followers: QueryThreads,
     /// What is known here of alerts, if there are rules for any.
     alerts: Option<AlertStates>,
-    bodies: Arc<Semaphore>,
+    bodies: Bodies,
     shutdown: Shutdown,
 }
 
@@ -219,7 +218,7 @@ impl Service {
             followers: QueryThreads::new("lp-tail", FOLLOWERS_MAX, metrics, shutdown.clone()),
             shutdown,
             alerts: None,
-            bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            bodies: Bodies::new(BODIES_BYTES_MAX),
         }
     }
 }

@@ -4,19 +4,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::bodies::{BODY_IDLE_MAX, Bodies};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use crate::ingest::ROOM_WAIT_MAX;
-
-/// How long a request's body may make no progress.
-pub(super) const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+use crate::query::Chunks;
 
 /// The longest body of a push, as it is sent. Within the memory for all bodies, so that one of
 /// this size can be received at all.
@@ -30,7 +27,7 @@ pub(crate) enum Body {
     /// All of it; `None` once it is taken.
     Whole(Option<Bytes>),
     /// Chunks as they come, until the sender is gone; and whether that is where the answer breaks off.
-    Rows(mpsc::Receiver<Bytes>, Arc<AtomicBool>),
+    Rows(Chunks, Arc<AtomicBool>),
 }
 
 /// An answer ends before it is whole, in a form that has no other way to say so.
@@ -61,11 +58,8 @@ impl Body {
     }
 
     /// A stream of JSON lines.
-    pub(crate) fn rows(
-        receiver: mpsc::Receiver<Bytes>,
-        is_broken: Arc<AtomicBool>,
-    ) -> Response<Body> {
-        let body = Body::Rows(receiver, is_broken);
+    pub(crate) fn rows(chunks: Chunks, is_broken: Arc<AtomicBool>) -> Response<Body> {
+        let body = Body::Rows(chunks, is_broken);
         Body::respond(StatusCode::OK, "application/x-ndjson", body)
     }
 
@@ -92,14 +86,13 @@ impl hyper::body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Body::Rows(receiver, is_broken) => {
-                receiver.poll_recv(context).map(|chunk| match chunk {
-                    Some(chunk) => Some(Ok(Frame::data(chunk))),
-                    None => is_broken
-                        .swap(false, Ordering::Acquire)
-                        .then_some(Err(BrokenOff)),
-                })
-            }
+            Body::Rows(chunks, is_broken) => chunks.poll_recv(context).map(|chunk| match chunk {
+                Some(chunk) => Some(Ok(Frame::data(chunk))),
+                None => {
+                    let is_broken = is_broken.swap(false, Ordering::Acquire);
+                    (is_broken || chunks.is_broken_off()).then_some(Err(BrokenOff))
+                }
+            }),
         }
     }
 
@@ -145,7 +138,7 @@ pub(crate) async fn pass_on(mut body: Inflow, to: mpsc::Sender<Bytes>) {
 pub(crate) async fn receive(
     mut body: Inflow,
     bytes_max: usize,
-    bodies: &Arc<Semaphore>,
+    bodies: &Bodies,
 ) -> Result<Received, ApiError> {
     let too_large = || {
         let message = format!("the body is longer than {bytes_max} bytes; send smaller batches");
@@ -157,19 +150,18 @@ pub(crate) async fn receive(
     }
     let capacity = announced.map_or(0, |bytes| (bytes as usize).min(CAPACITY_BYTES_MAX));
     let mut bytes = Vec::with_capacity(capacity);
-    let mut room: Option<OwnedSemaphorePermit> = None;
-    while let Some(chunk) = next_chunk(&mut body).await? {
+    let mut receiving = bodies.begin();
+    while let Some(chunk) = receiving.next(&mut body).await? {
         if bytes.len() + chunk.len() > bytes_max {
             return Err(too_large());
         }
-        let more = room_for(chunk.len(), bodies).await?;
-        match &mut room {
-            Some(room) => room.merge(more),
-            None => room = Some(more),
-        }
+        receiving.hold(bytes.len() + chunk.len()).await?;
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Received { bytes, _room: room })
+    Ok(Received {
+        bytes,
+        _room: receiving.into_room(),
+    })
 }
 
 async fn next_chunk(body: &mut Inflow) -> Result<Option<Bytes>, ApiError> {
@@ -213,21 +205,5 @@ fn poll_chunk(
                 }
             }
         }
-    }
-}
-
-/// Room among the memory for all bodies, as soon as there is some.
-pub(super) async fn room_for(
-    bytes: usize,
-    bodies: &Arc<Semaphore>,
-) -> Result<OwnedSemaphorePermit, ApiError> {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let waiting = bodies.clone().acquire_many_owned(bytes);
-    match tokio::time::timeout(ROOM_WAIT_MAX, waiting).await {
-        Ok(Ok(room)) => Ok(room),
-        _ => Err(ApiError::new(
-            Kind::Busy,
-            "too many request bodies are in flight; send smaller ones or try again",
-        )),
     }
 }

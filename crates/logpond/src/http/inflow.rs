@@ -10,9 +10,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::EXPECT;
+use hyper::{Request, Version};
 use tokio::runtime::Handle;
 
 use crate::shutdown::Shutdown;
@@ -31,6 +31,8 @@ pub(crate) struct Inflow {
     body: Option<Incoming>,
     /// Whether the rest is read if nobody wants it.
     is_discarded: bool,
+    /// Whether other requests of the connection go on when this one is broken.
+    is_stream: bool,
     shutdown: Shutdown,
 }
 
@@ -39,11 +41,21 @@ impl Inflow {
     pub(super) fn of(request: Request<Incoming>, shutdown: &Shutdown) -> Request<Inflow> {
         // Who waits for a word before the body has not sent it yet; reading would be that word.
         let is_discarded = !request.headers().contains_key(EXPECT);
+        let is_stream = request.version() == Version::HTTP_2;
         request.map(|body| Inflow {
             body: Some(body),
             is_discarded,
+            is_stream,
             shutdown: shutdown.clone(),
         })
+    }
+}
+
+impl Inflow {
+    /// Nobody waits for the rest, which does not come: the connection ends with the answer.
+    pub(super) fn give_up(&mut self) {
+        // A stream that ends before its answer takes it along, and holds up no other.
+        self.is_discarded &= self.is_stream;
     }
 }
 

@@ -32,6 +32,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::App;
+use super::bodies::Receiving;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
@@ -153,7 +154,7 @@ async fn upload(app: &Arc<App>, request: Request<Inflow>) -> Result<Outcome, Tro
     let mut upload = Upload {
         app,
         reader: Some(reader),
-        held: None,
+        receiving: app.bodies.begin(),
         outcome: Outcome::default(),
     };
     let taken = upload.take(request.into_body()).await;
@@ -181,7 +182,7 @@ struct Upload<'a> {
     /// Away only while a part is read.
     reader: Option<UploadReader>,
     /// The share of the memory for bodies that an unfinished entry has.
-    held: Option<OwnedSemaphorePermit>,
+    receiving: Receiving<'a>,
     outcome: Outcome,
 }
 
@@ -192,7 +193,8 @@ impl Upload<'_> {
             let gathered = tokio::select! {
                 biased;
                 () = shutdown.stopping() => return Err(Refused::Stopping.into()),
-                gathered = gather(&mut body) => gathered?,
+                // While it holds memory for an entry it does not stand still for long.
+                gathered = self.receiving.while_waiting(gather(&mut body)) => gathered??,
             };
             self.take_bytes(gathered.bytes).await?;
             match gathered.end {
@@ -244,21 +246,7 @@ impl Upload<'_> {
     /// Adjusts the share of the memory for bodies to what is held of an unfinished entry.
     async fn hold(&mut self, bytes: usize) -> Result<(), Trouble> {
         let wanted = bytes.saturating_sub(HELD_BYTES_FREE);
-        let has = self
-            .held
-            .as_ref()
-            .map_or(0, OwnedSemaphorePermit::num_permits);
-        match &mut self.held {
-            Some(held) if has > wanted => drop(held.split(has - wanted)),
-            Some(held) if has < wanted => {
-                held.merge(body::room_for(wanted - has, &self.app.bodies).await?);
-            }
-            None if wanted > 0 => {
-                self.held = Some(body::room_for(wanted, &self.app.bodies).await?);
-            }
-            _ => {}
-        }
-        Ok(())
+        Ok(self.receiving.hold(wanted).await?)
     }
 
     /// Makes the entries of a part durable that are not here yet.

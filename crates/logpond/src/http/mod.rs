@@ -13,6 +13,7 @@
 
 mod error;
 mod params;
+mod bodies;
 mod body;
 mod hosts;
 mod inflow;
@@ -69,8 +70,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
+pub(crate) use bodies::Bodies;
 pub(crate) use body::{Body, pass_on, receive};
 pub(crate) use error::{ApiError, Kind};
 pub use grpc::serve_grpc;
@@ -139,7 +140,7 @@ pub struct App {
     pub sql: Option<logpond_sql::Sql>,
     /// The alert rules, if there are any.
     pub alerts: Option<Arc<Alerts>>,
-    bodies: Arc<Semaphore>,
+    bodies: Bodies,
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
     /// Pushes of Loki's clients that came lately.
@@ -197,7 +198,7 @@ impl App {
             #[cfg(feature = "sql")]
             sql: None,
             alerts: None,
-            bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            bodies: Bodies::new(BODIES_BYTES_MAX),
             uploads: journal_upload::Uploads::default(),
             loki_resends: loki::Resends::default(),
             acks: AtomicU64::new(0),

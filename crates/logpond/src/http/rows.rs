@@ -6,13 +6,12 @@
 
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hyper::Response;
-use hyper::body::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::body::Body;
 use super::error::{ApiError, Kind};
@@ -20,7 +19,7 @@ use super::params::Params;
 use super::{App, hints};
 use crate::clock;
 use crate::ingest::Refused;
-use crate::query::{Output, QueryError, Scope, Trailer};
+use crate::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 use logpond_record::{TimeRange, Timestamp};
@@ -33,6 +32,13 @@ pub(super) const QUERIES_WAITING_MAX: usize = 1024;
 
 /// How long one waits at most.
 pub(super) const QUERY_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a reader has taken nothing that was ready for it before it is given up for those who wait: it
+/// reads less than 32 KB/s then.
+pub(super) const STALLED_MIN: Duration = Duration::from_secs(2);
+
+/// How often readers are looked at while a query waits.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The range of a query that names none: an hour before now or before its end.
 pub(super) const RANGE_DEFAULT_NS: i64 = 3_600_000_000_000;
@@ -64,6 +70,8 @@ pub struct QueryThreads {
     waiting: Arc<Semaphore>,
     /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
     free: Arc<Mutex<Vec<usize>>>,
+    /// Who reads the answers of those that run; no more than threads.
+    readers: Arc<Mutex<Vec<Weak<Reader>>>>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
 }
@@ -103,6 +111,7 @@ impl QueryThreads {
             room: Arc::new(Semaphore::new(count_max)),
             waiting: Arc::new(Semaphore::new(QUERIES_WAITING_MAX)),
             free,
+            readers: Arc::default(),
             metrics,
             shutdown,
         }
@@ -134,14 +143,41 @@ impl QueryThreads {
         let _waiting = waiting.map_err(|_| busy("and as many wait as may"))?;
         let _counted = self.metrics.queries_waiting.hold();
         let mut shutdown = self.shutdown.clone();
+        let looking = async {
+            loop {
+                self.give_up_slowest();
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+        };
         tokio::select! {
             // The semaphore is never closed.
             room = self.room.clone().acquire_owned() => room.map_err(|_| Refused::Stopping.into()),
             () = tokio::time::sleep(QUERY_WAIT_MAX) => {
                 Err(busy(&format!("and none ended in {} s", QUERY_WAIT_MAX.as_secs())))
             }
+            () = looking => Err(Refused::Stopping.into()),
             () = shutdown.stopping() => Err(Refused::Stopping.into()),
         }
+    }
+
+    /// Ends the query whose reader has taken nothing for the longest time, if that is long.
+    fn give_up_slowest(&self) {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let readers = readers.iter().filter_map(Weak::upgrade);
+        let stalled = readers.filter_map(|reader| Some((reader.stalled_for()?, reader)));
+        let stalled =
+            stalled.filter(|(time, reader)| *time >= STALLED_MIN && !reader.is_given_up());
+        if let Some((_, reader)) = stalled.max_by_key(|(time, _)| *time) {
+            reader.give_up();
+            self.metrics.queries_given_up.add(1);
+        }
+    }
+
+    /// Watches who reads from here on.
+    fn watch(&self, reader: &Arc<Reader>) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|reader| reader.strong_count() > 0);
+        readers.push(Arc::downgrade(reader));
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when it is known whether there is an
@@ -212,10 +248,11 @@ impl QueryThreads {
     pub(super) async fn start(
         &self,
         work: impl FnOnce(Output) + Send + 'static,
-    ) -> Result<mpsc::Receiver<Bytes>, ApiError> {
+    ) -> Result<Chunks, ApiError> {
         let slot = self.slot().await?;
         let name = format!("{}-{}", self.name, slot.number);
-        let (out, receiver) = Output::new(self.shutdown.clone());
+        let (out, reader, chunks) = Output::watched(self.shutdown.clone());
+        self.watch(&reader);
         let metrics = self.metrics.clone();
         let work = move || {
             let _slot = slot;
@@ -228,7 +265,7 @@ impl QueryThreads {
                 format!("the system gives no thread for the query: {e}"),
             )
         })?;
-        Ok(receiver)
+        Ok(chunks)
     }
 
     /// Runs `prepare`, then `run`, on a thread; answers when `run` says so.
@@ -248,9 +285,9 @@ impl QueryThreads {
             };
             run(parts, out, prepared);
         };
-        let receiver = self.start(work).await?;
+        let chunks = self.start(work).await?;
         match is_prepared.await {
-            Ok(Ok(())) => Ok(Body::rows(receiver, is_broken)),
+            Ok(Ok(())) => Ok(Body::rows(chunks, is_broken)),
             Ok(Err(e)) => Err(e),
             Err(_) => Err(ApiError::new(Kind::Internal, "the query's thread panicked")),
         }
@@ -285,6 +322,10 @@ pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
     ApiError::new(Kind::Incomplete, message)
 }
 
+/// Why an answer ends that its reader did not read.
+const SLOW_READER: &str =
+    "the rest: the reader took nothing for some time while other queries waited";
+
 fn finish(
     result: Result<Trailer, QueryError>,
     mut out: Output,
@@ -294,7 +335,7 @@ fn finish(
 ) {
     let elapsed = started.elapsed();
     metrics.query_ns.observe_duration(elapsed);
-    let trailer = match result {
+    let mut trailer = match result {
         Ok(trailer) => trailer,
         Err(e) => {
             let mut trailer = Trailer {
@@ -321,6 +362,13 @@ fn finish(
         }
         let _ = out.flush();
         return tell(prepared, Ok(()));
+    }
+    if out.is_given_up() {
+        trailer.is_cancelled = false;
+        trailer.miss(SLOW_READER);
+        let last = trailer.to_json(elapsed.as_secs_f64() * 1000.0).to_string();
+        out.leave_if_given_up(&last);
+        return;
     }
     // A reader that is gone needs no trailer.
     let _ = out
@@ -402,6 +450,7 @@ pub(super) async fn table<P: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::{CHUNK_BYTES, CHUNKS_MAX};
     use crate::shutdown;
 
     fn one_thread() -> (QueryThreads, shutdown::Stopper) {
@@ -444,6 +493,36 @@ mod tests {
         drop(held);
         next.await.unwrap().unwrap();
         assert_eq!(threads.metrics.queries_waiting.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_does_not_read_makes_room() {
+        let (threads, _stopper) = one_thread();
+        let work = |mut out: Output| {
+            while out.append(|chunk| chunk.resize(CHUNK_BYTES, b'x')).is_ok() {}
+            assert!(out.leave_if_given_up("why"));
+        };
+        let mut unread = threads.start(work).await.unwrap();
+        // It waits for nobody but the one that does not read.
+        threads.start(|_| ()).await.map(drop).unwrap();
+        assert_eq!(threads.metrics.queries_given_up.get(), 1);
+        let (mut chunks, mut last) = (0, None);
+        while let Some(chunk) = unread.recv().await {
+            chunks += 1;
+            last = Some(chunk);
+        }
+        assert_eq!(
+            (chunks, &last.unwrap()[..]),
+            (CHUNKS_MAX + 1, &b"why\n"[..])
+        );
+        assert!(!unread.is_broken_off());
+        // Who has no word for it breaks off.
+        let work =
+            |mut out: Output| while out.append(|chunk| chunk.resize(CHUNK_BYTES, b'x')).is_ok() {};
+        let mut unread = threads.start(work).await.unwrap();
+        threads.start(|_| ()).await.map(drop).unwrap();
+        while unread.recv().await.is_some() {}
+        assert!(unread.is_broken_off());
     }
 
     #[tokio::test(start_paused = true)]

@@ -134,7 +134,12 @@ fn the_page_has_the_limits() {
         RATIO_MAX.to_string(),
         mib(BODIES_BYTES_MAX),
         seconds(ROOM_WAIT_MAX),
-        seconds(body::BODY_IDLE_MAX),
+        seconds(bodies::BODY_IDLE_MAX),
+        format!(
+            "{} + {} KiB/s",
+            seconds(bodies::BODY_GRACE),
+            bodies::BODY_BYTES_PER_S_MIN >> 10
+        ),
         mib(ENTRY_BYTES_MAX),
         mib(LINE_BYTES_DEFAULT),
         push::LABELS_MAX.to_string(),
@@ -152,8 +157,14 @@ fn the_page_has_the_limits() {
         QUERIES_MAX.to_string(),
         QUERIES_WAITING_MAX.to_string(),
         seconds(QUERY_WAIT_MAX),
+        seconds(rows::STALLED_MIN),
         net::CONNECTIONS_MAX.to_string(),
-        tls::HANDSHAKES_MAX.to_string(),
+        net::connections_per_address_max(net::CONNECTIONS_MAX).to_string(),
+        format!(
+            "{}; {}",
+            tls::HANDSHAKES_MAX,
+            tls::HANDSHAKES_PER_ADDRESS_MAX
+        ),
         seconds(tls::HANDSHAKE_TIME_MAX),
         HEADERS_MAX.to_string(),
         seconds(HEADER_TIME_MAX),

@@ -38,7 +38,7 @@ use crate::ingest::Refused;
 
 /// Connections of uploads at a time; further ones wait in the kernel's queue. Who hands whole
 /// segments over is a batch job, not every program of a fleet.
-pub const CONNECTIONS_MAX: usize = 64;
+pub const CONNECTIONS_MAX: usize = 128;
 
 /// Memory of all bodies that are being read or decoded: two frames of the largest kind, so that one
 /// slow sender does not stop the others, or some dozens of the usual kind.
@@ -55,6 +55,9 @@ const _: () = assert!(FILE_HEADER_BYTES <= HEADER_BYTES_MAX && END_MARK_BYTES <=
 /// How long the body of a frame may take: its room is held meanwhile. The largest one comes in
 /// time at 140 kB/s.
 const BODY_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// How long nothing of it may come. Others wait for its room.
+const BODY_IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// How long copies may take. The stores need about a second; after so long a node is missing, and
 /// the client does better to know it.
@@ -118,7 +121,8 @@ impl fmt::Display for Trouble {
             Trouble::Torn => f.write_str("the connection ended within an upload"),
             Trouble::Slow => write!(
                 f,
-                "a frame took longer than {} s to arrive",
+                "a frame came too slowly: nothing of it for {} s, or not all of it in {} s",
+                BODY_IDLE_MAX.as_secs(),
                 BODY_TIME_MAX.as_secs()
             ),
             Trouble::Refused(refused) => write!(f, "{refused}"),
@@ -251,10 +255,9 @@ impl Inflow {
         let room = self.room.0.clone().acquire_many_owned(memory).await;
         let room = room.map_err(|_| Trouble::Refused(Refused::Stopping))?;
         let mut body = vec![0; self.reader.wanted_bytes()];
-        let received = self.stream.read_exact(&mut body);
+        let received = receive(&mut self.stream, &mut body);
         match tokio::time::timeout(BODY_TIME_MAX, received).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) => return Err(Trouble::Torn),
+            Ok(received) => received?,
             Err(_) => return Err(Trouble::Slow),
         }
         let part = self.decode(body).await?;
@@ -360,6 +363,20 @@ impl Inflow {
             }
         }
     }
+}
+
+/// Fills a body with what comes.
+async fn receive(stream: &mut OwnedReadHalf, body: &mut [u8]) -> Result<(), Trouble> {
+    let mut filled = 0;
+    while filled < body.len() {
+        let next = stream.read(&mut body[filled..]);
+        match tokio::time::timeout(BODY_IDLE_MAX, next).await {
+            Ok(Ok(0) | Err(_)) => return Err(Trouble::Torn),
+            Ok(Ok(read)) => filled += read,
+            Err(_) => return Err(Trouble::Slow),
+        }
+    }
+    Ok(())
 }
 
 /// A part of an upload, its records checked.

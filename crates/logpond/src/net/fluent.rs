@@ -52,6 +52,9 @@ const SLOTS_MAX: usize = 4;
 /// 280 kB/s.
 const MESSAGE_TIME_MAX: Duration = Duration::from_secs(120);
 
+/// How long nothing of it may come: others may wait for its slot.
+const MESSAGE_IDLE_MAX: Duration = Duration::from_secs(10);
+
 /// How long a client may take to say who it is.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -275,6 +278,9 @@ impl Connection {
                 biased;
                 () = shutdown.stopping() => return Err(End::Over),
                 () = &mut late => return Err(End::Trouble("a message came too slowly".to_owned())),
+                () = tokio::time::sleep(MESSAGE_IDLE_MAX), if slot.is_some() => {
+                    return Err(End::Trouble("a message came too slowly".to_owned()));
+                }
                 ready = self.stream.readable() => ready?,
             }
             self.read()?;

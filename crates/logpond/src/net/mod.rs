@@ -29,8 +29,9 @@ mod tests;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use logpond_proxy::{Admission, Limits};
 use logpond_record::{Batch, Labels};
 use logpond_segment::batches::BatchId;
 use tokio::net::{TcpListener, TcpStream};
@@ -51,11 +52,21 @@ pub use zones::Zones;
 use crate::hostname;
 use crate::ingest::{Ingest, Refused};
 use crate::shutdown::{DRAIN_TIME_MAX, Shutdown};
-use crate::telemetry::{Intake, Metrics};
+use crate::telemetry::{Intake, Metrics, warn};
 
 /// Connections one listener serves at a time; further ones wait in the kernel's queue. At 64 KiB
-/// of buffer each this is 64 MiB at the very worst.
-pub const CONNECTIONS_MAX: usize = 1024;
+/// of buffer each this is 128 MiB at the very worst.
+pub const CONNECTIONS_MAX: usize = 2048;
+
+/// How many of a listener's connections one address may have; of IPv6 one network of 64 bits. Further
+/// ones are closed, so that those behind them are reached: nobody alone can keep others out.
+pub const fn connections_per_address_max(connections_max: usize) -> usize {
+    connections_max / 2
+}
+
+/// How often it is said that an address has as many connections as it may: whoever can connect decides
+/// how often it happens.
+const WARN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How long a socket is waited for at the stop: the runtime has looked at what the kernel holds by then.
 const LAST_LOOK: Duration = Duration::from_millis(1);
@@ -152,6 +163,13 @@ pub async fn accept<F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let slots = Arc::new(Semaphore::new(connections_max));
+    let shares = Arc::new(Admission::default());
+    let limits = Limits {
+        connections_max,
+        connections_per_address_max: connections_per_address_max(connections_max),
+        ..Limits::default()
+    };
+    let mut warned: Option<Instant> = None;
     let mut open = JoinSet::new();
     let mut shutdown = context.shutdown.clone();
     loop {
@@ -165,13 +183,25 @@ pub async fn accept<F>(
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;
         };
-        prepare(&stream);
         let metrics = context.metrics.clone();
         let intake = context.intake;
+        let mut share = shares.admit(&limits);
+        if !share
+            .as_mut()
+            .is_some_and(|share| share.admit_address(peer, &limits))
+        {
+            metrics.intake(intake).connections_refused.add(1);
+            if warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
+                warned = Some(Instant::now());
+                warn(&refusal(peer, intake, &limits));
+            }
+            continue;
+        }
+        prepare(&stream);
         metrics.intake(intake).connections_total.add(1);
         let serving = serve(stream, peer, context.clone());
         open.spawn(async move {
-            let _slot = slot;
+            let (_slot, _share) = (slot, share);
             let _held = metrics.intake(intake).connections.hold();
             serving.await;
         });
@@ -179,6 +209,15 @@ pub async fn accept<F>(
     drop(listener);
     let all = async { while open.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(DRAIN_TIME_MAX, all).await;
+}
+
+fn refusal(peer: IpAddr, intake: Intake, limits: &Limits) -> String {
+    let most = limits.connections_per_address_max;
+    let intake = intake.as_str();
+    format!(
+        "{peer} has {most} connections to {intake}, as many as one address may have: its further ones are \
+         closed"
+    )
 }
 
 /// The next connection, with its place among those that may be open; waits for both.

@@ -43,6 +43,7 @@ mod positions;
 mod scatter;
 mod noted_batches;
 mod output;
+mod reader;
 mod request;
 mod surroundings;
 mod window;
@@ -67,6 +68,7 @@ pub use output::{CHUNK_BYTES, CHUNKS_MAX, Cancelled, Output, Rewrite, Rewritten,
 pub use pond::Pond;
 pub use positions::{PositionError, Positions};
 pub use question::{Question, QuestionError};
+pub use reader::{Chunks, Reader};
 pub use request::{CursorError, Scope, Search, cursor_text, parse_cursor};
 pub use retries::{copies, originals};
 pub use scatter::{Cluster, Nodes, Unreachable};

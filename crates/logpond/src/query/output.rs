@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
+use super::reader::{Chunks, Reader};
 use crate::shutdown::Shutdown;
 
 /// Size at which a chunk is sent.
@@ -50,6 +52,8 @@ pub struct Output {
     /// Lines that were written so far.
     lines: u64,
     is_broken: Arc<AtomicBool>,
+    /// Who reads, if that is watched.
+    reader: Option<Arc<Reader>>,
     /// Whether the work is wanted beside what the reader says.
     is_wanted: Option<Box<dyn Fn() -> bool + Send>>,
 }
@@ -88,9 +92,37 @@ impl Output {
             is_done: false,
             lines: 0,
             is_broken: Arc::default(),
+            reader: None,
             is_wanted: None,
         };
         (output, receiver)
+    }
+
+    /// An output whose reader may be given up, with its reading end.
+    pub fn watched(shutdown: Shutdown) -> (Output, Arc<Reader>, Chunks) {
+        let (mut output, receiver) = Output::new(shutdown);
+        let reader = Reader::new(receiver);
+        output.reader = Some(reader.clone());
+        (output, reader.clone(), Chunks::of(reader))
+    }
+
+    /// Whether the reader was given up; what is written then reaches it behind all that was sent before.
+    ///
+    /// The last line is without its end.
+    pub fn leave_if_given_up(&mut self, last: &str) -> bool {
+        let reader = self.reader.as_ref();
+        let given_up = reader.filter(|reader| reader.is_given_up());
+        if let Some(reader) = given_up {
+            reader.leave(format!("{last}\n").into());
+        }
+        given_up.is_some()
+    }
+
+    /// Whether the reader was given up for others, because it did not read.
+    pub fn is_given_up(&self) -> bool {
+        self.reader
+            .as_ref()
+            .is_some_and(|reader| reader.is_given_up())
     }
 
     /// Sends these bytes between two others whenever nothing was sent for so long, as long as
@@ -219,10 +251,8 @@ impl Output {
     /// As for [`Output::line`].
     pub fn flush(&mut self) -> Result<(), Cancelled> {
         if let Some(tap) = &mut self.tap {
-            let sent = tap
-                .message()
-                .map(|message| self.sender.blocking_send(message.into()));
-            return sent.transpose().map(|_| ()).map_err(|_| Cancelled);
+            let message = tap.message();
+            return message.map_or(Ok(()), |message| self.send(message.into()));
         }
         if self.chunk.is_empty() || self.is_held {
             return Ok(());
@@ -234,9 +264,25 @@ impl Output {
             heartbeat.sent_at = Instant::now();
         }
         let chunk = std::mem::take(&mut self.chunk);
-        self.sender
-            .blocking_send(chunk.into())
-            .map_err(|_| Cancelled)
+        self.send(chunk.into())
+    }
+
+    /// Sends a chunk. Blocks while the reader is behind.
+    fn send(&mut self, chunk: Bytes) -> Result<(), Cancelled> {
+        let chunk = match self.sender.try_send(chunk) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(Cancelled),
+            Err(TrySendError::Full(chunk)) => chunk,
+        };
+        let note = |is_stalled| {
+            if let Some(reader) = &self.reader {
+                reader.note_stalled(is_stalled);
+            }
+        };
+        note(true);
+        let sent = self.sender.blocking_send(chunk);
+        note(false);
+        sent.map_err(|_| Cancelled)
     }
 
     /// Whether the work is in vain: to be asked every few milliseconds of it.

@@ -18,6 +18,7 @@ mod listeners;
 mod queries;
 mod resends;
 mod shippers;
+mod slow;
 mod syslog;
 mod tokens;
 

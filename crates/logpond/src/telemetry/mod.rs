@@ -166,6 +166,8 @@ pub struct IntakeMetrics {
     pub resent: Counter,
     /// Connections that were ended because they spoke HTTP or TLS where neither is taken.
     pub foreign: Counter,
+    /// Connections closed because their address has as many as it may.
+    pub connections_refused: Counter,
     /// Connections now open.
     pub connections: Gauge,
     /// Connections taken since the start.
@@ -213,6 +215,8 @@ pub struct Metrics {
     pub query_bytes: Counter,
     /// Queries that ended because their reader went away.
     pub queries_cancelled: Counter,
+    /// Queries that were ended for others because their reader did not read.
+    pub queries_given_up: Counter,
     collectors: Mutex<Vec<Collector>>,
 }
 
@@ -250,6 +254,7 @@ impl Default for Metrics {
             query_ns: Histogram::new(DURATION),
             query_bytes: Counter::default(),
             queries_cancelled: Counter::default(),
+            queries_given_up: Counter::default(),
             collectors: Mutex::default(),
         }
     }
@@ -291,7 +296,7 @@ impl Metrics {
 
     fn expose_intakes(&self, out: &mut Exposition) {
         type Read = fn(&IntakeMetrics) -> i64;
-        let table: [(&str, &str, &str, Read); 10] = [
+        let table: [(&str, &str, &str, Read); 11] = [
             (
                 "logpond_ingest_records_total",
                 "counter",
@@ -339,6 +344,12 @@ impl Metrics {
                 "counter",
                 "Connections ended because they speak HTTP or TLS where neither is taken.",
                 |m| m.foreign.get(),
+            ),
+            (
+                "logpond_connections_refused_total",
+                "counter",
+                "Connections closed because their address has its share.",
+                |m| m.connections_refused.get(),
             ),
             ("logpond_connections", "gauge", "Open connections.", |m| {
                 m.connections.get()
@@ -475,6 +486,11 @@ impl Metrics {
                 "logpond_queries_cancelled_total",
                 "Queries whose reader went away.",
                 self.queries_cancelled.get(),
+            ),
+            (
+                "logpond_queries_given_up_total",
+                "Queries ended for others because their reader did not read.",
+                self.queries_given_up.get(),
             ),
         ]);
     }

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::logql::{self, LogQuery, Query};
 use logpond_search::pipeline::{Pipeline, Work};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -37,7 +37,9 @@ use super::{Asked, selector, times};
 use crate::http::App;
 use crate::http::body::Body;
 use crate::http::error::{ApiError, Kind};
-use crate::query::{CHUNK_BYTES, Direction, Key, Line, LineQuery, Output, Search, Tap, read_entry};
+use crate::query::{
+    CHUNK_BYTES, Chunks, Direction, Key, Line, LineQuery, Output, Search, Tap, read_entry,
+};
 use crate::shutdown::Shutdown;
 
 /// How often a client is asked whether it is there.
@@ -265,7 +267,7 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 /// Sends messages until one of both sides ends.
 async fn serve(
     upgraded: Upgraded,
-    messages: mpsc::Receiver<Bytes>,
+    messages: Chunks,
     end: oneshot::Receiver<Option<String>>,
     delay: Duration,
     shutdown: Shutdown,
@@ -312,7 +314,7 @@ enum Ended {
 
 async fn pass_on(
     socket: &mut Socket,
-    mut messages: mpsc::Receiver<Bytes>,
+    mut messages: Chunks,
     delay: Duration,
     mut shutdown: Shutdown,
 ) -> Ended {

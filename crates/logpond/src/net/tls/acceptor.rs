@@ -1,9 +1,12 @@
 //! Turns accepted connections into encrypted ones.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use logpond_proxy::counted_as;
 use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,6 +26,10 @@ pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Handshakes of a listener at a time; further ones wait, within their time. Their buffers and
 /// their arithmetic stay a small part of what open connections cost.
 pub const HANDSHAKES_MAX: usize = 128;
+
+/// Of these for one address; of IPv6 for one network of 64 bits. Its further ones wait for each other, and
+/// not in the way of others.
+pub const HANDSHAKES_PER_ADDRESS_MAX: usize = 32;
 
 /// How long a peer whose handshake failed may take to notice.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
@@ -50,6 +57,8 @@ pub struct Acceptor {
     /// Locked only to take or to put the pointer.
     config: RwLock<Arc<ServerConfig>>,
     handshakes: Semaphore,
+    /// Of addresses that shake hands now.
+    by_address: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
     metrics: Arc<Metrics>,
     /// The clients that are let in by what they are called.
     peers: Vec<Peer>,
@@ -65,6 +74,7 @@ impl Acceptor {
             listener,
             config: RwLock::new(Arc::new(config)),
             handshakes: Semaphore::new(HANDSHAKES_MAX),
+            by_address: Mutex::default(),
             metrics,
             peers: Vec::new(),
         }
@@ -153,6 +163,9 @@ impl Acceptor {
             _ if first[0] != HANDSHAKE_RECORD => return Ok(Incoming::Plain(stream)),
             _ => {}
         }
+        let own = self.handshakes_of(stream.peer_addr()?.ip());
+        let own = own.acquire_owned().await;
+        let _own = own.map_err(io::Error::other)?;
         let slot = self.handshakes.acquire().await;
         let _slot = slot.map_err(io::Error::other)?;
         let mut config = {
@@ -171,6 +184,23 @@ impl Acceptor {
                 stream: Some(stream),
             }),
         }
+    }
+}
+
+impl Acceptor {
+    /// The handshakes that an address may make at a time.
+    fn handshakes_of(&self, address: IpAddr) -> Arc<Semaphore> {
+        let by_address = &self.by_address;
+        let mut by_address = by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = counted_as(address);
+        if let Some(known) = by_address.get(&address).and_then(Weak::upgrade) {
+            return known;
+        }
+        // Addresses are kept only while they shake hands, and connections are bounded.
+        by_address.retain(|_, known| known.strong_count() > 0);
+        let own = Arc::new(Semaphore::new(HANDSHAKES_PER_ADDRESS_MAX));
+        by_address.insert(address, Arc::downgrade(&own));
+        own
     }
 }
 

@@ -24,7 +24,9 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::sign::SingleCertAndKey;
 
-pub use acceptor::{Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, Incoming};
+pub use acceptor::{
+    Acceptor, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, Incoming,
+};
 pub use authority::{Authority, Issued, NODE_VALID, Name};
 pub use clients::Peer;
 pub use cluster::{

@@ -283,9 +283,15 @@ fn ask(
     address: SocketAddr,
     config: ClientConfig,
 ) -> std::io::Result<(String, rustls::ProtocolVersion, Vec<u8>)> {
+    ask_over(StdStream::connect(address)?, config)
+}
+
+fn ask_over(
+    socket: StdStream,
+    config: ClientConfig,
+) -> std::io::Result<(String, rustls::ProtocolVersion, Vec<u8>)> {
     let name = ServerName::try_from("localhost").unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = StdStream::connect(address)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut stream = StreamOwned::new(connection, socket);
     let mut text = String::new();
@@ -325,6 +331,33 @@ fn both_versions_of_tls_get_through_and_nothing_else() {
         assert!(started.elapsed() < PATIENCE, "{:?}", greeter.counts());
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn one_address_cannot_keep_others_from_shaking_hands() {
+    let authority = Authority::new();
+    let greeter = Greeter::start(&authority.issue(&["localhost"], |_| {}));
+    let begun = (0..HANDSHAKES_MAX + 1).map(|_| {
+        let mut stream = StdStream::connect(greeter.address).unwrap();
+        stream.write_all(&[HANDSHAKE_RECORD]).unwrap();
+        stream
+    });
+    let begun: Vec<StdStream> = begun.collect();
+    let started = std::time::Instant::now();
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    let own: SocketAddr = "127.0.0.2:0".parse().unwrap();
+    socket.bind(&own.into()).unwrap();
+    socket.connect(&greeter.address.into()).unwrap();
+    let config = trusting(&authority.pem(), rustls::ALL_VERSIONS);
+    let (text, _, _) = ask_over(socket.into(), config).unwrap();
+    assert_eq!(text, "hello");
+    // Those that began before are not over yet.
+    assert!(
+        started.elapsed() < HANDSHAKE_TIME_MAX,
+        "{:?}",
+        started.elapsed()
+    );
+    drop(begun);
 }
 
 #[tokio::test(start_paused = true)]
