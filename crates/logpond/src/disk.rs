@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
 use rustix::fs::Advice;
+use rustix::io::Errno;
 
 /// Logs may hold secrets: directories are for the owner and its group only.
 const DIRECTORY_MODE: u32 = 0o750;
@@ -19,7 +20,8 @@ const DIRECTORY_MODE: u32 = 0o750;
 /// As for directories.
 const FILE_MODE: u32 = 0o640;
 
-/// Name of the file whose lock says that a server uses the directory.
+/// Name of the file whose lock says that a server uses the directory. The directory itself is locked, too:
+/// a file can be deleted while its lock is held, and the next one of this name is another file.
 const LOCK_NAME: &str = "lock";
 
 /// A data directory.
@@ -31,6 +33,9 @@ pub struct RealDisk {
 /// The right to change a data directory; given back when dropped or when the process ends.
 #[derive(Debug)]
 pub struct DataLock {
+    /// `None` where the file system has no locks of directories, as NFS has none.
+    _directory: Option<File>,
+    /// Earlier versions of this program look at this one only.
     _file: File,
 }
 
@@ -68,6 +73,13 @@ impl RealDisk {
 
     /// Takes the right to change the directory; fails at once if another process has it.
     pub fn lock(&self) -> io::Result<DataLock> {
+        let directory = File::open(&self.root).map_err(named(&self.root))?;
+        let directory = match directory.try_lock() {
+            Ok(()) => Some(directory),
+            Err(TryLockError::WouldBlock) => return Err(self.in_use()),
+            Err(TryLockError::Error(error)) if has_no_directory_locks(&error) => None,
+            Err(TryLockError::Error(error)) => return Err(named(&self.root)(error)),
+        };
         let path = self.root.join(LOCK_NAME);
         let file = OpenOptions::new()
             .write(true)
@@ -77,16 +89,21 @@ impl RealDisk {
             .open(&path)
             .map_err(named(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(DataLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(io::Error::new(
-                ErrorKind::ResourceBusy,
-                format!(
-                    "{}: another logpond uses this directory; stop it or choose another one",
-                    self.root.display()
-                ),
-            )),
+            Ok(()) => Ok(DataLock {
+                _directory: directory,
+                _file: file,
+            }),
+            Err(TryLockError::WouldBlock) => Err(self.in_use()),
             Err(TryLockError::Error(error)) => Err(named(&path)(error)),
         }
+    }
+
+    fn in_use(&self) -> io::Error {
+        let text = format!(
+            "{}: another logpond uses this directory; stop it or choose another one",
+            self.root.display()
+        );
+        io::Error::new(ErrorKind::ResourceBusy, text)
     }
 
     /// The path of a file, which must be a plain relative one.
@@ -257,6 +274,20 @@ fn sync_directory(path: &Path) -> io::Result<()> {
         .map_err(named(path))
 }
 
+/// True if a file system refuses to lock a directory at all.
+fn has_no_directory_locks(error: &io::Error) -> bool {
+    let refusals = [
+        Errno::BADF,
+        Errno::INVAL,
+        Errno::ISDIR,
+        Errno::NOLCK,
+        Errno::NOSYS,
+        Errno::OPNOTSUPP,
+    ];
+    let code = error.raw_os_error();
+    refusals.iter().any(|e| Some(e.raw_os_error()) == code)
+}
+
 /// Puts the path into an error's text; the kind stays.
 fn named(path: &Path) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -292,6 +323,24 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::ResourceBusy);
         drop(lock);
         disk.lock().unwrap();
+    }
+
+    #[test]
+    fn a_deleted_lock_file_lets_nobody_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = RealDisk::create(directory.path()).unwrap();
+        let lock = disk.lock().unwrap();
+        fs::remove_file(directory.path().join(LOCK_NAME)).unwrap();
+        let error = disk.lock().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        // Nor does the directory under another name.
+        let moved = directory.path().with_extension("moved");
+        fs::rename(directory.path(), &moved).unwrap();
+        let error = RealDisk::open(&moved).unwrap().lock().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        drop(lock);
+        RealDisk::open(&moved).unwrap().lock().unwrap();
+        fs::rename(&moved, directory.path()).unwrap();
     }
 
     #[test]

@@ -44,6 +44,7 @@ mod memory;
 mod open_files;
 pub mod panics;
 mod private_file;
+mod state_lock;
 mod recent;
 mod descriptors;
 pub mod clock;

@@ -5,8 +5,8 @@
 //! written; one process at a time uses it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::ForwardError;
+use crate::state_lock::StateLock;
 use crate::terminal::note;
 
 /// Bytes at the start of a file that tell it from another one with the same inode number.
@@ -203,8 +204,7 @@ struct State {
 /// The file of positions.
 pub(super) struct StateFile {
     path: PathBuf,
-    /// Held as long as this process uses the file.
-    _lock: File,
+    lock: StateLock,
 }
 
 impl StateFile {
@@ -215,17 +215,10 @@ impl StateFile {
             path: path.to_path_buf(),
             source,
         };
-        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory).map_err(failed)?;
-        }
-        let lock = File::create(path.with_added_extension("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(ForwardError::StateInUse(path.to_path_buf()));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        let lock = StateLock::take(path).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => ForwardError::StateInUse(path.to_path_buf()),
+            _ => failed(error),
+        })?;
         let positions = match read(path) {
             Ok(positions) => positions,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -243,13 +236,13 @@ impl StateFile {
         };
         let state = StateFile {
             path: path.to_path_buf(),
-            _lock: lock,
+            lock,
         };
         Ok((state, positions))
     }
 
     /// Replaces the file.
-    pub(super) fn save(&self, positions: Vec<Position>) -> Result<(), ForwardError> {
+    pub(super) fn save(&mut self, positions: Vec<Position>) -> Result<(), ForwardError> {
         self.replace(positions)
             .map_err(|source| ForwardError::State {
                 path: self.path.clone(),
@@ -257,7 +250,7 @@ impl StateFile {
             })
     }
 
-    fn replace(&self, mut positions: Vec<Position>) -> io::Result<()> {
+    fn replace(&mut self, mut positions: Vec<Position>) -> io::Result<()> {
         positions.truncate(POSITIONS_MAX);
         let state = State {
             version: STATE_VERSION,
@@ -265,11 +258,7 @@ impl StateFile {
         };
         let mut text = serde_json::to_vec_pretty(&state).map_err(io::Error::other)?;
         text.push(b'\n');
-        let new = self.path.with_added_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.path)
+        self.lock.replace(&text)
     }
 }
 
@@ -278,6 +267,10 @@ fn read(path: &Path) -> io::Result<Vec<Position>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         metadata => metadata?.len(),
     };
+    if bytes == 0 {
+        // It was made to be locked.
+        return Ok(Vec::new());
+    }
     let nonsense = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     if bytes > STATE_BYTES_MAX {
         return Err(nonsense(format!("it has {bytes} bytes")));

@@ -467,7 +467,7 @@ impl Tail {
     }
 
     /// Remembers where the files are now, and files of earlier runs as long as they exist.
-    fn save(&self) -> Result<(), ForwardError> {
+    fn save(&mut self) -> Result<(), ForwardError> {
         let mut positions: Vec<Position> = self
             .files
             .iter()

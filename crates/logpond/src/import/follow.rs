@@ -11,8 +11,8 @@
 //! journal itself keeps what comes while no server answers. What is sent again after a crash, since the
 //! file is behind, is known to the server.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use logpond_protocol::intake::journal_export::{ExportSplitter, Exported};
 use serde::{Deserialize, Serialize};
 
 use super::{Batcher, Entries, ImportError, Target, Totals, UploadError, is_stopped};
+use crate::state_lock::StateLock;
 use crate::terminal::note;
 
 /// Bytes that are read at once.
@@ -78,8 +79,7 @@ struct StateFile {
     path: PathBuf,
     saved: String,
     saved_at: Option<Instant>,
-    /// Held as long as this process uses the file.
-    _lock: File,
+    lock: StateLock,
 }
 
 impl StateFile {
@@ -88,20 +88,15 @@ impl StateFile {
             path: path.to_owned(),
             source,
         };
-        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory).map_err(failed)?;
-        }
-        let lock = File::create(path.with_added_extension("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ImportError::StateInUse(path.to_owned())),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        let lock = StateLock::take(path).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => ImportError::StateInUse(path.to_owned()),
+            _ => failed(error),
+        })?;
         Ok(StateFile {
             saved: read_state(path).map_err(failed)?,
             path: path.to_owned(),
             saved_at: None,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -121,18 +116,14 @@ impl StateFile {
     }
 
     /// Replaces the file as a whole, so that it is never half written.
-    fn replace(&self) -> io::Result<()> {
+    fn replace(&mut self) -> io::Result<()> {
         let state = State {
             version: STATE_VERSION,
             cursor: self.saved.clone(),
         };
         let mut text = serde_json::to_vec_pretty(&state).map_err(io::Error::other)?;
         text.push(b'\n');
-        let new = self.path.with_added_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.path)
+        self.lock.replace(&text)
     }
 }
 
@@ -143,6 +134,10 @@ fn read_state(path: &Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         file => file?.take(STATE_BYTES_MAX).read_to_end(&mut text)?,
     };
+    if text.is_empty() {
+        // It was made to be locked.
+        return Ok(String::new());
+    }
     let nonsense = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let state: State =
         serde_json::from_slice(&text).map_err(|error| nonsense(error.to_string()))?;
