@@ -15,6 +15,7 @@ use logpond_record::{Id, Timestamp};
 
 use crate::chains::{Chains, Heads};
 use crate::objects::{BucketError, FailureKind, ObjectEntry, Objects};
+use crate::reconcile::{Reconciled, reconcile};
 
 /// How long what nobody lists stays: an upload must be committed within half of this, and whoever
 /// still reads what was replaced has as long.
@@ -31,7 +32,7 @@ const ORPHANS_MAX: usize = 1_000;
 const CLOCK: &str = "probe/clock";
 
 /// What was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Swept {
     /// Links below a head.
     pub links: u64,
@@ -39,6 +40,8 @@ pub struct Swept {
     pub dropped: u64,
     /// Segments that were uploaded and never listed.
     pub orphans: u64,
+    /// The segments that no link knew.
+    pub reconciled: Reconciled,
 }
 
 /// Removes what has been old links, dropped segments and orphans for `grace`, which is [`GRACE`] but in
@@ -56,13 +59,19 @@ pub fn sweep(
     let is_old_link = |entry: &ObjectEntry| entry.is_older(time, grace.min(LINK_GRACE));
     // Segments before heads: what is listed by then was there when the segments were.
     let segments = objects.list(SEGMENTS, None)?;
-    chains.refresh()?;
+    let reconciled = reconcile(objects, chains, &segments, now)?;
     let mut swept = Swept {
         links: remove_links(objects, chains.heads(), is_old_link)?,
+        reconciled,
         ..Swept::default()
     };
     let old = segments.iter().filter(|entry| entry.is_older(time, grace));
     let old = old.filter_map(|entry| parse_segment_name(&entry.name));
+    // Only copies of listed segments are removed, and objects that nobody can read.
+    let Reconciled {
+        held, unreadable, ..
+    } = &swept.reconciled;
+    let old = old.filter(|orphan| held.contains(orphan) || unreadable.contains_key(orphan));
     let orphans = orphans(chains.heads(), old);
     let there = segments
         .iter()

@@ -28,6 +28,13 @@ impl Link {
         .to_string()
     }
 
+    /// True if a later version of this program wrote this link: it is not damaged, and not to be replaced.
+    pub fn is_later(text: &[u8]) -> bool {
+        let value: Option<Value> = serde_json::from_slice(text).ok();
+        let format = value.and_then(|value| value.get("format")?.as_u64());
+        format.is_some_and(|format| format > FORMAT_VERSION)
+    }
+
     /// Reads a link. `None` if it is not one, or of a format this program does not know.
     pub fn from_json(text: &[u8]) -> Option<Link> {
         let value: Value = serde_json::from_slice(text).ok()?;

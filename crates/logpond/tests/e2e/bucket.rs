@@ -336,3 +336,44 @@ fn a_store_that_does_not_answer_is_named_soon() {
     wait_until("the server has drained", || pond.client().is_err()).unwrap();
     assert!(!pond.stderr().contains("trying again"), "{}", pond.stderr());
 }
+
+/// Of a bucket in a directory: a damaged head and one that is gone cost nothing, and are made anew.
+#[test]
+fn a_lost_list_is_made_anew_of_what_lies_there() {
+    let scratch = Scratch::new("bucket-head").unwrap();
+    let there = scratch.path().join("bucket");
+    std::fs::create_dir_all(&there).unwrap();
+    let bucket = format!("file:{}", there.display());
+    let begin = |name: &str| {
+        let data = scratch.path().join(name);
+        Pond::start(program(), &data, &["--bucket", &bucket]).unwrap()
+    };
+    let pond = begin("first");
+    push(&pond, 0..BATCH);
+    pond.compact().unwrap();
+    let links = || pond::files_below(&there.join("m"), ".json");
+    wait_until("it is listed", || !links().is_empty()).unwrap();
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    for (life, damage) in ["damaged", "gone"].into_iter().enumerate() {
+        let head = links().into_iter().max().unwrap();
+        match damage {
+            "damaged" => std::fs::write(&head, b"{").unwrap(),
+            _ => links()
+                .iter()
+                .for_each(|link| std::fs::remove_file(link).unwrap()),
+        }
+        // A server with nothing of its own.
+        let pond = begin(&format!("empty-{life}"));
+        let expected: BTreeSet<u64> = (0..BATCH).collect();
+        wait_until("all of it is there", || {
+            let (found, is_complete) = numbers(&pond);
+            assert!(!is_complete || found == expected, "{damage}");
+            is_complete
+        })
+        .unwrap();
+        let said = pond.stderr();
+        assert!(said.contains("was made anew"), "{damage}: {said}");
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+        assert!(!links().is_empty());
+    }
+}

@@ -158,6 +158,7 @@ pub(super) fn start(
         is_proven: false,
         uploaded: Vec::new(),
         held: Vec::new(),
+        unlisted: Vec::new(),
         put_off: Vec::new(),
         copies: Vec::new(),
         refreshed_at: None,

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use logpond_bucket::{BucketError, Chains, GRACE, Location, Objects, probe, sweep};
+use logpond_bucket::{
+    BucketError, Chains, GRACE, Location, Objects, Reconciled, probe, reconcile, segment_objects,
+    sweep,
+};
 use logpond_cluster::Day;
-use logpond_cluster::chain::{Change, Listed, Outcome, Settled, segment_name};
+use logpond_cluster::chain::{Change, LINKS, Listed, Outcome, Settled, segment_name};
 use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};
@@ -55,6 +58,8 @@ pub(super) struct Offload {
     pub(super) uploaded: Vec<Uploaded>,
     /// Local segments whose sources others have listed.
     pub(super) held: Vec<Id>,
+    /// Objects that no list has and nobody can read, with the reasons.
+    pub(super) unlisted: Vec<String>,
     /// Segments that wait, since when.
     pub(super) put_off: Vec<(Id, Instant)>,
     /// Copies of other nodes' segments that are not in the bucket, since when they could be.
@@ -138,10 +143,50 @@ impl Offload {
         let is_due = |at: Instant| at.elapsed() >= REFRESH_INTERVAL;
         if self.refreshed_at.is_none_or(is_due) {
             self.chains.refresh()?;
+            // Segments that no list has are looked for at a start, and if a list cannot be read.
+            let brought = match self.refreshed_at.is_none() || !self.chains.broken().is_empty() {
+                true => self.bring_together(),
+                false => Ok(()),
+            };
+            if brought.is_err() && self.refreshed_at.is_some() {
+                // Answers name the days that are not whole.
+                self.publish();
+            }
+            brought?;
             self.refreshed_at = Some(Instant::now());
         }
         self.publish();
         Ok(())
+    }
+
+    /// Makes lists anew that cannot be read, and has those count that no list has.
+    fn bring_together(&mut self) -> Result<(), BucketError> {
+        let entries = segment_objects(&*self.objects)?;
+        let now = (self.parts.clock)();
+        let reconciled = reconcile(&*self.objects, &mut self.chains, &entries, now)?;
+        self.note_reconciled(reconciled);
+        Ok(())
+    }
+
+    fn note_reconciled(&mut self, reconciled: Reconciled) {
+        for (day, broken, segments) in &reconciled.rebuilt {
+            warn(&format!(
+                "the bucket's list of {day} {broken}; it was made anew of the {segments} segments that lie there"
+            ));
+        }
+        if !reconciled.adopted.is_empty() {
+            let (count, (day, id)) = (reconciled.adopted.len(), reconciled.adopted[0]);
+            warn(&format!(
+                "{count} segments lay in the bucket and were in no list, {} first; they count from now on",
+                segment_name(day, id)
+            ));
+        }
+        for what in reconciled.unreadable.values() {
+            if !self.unlisted.contains(what) {
+                warn(what);
+            }
+        }
+        self.unlisted = reconciled.unreadable.into_values().collect();
     }
 
     /// Everything that is due.
@@ -186,6 +231,11 @@ impl Offload {
             let day = Day::of(known.file().manifest().received_min);
             self.remote.forget(&segment_name(day, *id));
         }
+        failed.extend(self.unlisted.iter().cloned());
+        let broken = self.chains.broken().iter();
+        failed.extend(broken.map(|(day, broken)| {
+            format!("{LINKS}{day}: the list of this day {broken}, and is being made anew")
+        }));
         failed.sort_unstable();
         self.counters.listed.set(listed.len() as i64);
         let bytes: u64 = listed.values().map(|(_, segment)| segment.bytes).sum();
@@ -367,6 +417,7 @@ impl Offload {
             GRACE,
             (self.parts.clock)(),
         )?;
+        self.note_reconciled(swept.reconciled);
         self.counters
             .swept
             .add(swept.links + swept.dropped + swept.orphans);
