@@ -104,6 +104,8 @@ pub enum Command {
     Segments(Segments),
     /// Merge and recompress the segments of a server.
     Compact(Compact),
+    /// Accept the loss of files that have vanished from a server's data directory.
+    Forget(Forget),
     /// Check every checksum of a data directory.
     Verify(Verify),
     /// Copy a data directory into an object store; list, check and remove such backups.
@@ -483,6 +485,25 @@ pub struct Compact {
     /// Compress as hard as cold data is.
     #[arg(long)]
     pub cold: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Flags of `logpond forget`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 forgotten, 1 no file is missing, 2 error.")]
+pub struct Forget {
+    /// Files to forget, by their names as answers and `verify` give them.
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub files: Vec<String>,
+    /// Forget all files that are missing.
+    #[arg(long)]
+    pub all: bool,
     /// The server.
     #[command(flatten)]
     pub server: Server,

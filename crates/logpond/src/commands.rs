@@ -18,6 +18,7 @@ mod saved;
 mod segments;
 mod alerts;
 mod compact;
+mod forget;
 mod forward;
 mod import;
 mod journal;
@@ -93,6 +94,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Saved(saved) => saved::run(&saved),
         Command::Segments(args) => segments::run(&args),
         Command::Compact(args) => compact::run(&args),
+        Command::Forget(args) => forget::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),

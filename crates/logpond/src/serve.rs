@@ -65,7 +65,9 @@ use crate::query::spill_directory;
 use crate::service_manager;
 use crate::settings::Settings;
 use crate::shutdown::{self, Shutdown, Stopper};
-use crate::store::{self, Board, Elsewhere, LiveSegment, LiveSet, Policy, Store, StoreThread};
+use crate::store::{
+    self, Board, Elsewhere, Listed, LiveSegment, LiveSet, Policy, Store, StoreThread,
+};
 use crate::telemetry::{Metrics, warn};
 use access::Access;
 use runtime::{Listeners, Parts};
@@ -225,9 +227,12 @@ impl Server {
         let drained = self.runtime.join();
         self.access.stop();
         let members = join_each(self.members);
-        self.store.stop();
+        let keeper = self.store.stop();
         // The writer ends once the runtime has dropped the last handle to it.
         self.writer.join().map_err(ServeError::End)?;
+        if let Some(mut keeper) = keeper {
+            keeper.write_now();
+        }
         drained.map_err(|_| ServeError::Panic).and(members)
     }
 }
@@ -267,7 +272,12 @@ impl Roles {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
         visible.add_closed(recovered.closed.clone());
-        let (live, trash) = open_segments(&*disk)?;
+        let Opened {
+            live,
+            trash,
+            salvaged,
+            listed,
+        } = open_segments(&*disk, settings.gossip.is_some())?;
         note_unusable(recovered, &live);
         let bucket = settings.bucket.clone();
         let bucket = bucket.map(|bucket| (bucket, Board::default()));
@@ -306,6 +316,8 @@ impl Roles {
             changes: news.closed.clone(),
             live: live.clone(),
             trash,
+            listed,
+            salvaged,
             closer: ingest.closer(),
             clock: clock::now,
             metrics: metrics.clone(),
@@ -396,27 +408,63 @@ fn start_ingest(
     started.map_err(ServeError::Thread)
 }
 
-/// Opens the segments of earlier lives; what is damaged is put aside and named, what others cover
-/// is retired. Gives the live segments, and the retired ones with their lengths.
-fn open_segments(disk: &dyn Disk) -> Result<(LiveSet, Vec<(Id, u64)>), ServeError> {
+/// What earlier lives have left.
+struct Opened {
+    live: LiveSet,
+    /// Retired segments with their lengths.
+    trash: Vec<(Id, u64)>,
+    /// Live ones that were read from damaged files.
+    salvaged: Vec<Id>,
+    /// What should be there and is not.
+    listed: Listed,
+}
+
+/// Opens the segments of earlier lives; what is damaged is put aside and named, as is what is gone; what
+/// others cover is retired. The journal is recovered.
+fn open_segments(disk: &dyn Disk, is_cluster: bool) -> Result<Opened, ServeError> {
     disk.create_directory(build::DIRECTORY)
         .map_err(ServeError::Data)?;
-    let found = build::open_all(disk).map_err(ServeError::Data)?;
+    let mut listed = Listed::read(disk).map_err(ServeError::Data)?;
+    let found = build::open_known(disk, listed.segments()).map_err(ServeError::Data)?;
     let live = LiveSet::default();
     for (path, why) in found.quarantined {
-        crate::telemetry::warn(&format!("{path} was put aside: {why}"));
+        warn(&format!("{path} was put aside: {why}"));
         live.put_aside().add(&[&path], &why);
+    }
+    for path in found.superseded {
+        warn(&format!(
+            "{path} was put aside: another file has all that was in it"
+        ));
+    }
+    for (id, damage) in &found.salvaged {
+        warn(&format!(
+            "segments/{id}.parquet is damaged ({damage}); its rows are proven and can be read, and are              written to a new file"
+        ));
     }
     let settled = build::settle(disk, found.live);
     if let Some(error) = settled.error {
-        crate::telemetry::warn(&format!("segments cannot be retired: {error}"));
+        warn(&format!("segments cannot be retired: {error}"));
     }
+    let salvaged: Vec<Id> = found.salvaged.into_iter().map(|(id, _)| id).collect();
     for segment in settled.live {
-        live.replace(&[], Some(Arc::new(LiveSegment::new(segment))));
+        let segment = Arc::new(LiveSegment::new(segment));
+        let id = segment.file().manifest().id;
+        if salvaged.contains(&id) || settled.damaged.contains(&id) {
+            segment.note_damage();
+        }
+        live.replace(&[], Some(segment));
     }
     let mut trash = found.trash;
     trash.extend(settled.covered);
-    Ok((live, trash))
+    listed
+        .miss(disk, &live, is_cluster)
+        .map_err(ServeError::Data)?;
+    Ok(Opened {
+        live,
+        trash,
+        salvaged,
+        listed,
+    })
 }
 
 /// Names in every answer the journal files that cannot be used. What is not named like one never

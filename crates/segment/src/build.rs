@@ -20,7 +20,6 @@ use logpond_record::{Entry, Id, Incarnation, Record};
 use parquet::errors::ParquetError;
 
 use crate::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
-use crate::compact::{self, Live};
 use crate::disk::Disk;
 use crate::file::{
     Directory, Profile, ROW_GROUP_ROWS_MAX, ReadError, Retry, SegmentFile, SegmentWriter,
@@ -42,6 +41,9 @@ pub const SUFFIX_TEMPORARY: &str = ".tmp";
 pub const SUFFIX_TRASH: &str = ".trash";
 /// Ending of files that cannot be read as segments.
 pub const SUFFIX_QUARANTINED: &str = ".quarantined";
+/// Ending of files of which a live segment holds every row: the damaged one of two, or a copy under another
+/// name. Nobody reads them, and the program never removes them.
+pub const SUFFIX_SUPERSEDED: &str = ".superseded";
 
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
@@ -558,96 +560,6 @@ pub fn open_line_bytes_max(directories: &[Arc<Directory>]) -> u64 {
     most
 }
 
-/// What is found in the directory of segments at start.
-#[derive(Default)]
-pub struct Found {
-    /// Live segments with their ids.
-    pub live: Vec<SegmentFile>,
-    /// Files that are no segments any more, by their new path, with the reason: now and earlier.
-    pub quarantined: Vec<(String, String)>,
-    /// Retired segments that wait to be removed, with their lengths.
-    pub trash: Vec<(Id, u64)>,
-}
-
-/// Opens all segments. Temporary files are removed; files that cannot be read are put aside under
-/// another ending and never removed (R12).
-///
-/// Nothing is to be read from the live ones before [`settle`] has left out what others cover.
-pub fn open_all(disk: &dyn Disk) -> io::Result<Found> {
-    let mut found = Found::default();
-    let mut changed = false;
-    for entry in disk.list(DIRECTORY)? {
-        let full = format!("{DIRECTORY}/{}", entry.name);
-        if entry.name.ends_with(SUFFIX_TEMPORARY) {
-            disk.remove(&full)?;
-            changed = true;
-        } else if let Some(stem) = entry.name.strip_suffix(SUFFIX_LIVE) {
-            match open_live(disk, &full) {
-                Ok(segment) => found.live.push(segment),
-                Err(ReadError::Disk(error)) => return Err(error),
-                Err(error) => {
-                    let aside = format!("{DIRECTORY}/{stem}{SUFFIX_QUARANTINED}");
-                    disk.rename(&full, &aside)?;
-                    changed = true;
-                    found.quarantined.push((aside, error.to_string()));
-                }
-            }
-        } else if entry.name.ends_with(SUFFIX_QUARANTINED) {
-            let why = match open_live(disk, &full) {
-                Err(ReadError::Damaged(damage)) => damage.to_string(),
-                _ => "it was put aside earlier".to_owned(),
-            };
-            found.quarantined.push((full, why));
-        } else if let Some(stem) = entry.name.strip_suffix(SUFFIX_TRASH)
-            && let Ok(id) = stem.parse()
-        {
-            found.trash.push((id, entry.bytes));
-        }
-    }
-    if changed {
-        disk.sync_directory(DIRECTORY)?;
-    }
-    found.live.sort_by_key(|segment| segment.manifest().id);
-    Ok(found)
-}
-
-/// Live segments that hold each source once.
-pub struct Settled {
-    /// Those that count.
-    pub live: Vec<SegmentFile>,
-    /// Those that others cover, with their lengths; they are retired.
-    pub covered: Vec<(Id, u64)>,
-    /// Why those that others cover have kept their names, if they have. They do not count anyway.
-    pub error: Option<io::Error>,
-}
-
-/// Retires the segments that others cover (R5): a process may end after a merge and before its
-/// inputs are retired, and rows must not be counted twice until somebody finds the time.
-pub fn settle(disk: &dyn Disk, live: Vec<SegmentFile>) -> Settled {
-    let described: Vec<Live> = live
-        .iter()
-        .map(|segment| Live::new(segment.manifest(), segment.bytes()))
-        .collect();
-    let counting = compact::cover(&described);
-    let (live, covered): (Vec<_>, Vec<_>) = live
-        .into_iter()
-        .partition(|segment| counting.contains(&segment.manifest().id));
-    let covered: Vec<(Id, u64)> = covered
-        .iter()
-        .map(|segment| (segment.manifest().id, segment.bytes()))
-        .collect();
-    let ids: Vec<Id> = covered.iter().map(|(id, _)| *id).collect();
-    let error = match ids.is_empty() {
-        true => None,
-        false => retire(disk, &ids).err(),
-    };
-    Settled {
-        live,
-        covered,
-        error,
-    }
-}
-
 fn open_live(disk: &dyn Disk, path: &str) -> Result<SegmentFile, ReadError> {
     SegmentFile::open(disk.open(path)?)
 }
@@ -679,7 +591,13 @@ pub fn purge(disk: &dyn Disk, ids: &[Id]) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
+mod start;
+
+pub use start::{Found, Settled, open_all, open_known, settle};
+
 #[cfg(test)]
 mod retries_tests;
+#[cfg(test)]
+mod start_tests;
 #[cfg(test)]
 mod tests;

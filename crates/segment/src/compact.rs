@@ -46,6 +46,8 @@ pub struct Live {
     pub raw_bytes: u64,
     /// Whether it is compressed for rest.
     pub cold: bool,
+    /// True if a part of it cannot be read: another segment with the same sources counts before it.
+    pub is_damaged: bool,
 }
 
 impl Live {
@@ -62,6 +64,7 @@ impl Live {
             bytes,
             raw_bytes: manifest.line_bytes,
             cold: manifest.cold,
+            is_damaged: false,
         }
     }
 }
@@ -115,17 +118,20 @@ pub enum Job {
     },
 }
 
-/// Whether other live segments list all sources of segment `id`, which is live itself.
+/// Whether other live segments list all sources of segment `id`, which is live itself. Damaged ones cover
+/// nothing: what they list may not be there.
 pub fn is_covered(id: Id, live: &[Live]) -> bool {
     let Some(segment) = live.iter().find(|segment| segment.id == id) else {
         return false;
     };
-    let others = live.iter().filter(|other| other.id != id);
+    let others = live.iter();
+    let others = others.filter(|other| other.id != id && !other.is_damaged);
     covers(others, &segment.sources)
 }
 
 /// The segments that count, in the order given: together they list every source of the live ones,
-/// and each source once wherever that is possible. The others are covered and may be retired.
+/// and each source once wherever that is possible. The others are covered, and may be retired where
+/// [`is_covered`] says so. A damaged one counts only for what no other lists.
 ///
 /// It is possible whenever segments share sources as a merge shares them with its inputs: of two
 /// segments either one contains the other, or a third one makes up for what the smaller lacks.
@@ -135,10 +141,12 @@ pub fn cover(live: &[Live]) -> Vec<Id> {
     let shares = share_sources(live);
     let mut chosen: Vec<bool> = shares.iter().map(|shares| !shares).collect();
     let mut sharing: Vec<usize> = (0..live.len()).filter(|at| shares[*at]).collect();
-    // The widest go first, so that a merge wins over its inputs; of equals the newest.
+    // The widest go first, so that a merge wins over its inputs; of equals the newest. Sound ones come
+    // before all that are damaged.
     sharing.sort_by_key(|at| {
         let segment = &live[*at];
-        std::cmp::Reverse((segment.sources.len(), segment.rows, segment.id))
+        let sizes = (segment.sources.len(), segment.rows, segment.id);
+        (segment.is_damaged, std::cmp::Reverse(sizes))
     });
     let mut listed = SourceSet::new();
     let mut take = |wanted: &dyn Fn(&SourceSet, &SourceSet) -> bool| {
@@ -195,15 +203,16 @@ fn settle_shared(live: &[Live], cold: bool) -> (Vec<Job>, Vec<&Live>) {
     let counting = cover(live);
     let (left, covered): (Vec<&Live>, Vec<&Live>) =
         with(true).partition(|segment| counting.contains(&segment.id));
-    let mut jobs: Vec<Job> = covered.iter().map(|s| Job::Retire(s.id)).collect();
+    let covered = covered.iter().filter(|s| is_covered(s.id, live));
+    let mut jobs: Vec<Job> = covered.map(|s| Job::Retire(s.id)).collect();
     let mut alone = merge_shared(left, cold, &mut jobs);
     alone.extend(with(false));
     (jobs, alone)
 }
 
-/// For each segment whether another one lists a source of it; takes n log n steps, since a pond
+/// For each segment whether another one lists a source of it. Takes n log n steps, since a pond
 /// may have thousands of segments and hardly ever any that share.
-fn share_sources(live: &[Live]) -> Vec<bool> {
+pub(crate) fn share_sources(live: &[Live]) -> Vec<bool> {
     let mut intervals: Vec<_> = live
         .iter()
         .enumerate()

@@ -16,5 +16,6 @@ pub mod encoding;
 pub mod rows;
 pub mod file;
 pub mod build;
+pub mod inventory;
 pub mod verify;
 pub mod tokens;

@@ -7,6 +7,7 @@
 
 mod checksums;
 mod pond;
+mod salvage;
 
 use std::io;
 use std::sync::Arc;
@@ -14,11 +15,13 @@ use std::sync::Arc;
 use logpond_record::Id;
 
 use crate::disk::ReadAt;
-use crate::file::{Damage, Directory, ReadError, RowGroupReader, SegmentFile};
+use crate::file::{Damage, Directory, ReadError, RowGroupReader, SegmentFile, Summary};
 use crate::rows::{Plans, RowsView};
+use crate::sources::SourceSet;
 use crate::tally::Tally;
 pub use checksums::Checksums;
 pub use pond::{Finding, Totals, data_directory};
+pub use salvage::{Salvaged, salvage};
 
 /// Most damages of one file that are listed.
 pub const DAMAGES_MAX: usize = 1000;
@@ -30,31 +33,40 @@ pub struct Checked {
     pub id: Option<Id>,
     /// Rows that can be read.
     pub rows: u64,
+    /// The sources that it lists; none if nothing says which they are.
+    pub sources: SourceSet,
     /// What is damaged, at most [`DAMAGES_MAX`] places.
     pub damages: Vec<Damage>,
 }
 
-/// Checks a whole segment file: everything that [`deep`] does, and the footer.
+/// Checks a whole segment file: everything that [`deep`] does, and the footer. `known` is what is known of
+/// it from elsewhere: with it rows can be read of a file whose footer is lost.
 ///
 /// # Errors
 /// When the disk fails; damage is no error.
-pub fn file(file: Arc<dyn ReadAt>) -> io::Result<Checked> {
+pub fn file(file: Arc<dyn ReadAt>, known: Option<&Summary>) -> io::Result<Checked> {
     let bytes = file.bytes()?;
-    let mut checked = match SegmentFile::open(file) {
-        Ok(segment) => {
-            let mut checked = check(&segment, true)?;
-            checked.id = Some(segment.manifest().id);
-            checked
-        }
-        Err(error) => {
-            let mut damages = Vec::new();
-            note(error, &mut damages)?;
-            Checked {
-                damages,
-                ..Checked::default()
+    let (segment, mut damages) = match SegmentFile::open(Arc::clone(&file)) {
+        Ok(segment) => (Some(segment), Vec::new()),
+        Err(error) => match salvage(&file, known)? {
+            Some(Salvaged { segment, damage }) => (Some(segment), vec![damage]),
+            None => {
+                let mut damages = Vec::new();
+                note(error, &mut damages)?;
+                (None, damages)
             }
-        }
+        },
     };
+    let mut checked = Checked::default();
+    if let Some(segment) = segment {
+        checked = check(&segment, true)?;
+        let manifest = segment.manifest();
+        checked.id = Some(manifest.id);
+        checked.sources = manifest.sources.iter().map(|entry| entry.source).collect();
+    }
+    damages.append(&mut checked.damages);
+    damages.truncate(DAMAGES_MAX);
+    checked.damages = damages;
     // Where no range is known it is the whole file.
     for damage in checked.damages.iter_mut().filter(|d| d.bytes == 0) {
         (damage.offset, damage.bytes) = (0, bytes);

@@ -71,6 +71,7 @@ impl Segments {
         disk.create_directory(DIRECTORY)?;
         let found = build::open_all(disk)?;
         assert_eq!(found.quarantined, [], "a crash damages no segment");
+        assert_eq!(found.salvaged, [], "a crash damages no segment");
         let settled = build::settle(disk, found.live);
         let mut trash: Vec<Id> = found.trash.iter().map(|(id, _)| *id).collect();
         trash.extend(settled.covered.iter().map(|(id, _)| *id));

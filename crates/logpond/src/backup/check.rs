@@ -35,7 +35,7 @@ pub(super) fn examine(
     let (rows, what) = match kind {
         Kind::State => (0, None),
         Kind::Segment => {
-            let checked = verify::file(Arc::clone(file))?;
+            let checked = verify::file(Arc::clone(file), None)?;
             let first = checked.damages.first();
             (checked.rows, first.map(|damage| damage.what.to_owned()))
         }

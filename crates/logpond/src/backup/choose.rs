@@ -63,6 +63,7 @@ mod tests {
             bytes: 1,
             raw_bytes: 1,
             cold: false,
+            is_damaged: false,
         }
     }
 

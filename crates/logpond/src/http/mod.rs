@@ -23,6 +23,7 @@ mod router;
 mod rows;
 mod fold;
 mod hints;
+mod forget;
 mod intake;
 mod push;
 mod loki;

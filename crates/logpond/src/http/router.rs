@@ -13,9 +13,9 @@ use super::inflow::Inflow;
 use super::origin::Target;
 use super::params::Params;
 use super::{
-    App, authorization, batches, cluster, compact, elastic, fields, flat, gatewayd, gelf, grafana,
-    health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query, saved,
-    segments, splunk, sql, top, vacuum,
+    App, authorization, batches, cluster, compact, elastic, fields, flat, forget, gatewayd, gelf,
+    grafana, health, histogram, journal_upload, loki, metrics, otlp, page, patterns, push, query,
+    saved, segments, splunk, sql, top, vacuum,
 };
 use crate::tokens::Role;
 
@@ -39,6 +39,7 @@ pub(crate) enum Endpoint {
     Segments,
     Compact,
     Vacuum,
+    Forget,
     ClusterStatus,
     ClusterDrain,
     ClusterForget,
@@ -100,7 +101,7 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 pub(super) const GELF_PATH: &str = "/gelf";
 
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 110] = [
+pub(crate) const ROUTES: [Route; 111] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -227,6 +228,7 @@ pub(crate) const ROUTES: [Route; 110] = [
     ("/api/v1/segments", READ, READER, Endpoint::Segments),
     ("/api/v1/compact", ACT, ADMIN, Endpoint::Compact),
     ("/api/v1/vacuum", ACT, ADMIN, Endpoint::Vacuum),
+    ("/api/v1/forget", ACT, ADMIN, Endpoint::Forget),
     ("/api/v1/cluster", READ, READER, Endpoint::ClusterStatus),
     ("/api/v1/cluster/drain", ACT, ADMIN, Endpoint::ClusterDrain),
     (
@@ -625,6 +627,7 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
         Endpoint::Segments => segments::answer(&app, params).await,
         Endpoint::Compact => compact::answer(&app, params).await,
         Endpoint::Vacuum => vacuum::answer(&app, params).await,
+        Endpoint::Forget => forget::answer(&app, params).await,
         Endpoint::ClusterStatus => cluster::status(&app, &params).await,
         Endpoint::ClusterDrain => cluster::drain(&app, &params).await,
         Endpoint::ClusterForget => cluster::forget(&app, &params).await,

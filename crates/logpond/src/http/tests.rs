@@ -86,7 +86,7 @@ fn the_page_has_every_endpoint() {
 fn the_page_has_every_parameter() {
     let (shared, own) = query::PARAMS.split_at(SCOPE_PARAMS.len());
     assert_eq!(shared, SCOPE_PARAMS);
-    let expected: [(&str, &[&str]); 13] = [
+    let expected: [(&str, &[&str]); 14] = [
         ("Parameters", &SCOPE_PARAMS),
         ("Push", &push::PARAMS),
         ("Journals", &journal_upload::PARAMS),
@@ -98,6 +98,7 @@ fn the_page_has_every_parameter() {
         ("Patterns", &patterns::PARAMS),
         ("Compact", &compact::PARAMS),
         ("Vacuum", &vacuum::PARAMS),
+        ("Forget", &forget::PARAMS),
         ("The cluster", &cluster::DRAIN_PARAMS),
         ("Flat objects", &flat::PARAMS),
     ];

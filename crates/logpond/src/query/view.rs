@@ -49,13 +49,15 @@ impl View {
         visible: &Visible,
         live: &LiveSet,
     ) -> Result<View, QueryError> {
-        for _ in 0..TRIES_MAX {
+        for tries_left in (0..TRIES_MAX).rev() {
             // The journal first: what moves between the two steps is then in both, and counted
             // in the segment.
             let snapshot = visible.snapshot();
             let segments = live.snapshot();
-            if let Some(mut view) = View::open(disk, snapshot, segments) {
-                view.missing.extend(live.put_aside().list(disk));
+            // A file that is gone for good was deleted by somebody else.
+            let is_last = tries_left == 0;
+            if let Some(mut view) = View::open(disk, snapshot, segments, is_last) {
+                view.missing.extend(live.missing(disk));
                 return Ok(view);
             }
         }
@@ -136,8 +138,13 @@ impl View {
         }
     }
 
-    /// `None` if a file is gone: a segment has it by now.
-    fn open(disk: &dyn Disk, snapshot: Snapshot, segments: Segments) -> Option<View> {
+    /// `None` if a file is gone: a segment has it by now. If that was awaited long enough, it is missing.
+    fn open(
+        disk: &dyn Disk,
+        snapshot: Snapshot,
+        segments: Segments,
+        is_last: bool,
+    ) -> Option<View> {
         let excluded = Arc::new(retries::excluded(&snapshot, &segments));
         let mut view = View {
             segments: counted_once(&segments, &excluded),
@@ -149,7 +156,9 @@ impl View {
             }
             match JournalFile::from_closed(disk, closed) {
                 Ok(file) => view.journal.push(file),
-                Err(OpenError::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenError::Disk(error))
+                    if error.kind() == io::ErrorKind::NotFound && !is_last =>
+                {
                     return None;
                 }
                 Err(error) => view.missing.push(format!("{}: {error}", closed.path)),
@@ -186,11 +195,14 @@ impl View {
     }
 }
 
-/// The segments, each without the sources that are in no answer, and those that one with more rows
-/// has as well. Of these a node alone has none, unless it was one of several before.
+/// The segments, each without the sources that are in no answer, and those that a sound one or one with more
+/// rows has as well. Of these a node alone has none, unless it was one of several before.
 fn counted_once(segments: &Segments, excluded: &Arc<SourceSet>) -> Vec<Viewed> {
     let mut all: Vec<&Arc<LiveSegment>> = segments.iter().collect();
-    all.sort_by_key(|segment| std::cmp::Reverse(segment.file().manifest().rows));
+    all.sort_by_key(|segment| {
+        let rows = segment.file().manifest().rows;
+        (segment.is_damaged(), std::cmp::Reverse(rows))
+    });
     let mut taken = SourceSet::new();
     let viewed = all.into_iter().map(|segment| {
         let mut counted = segment.sources().common(&taken);

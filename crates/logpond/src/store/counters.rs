@@ -73,6 +73,11 @@ impl Counters {
                     "Damaged files whose rows are missing from every answer.",
                     live.put_aside().list(&*disk).len() as u64,
                 ),
+                (
+                    "logpond_files_absent",
+                    "Files that have vanished from the data directory; their rows are missing from every answer.",
+                    live.absent().len() as u64,
+                ),
             ];
             out.gauges(table);
         }));

@@ -15,7 +15,9 @@ use logpond_bucket::{Costs, RemoteFile};
 use logpond_record::{Id, SourceId};
 use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
+use logpond_segment::disk::Disk;
 use logpond_segment::file::{Directory, ReadError, Retry, SegmentFile};
+use logpond_segment::inventory::Absent;
 use logpond_segment::retain::Held;
 use logpond_segment::sources::SourceSet;
 
@@ -172,7 +174,10 @@ impl LiveSegment {
 
     /// What planners must know of it.
     pub fn describe(&self) -> Live {
-        Live::new(self.file.manifest(), self.file.bytes())
+        Live {
+            is_damaged: self.is_damaged(),
+            ..Live::new(self.file.manifest(), self.file.bytes())
+        }
     }
 }
 
@@ -184,6 +189,8 @@ pub type Segments = Arc<Vec<Arc<LiveSegment>>>;
 pub struct LiveSet {
     segments: Arc<Mutex<Segments>>,
     put_aside: PutAside,
+    /// Files that should be there and are not.
+    absent: Arc<Mutex<Vec<Absent>>>,
 }
 
 impl LiveSet {
@@ -198,6 +205,47 @@ impl LiveSet {
     /// The files that could not be read and are missing from the list.
     pub fn put_aside(&self) -> &PutAside {
         &self.put_aside
+    }
+
+    /// The files that every answer lacks, with the reasons. Costs one look at each file that was put aside.
+    pub fn missing(&self, disk: &dyn Disk) -> Vec<String> {
+        let mut missing = self.put_aside.list(disk);
+        missing.extend(self.absent().into_iter().map(|absent| {
+            let name = absent.path.rsplit('/').next().unwrap_or_default();
+            format!(
+                "{absent}; put it back and restart the server, or accept the loss: logpond forget {name}"
+            )
+        }));
+        missing
+    }
+
+    /// The files that should be there and are not, and whose rows no segment holds.
+    pub fn absent(&self) -> Vec<Absent> {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        if absent.is_empty() {
+            return Vec::new();
+        }
+        let segments = self.snapshot();
+        let held = SourceSet::union_of(segments.iter().map(|segment| segment.sources()));
+        let is_gone = |absent: &&Absent| !held.contains_all(&absent.sources);
+        absent.iter().filter(is_gone).cloned().collect()
+    }
+
+    /// Says which files should be there and are not.
+    pub(super) fn set_absent(&self, files: Vec<Absent>) {
+        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Says that further files are gone.
+    pub(super) fn add_absent(&self, files: Vec<Absent>) {
+        let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.extend(files);
+    }
+
+    /// Forgets those of them that are meant; gives these.
+    pub(super) fn forget_absent(&self, is_meant: impl Fn(&Absent) -> bool) -> Vec<Absent> {
+        let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.extract_if(.., |file| is_meant(file)).collect()
     }
 
     /// Takes segments out and puts one in, in one step as readers see it.

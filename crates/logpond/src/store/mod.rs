@@ -12,6 +12,7 @@
 mod bucketed;
 mod counters;
 mod expiry;
+mod inventory;
 mod live;
 mod offload;
 mod put_aside;
@@ -34,6 +35,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_search::size::Size;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::Disk;
+use logpond_segment::inventory::Absent;
 use logpond_segment::journal::Visible;
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{compact, retain};
@@ -43,6 +45,7 @@ use crate::panics::caught;
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use counters::Counters;
+pub use inventory::{Keeper, Listed};
 pub use live::{LiveSegment, LiveSet, Segments, holds, local};
 use offload::OffloadThread;
 pub use offload::{Board, BucketSettings, BucketStartError};
@@ -70,6 +73,10 @@ pub struct Parts {
     pub live: LiveSet,
     /// Retired segments that earlier lives have not removed, with their lengths.
     pub trash: Vec<(Id, u64)>,
+    /// What should be there and is not.
+    pub listed: Listed,
+    /// Live segments that were read from damaged files, to be written anew.
+    pub salvaged: Vec<Id>,
     /// Closes the journal's open file.
     pub closer: Closer,
     /// The time.
@@ -161,6 +168,11 @@ enum Request {
         id: Id,
         confirmed: SourceSet,
         done: mpsc::Sender<Result<Option<Trimmed>, String>>,
+    },
+    /// Accept the loss of files that are gone.
+    Forget {
+        name: Option<String>,
+        done: mpsc::Sender<Result<Vec<Absent>, String>>,
     },
     /// Remove the oldest files.
     Vacuum {
@@ -279,6 +291,14 @@ impl Store {
         self.ask(|done| Request::Vacuum { limits, done })
     }
 
+    /// Accepts the loss of files that have vanished: of the one with this name, or of all. Gives them.
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    pub fn forget(&self, name: Option<String>) -> Result<Vec<Absent>, RequestError> {
+        self.ask(|done| Request::Forget { name, done })
+    }
+
     /// Requests something, and waits for what comes of it.
     fn ask<T>(
         &self,
@@ -318,7 +338,7 @@ impl Store {
 
 /// The store's thread.
 pub struct StoreThread {
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Keeper>,
     offload: Option<OffloadThread>,
     scrub: Option<ScrubThread>,
     is_stopping: Arc<AtomicBool>,
@@ -326,8 +346,9 @@ pub struct StoreThread {
 }
 
 impl StoreThread {
-    /// Ends the thread between two row groups, and waits for it.
-    pub fn stop(self) {
+    /// Ends the thread between two row groups, and waits for it. Gives what lists the files, for the time
+    /// when the journal is closed.
+    pub fn stop(self) -> Option<Keeper> {
         self.is_stopping.store(true, Ordering::Relaxed);
         // It may be waiting for news.
         self.changes.notify();
@@ -337,9 +358,11 @@ impl StoreThread {
         if let Some(scrub) = self.scrub {
             scrub.stop();
         }
-        if self.thread.join().is_err() {
+        let ended = self.thread.join();
+        if ended.is_err() {
             crate::telemetry::warn("the store thread panicked; segments were not affected");
         }
+        ended.ok()
     }
 }
 
@@ -425,7 +448,7 @@ fn run(
     mut worker: Worker,
     requests: &Receiver<Request>,
     (is_stopping, is_at_work): (&AtomicBool, &AtomicBool),
-) {
+) -> Keeper {
     let mut seen = 0;
     while !is_stopping.load(Ordering::Relaxed) {
         let request = requests.try_recv().ok();
@@ -438,6 +461,7 @@ fn run(
         }
         is_at_work.store(false, Ordering::Relaxed);
     }
+    worker.keeper
 }
 
 /// Does what was asked for, or what is due.
@@ -462,6 +486,11 @@ fn step(worker: &mut Worker, request: Option<Request>) {
             done,
         }) => {
             let _ = done.send(worker.trim(id, &confirmed));
+        }
+        Some(Request::Forget { name, done }) => {
+            let forgotten = worker.keeper.forget(name.as_deref());
+            let what = "the list of files cannot be written";
+            let _ = done.send(forgotten.map_err(|error| steps::describe(what, &error)));
         }
         Some(Request::Vacuum { limits, done }) => {
             let _ = done.send(worker.vacuum(&limits));

@@ -1,13 +1,14 @@
 //! What the store does, step by step. Each step leaves everything in order.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
-use logpond_record::{Id, Timestamp};
+use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::build::{self, BuildError};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
@@ -18,6 +19,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::counters::Counters;
 use super::expiry::Expiry;
+use super::inventory::Keeper;
 use super::live::{LiveSegment, holds, is_leaving, local, staying};
 use super::offload::Board;
 use super::{Parts, Policy};
@@ -106,17 +108,25 @@ pub(super) struct Worker {
     retained_at: Option<Instant>,
     failed_at: Option<Instant>,
     expiry: Expiry,
+    pub(super) keeper: Keeper,
 }
 
 impl Worker {
     pub(super) fn new(
-        parts: Parts,
+        mut parts: Parts,
         board: Option<Board>,
         policy: Policy,
         counters: Arc<Counters>,
         is_stopping: Arc<AtomicBool>,
     ) -> Worker {
         let since = Instant::now();
+        let listed = std::mem::take(&mut parts.listed);
+        let files = (
+            parts.disk.clone(),
+            parts.live.clone(),
+            parts.visible.clone(),
+        );
+        let keeper = Keeper::new(files, listed, parts.cluster.is_some());
         let trash = parts.trash.iter();
         Worker {
             trash: trash.map(|(id, bytes)| (*id, *bytes, since)).collect(),
@@ -132,6 +142,7 @@ impl Worker {
             unmergeable: HashSet::new(),
             retained_at: None,
             failed_at: None,
+            keeper,
         }
     }
 
@@ -141,6 +152,7 @@ impl Worker {
 
     /// Everything that is due, one step of each kind.
     pub(super) fn tick(&mut self) {
+        self.keeper.follow();
         if self
             .failed_at
             .is_some_and(|at| at.elapsed() < FAILURE_PAUSE)
@@ -152,6 +164,7 @@ impl Worker {
         self.failed_at = None;
         let result = self.follow_bucket();
         let result = result.and_then(|()| self.consume_all());
+        let result = result.and_then(|()| self.renew_salvaged());
         if let Err(what) = result.and_then(|()| self.compact_once()) {
             self.note_failure(&what);
         }
@@ -247,7 +260,10 @@ impl Worker {
         let built = caught(|| build::from_journal(disk, id, files, |entry| parser.parse(entry)));
         let what = "journal files could not be put into a segment";
         let built = built.map_err(|panicked| self.failed(id, what, &panicked))?;
-        let built = built.map_err(|error| self.failed(id, what, &error))?;
+        let built = built.map_err(|error| {
+            self.miss_gone(files);
+            self.failed(id, what, &error)
+        })?;
         let file = build::open(&*self.parts.disk, id)
             .map_err(|error| self.failed(id, "a new segment cannot be read", &error))?;
         self.counters.consumed_files.add(files.len() as u64);
@@ -275,6 +291,19 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Names in every answer from now on the journal files that somebody has deleted.
+    fn miss_gone(&mut self, files: &[ClosedFile]) {
+        let is_gone = |file: &&ClosedFile| {
+            let opened = self.parts.disk.open(&file.path);
+            opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let gone: Vec<&ClosedFile> = files.iter().filter(is_gone).collect();
+        for file in gone {
+            self.keeper.miss(file);
+            self.parts.visible.remove_closed(file.source);
+        }
     }
 
     /// Names in every answer from now on what is lost of a journal file. Gives whether anything is.
@@ -416,6 +445,14 @@ impl Worker {
         }
     }
 
+    /// Puts what was read of damaged files into new ones, each once: those whose pages are damaged, too, stay.
+    fn renew_salvaged(&mut self) -> Result<(), String> {
+        while let Some(id) = self.parts.salvaged.pop() {
+            self.renew(id)?;
+        }
+        Ok(())
+    }
+
     fn merge(&mut self, inputs: &[Id], cold: bool) -> Result<(), String> {
         let segments = self.parts.live.snapshot();
         let inputs: Vec<Arc<LiveSegment>> = inputs
@@ -508,6 +545,7 @@ impl Worker {
         out: &[Arc<LiveSegment>],
         new: Option<Arc<LiveSegment>>,
     ) -> Result<(), String> {
+        self.release(out, new.as_ref())?;
         self.parts.live.replace(out, new);
         let local = || out.iter().filter(|s| !s.is_remote());
         let ids: Vec<Id> = local().map(|s| s.file().manifest().id).collect();
@@ -516,6 +554,27 @@ impl Worker {
         // If this fails, the next start finds the segments live, and retires them again.
         build::retire(&*self.parts.disk, &ids)
             .map_err(|error| describe("segments cannot be retired", &error))
+    }
+
+    /// Takes off the list of files what goes with rows that no other local segment holds.
+    fn release(
+        &mut self,
+        out: &[Arc<LiveSegment>],
+        new: Option<&Arc<LiveSegment>>,
+    ) -> Result<(), String> {
+        let segments = self.parts.live.snapshot();
+        let is_out = |segment: &Arc<LiveSegment>| out.iter().any(|o| Arc::ptr_eq(o, segment));
+        let others = local(&segments).filter(|segment| !is_out(segment));
+        let held = SourceSet::union_of(others.chain(new).map(|segment| segment.sources()));
+        let goes = |s: &&Arc<LiveSegment>| !s.is_remote() && !held.contains_all(s.sources());
+        let gone = out.iter().filter(goes);
+        let ids: Vec<Id> = gone.map(|segment| segment.file().manifest().id).collect();
+        self.unlist(ids, Vec::new())
+    }
+
+    fn unlist(&mut self, segments: Vec<Id>, journal: Vec<SourceId>) -> Result<(), String> {
+        let released = self.keeper.release(segments, journal);
+        released.map_err(|error| describe("files cannot be taken off the list of files", &error))
     }
 
     fn retain_if_due(&mut self) {
@@ -585,6 +644,9 @@ impl Worker {
                 .expire(&sources)
                 .map_err(|error| describe("what is to be removed cannot be noted", &error))?;
         }
+        let ids = segments.iter().filter(|segment| !segment.is_remote());
+        let ids = ids.map(|segment| segment.file().manifest().id).collect();
+        self.unlist(ids, journals.iter().map(|file| file.source).collect())?;
         self.counters
             .expired
             .add((journals.len() + segments.len()) as u64);

@@ -78,3 +78,4 @@ mod tracing;
 mod trimming;
 mod unpacked;
 mod vacuum;
+mod vanished;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::tests::decode;
 use super::*;
 use crate::batches::{BatchId, RetryCopy, yielding};
+use crate::compact::{self, Live};
 use crate::journal::{self, Writer};
 use crate::mem_disk::MemDisk;
 use crate::sources::SourceSet;

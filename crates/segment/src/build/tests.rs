@@ -18,7 +18,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// Closed journal files with so many rows each. Row *n* has its number as its text, and a time
 /// that jumps back and forth within a minute.
-fn journals(disk: &MemDisk, rows: &[u64]) -> Vec<ClosedFile> {
+pub(super) fn journals(disk: &MemDisk, rows: &[u64]) -> Vec<ClosedFile> {
     disk.create_directory(DIRECTORY).unwrap();
     let mut writer = Writer::new(Arc::new(disk.clone()), journal::Settings::default());
     let mut number = 0;
@@ -57,7 +57,7 @@ pub(super) fn decode<'e>(entry: &Entry<'e>) -> Record<'e> {
     }
 }
 
-fn build(disk: &MemDisk, id: u128, files: &[ClosedFile]) -> SegmentFile {
+pub(super) fn build(disk: &MemDisk, id: u128, files: &[ClosedFile]) -> SegmentFile {
     let built = from_journal(disk, Id(id), files, decode).unwrap();
     assert_eq!(built.damages.count, 0);
     open(disk, Id(id)).unwrap()
@@ -80,7 +80,7 @@ fn write(
 }
 
 /// Every line with how often it is there; checks the segment and the order of its row groups.
-fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
+pub(super) fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
     assert_eq!(verify::deep(segment).unwrap(), []);
     let directory = segment.read_directory().unwrap();
     let mut plans = Plans::default();
@@ -106,11 +106,11 @@ fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
     found
 }
 
-fn once(numbers: impl Iterator<Item = u64>) -> BTreeMap<u64, u64> {
+pub(super) fn once(numbers: impl Iterator<Item = u64>) -> BTreeMap<u64, u64> {
     numbers.map(|number| (number, 1)).collect()
 }
 
-fn names(disk: &MemDisk) -> Vec<String> {
+pub(super) fn names(disk: &MemDisk) -> Vec<String> {
     let entries = disk.list(DIRECTORY).unwrap();
     entries.into_iter().map(|entry| entry.name).collect()
 }

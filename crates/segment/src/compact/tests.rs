@@ -36,6 +36,7 @@ fn live(id: u128, list: impl IntoIterator<Item = u64>, received: i64, raw_bytes:
         bytes: raw_bytes / 10,
         raw_bytes,
         cold: false,
+        is_damaged: false,
     }
 }
 
@@ -96,6 +97,29 @@ fn what_counts_lists_every_source_once_where_that_is_possible() {
         let expected: Vec<Id> = expected.iter().map(|id| Id(*id)).collect();
         assert_eq!(cover(&live), expected, "{sets:?}");
     }
+}
+
+#[test]
+fn a_sound_segment_counts_before_a_damaged_one() {
+    let damaged = |segment: Live| Live {
+        is_damaged: true,
+        ..segment
+    };
+    // An output that rotted beside its inputs.
+    let segments = [
+        live(1, [0], 0, 100),
+        live(2, [1], 1, 100),
+        damaged(live(3, [0, 1], 0, 200)),
+    ];
+    assert_eq!(cover(&segments), [Id(1), Id(2)]);
+    assert!(is_covered(Id(3), &segments) && !is_covered(Id(1), &segments));
+    let jobs = plan(&segments, Timestamp(10), &SETTINGS);
+    assert_eq!(jobs, [Job::Retire(Id(3))]);
+    // A source that only the damaged one lists is read from there.
+    assert_eq!(cover(&segments[1..]), [Id(2), Id(3)]);
+    // Of two damaged ones nothing is given up.
+    let both = [damaged(live(1, [0], 0, 100)), damaged(live(2, [0], 0, 100))];
+    assert_eq!(plan(&both, Timestamp(10), &SETTINGS), []);
 }
 
 proptest! {

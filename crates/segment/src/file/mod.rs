@@ -22,13 +22,16 @@ mod manifest;
 mod page;
 mod parts;
 mod reader;
+mod summary;
 
 mod writer;
 
 pub use directory::{BlockEntry, Directory, RowGroupEntry, WordsEntry};
 pub use manifest::{Manifest, Retry, SourceEntry};
 pub use parts::Part;
-pub use reader::{Damage, ReadError, RowGroupReader, SegmentFile};
+pub use reader::{Damage, Place, ReadError, RowGroupReader, SegmentFile};
+pub(crate) use reader::{MAGIC, TAIL_BYTES_MAX, unproven};
+pub use summary::Summary;
 
 pub use writer::{Profile, ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS_MAX, SegmentWriter, Written};
 

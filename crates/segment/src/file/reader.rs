@@ -25,13 +25,13 @@ use crate::tokens::{self, BlockSet, IndexBytes, LIST_BYTES_MAX, Words};
 const TAIL_BYTES: u64 = 64 << 10;
 
 /// The largest footer that is read.
-const TAIL_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const TAIL_BYTES_MAX: u64 = 64 << 20;
 
 /// The largest page that is decompressed: a block holds at most one line beyond its limit.
 const PAGE_BYTES_MAX: usize = 256 << 20;
 
 /// What a Parquet file starts and ends with.
-const MAGIC: &[u8; 4] = b"PAR1";
+pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Bytes of a file that are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,18 +114,28 @@ pub struct SegmentFile {
     directory: Place,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    offset: u64,
-    bytes: usize,
-    plain_bytes: usize,
-    crc: u32,
+/// The place of a segment's directory, and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// First byte.
+    pub offset: u64,
+    /// Its length as it is stored.
+    pub bytes: usize,
+    /// Its length after decompression.
+    pub plain_bytes: usize,
+    /// CRC32C of the stored bytes.
+    pub crc: u32,
 }
 
 impl SegmentFile {
     /// Reads and checks the footer.
     pub fn open(file: Arc<dyn ReadAt>) -> Result<SegmentFile, ReadError> {
         let bytes = file.bytes()?;
+        SegmentFile::open_to(file, bytes)
+    }
+
+    /// The same of a file that ends before its last byte.
+    pub(crate) fn open_to(file: Arc<dyn ReadAt>, bytes: u64) -> Result<SegmentFile, ReadError> {
         let tail = read_tail(&*file, bytes)?;
         let whole = damaged(
             bytes - tail.len() as u64,
@@ -160,6 +170,43 @@ impl SegmentFile {
             bytes,
             directory,
         })
+    }
+
+    /// A segment whose footer is lost, or `None` if its directory is, too. The manifest is to be proven
+    /// otherwise.
+    pub(crate) fn without_footer(
+        file: Arc<dyn ReadAt>,
+        manifest: Manifest,
+        directory: Place,
+    ) -> Result<Option<SegmentFile>, ReadError> {
+        let bytes = file.bytes()?;
+        let segment = SegmentFile {
+            file,
+            manifest: Arc::new(manifest),
+            bytes,
+            directory,
+        };
+        if directory.offset.saturating_add(directory.bytes as u64) > bytes {
+            return Ok(None);
+        }
+        match segment.read_directory() {
+            Ok(_) => Ok(Some(segment)),
+            Err(ReadError::Damaged(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same segment, of which this was found out.
+    pub(crate) fn with_manifest(self, manifest: Manifest) -> SegmentFile {
+        SegmentFile {
+            manifest: Arc::new(manifest),
+            ..self
+        }
+    }
+
+    /// The place of the directory.
+    pub fn directory_place(&self) -> Place {
+        self.directory
     }
 
     /// Reads and checks the footer again, whatever is known of it.
@@ -347,6 +394,13 @@ fn read_tail(file: &dyn ReadAt, bytes: u64) -> Result<Vec<u8>, ReadError> {
         return Ok(tail);
     }
     read(file, bytes - 8 - length, length as usize + 8)
+}
+
+/// The place of the directory and the text of the manifest in the last bytes of a damaged file. No checksum
+/// proves it.
+pub(crate) fn unproven(tail: &[u8]) -> (Option<Place>, Option<&str>) {
+    let place = find_value(tail, KEY_DIRECTORY).and_then(parse_place);
+    (place, find_value(tail, KEY_MANIFEST))
 }
 
 /// The value of a footer key: Thrift's compact protocol puts it behind the key as a string.

@@ -61,10 +61,16 @@ impl Unclosed {
                     };
                     ended.map_err(failed("cut"))?;
                 }
-                Fate::Rename => {
-                    rename_once(disk, &from, &to).map_err(failed("rename"))?;
-                    file.fate = Fate::Name;
-                }
+                Fate::Rename => match rename_once(disk, &from, &to) {
+                    Ok(()) => file.fate = Fate::Name,
+                    // Somebody has deleted it; what is open can be read all the same.
+                    Err(error)
+                        if error.kind() == io::ErrorKind::NotFound && file.reader.is_some() =>
+                    {
+                        file.fate = Fate::Salvage;
+                    }
+                    Err(error) => return Err(failed("rename")(error)),
+                },
                 Fate::Salvage => {
                     if let Some(state) = file.state() {
                         let (synced, counts) = (&file.synced, file.synced.end_mark(&file.synced));

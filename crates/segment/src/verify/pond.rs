@@ -5,7 +5,9 @@ use std::io;
 
 use crate::build;
 use crate::disk::{DirEntry, Disk};
+use crate::inventory::{self, Absent, Inventory};
 use crate::journal::{self, JournalFile, OpenError};
+use crate::sources::SourceSet;
 
 /// How often the directory is listed anew because files went and came meanwhile. A server moves
 /// one a second at most, and each new one is checked within the next round.
@@ -54,11 +56,14 @@ pub struct Totals {
     pub bytes: u64,
     /// Damaged places, and files that were put aside.
     pub damages: u64,
+    /// Files that should be there and are not; they count as damages, too.
+    pub absent: u64,
     /// Files that could not be read.
     pub errors: u64,
 }
 
-/// Checks every journal file and every live segment, and names what was put aside.
+/// Checks every journal file and every live segment, and names what was put aside, and what should be there
+/// and is not.
 ///
 /// A file that vanishes meanwhile is not damage: a server has moved its rows elsewhere, and what
 /// they moved to is checked as well.
@@ -66,11 +71,23 @@ pub struct Totals {
 /// # Errors
 /// When a directory cannot be listed.
 pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Result<Totals> {
+    // First: what is listed is there or has moved by the time when the files are looked at.
+    let listed = inventory(disk)?;
+    let known = match &listed {
+        inventory::Read::Sound(inventory) => Some(inventory),
+        _ => None,
+    };
     let mut checker = Checker {
         disk,
         say,
         totals: Totals::default(),
+        known,
+        held: SourceSet::new(),
     };
+    if let inventory::Read::Damaged(what) = &listed {
+        let what = format!("{what}; the next start makes it anew");
+        checker.remark(inventory::PATH, &what);
+    }
     let mut seen = BTreeSet::new();
     for _ in 0..ROUNDS_MAX {
         let mut is_new = false;
@@ -89,13 +106,27 @@ pub fn data_directory(disk: &dyn Disk, say: &mut dyn FnMut(Finding)) -> io::Resu
             break;
         }
     }
+    checker.absent()?;
     Ok(checker.totals)
+}
+
+/// The inventory.
+fn inventory(disk: &dyn Disk) -> io::Result<inventory::Read> {
+    match Inventory::read(disk) {
+        // It was replaced by a shorter one while it was read.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Inventory::read(disk),
+        read => read,
+    }
 }
 
 struct Checker<'a> {
     disk: &'a dyn Disk,
     say: &'a mut dyn FnMut(Finding),
     totals: Totals,
+    /// The files that should be there.
+    known: Option<&'a Inventory>,
+    /// The sources in segments.
+    held: SourceSet,
 }
 
 impl Checker<'_> {
@@ -107,6 +138,9 @@ impl Checker<'_> {
                 0,
                 entry.bytes,
             );
+            Ok(())
+        } else if entry.name.ends_with(build::SUFFIX_SUPERSEDED) {
+            self.remark(path, "it was put aside; another file has its rows");
             Ok(())
         } else if directory == journal::DIRECTORY {
             self.journal(path, entry)
@@ -130,7 +164,11 @@ impl Checker<'_> {
     fn segment(&mut self, path: &str, entry: &DirEntry) -> io::Result<()> {
         let file = self.disk.open(path)?;
         let bytes = file.bytes()?;
-        let checked = super::file(file)?;
+        let id = entry.name.strip_suffix(build::SUFFIX_LIVE);
+        let id = id.and_then(|id| id.parse().ok());
+        let known = id.and_then(|id| self.known?.segments.get(&id));
+        let checked = super::file(file, known)?;
+        self.held.union_with(&checked.sources);
         self.totals.segments += 1;
         self.totals.bytes += bytes;
         self.totals.rows += checked.rows;
@@ -200,6 +238,37 @@ impl Checker<'_> {
         self.totals.damages += scanned.damages.count.saturating_sub(listed);
         if !is_open && scanned.summary.rows() == 0 && scanned.damages.count == 0 {
             self.damage(path, "a closed file without rows", 0, journal.limit());
+        }
+        Ok(())
+    }
+
+    /// Names the files that should be there and are not.
+    fn absent(&mut self) -> io::Result<()> {
+        let Some(listed) = self.known else {
+            return Ok(());
+        };
+        let files = inventory::files(self.disk)?;
+        let absent = listed.absent(&files, &self.held);
+        if absent.is_empty() {
+            return Ok(());
+        }
+        // A server may have let them go meanwhile, and has taken them off the list before that.
+        let inventory::Read::Sound(now) = inventory(self.disk)? else {
+            return Ok(());
+        };
+        let now = now.absent(&files, &self.held);
+        let is_still = |absent: &&Absent| now.iter().any(|other| other.path == absent.path);
+        for absent in absent.iter().filter(is_still) {
+            let text = absent.to_string();
+            let what = text.strip_prefix(&absent.path).unwrap_or(&text);
+            let what = what.trim_start_matches(": ");
+            if listed.is_cluster {
+                let what = format!("{what}; other nodes of the cluster may hold them");
+                self.remark(&absent.path, &what);
+            } else {
+                self.totals.absent += 1;
+                self.damage(&absent.path, what, 0, 0);
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use logpond_segment::{compact, retain, verify};
 
 use super::*;
 use crate::ingest::{Changes, Closer};
-use crate::store::{Counters, LiveSet, Local, Parts, Policy};
+use crate::store::{Counters, Listed, LiveSet, Local, Parts, Policy};
 use crate::telemetry::Metrics;
 
 const ROWS: usize = 100;
@@ -47,6 +47,8 @@ fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
         changes: Changes::default(),
         live: live.clone(),
         trash: Vec::new(),
+        listed: Listed::default(),
+        salvaged: Vec::new(),
         closer: Closer::of_nobody(),
         clock: || Timestamp(1_772_409_700_000_000_000),
         metrics: Arc::new(Metrics::default()),

@@ -50,7 +50,7 @@ fn a_file_of_an_earlier_writer_is_read() {
 /// Checks that a file holds the samples and that words are found in it.
 fn check_samples(bytes: Vec<u8>) -> Directory {
     let file = in_memory(bytes);
-    let checked = verify::file(Arc::new(file.clone())).unwrap();
+    let checked = verify::file(Arc::new(file.clone()), None).unwrap();
     assert_eq!((checked.damages, checked.rows), (vec![], ROWS));
     let found = read_all(&file).unwrap();
     for (expected, (bytes, got)) in samples(ROWS).iter().zip(&found) {

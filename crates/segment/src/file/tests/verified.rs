@@ -16,7 +16,7 @@ fn files() -> Vec<Vec<u8>> {
 
 fn check(bytes: Vec<u8>) -> verify::Checked {
     let file = Memory(Arc::new(Mutex::new(bytes)));
-    verify::file(Arc::new(file)).unwrap()
+    verify::file(Arc::new(file), None).unwrap()
 }
 
 /// What a comparison with checksums finds in a file that was sound when it was opened, and has these

@@ -1,0 +1,222 @@
+//! Files that vanish from a data directory are missing and named, and those that go in order are not.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::pond::{ALL_TIME, Pond, Scratch, files_below, wait_until};
+use crate::surroundings::program;
+
+fn push(pond: &Pond, from: usize, to: usize) {
+    let body: String = (from..to)
+        .map(|n| format!("record {n} of many\n"))
+        .collect();
+    let pushed = pond.push("text/plain", body.as_bytes()).unwrap();
+    assert_eq!(pushed.accepted(), (to - from) as u64);
+}
+
+/// How many records there are, and what the answer lacks.
+fn count(pond: &Pond) -> (u64, Vec<String>) {
+    let answer = pond.get(&format!("/api/v1/query?{ALL_TIME}&count=true"));
+    let answer = answer.unwrap();
+    let trailer: serde_json::Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
+    let trailer = &trailer["_trailer"];
+    let missing = trailer["missing"].as_array().into_iter().flatten();
+    let missing: Vec<String> = missing.map(|what| what.as_str().unwrap().into()).collect();
+    assert_eq!(trailer["complete"], missing.is_empty(), "{trailer}");
+    (trailer["rows"].as_u64().unwrap(), missing)
+}
+
+fn verify(data: &Path) -> (Option<i32>, String) {
+    let mut command = Command::new(program());
+    let output = command.arg("verify").arg("--data").arg(data).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), said)
+}
+
+fn forget(pond: &Pond, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.arg("forget").args(arguments);
+    command.env("LOGPOND_ADDR", pond.url()).output().unwrap()
+}
+
+fn only(data: &Path, suffix: &str) -> std::path::PathBuf {
+    let files = files_below(data, suffix);
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn what_vanished_is_missing_until_somebody_accepts_it() {
+    let scratch = Scratch::new("vanished").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 0, 1000);
+    pond.compact().unwrap();
+    push(&pond, 1000, 1200);
+    pond.terminate().unwrap();
+    let (segment, journal) = (only(&data, ".parquet"), only(&data, ".journal"));
+    assert_eq!(verify(&data).0, Some(0));
+    let kept = fs::read(&journal).unwrap();
+    fs::remove_file(&segment).unwrap();
+    fs::remove_file(&journal).unwrap();
+    let (status, said) = verify(&data);
+    assert_eq!(status, Some(1), "{said}");
+    for (file, records) in [(&segment, "1000 records"), (&journal, "200 records")] {
+        let line = said.lines().find(|line| line.contains(&name(file)));
+        assert!(line.unwrap().contains(records), "{said}");
+    }
+    for _ in 0..2 {
+        let pond = Pond::start(program(), &data, &[]).unwrap();
+        let (rows, missing) = count(&pond);
+        assert_eq!((rows, missing.len()), (0, 2), "{missing:?}");
+        assert_eq!(pond.metric("logpond_files_absent").unwrap(), 2.0);
+        pond.terminate().unwrap();
+        assert_eq!(verify(&data).0, Some(1));
+    }
+    // One of them is put back.
+    fs::write(&journal, kept).unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 1200, 1210);
+    let (rows, missing) = count(&pond);
+    assert_eq!((rows, missing.len()), (210, 1), "{missing:?}");
+    let stem = name(&segment).replace(".parquet", "");
+    assert!(missing[0].contains("1000 records") && missing[0].contains(&stem));
+    let refused = forget(&pond, &["01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let done = forget(&pond, &[&stem]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stderr).contains("1,000 records"));
+    assert_eq!(count(&pond), (210, vec![]));
+    assert_eq!(forget(&pond, &["--all"]).status.code(), Some(1));
+    pond.kill();
+    assert_eq!(verify(&data).0, Some(0));
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&pond), (210, vec![]));
+}
+
+#[test]
+fn what_goes_in_order_is_not_missed() {
+    let scratch = Scratch::new("not-vanished").unwrap();
+    let data = scratch.path().join("data");
+    let mut rows = 0;
+    for life in 0..4 {
+        let pond = Pond::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&pond), (rows, vec![]), "life {life}");
+        push(&pond, 0, 100);
+        pond.compact().unwrap();
+        push(&pond, 100, 150);
+        rows += 150;
+        if life == 2 {
+            let mut client = pond.client().unwrap();
+            let target = "/api/v1/vacuum?age=1us&rotate=true";
+            let answer = client.send("POST", target, &[], b"").unwrap();
+            assert_eq!(answer.status, 200);
+            rows = 0;
+        }
+        assert_eq!(count(&pond), (rows, vec![]), "life {life}");
+        match life % 2 {
+            0 => pond.kill(),
+            _ => drop(pond.terminate().unwrap()),
+        }
+        let (status, said) = verify(&data);
+        assert_eq!(status, Some(0), "life {life}: {said}");
+    }
+    // A list that is lost or damaged is made anew, and misses nothing.
+    for damage in [true, false] {
+        let list = data.join("inventory");
+        match damage {
+            true => {
+                let mut bytes = fs::read(&list).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                fs::write(&list, bytes).unwrap();
+            }
+            false => fs::remove_file(&list).unwrap(),
+        }
+        assert_eq!(verify(&data).0, Some(0));
+        let pond = Pond::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&pond), (rows, vec![]));
+        pond.terminate().unwrap();
+        assert!(list.exists());
+    }
+}
+
+/// Deleted under the server that writes to it: it goes on from what it has open.
+#[test]
+fn a_journal_file_that_is_deleted_while_it_is_written_loses_nothing() {
+    let scratch = Scratch::new("deleted-open").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 0, 100);
+    fs::remove_file(only(&data, ".open")).unwrap();
+    push(&pond, 100, 200);
+    assert_eq!(count(&pond), (200, vec![]));
+    pond.compact().unwrap();
+    push(&pond, 200, 210);
+    assert_eq!(count(&pond), (210, vec![]));
+    pond.terminate().unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&pond), (210, vec![]));
+    pond.terminate().unwrap();
+    assert_eq!(verify(&data).0, Some(0));
+}
+
+#[test]
+fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
+    let scratch = Scratch::new("trailing").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 0, 500);
+    pond.compact().unwrap();
+    pond.terminate().unwrap();
+    // A byte too many, and without the last one.
+    for what in ["longer", "shorter"] {
+        let segment = only(&data, ".parquet");
+        let mut bytes = fs::read(&segment).unwrap();
+        match what {
+            "longer" => bytes.push(b'\n'),
+            _ => bytes.truncate(bytes.len() - 1),
+        }
+        fs::write(&segment, &bytes).unwrap();
+        assert_eq!(verify(&data).0, Some(1), "{what}");
+        let pond = Pond::start(program(), &data, &[]).unwrap();
+        assert_eq!(count(&pond), (500, vec![]), "{what}");
+        wait_until("it is written anew", || {
+            let files = files_below(&data, ".parquet");
+            files.len() == 1 && files[0] != segment
+        })
+        .unwrap();
+        assert_eq!(count(&pond), (500, vec![]), "{what}");
+        assert!(pond.stderr().contains("its rows are proven"), "{what}");
+        pond.terminate().unwrap();
+        assert_eq!(verify(&data).0, Some(0), "{what}");
+    }
+}
+
+/// The damaged one of two files with the same rows is not what answers are made of.
+#[test]
+fn a_sound_copy_is_used_and_nothing_is_missing() {
+    let scratch = Scratch::new("copies").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 0, 500);
+    pond.compact().unwrap();
+    pond.terminate().unwrap();
+    let segment = only(&data, ".parquet");
+    let whole = fs::read(&segment).unwrap();
+    fs::write(data.join("segments/copy.parquet"), &whole).unwrap();
+    let mut damaged = whole.clone();
+    damaged[60] ^= 1;
+    fs::write(&segment, damaged).unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&pond), (500, vec![]));
+    pond.terminate().unwrap();
+    assert_eq!(fs::read(&segment).unwrap(), whole);
+    assert_eq!(verify(&data).0, Some(0));
+}

@@ -1,0 +1,391 @@
+//! The inventory of the files that should be on the disk: a list beside the files, so that a file that vanishes is missed.
+//!
+//! Invariants:
+//! - It is derived. It never replaces what the files hold but for a file that is damaged or gone; if it
+//!   is lost or damaged, it is made anew of the files.
+//! - A file that goes for good, with rows that nothing else here holds, is taken off the list before it goes.
+//!   So whatever is listed and not held by any file has vanished, whenever a crash comes. A new file is listed
+//!   some time after it is there: who deletes it before that is not found out.
+//!
+//! ```text
+//! {"format":1,"cluster":false,"segments":2,"journal":1}
+//! {"segment":"01K…","bytes":…,…}
+//! {"journal":"<incarnation>","sequence":7,"rows":…,…}
+//! crc32c:0123abcd
+//! ```
+//!
+//! `docs/format/inventory.md` is normative.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use logpond_record::{Id, SourceId, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::build;
+use crate::disk::Disk;
+use crate::file::Summary;
+use crate::journal;
+use crate::sources::SourceSet;
+
+/// The file, below the data directory.
+pub const PATH: &str = "inventory";
+
+/// The version that is written.
+const FORMAT_VERSION: u64 = 1;
+
+/// The most segments and the most journal files that are listed, the newest ones: ten times what a large
+/// store has. Older ones are not missed.
+const ENTRIES_MAX: usize = 65_536;
+
+/// The longest file that is read: [`ENTRIES_MAX`] segments with some runs of sources each.
+const BYTES_MAX: u64 = 128 << 20;
+
+/// The beginning of the last line.
+const CHECKSUM: &str = "crc32c:";
+
+/// A journal file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// Its rows, at least so many if it was being written.
+    pub rows: u64,
+    /// Earliest receive time.
+    pub received_min: Timestamp,
+    /// Latest receive time.
+    pub received_max: Timestamp,
+    /// True if it was being written.
+    pub is_open: bool,
+}
+
+/// The files that should be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// True if the node is one of a cluster: a file that is not here may be on other nodes, which know better.
+    pub is_cluster: bool,
+    /// The segments.
+    pub segments: BTreeMap<Id, Summary>,
+    /// The journal files with rows.
+    pub journal: BTreeMap<SourceId, JournalEntry>,
+}
+
+/// The list, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// There is none.
+    None,
+    /// It is damaged, or of a version that this program does not know.
+    Damaged(&'static str),
+    /// A list.
+    Sound(Inventory),
+}
+
+/// A file that has vanished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Its path.
+    pub path: String,
+    /// Its sources. Some of them may be held by other files.
+    pub sources: SourceSet,
+    /// Its rows.
+    pub rows: u64,
+    /// True if there may have been more.
+    pub is_at_least: bool,
+    /// Earliest receive time.
+    pub received_min: Timestamp,
+    /// Latest receive time.
+    pub received_max: Timestamp,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Absent {
+            path,
+            rows,
+            received_min,
+            received_max,
+            ..
+        } = self;
+        let at_least = if self.is_at_least { "at least " } else { "" };
+        let records = if *rows == 1 { "record" } else { "records" };
+        write!(
+            f,
+            "{path}: the file is gone, with {at_least}{rows} {records} received from {received_min} to \
+             {received_max}"
+        )
+    }
+}
+
+impl Inventory {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// When the disk fails; damage is no error.
+    pub fn read(disk: &dyn Disk) -> io::Result<Read> {
+        let file = match disk.open(PATH) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Read::None),
+            opened => opened?,
+        };
+        let bytes = file.bytes()?;
+        if bytes > BYTES_MAX {
+            return Ok(Read::Damaged("it is too long"));
+        }
+        let mut text = vec![0; bytes as usize];
+        file.read_at(0, &mut text)?;
+        Ok(match Inventory::from_bytes(&text) {
+            Ok(inventory) => Read::Sound(inventory),
+            Err(what) => Read::Damaged(what),
+        })
+    }
+
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let segments = || self.segments.values().rev().take(ENTRIES_MAX);
+        let journal = || self.journal.iter().rev().take(ENTRIES_MAX);
+        let header = json!({
+            "format": FORMAT_VERSION,
+            "cluster": self.is_cluster,
+            "segments": segments().count(),
+            "journal": journal().count(),
+        });
+        let lines = std::iter::once(header)
+            .chain(segments().map(Summary::to_json))
+            .chain(journal().map(|(source, entry)| entry.to_json(*source)));
+        let mut text = String::new();
+        for line in lines {
+            text.push_str(&line.to_string());
+            text.push('\n');
+        }
+        let crc = crc32c::crc32c(text.as_bytes());
+        text.push_str(&format!("{CHECKSUM}{crc:08x}\n"));
+        text.into_bytes()
+    }
+
+    /// Reads what [`Inventory::to_bytes`] gave.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Inventory, &'static str> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is no text")?;
+        let (body, checksum) = text
+            .rfind(CHECKSUM)
+            .map(|at| text.split_at(at))
+            .ok_or("it has no checksum")?;
+        let crc = crc32c::crc32c(body.as_bytes());
+        if checksum != format!("{CHECKSUM}{crc:08x}\n") {
+            return Err("its checksum is wrong");
+        }
+        parse(body).ok_or("it is of an unknown format")
+    }
+
+    /// Those of its files that are not among `files`, names without their endings, and whose sources are not
+    /// all in `held`.
+    pub fn absent(&self, files: &BTreeSet<String>, held: &SourceSet) -> Vec<Absent> {
+        let is_gone = |path: &str, sources: &SourceSet| {
+            !files.contains(stem(path)) && !held.contains_all(sources)
+        };
+        let segments = self.segments.values().map(|summary| Absent {
+            path: build::path(summary.id, build::SUFFIX_LIVE),
+            sources: summary.sources.clone(),
+            rows: summary.rows,
+            is_at_least: false,
+            received_min: summary.received_min,
+            received_max: summary.received_max,
+        });
+        let journal = self.journal.iter().map(|(source, entry)| Absent {
+            path: journal::path(*source, journal::SUFFIX_CLOSED),
+            sources: [*source].into_iter().collect(),
+            rows: entry.rows,
+            is_at_least: entry.is_open,
+            received_min: entry.received_min,
+            received_max: entry.received_max,
+        });
+        let each = segments.chain(journal);
+        each.filter(|absent| is_gone(&absent.path, &absent.sources))
+            .collect()
+    }
+
+    /// Takes these files off the list. Gives whether it had any of them.
+    pub fn forget(
+        &mut self,
+        segments: impl IntoIterator<Item = Id>,
+        journal: impl IntoIterator<Item = SourceId>,
+    ) -> bool {
+        let segments = segments.into_iter();
+        let segments = segments.filter(|id| self.segments.remove(id).is_some());
+        let count = segments.count();
+        let journal = journal.into_iter();
+        let journal = journal.filter(|source| self.journal.remove(source).is_some());
+        count + journal.count() > 0
+    }
+}
+
+/// The files of the directories of segments and of the journal that count as being there, without their
+/// endings. A retired file is not: others hold its rows, or it was taken off the list.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn files(disk: &dyn Disk) -> io::Result<BTreeSet<String>> {
+    let mut files = BTreeSet::new();
+    for directory in [journal::DIRECTORY, build::DIRECTORY] {
+        let entries = disk.list(directory)?.into_iter();
+        let names = entries.map(|entry| entry.name);
+        let is_there =
+            |name: &String| !(name.ends_with(build::SUFFIX_TRASH) || name.ends_with(".tmp"));
+        let paths = names.filter(is_there);
+        files.extend(paths.map(|name| stem(&format!("{directory}/{name}")).to_owned()));
+    }
+    Ok(files)
+}
+
+/// A path without its ending.
+fn stem(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(stem, _)| stem)
+}
+
+impl JournalEntry {
+    fn to_json(self, source: SourceId) -> Value {
+        json!({
+            "journal": source.incarnation.to_string(),
+            "sequence": source.sequence,
+            "rows": self.rows,
+            "received_min_ns": self.received_min.0,
+            "received_max_ns": self.received_max.0,
+            "open": self.is_open,
+        })
+    }
+
+    fn from_json(object: &Map<String, Value>) -> Option<(SourceId, JournalEntry)> {
+        let time = |key: &str| object.get(key)?.as_i64().map(Timestamp);
+        let source = SourceId {
+            incarnation: object.get("journal")?.as_str()?.parse().ok()?,
+            sequence: object.get("sequence")?.as_u64()?,
+        };
+        let entry = JournalEntry {
+            rows: object.get("rows")?.as_u64()?,
+            received_min: time("received_min_ns")?,
+            received_max: time("received_max_ns")?,
+            is_open: object.get("open")?.as_bool()?,
+        };
+        Some((source, entry))
+    }
+}
+
+fn parse(body: &str) -> Option<Inventory> {
+    let mut lines = body.lines().map(serde_json::from_str::<Value>);
+    let header = lines.next()?.ok()?;
+    if header.get("format")?.as_u64()? != FORMAT_VERSION {
+        return None;
+    }
+    let mut inventory = Inventory {
+        is_cluster: header.get("cluster")?.as_bool()?,
+        ..Inventory::default()
+    };
+    for line in lines {
+        let line = line.ok()?;
+        let object = line.as_object()?;
+        if object.contains_key("segment") {
+            let summary = Summary::from_json(object)?;
+            inventory.segments.insert(summary.id, summary);
+        } else {
+            let (source, entry) = JournalEntry::from_json(object)?;
+            inventory.journal.insert(source, entry);
+        }
+    }
+    let count = |key: &str| header.get(key)?.as_u64();
+    let counts = (inventory.segments.len(), inventory.journal.len());
+    let stated = (count("segments")?, count("journal")?);
+    (stated == (counts.0 as u64, counts.1 as u64)).then_some(inventory)
+}
+
+#[cfg(test)]
+mod tests {
+    use logpond_record::Incarnation;
+
+    use super::*;
+    use crate::file::Place;
+
+    fn source(sequence: u64) -> SourceId {
+        SourceId {
+            incarnation: Incarnation(7),
+            sequence,
+        }
+    }
+
+    fn summary(id: u128, sources: &[u64]) -> Summary {
+        Summary {
+            id: Id(id),
+            bytes: 1000,
+            rows: 5000,
+            hash: u128::MAX - 3,
+            line_bytes: 9000,
+            time_min: Timestamp(i64::MIN),
+            time_max: Timestamp(9),
+            received_min: Timestamp(1_772_409_600_000_000_000),
+            received_max: Timestamp(1_772_409_660_000_000_000),
+            cold: true,
+            sources: sources.iter().map(|number| source(*number)).collect(),
+            has_retries: false,
+            manifest_crc: 7,
+            directory: Place {
+                offset: 4,
+                bytes: 5,
+                plain_bytes: 6,
+                crc: u32::MAX,
+            },
+        }
+    }
+
+    fn inventory() -> Inventory {
+        let segments = [summary(1, &[0, 1]), summary(2, &[2])];
+        let entry = JournalEntry {
+            rows: 1,
+            received_min: Timestamp(0),
+            received_max: Timestamp(0),
+            is_open: true,
+        };
+        Inventory {
+            is_cluster: false,
+            segments: segments.map(|summary| (summary.id, summary)).into(),
+            journal: [(source(3), entry)].into(),
+        }
+    }
+
+    #[test]
+    fn a_list_comes_back_and_each_changed_byte_shows() {
+        let bytes = inventory().to_bytes();
+        assert_eq!(Inventory::from_bytes(&bytes), Ok(inventory()));
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(Inventory::from_bytes(&changed).is_err(), "byte {at}");
+            assert!(Inventory::from_bytes(&bytes[..at]).is_err(), "{at} bytes");
+        }
+        let golden = include_str!("../../../testdata/inventory/v1");
+        assert_eq!(golden, str::from_utf8(&bytes).unwrap());
+    }
+
+    #[test]
+    fn what_no_file_holds_is_absent() {
+        let absent = |files: &[&str], held: &[u64]| {
+            let files = files.iter().map(|file| (*file).to_owned()).collect();
+            let held = held.iter().map(|number| source(*number)).collect();
+            let absent = inventory().absent(&files, &held);
+            absent.iter().map(Absent::to_string).collect::<Vec<_>>()
+        };
+        let first = build::path(Id(1), "");
+        let second = build::path(Id(2), "");
+        let journal = journal::path(source(3), "");
+        assert_eq!(absent(&[&first, &second, &journal], &[]), [""; 0]);
+        assert_eq!(absent(&[], &[0, 1, 2, 3]), [""; 0]);
+        let gone = absent(&[&first, &journal], &[0]);
+        let times = "from 2026-03-02T00:00:00.000000000Z to 2026-03-02T00:01:00.000000000Z";
+        let what = format!("the file is gone, with 5000 records received {times}");
+        assert_eq!(gone, [format!("{second}.parquet: {what}")]);
+        assert_eq!(absent(&[&second], &[1]).len(), 2);
+        let mut inventory = inventory();
+        assert!(inventory.forget([Id(1), Id(9)], [source(3)]));
+        assert!(!inventory.forget([Id(1)], []));
+        assert_eq!((inventory.segments.len(), inventory.journal.len()), (1, 0));
+    }
+}
