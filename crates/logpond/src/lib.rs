@@ -46,6 +46,7 @@ pub mod panics;
 mod private_file;
 mod state_lock;
 mod recent;
+pub mod resends;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

@@ -62,6 +62,7 @@ use crate::panics::StopAtPanic;
 use crate::query::Pond;
 #[cfg(feature = "sql")]
 use crate::query::spill_directory;
+use crate::resends::Resends;
 use crate::service_manager;
 use crate::settings::Settings;
 use crate::shutdown::{self, Shutdown, Stopper};
@@ -127,9 +128,11 @@ impl Server {
         let listening = listeners.listening();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
-        let relp_peers = relp_peers(settings, &*disk, &recovered);
+        let has_relp = settings.relp.or(settings.relp_tls).is_some();
+        let resends = Arc::new(Resends::open(disk.clone(), has_relp));
+        let relp_peers = relp_peers(&resends, &*disk, &recovered, has_relp);
         let (stopper, shutdown) = stopping();
-        let found = (&addresses, &recovered);
+        let found = (&addresses, &recovered, &resends);
         let mut roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
         let zones = roles.declare(settings)?;
 
@@ -158,6 +161,7 @@ impl Server {
             hosts: Hosts::new(hostname::own_names(), &settings.http_host, "--http-host"),
             listening: listening.clone(),
             saved: access.saved(),
+            resends,
         });
         let app = app.operated_by(node.operator).alerting(access.alerts());
         let parts = Parts {
@@ -264,7 +268,7 @@ impl Roles {
     fn start(
         settings: &Settings,
         disk: Arc<dyn Disk>,
-        (addresses, recovered): (&Addresses, &Recovered),
+        (addresses, recovered, resends): (&Addresses, &Recovered, &Arc<Resends>),
         access: &Access,
         metrics: &Arc<Metrics>,
         stopper: &Arc<Stopper>,
@@ -298,6 +302,7 @@ impl Roles {
                 board,
                 clock: clock::now,
                 metrics: metrics.clone(),
+                resends: resends.clone(),
             })
         });
         let replication: Arc<dyn Replication> = match &handoff {
@@ -317,6 +322,7 @@ impl Roles {
             live: live.clone(),
             trash,
             listed,
+            resends: resends.clone(),
             salvaged,
             closer: ingest.closer(),
             clock: clock::now,
@@ -408,14 +414,14 @@ fn start_ingest(
     started.map_err(ServeError::Thread)
 }
 
-/// What earlier lives have left.
+/// The segments of earlier lives.
 struct Opened {
     live: LiveSet,
     /// Retired segments with their lengths.
     trash: Vec<(Id, u64)>,
     /// Live ones that were read from damaged files.
     salvaged: Vec<Id>,
-    /// What should be there and is not.
+    /// The files that should be there and are not.
     listed: Listed,
 }
 
@@ -492,11 +498,14 @@ fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
 }
 
 /// What clients of RELP may send again after this start.
-fn relp_peers(settings: &Settings, disk: &dyn Disk, recovered: &Recovered) -> Arc<RelpPeers> {
+fn relp_peers(
+    resends: &Resends,
+    disk: &dyn Disk,
+    recovered: &Recovered,
+    has_relp: bool,
+) -> Arc<RelpPeers> {
     let peers = RelpPeers::default();
-    if settings.relp.or(settings.relp_tls).is_some()
-        && let Err(error) = peers.read(disk, &recovered.closed)
-    {
+    if has_relp && let Err(error) = peers.read(resends, disk, &recovered.closed) {
         warn(&format!(
             "the journal could not be read to its end ({error}): what clients of RELP send again may be \
              stored twice"

@@ -63,6 +63,21 @@ impl fmt::Display for BatchId {
     }
 }
 
+/// The top 32 bits of the epoch of a batch that is named by its content. The epoch of another is
+/// random, and has the same once in four billion producers.
+const CONTENT_MARK: u128 = 0x6c70_6e61;
+
+/// The epoch of a batch that its sender gave no name: it is made of a hash of what is in it. Such batches are
+/// originals, always: who is sent one that is there already stores nothing.
+pub fn content_epoch(identity: u128) -> u128 {
+    (CONTENT_MARK << 96) | (identity >> 32)
+}
+
+/// True if an epoch is one of [`content_epoch`].
+pub fn is_content(epoch: u128) -> bool {
+    epoch >> 96 == CONTENT_MARK
+}
+
 /// A text that names no batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchIdError;
@@ -176,6 +191,19 @@ impl BatchSet {
         self.runs.contains(place(epoch, sequence))
     }
 
+    /// The batches that are named by what is in them, and the others.
+    pub fn split_content(&self) -> (BatchSet, BatchSet) {
+        let (mut content, mut others) = (BatchSet::default(), BatchSet::default());
+        for (epoch, run) in self.runs() {
+            let set = match is_content(epoch) {
+                true => &mut content,
+                false => &mut others,
+            };
+            set.insert_run(epoch, run);
+        }
+        (content, others)
+    }
+
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -274,6 +302,11 @@ impl HeldBatches {
     /// Adds all of them to a set, whatever their attempts.
     pub fn add_to(&self, set: &mut BatchSet) {
         set.union_with(&self.all);
+    }
+
+    /// The epochs of batches that are named by what is in them.
+    pub fn content_names(&self) -> impl Iterator<Item = u128> {
+        self.all.epochs().filter(|epoch| is_content(*epoch))
     }
 
     /// The batches of a set that it holds, whatever their attempts.

@@ -48,6 +48,11 @@ pub const SUFFIX_SUPERSEDED: &str = ".superseded";
 /// Lines collected before a merge writes a row group.
 const MERGE_BYTES: u64 = 16 << 20;
 
+/// The most batches of a segment that it names although they are named by what is in them: of each such
+/// segment these take some 100 KiB of memory. Those of the latest sources stay, and none of a segment at rest.
+/// Who took them in remembers more of them.
+const CONTENT_NAMES_MAX: usize = 1024;
+
 /// Marks a source whose rows another input gives, or nobody.
 const LEFT_OUT: u32 = u32::MAX;
 
@@ -143,6 +148,7 @@ pub fn from_journal(
     );
     let mut damages = Damages::default();
     let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
+    let mut named = Vec::new();
     for (number, file) in closed.iter().enumerate() {
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
         let (mut rows, mut bytes, mut held) = (0, 0, HeldBatches::default());
@@ -172,9 +178,12 @@ pub fn from_journal(
             }),
         });
         if let Some(originals) = held.originals() {
-            batches.union_with(originals);
+            let (content, others) = originals.split_content();
+            batches.union_with(&others);
+            named.push(content);
         }
     }
+    add_content(&mut batches, named.iter().rev());
     let counts = builder.counts();
     let schema = counts.schema();
     let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
@@ -185,6 +194,15 @@ pub fn from_journal(
     prove(disk, id)?;
     publish(disk, id)?;
     Ok(Built { written, damages })
+}
+
+/// Adds batches that are named by what is in them, as many as a segment may have; `newest` has the latest
+/// first.
+fn add_content<'a>(batches: &mut BatchSet, newest: impl Iterator<Item = &'a BatchSet>) {
+    let runs = newest.flat_map(BatchSet::runs);
+    for (epoch, run) in runs.take(CONTENT_NAMES_MAX) {
+        batches.insert_run(epoch, run);
+    }
 }
 
 /// What can be read of a file that was damaged after its rows were counted.
@@ -265,7 +283,7 @@ pub fn merge(
         disk,
         id,
         inputs,
-        merged_sources(inputs),
+        merged_sources(inputs, profile),
         profile,
         is_stopped,
     )
@@ -285,7 +303,7 @@ pub fn trim(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Written, BuildError> {
     let inputs = std::slice::from_ref(input);
-    let (mut sources, batches) = merged_sources(inputs);
+    let (mut sources, batches) = merged_sources(inputs, profile);
     sources.retain(|entry| !left_out.contains(entry.source));
     merge_sources(disk, id, inputs, (sources, batches), profile, is_stopped)
 }
@@ -329,10 +347,19 @@ fn merge_sources(
 }
 
 /// The sources of the output, and the batches that count wherever else they are.
-fn merged_sources(inputs: &[SegmentFile]) -> (Vec<SourceEntry>, BatchSet) {
+fn merged_sources(inputs: &[SegmentFile], profile: Profile) -> (Vec<SourceEntry>, BatchSet) {
     let manifests = || inputs.iter().map(SegmentFile::manifest);
     let mut batches = BatchSet::default();
-    manifests().for_each(|manifest| batches.union_with(&manifest.batches));
+    let mut named = Vec::new();
+    for manifest in manifests() {
+        let (content, others) = manifest.batches.split_content();
+        batches.union_with(&others);
+        named.push((manifest.received_max, content));
+    }
+    if profile == Profile::Hot {
+        named.sort_by_key(|(received_max, _)| std::cmp::Reverse(*received_max));
+        add_content(&mut batches, named.iter().map(|(_, content)| content));
+    }
     let each = manifests().flat_map(|manifest| manifest.sources.iter().copied());
     let mut sources: Vec<SourceEntry> = each.collect();
     // Stable: what counts of a shared source is what its first input says, as for the rows.

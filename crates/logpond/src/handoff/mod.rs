@@ -53,6 +53,7 @@ use crate::clock;
 use crate::cluster::Member;
 use crate::ingest::{Changes, Closer, Gate, Replication};
 use crate::panics::caught;
+use crate::resends::Resends;
 use crate::shutdown::{Shutdown, Stopper};
 use crate::store::{Board, Elsewhere, LiveSet, Store, local};
 use crate::telemetry::{Metrics, warn};
@@ -97,6 +98,8 @@ pub struct Parts {
     pub clock: fn() -> Timestamp,
     /// The process's metrics.
     pub metrics: Arc<Metrics>,
+    /// The memory of journal files that are gone.
+    pub resends: Arc<Resends>,
 }
 
 /// What the hand-off moves of the node around it.

@@ -90,6 +90,12 @@ impl Handoff {
 
     /// Removes the files of these sources.
     fn remove(&self, sources: &SourceSet) {
+        let journal = self.parts.visible.snapshot();
+        let going = journal.closed.iter();
+        let going = going.filter(|file| sources.contains(file.source));
+        self.parts
+            .resends
+            .release(&going.cloned().collect::<Vec<_>>());
         for source in sources.iter() {
             let Some(file) = self.parts.visible.remove_closed(source) else {
                 continue;

@@ -12,15 +12,14 @@ use std::time::Instant;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError};
-use logpond_record::{Labels, Timestamp, write_json_string};
-use logpond_segment::batches::{BatchId, BatchSet};
+use logpond_record::{Labels, write_json_string};
 use serde_json::{Value, json};
 
 use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use super::intake;
+use super::{intake, once};
 use crate::telemetry::Intake;
 
 /// The header that tells official clients that they may talk.
@@ -237,39 +236,8 @@ async fn store(app: &Arc<App>, bulk: Bulk) -> Result<(Vec<Item>, bool), ApiError
         .intake(Intake::Elastic)
         .rejected
         .add(failed as u64);
-    let id = identity.map(name_of);
-    if let Some(id) = id
-        && is_held(app, id).await
-    {
-        app.metrics.resends_known.add(1);
-        return Ok((items, failed > 0));
-    }
-    intake::submit(app, Intake::Elastic, batch, id, true).await?;
+    once::submit(app, Intake::Elastic, batch, identity).await?;
     Ok((items, failed > 0))
-}
-
-/// The name of documents that all have ids, which is the same when they are sent again.
-fn name_of(identity: u128) -> BatchId {
-    BatchId {
-        epoch: identity,
-        sequence: 0,
-        attempt: 0,
-        first_sent: Timestamp(0),
-        more: 0,
-    }
-}
-
-/// Whether a batch is here.
-async fn is_held(app: &Arc<App>, id: BatchId) -> bool {
-    let wanted: BatchSet = [(id.epoch, id.sequence)].into_iter().collect();
-    // Files of the journal first: what leaves them meanwhile is in a segment by then.
-    if app.ingest.durability().states(&wanted).durable == wanted {
-        return true;
-    }
-    let store = app.store.clone();
-    let look = move || store.batches_of(id.epoch).contains(id.epoch, id.sequence);
-    // Blocking work is only thrown away when the process ends.
-    tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }
 
 fn write_item(item: &Item, out: &mut String) {

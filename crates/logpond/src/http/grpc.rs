@@ -29,7 +29,7 @@ use super::body::{self, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
 use super::origin::Target;
-use super::{App, authorization, http2, intake};
+use super::{App, authorization, http2, intake, once};
 use crate::net;
 use crate::net::tls::{self, Acceptor};
 use crate::telemetry::Intake;
@@ -242,7 +242,8 @@ async fn call(app: &Arc<App>, request: Request<Inflow>) -> Result<Bytes, Failed>
     let metrics = app.metrics.intake(Intake::OtlpGrpc);
     metrics.rejected.add(pushed.rejected_total as u64);
     let answer = super::otlp::success_message(&pushed);
-    intake::submit(app, Intake::OtlpGrpc, pushed.batch, None, true).await?;
+    let identity = once::identity_of(&pushed.batch);
+    once::submit(app, Intake::OtlpGrpc, pushed.batch, identity).await?;
     Ok(framed(&answer))
 }
 

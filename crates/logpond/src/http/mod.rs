@@ -17,6 +17,7 @@ mod bodies;
 mod body;
 mod hosts;
 mod inflow;
+mod once;
 mod origin;
 mod authorization;
 mod router;
@@ -89,6 +90,7 @@ use crate::net;
 use crate::net::tls::{self, Acceptor};
 use crate::operate::Operator;
 use crate::query::Engine;
+use crate::resends::Resends;
 use crate::saved::SavedQueries;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -144,8 +146,10 @@ pub struct App {
     bodies: Bodies,
     /// What uploads of journals share.
     uploads: journal_upload::Uploads,
-    /// Pushes of Loki's clients that came lately.
-    loki_resends: loki::Resends,
+    /// Requests that came lately.
+    once: once::Once,
+    /// Requests that are remembered longer.
+    resends: Arc<Resends>,
     /// Acknowledgement ids that were given to senders that ask for some.
     acks: AtomicU64,
 }
@@ -172,6 +176,8 @@ pub struct Parts {
     pub listening: Arc<net::Listening>,
     /// Queries by name.
     pub saved: Arc<SavedQueries>,
+    /// The memory of requests, beyond the journal.
+    pub resends: Arc<Resends>,
 }
 
 impl App {
@@ -201,7 +207,8 @@ impl App {
             alerts: None,
             bodies: Bodies::new(BODIES_BYTES_MAX),
             uploads: journal_upload::Uploads::default(),
-            loki_resends: loki::Resends::default(),
+            once: once::Once::default(),
+            resends: parts.resends,
             acks: AtomicU64::new(0),
         }
     }

@@ -18,7 +18,7 @@ use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use super::intake;
+use super::{intake, once};
 use crate::telemetry::Intake;
 
 /// Seconds after which to try again, where nothing else is known.
@@ -83,7 +83,8 @@ async fn take(
     let metrics = app.metrics.intake(Intake::Otlp);
     metrics.rejected.add(pushed.rejected_total as u64);
     let answer = success(&pushed, form);
-    intake::submit(app, Intake::Otlp, pushed.batch, None, true).await?;
+    let identity = once::identity_of(&pushed.batch);
+    once::submit(app, Intake::Otlp, pushed.batch, identity).await?;
     Ok(form.respond(StatusCode::OK, answer))
 }
 

@@ -17,8 +17,8 @@ use super::App;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use super::intake;
 use super::params::Params;
+use super::{intake, once};
 use crate::telemetry::Intake;
 
 /// The header that names a channel, without which no acknowledgements are given.
@@ -73,7 +73,8 @@ async fn events(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Bod
     let line_bytes_max = app.line_bytes_max;
     let decode = move |body: &[u8]| Ok(splunk::decode(body, &metadata, line_bytes_max));
     let Events { batch, bad } = intake::decode(app, request.into_body(), encoding, decode).await?;
-    intake::submit(app, Intake::Splunk, batch, None, true).await?;
+    let identity = once::identity_of(&batch);
+    once::submit(app, Intake::Splunk, batch, identity).await?;
     match bad {
         None => Ok(success(app, has_channel)),
         Some((number, error)) => {
@@ -96,7 +97,8 @@ async fn raw(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>,
     metrics.rejected.add(pushed.rejected_total as u64);
     let first = pushed.rejected.first().cloned();
     let is_empty = pushed.accepted + pushed.rejected_total == 0;
-    intake::submit(app, Intake::Splunk, pushed.batch, None, true).await?;
+    let identity = once::identity_of(&pushed.batch);
+    once::submit(app, Intake::Splunk, pushed.batch, identity).await?;
     Ok(match first {
         Some(bad) => bad_event(bad.line - 1, &HecError::Rejected(bad.reason)),
         None if is_empty => bad_event(0, &HecError::NoData),

@@ -67,9 +67,11 @@ pub(super) fn originals_in(view: &View, sources: &SourceSet) -> BatchSet {
     let in_journal = read.filter_map(|(_, batches)| batches.originals());
     let segments = view.segments.iter();
     let in_segments = segments.map(|viewed| &viewed.segment.file().manifest().batches);
+    // Nobody sends copies of what is named by what is in it.
+    let others = |held: &BatchSet| held.split_content().1;
     in_journal
         .chain(in_segments)
-        .for_each(|held| found.union_with(held));
+        .for_each(|held| found.union_with(&others(held)));
     let is_small = found.runs().nth(RUNS_MAX).is_none();
     match is_small {
         true => found,

@@ -42,6 +42,7 @@ use logpond_segment::{compact, retain};
 
 use crate::ingest::{Changes, Closer};
 use crate::panics::caught;
+use crate::resends::Resends;
 use crate::settings::Settings;
 use crate::telemetry::Metrics;
 pub use counters::Counters;
@@ -75,6 +76,8 @@ pub struct Parts {
     pub trash: Vec<(Id, u64)>,
     /// What should be there and is not.
     pub listed: Listed,
+    /// What is remembered of journal files that are gone.
+    pub resends: Arc<Resends>,
     /// Live segments that were read from damaged files, to be written anew.
     pub salvaged: Vec<Id>,
     /// Closes the journal's open file.

@@ -284,6 +284,7 @@ impl Worker {
         self.parts
             .live
             .replace(&[], Some(Arc::new(LiveSegment::new(file))));
+        self.parts.resends.release(files);
         for file in files {
             match built.damages.count {
                 0 => self.drop_journal(file),
@@ -325,6 +326,7 @@ impl Worker {
     /// Lets go of a journal file whose source a live segment lists: removes it, or puts it aside
     /// if parts of it are damaged.
     fn let_go(&self, file: &ClosedFile) {
+        self.parts.resends.release(std::slice::from_ref(file));
         if !self.note_lost(file) {
             return self.drop_journal(file);
         }

@@ -60,6 +60,7 @@ mod process;
 mod proxy;
 mod readers;
 mod refused;
+mod relp_resends;
 mod members;
 mod resends;
 mod restarts;

@@ -31,6 +31,16 @@ impl Fingerprint {
     pub fn of(message: &[u8]) -> Fingerprint {
         Fingerprint(xxh3_64(message))
     }
+
+    /// It as a number, to be kept.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The one that was this number.
+    pub fn of_number(number: u64) -> Fingerprint {
+        Fingerprint(number)
+    }
 }
 
 /// The messages that were stored last of a sender, oldest first.
@@ -49,6 +59,16 @@ impl Recent {
     /// Remembers what another one does, as newer.
     pub fn append(&mut self, newer: &Recent) {
         newer.0.iter().for_each(|message| self.add(*message));
+    }
+
+    /// The messages, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = Fingerprint> {
+        self.0.iter().copied()
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Whether nothing is remembered.

@@ -24,7 +24,6 @@ mod patterns;
 mod push;
 mod query;
 mod query_range;
-mod resends;
 mod rule_groups;
 mod rules;
 mod selector;
@@ -49,7 +48,6 @@ use logpond_record::Timestamp;
 
 pub(super) use push::push;
 pub(super) use reply::refusal;
-pub(super) use resends::Resends;
 
 /// Whether a path is one of Loki's, so that errors there have its form, too.
 pub(super) fn is_path(path: &str) -> bool {

@@ -11,7 +11,7 @@ use hyper::{Request, Response, StatusCode};
 use logpond_protocol::intake::body::Encoding;
 use logpond_protocol::intake::push::Pushed;
 use logpond_protocol::intake::push::loki::{self, LokiError};
-use logpond_record::{Batch, Labels};
+use logpond_record::Labels;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::inflow::Inflow;
@@ -19,7 +19,7 @@ use super::reply::{TEXT, refusal};
 use crate::http::App;
 use crate::http::body::Body;
 use crate::http::error::{ApiError, Kind};
-use crate::http::intake;
+use crate::http::{intake, once};
 use crate::telemetry::Intake;
 
 /// Takes the entries of one push.
@@ -51,27 +51,11 @@ async fn take(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     let metrics = app.metrics.intake(Intake::Loki);
     metrics.rejected.add(pushed.rejected_total as u64);
     let trouble = rejections(&pushed);
-    // Whoever sends a body again has closed the connection of the first sending, which goes on.
-    let storing = tokio::spawn(store(Arc::clone(app), pushed.batch, identity));
-    let stored = storing.await;
-    stored.map_err(|e| ApiError::new(Kind::Internal, e.to_string()))??;
+    once::submit(app, Intake::Loki, pushed.batch, Some(identity)).await?;
     Ok(match trouble {
         None => Body::whole(StatusCode::NO_CONTENT, "text/plain", ""),
         Some(text) => Body::whole(StatusCode::BAD_REQUEST, TEXT, text),
     })
-}
-
-/// Has the entries of a body made durable, unless they are.
-async fn store(app: Arc<App>, batch: Batch, identity: u128) -> Result<(), ApiError> {
-    let stored = app.loki_resends.body(identity);
-    let mut is_stored = stored.lock().await;
-    if *is_stored {
-        app.metrics.resends_known.add(1);
-        return Ok(());
-    }
-    intake::submit(&app, Intake::Loki, batch, None, true).await?;
-    *is_stored = true;
-    Ok(())
 }
 
 fn refused(error: LokiError) -> ApiError {

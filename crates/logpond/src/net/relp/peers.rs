@@ -1,25 +1,20 @@
 //! What was stored of whom lately, beyond the end of a session and of the process.
 //!
-//! After a start it is what the journal has: its last files, up to [`JOURNAL_BYTES_MAX`], whatever they came
-//! by. A message of which rules changed the text is not known again then.
+//! After a start it is what is remembered of files that have left the journal ([`crate::resends`]) and what the
+//! journal has: its last files, up to [`JOURNAL_BYTES_MAX`], whatever they came by. A message of which rules
+//! changed the text is not known again then.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use logpond_protocol::intake::resent::{Fingerprint, Recent, Resends};
-use logpond_record::EntryKind;
 use logpond_segment::disk::Disk;
-use logpond_segment::journal::{ClosedFile, JournalFile, OpenError};
+use logpond_segment::journal::{ClosedFile, OpenError};
 
-/// Senders that are remembered; the one that is longest unchanged is forgotten first. With 8 bytes a message
-/// this is 32 MiB at the very worst, and the same for as many open sessions.
-const PEERS_MAX: usize = 1024;
+use crate::resends::{PEERS_MAX, Resends as Remembered, read_messages};
 
 /// How much of the journal is read at a start: four files of the usual size.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
-
-/// The label that says who sent something.
-const LABEL: &str = "hostname";
 
 /// What a session has stored. Others look at it while it is open: its client may have begun another one
 /// before its end is seen here.
@@ -39,36 +34,30 @@ struct Known {
 pub struct Peers(Mutex<VecDeque<Known>>);
 
 impl Peers {
-    /// What the journal has.
+    /// Reads the memory of released files, and the journal.
     ///
     /// # Errors
     /// When a file cannot be read; what was read of others before is known all the same.
-    pub fn read(&self, disk: &dyn Disk, closed: &[ClosedFile]) -> Result<(), OpenError> {
+    pub fn read(
+        &self,
+        remembered: &Remembered,
+        disk: &dyn Disk,
+        closed: &[ClosedFile],
+    ) -> Result<(), OpenError> {
+        for (peer, messages) in remembered.messages() {
+            self.change(&peer, |known| known.ended.append(&messages));
+        }
+        let closed = closed.iter().filter(|file| !remembered.covers(file.source));
         let mut bytes = 0;
-        let newest_first = closed.iter().rev().take_while(|file| {
+        let newest_first = closed.rev().take_while(|file| {
             bytes += file.bytes;
             bytes <= JOURNAL_BYTES_MAX
         });
         let files: Vec<&ClosedFile> = newest_first.collect();
         for file in files.into_iter().rev() {
-            self.read_file(&JournalFile::from_closed(disk, file)?)?;
-        }
-        Ok(())
-    }
-
-    fn read_file(&self, file: &JournalFile) -> std::io::Result<()> {
-        let mut frames = file.frames();
-        while let Some(frame) = frames.next()? {
-            let peer = frame.labels().iter().find(|(name, _)| &**name == LABEL);
-            let Some((_, peer)) = peer else {
-                continue;
-            };
-            let mut recent = Recent::default();
-            let messages = frame
-                .entries()
-                .filter(|entry| entry.kind == EntryKind::Syslog);
-            messages.for_each(|message| recent.add(Fingerprint::of(message.raw)));
-            self.change(peer, |known| known.ended.append(&recent));
+            read_messages(disk, file, |peer, messages| {
+                self.change(peer, |known| known.ended.append(messages));
+            })?;
         }
         Ok(())
     }

@@ -348,3 +348,70 @@ fn what_is_wrong_with_a_push_is_said_each_time() {
     }
     assert_eq!(count(&pond), 1);
 }
+
+fn post(pond: &Pond, path: &str, content_type: &str, body: &str) {
+    let headers = [("Content-Type", content_type)];
+    let answer = request(pond.http(), "POST", path, &headers, body.as_bytes());
+    assert!(
+        matches!(answer.status, 200 | 204),
+        "{path}: {} {:?}",
+        answer.status,
+        answer.body
+    );
+}
+
+/// One of each kind of request that senders send again without saying so.
+fn post_each(pond: &Pond) {
+    assert_eq!(push_to_loki(pond, "started").status, 204);
+    let bulk = "{\"create\":{}}\n{\"@timestamp\":\"2026-03-02T00:00:00.123Z\",\"n\":1}\n";
+    post(pond, "/a/_bulk", "application/x-ndjson", bulk);
+    let record = r#"{"timeUnixNano":"1772409600000000007","body":{"stringValue":"started"}}"#;
+    let export = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{record}]}}]}}]}}"#);
+    post(pond, "/v1/logs", "application/json", &export);
+    let event = r#"{"event":"started","time":1772409600.125}"#;
+    post(pond, "/services/collector/event", "application/json", event);
+}
+
+/// The memory of senders lasts over restarts and compactions, in any order.
+#[test]
+fn requests_are_there_once_after_restarts_and_compactions() {
+    let mut pond = Pond::new();
+    post_each(&pond);
+    post_each(&pond);
+    assert_eq!(count(&pond), 4);
+    let cold = |pond: &Pond| {
+        let path = "/api/v1/compact?wait=true&cold=true";
+        request(pond.http(), "POST", path, &[], b"");
+    };
+    for step in 0..6 {
+        match step {
+            0 | 1 | 4 => pond.restart(),
+            2 => compact(pond.http()),
+            _ => cold(&pond),
+        }
+        if step % 2 == 1 {
+            post_each(&pond);
+            assert_eq!(count(&pond), 4, "step {step}");
+        }
+    }
+    // An event that differs in its time alone is another one.
+    let event = r#"{"event":"started","time":1772409600.126}"#;
+    post(
+        &pond,
+        "/services/collector/event",
+        "application/json",
+        event,
+    );
+    // An event without a time of its own, or with a coarse one, is another one each time.
+    for event in [r#"{"event":"a"}"#, r#"{"event":"a","time":1772409600}"#] {
+        for _ in 0..2 {
+            post(
+                &pond,
+                "/services/collector/event",
+                "application/json",
+                event,
+            );
+        }
+    }
+    assert_eq!(count(&pond), 9);
+}

@@ -12,6 +12,7 @@ use logpond_segment::{compact, retain, verify};
 
 use super::*;
 use crate::ingest::{Changes, Closer};
+use crate::resends::Resends;
 use crate::store::{Counters, Listed, LiveSet, Local, Parts, Policy};
 use crate::telemetry::Metrics;
 
@@ -48,6 +49,7 @@ fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
         live: live.clone(),
         trash: Vec::new(),
         listed: Listed::default(),
+        resends: Arc::new(Resends::open(Arc::new(disk.clone()), false)),
         salvaged: Vec::new(),
         closer: Closer::of_nobody(),
         clock: || Timestamp(1_772_409_700_000_000_000),

@@ -17,6 +17,7 @@ use std::fmt;
 
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Batch, EntryKind, Labels, Value};
+use memchr::{memchr, memmem};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -107,8 +108,9 @@ pub struct Bulk {
     pub batch: Batch,
     /// One for each action.
     pub items: Vec<Item>,
-    /// What tells the documents to store from others, if all of them have ids: a hash of these, of their
-    /// indexes and of what they say. The same documents sent again have the same.
+    /// The identity of the documents to store, if all of them have ids, or times and one of them a time
+    /// that is finer than a second: a hash of ids, indexes and what they say. The same documents sent again
+    /// have the same.
     pub identity: Option<u128>,
 }
 
@@ -269,18 +271,29 @@ fn read_action(line: usize, text: &[u8]) -> Result<(Action, Meta<'_>), BulkError
     })
 }
 
+/// The name of a document's time, as it is written.
+const TIME_KEY: &[u8] = b"\"@timestamp\"";
+
+/// The longest text of a time, such as `2026-03-02T00:00:00.123456789+01:00`, with its quotation mark.
+const TIME_BYTES_MAX: usize = 40;
+
 /// What documents are called.
 #[derive(Default)]
 struct Names {
     hash: Xxh3,
     documents: usize,
+    /// True if one has neither an id nor a time.
     has_nameless: bool,
+    /// True if one has an id or a time that is finer than a second.
+    has_telling: bool,
 }
 
 impl Names {
     fn add(&mut self, (index, id): (&str, Option<&str>), document: &[u8]) {
         self.documents += 1;
-        self.has_nameless |= id.is_none();
+        let time = time_of(document);
+        self.has_nameless |= id.is_none() && time.is_none();
+        self.has_telling |= id.is_some() || time.is_some_and(|time| time.contains(&b'.'));
         for part in [
             index.as_bytes(),
             id.unwrap_or_default().as_bytes(),
@@ -292,8 +305,18 @@ impl Names {
     }
 
     fn identity(&self) -> Option<u128> {
-        (self.documents > 0 && !self.has_nameless).then(|| self.hash.digest128())
+        let is_told = self.documents > 0 && !self.has_nameless && self.has_telling;
+        is_told.then(|| self.hash.digest128())
     }
+}
+
+/// The text of a document's time, roughly: documents that have it elsewhere are not told from others by it.
+fn time_of(document: &[u8]) -> Option<&[u8]> {
+    let at = memmem::find(document, TIME_KEY)? + TIME_KEY.len();
+    let rest = document[at..].trim_ascii_start().strip_prefix(b":")?;
+    let text = rest.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = memchr(b'"', &text[..text.len().min(TIME_BYTES_MAX)])?;
+    Some(&text[..end])
 }
 
 /// Stores a document of an index, with the id that it is given.
@@ -471,6 +494,16 @@ mod tests {
         let without = "{\"create\":{}}\n{\"n\":2}\n";
         assert_eq!(of(&format!("{one}{without}")), None);
         assert_eq!(of("{\"delete\":{\"_id\":\"1\"}}\n"), None);
+        // Times tell documents apart, too, if they are fine enough.
+        let timed = |time: &str| format!("{{\"create\":{{}}}}\n{{\"@timestamp\" : \"{time}\"}}\n");
+        let fine = timed("2026-03-02T00:00:00.123Z");
+        assert!(of(&fine).is_some() && of(&fine) == of(&fine));
+        assert_ne!(of(&fine), of(&timed("2026-03-02T00:00:00.124Z")));
+        let coarse = timed("2026-03-02T00:00:00Z");
+        assert_eq!(of(&coarse), None);
+        assert!(of(&format!("{coarse}{fine}")).is_some());
+        assert!(of(&format!("{one}{fine}")).is_some());
+        assert_eq!(of(&format!("{fine}{without}")), None);
     }
 
     #[test]
