@@ -50,8 +50,11 @@ const MERGE_BYTES: u64 = 16 << 20;
 
 /// The most batches of a segment that it names although they are named by what is in them: of each such
 /// segment these take some 100 KiB of memory. Those of the latest sources stay, and none of a segment at rest.
-/// Who took them in remembers more of them.
+/// The node that took them in remembers more of them.
 const CONTENT_NAMES_MAX: usize = 1024;
+
+/// Bytes of a deleted file that are written again at a time.
+const PUT_BACK_BYTES: u64 = 1 << 20;
 
 /// Marks a source whose rows another input gives, or nobody.
 const LEFT_OUT: u32 = u32::MAX;
@@ -235,6 +238,24 @@ fn prove(disk: &dyn Disk, id: Id) -> Result<(), BuildError> {
 /// # Errors
 /// When the disk fails; then it is for [`discard`].
 pub fn adopt(disk: &dyn Disk, id: Id) -> io::Result<()> {
+    publish(disk, id)
+}
+
+/// Writes the file of a live segment again that somebody has deleted: it is open, and can be read.
+///
+/// # Errors
+/// When the disk fails; then it is for [`discard`].
+pub fn put_back(disk: &dyn Disk, segment: &SegmentFile) -> io::Result<()> {
+    let id = segment.manifest().id;
+    let mut file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
+    let (mut at, end) = (0, segment.bytes());
+    while at < end {
+        let mut piece = vec![0; PUT_BACK_BYTES.min(end - at) as usize];
+        segment.on_disk().read_at(at, &mut piece)?;
+        file.append(&piece)?;
+        at += piece.len() as u64;
+    }
+    file.sync()?;
     publish(disk, id)
 }
 

@@ -11,6 +11,7 @@
 
 mod bucketed;
 mod counters;
+mod deleted;
 mod expiry;
 mod inventory;
 mod live;
@@ -74,9 +75,9 @@ pub struct Parts {
     pub live: LiveSet,
     /// Retired segments that earlier lives have not removed, with their lengths.
     pub trash: Vec<(Id, u64)>,
-    /// What should be there and is not.
+    /// The files that should be there and are not.
     pub listed: Listed,
-    /// What is remembered of journal files that are gone.
+    /// The memory of journal files that are gone.
     pub resends: Arc<Resends>,
     /// Live segments that were read from damaged files, to be written anew.
     pub salvaged: Vec<Id>,
@@ -464,6 +465,7 @@ fn run(
         }
         is_at_work.store(false, Ordering::Relaxed);
     }
+    worker.put_back_deleted(true);
     worker.keeper
 }
 

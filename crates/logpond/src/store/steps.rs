@@ -18,6 +18,7 @@ use logpond_segment::retain::{self, Held, Reason, Room};
 use logpond_segment::sources::SourceSet;
 
 use super::counters::Counters;
+use super::deleted::LOOK_INTERVAL;
 use super::expiry::Expiry;
 use super::inventory::Keeper;
 use super::live::{LiveSegment, holds, is_leaving, local, staying};
@@ -107,6 +108,8 @@ pub(super) struct Worker {
     pub(super) unmergeable: HashSet<Id>,
     retained_at: Option<Instant>,
     failed_at: Option<Instant>,
+    /// When deleted files were looked for.
+    looked_at: Instant,
     expiry: Expiry,
     pub(super) keeper: Keeper,
 }
@@ -142,6 +145,7 @@ impl Worker {
             unmergeable: HashSet::new(),
             retained_at: None,
             failed_at: None,
+            looked_at: since,
             keeper,
         }
     }
@@ -587,6 +591,10 @@ impl Worker {
             return;
         }
         self.retained_at = Some(Instant::now());
+        if self.looked_at.elapsed() >= LOOK_INTERVAL {
+            self.looked_at = Instant::now();
+            self.put_back_deleted(false);
+        }
         if let Err(what) = self.retain() {
             self.note_failure(&what);
         }

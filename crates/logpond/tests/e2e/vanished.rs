@@ -199,6 +199,25 @@ fn a_segment_with_bytes_behind_it_is_read_and_written_anew() {
     }
 }
 
+/// Deleted under a server that has it open: it is written again.
+#[test]
+fn a_segment_that_is_deleted_while_it_is_open_is_written_again() {
+    let scratch = Scratch::new("deleted-segment").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push(&pond, 0, 300);
+    pond.compact().unwrap();
+    let segment = only(&data, ".parquet");
+    let whole = fs::read(&segment).unwrap();
+    fs::remove_file(&segment).unwrap();
+    assert_eq!(count(&pond), (300, vec![]));
+    pond.terminate().unwrap();
+    assert_eq!(fs::read(&segment).unwrap(), whole);
+    assert_eq!(verify(&data).0, Some(0));
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    assert_eq!(count(&pond), (300, vec![]));
+}
+
 /// The damaged one of two files with the same rows is not what answers are made of.
 #[test]
 fn a_sound_copy_is_used_and_nothing_is_missing() {
