@@ -42,6 +42,8 @@ pub struct Swept {
     pub orphans: u64,
     /// The segments that no link knew.
     pub reconciled: Reconciled,
+    /// The store's time when the sweep began; none before the first.
+    pub time: Option<SystemTime>,
 }
 
 /// Removes what has been old links, dropped segments and orphans for `grace`, which is [`GRACE`] but in
@@ -63,6 +65,7 @@ pub fn sweep(
     let mut swept = Swept {
         links: remove_links(objects, chains.heads(), is_old_link)?,
         reconciled,
+        time: Some(time),
         ..Swept::default()
     };
     let old = segments.iter().filter(|entry| entry.is_older(time, grace));

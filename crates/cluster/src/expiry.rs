@@ -5,9 +5,13 @@
 //! whatever their clocks say, and nothing comes back. When that is, is for clocks to say, and they
 //! may be wrong.
 //!
-//! Invariants: what a node deletes by is never later than its clock, nor than the clock that it
-//! began with and the time that has passed since ([`Deletion`]); and it deletes nothing while its
-//! clock is ahead of the others'. So a clock that jumps by a year deletes nothing but what was due.
+//! Invariants:
+//! - What a node deletes by is never later than its clock, nor than the time that it had reached before
+//!   and what has passed since by a clock that nobody sets ([`Deletion`]), unless somebody else agrees
+//!   with its clock, or it has stayed as it is for [`WAIT_MS`] while the node ran.
+//! - A node deletes nothing while its clock is ahead of the others'.
+//!
+//! So a clock that is wrong by a year, at the start or later, deletes nothing but what was due.
 
 use logpond_record::{SourceId, Timestamp};
 use logpond_segment::sources::{Interval, SourceSet};
@@ -16,11 +20,36 @@ use logpond_segment::sources::{Interval, SourceSet};
 /// minutes is wrong.
 pub const OFF_NS_MAX: i64 = 300_000_000_000;
 
-/// What a process has deleted by since it began.
+/// How long a clock that nobody agrees with must stay as it is until it is believed, in milliseconds: a
+/// day is time enough for somebody to read the log.
+pub const WAIT_MS: u64 = 86_400_000;
+
+/// How much further ahead a doubted clock may be set, all in all, without the waiting beginning anew: the
+/// time that a machine is off counts as that.
+const FURTHER_NS_MAX: i64 = 86_400_000_000_000;
+
+/// The time that ages count up to, and what is doubted of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    began: Timestamp,
-    began_ms: u64,
+    reached: Timestamp,
+    reached_ms: u64,
+    doubt: Option<Doubt>,
+}
+
+/// A clock that is ahead of what is known to have passed, and with which nobody agrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// How far it was ahead when the waiting began, in nanoseconds.
+    pub ahead_ns: i64,
+    /// For how long it has stayed like that while the node ran, in milliseconds.
+    pub waited_ms: u64,
+}
+
+impl Doubt {
+    /// How long it is to stay like that still, in milliseconds.
+    pub fn left_ms(&self) -> u64 {
+        WAIT_MS.saturating_sub(self.waited_ms)
+    }
 }
 
 /// The clocks as a node sees them at one moment.
@@ -32,6 +61,8 @@ pub struct Clocks<'a> {
     pub now_ms: u64,
     /// Those of others.
     pub peers: &'a [Timestamp],
+    /// True if somebody else vouches for its own: a time server, a bucket, or the operator.
+    pub is_vouched_for: bool,
 }
 
 /// By what a node may delete.
@@ -44,37 +75,78 @@ pub enum Permit {
 }
 
 impl Deletion {
-    /// A process that begins at a time. That its clock is right, others can tell; alone, it is
-    /// believed: after a long rest a node has much to delete, and nobody else can tell how long
-    /// that was.
+    /// A process that begins at a time that is believed: there is nothing yet that a wrong clock could
+    /// delete, or others tell that it is wrong.
     pub fn new(now: Timestamp, now_ms: u64) -> Deletion {
+        Deletion::resume(now, None, now_ms)
+    }
+
+    /// A process that begins when so much time is known to have passed: what an earlier one had reached,
+    /// or the time of the newest record. `doubt` is what that one doubted.
+    pub fn resume(reached: Timestamp, doubt: Option<Doubt>, now_ms: u64) -> Deletion {
         Deletion {
-            began: now,
-            began_ms: now_ms,
+            reached,
+            reached_ms: now_ms,
+            doubt,
         }
     }
 
     /// What may be deleted by now.
-    pub fn permit(&self, clocks: Clocks<'_>) -> Permit {
-        let ahead_ns = ahead_ns(clocks.now, clocks.peers).unwrap_or(0);
-        match ahead_ns > OFF_NS_MAX {
-            true => Permit::Ahead(ahead_ns),
-            false => Permit::By(clocks.now.min(self.reached(clocks.now_ms))),
+    pub fn permit(&mut self, clocks: Clocks<'_>) -> Permit {
+        let passed_ms = clocks.now_ms.saturating_sub(self.reached_ms);
+        self.reached = self.reached_at(clocks.now_ms);
+        self.reached_ms = self.reached_ms.max(clocks.now_ms);
+        let ahead_of_peers_ns = ahead_ns(clocks.now, clocks.peers);
+        if let Some(ahead_ns) = ahead_of_peers_ns.filter(|ahead| *ahead > OFF_NS_MAX) {
+            return Permit::Ahead(ahead_ns);
         }
+        let is_agreed = clocks.is_vouched_for || ahead_of_peers_ns.is_some();
+        if clocks.now <= self.reached || is_agreed || self.has_waited(clocks.now, passed_ms) {
+            (self.reached, self.doubt) = (clocks.now, None);
+        }
+        Permit::By(self.reached)
+    }
+
+    /// Waits on; gives whether that was long enough.
+    fn has_waited(&mut self, now: Timestamp, passed_ms: u64) -> bool {
+        let ahead_ns = now.0.saturating_sub(self.reached.0);
+        let goes_on = |doubt: &Doubt| ahead_ns.saturating_sub(doubt.ahead_ns) <= FURTHER_NS_MAX;
+        let doubt = match self.doubt.filter(goes_on) {
+            Some(doubt) => Doubt {
+                waited_ms: doubt.waited_ms.saturating_add(passed_ms),
+                ..doubt
+            },
+            None => Doubt {
+                ahead_ns,
+                waited_ms: 0,
+            },
+        };
+        self.doubt = Some(doubt);
+        doubt.left_ms() == 0
+    }
+
+    /// The time that ages counted up to last.
+    pub fn reached(&self) -> Timestamp {
+        self.reached
+    }
+
+    /// The doubt about the clock.
+    pub fn doubt(&self) -> Option<Doubt> {
+        self.doubt
     }
 
     /// How far the clock has gone ahead of the time that has passed, in nanoseconds: what is deleted
     /// by is so far behind it.
     pub fn lag_ns(&self, now: Timestamp, now_ms: u64) -> i64 {
-        now.0.saturating_sub(self.reached(now_ms).0).max(0)
+        now.0.saturating_sub(self.reached_at(now_ms).0).max(0)
     }
 
-    /// What the clock would say if nobody had set it since the process began.
-    fn reached(&self, now_ms: u64) -> Timestamp {
-        let passed_ms = now_ms.saturating_sub(self.began_ms);
+    /// The time of a clock that nobody has set since.
+    fn reached_at(&self, now_ms: u64) -> Timestamp {
+        let passed_ms = now_ms.saturating_sub(self.reached_ms);
         let passed_ns = i64::try_from(passed_ms).unwrap_or(i64::MAX);
         let passed_ns = passed_ns.saturating_mul(1_000_000);
-        self.began.saturating_add(passed_ns)
+        self.reached.saturating_add(passed_ns)
     }
 }
 
@@ -145,12 +217,13 @@ mod tests {
     const START: Timestamp = Timestamp(100 * DAY_NS);
 
     fn permit(now: i64, now_ms: u64, peers: &[Timestamp]) -> Permit {
-        let deletion = Deletion::new(START, 7);
+        let mut deletion = Deletion::new(START, 7);
         let now = Timestamp(now);
         deletion.permit(Clocks {
             now,
             now_ms: now_ms + 7,
             peers,
+            is_vouched_for: false,
         })
     }
 
@@ -193,6 +266,78 @@ mod tests {
         assert_eq!(deletion.lag_ns(START, 0), 0);
         assert_eq!(deletion.lag_ns(Timestamp(START.0 + 5), 0), 5);
         assert_eq!(deletion.lag_ns(Timestamp(START.0 - 5), 1), 0);
+    }
+
+    /// A node alone that begins when a time is known to be reached, with a clock that is ahead of that.
+    struct Alone(Deletion);
+
+    impl Alone {
+        fn at(&mut self, days: f64, now_ms: u64) -> f64 {
+            self.ask(days, now_ms, false)
+        }
+
+        /// Days since [`START`] by which is deleted.
+        fn ask(&mut self, days: f64, now_ms: u64, is_vouched_for: bool) -> f64 {
+            let permit = self.0.permit(Clocks {
+                now: Timestamp(START.0 + (days * DAY_NS as f64) as i64),
+                now_ms,
+                peers: &[],
+                is_vouched_for,
+            });
+            match permit {
+                Permit::By(by) => (by.0 - START.0) as f64 / DAY_NS as f64,
+                Permit::Ahead(_) => panic!("there are no others"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_at_the_start_deletes_nothing_for_a_day() {
+        let mut alone = Alone(Deletion::resume(START, None, 0));
+        assert_eq!(alone.at(40.0, 0), 0.0);
+        assert_eq!(alone.at(40.5, DAY_MS / 2), 0.5);
+        let doubt = alone.0.doubt().unwrap();
+        assert_eq!((doubt.ahead_ns, doubt.waited_ms), (40 * DAY_NS, DAY_MS / 2));
+        // The next process goes on waiting, and the hour that the machine was off does not begin it anew.
+        let mut next = Alone(Deletion::resume(alone.0.reached(), Some(doubt), 7));
+        assert_eq!(next.at(40.55, 7), 0.5);
+        assert_eq!(next.at(40.8, 7 + DAY_MS / 4), 0.75);
+        assert_eq!(next.at(41.06, 7 + DAY_MS / 2), 41.06);
+        assert_eq!(next.0.doubt(), None);
+        // From then on it may not jump either.
+        assert_eq!(next.at(400.0, 7 + DAY_MS / 2), 41.06);
+    }
+
+    #[test]
+    fn who_agrees_ends_the_waiting() {
+        let resumed = Deletion::resume(START, None, 0);
+        assert_eq!(Alone(resumed).ask(40.0, 0, true), 40.0);
+        let mut among = resumed;
+        let now = Timestamp(START.0 + 40 * DAY_NS);
+        let mut permit = |peers: &[Timestamp]| {
+            among.permit(Clocks {
+                now,
+                now_ms: 0,
+                peers,
+                is_vouched_for: false,
+            })
+        };
+        assert_eq!(permit(&[START]), Permit::Ahead(40 * DAY_NS));
+        assert_eq!(permit(&[]), Permit::By(START));
+        assert_eq!(permit(&[now]), Permit::By(now));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_again_is_waited_for_again() {
+        let mut alone = Alone(Deletion::resume(START, None, 0));
+        assert_eq!(alone.at(40.0, 0), 0.0);
+        assert_eq!(alone.at(80.9, DAY_MS * 9 / 10), 0.9);
+        assert_eq!(alone.0.doubt().unwrap().waited_ms, 0);
+        assert_eq!(alone.at(81.1, DAY_MS * 11 / 10), 1.1);
+        // Set right, it has nothing to wait for, and what it deletes by goes back with it.
+        assert_eq!(alone.at(1.0, DAY_MS * 11 / 10), 1.0);
+        assert_eq!(alone.0.doubt(), None);
+        assert_eq!(alone.at(40.0, DAY_MS * 11 / 10), 1.0);
     }
 
     #[test]

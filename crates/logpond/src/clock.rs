@@ -14,6 +14,62 @@ pub fn now() -> Timestamp {
     }
 }
 
+/// The time since the machine was started, which nobody sets and which goes on while it sleeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// The kernel's name of this boot; empty if it does not say.
+    pub id: String,
+}
+
+/// The kernel's file with it.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+impl Boot {
+    /// The one that this process runs in.
+    pub fn current() -> Boot {
+        let id = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
+        // It is kept in a line of a file.
+        let id: String = id.trim().chars().take(64).collect();
+        let is_word = !id.contains(char::is_whitespace);
+        Boot {
+            id: if is_word { id } else { String::new() },
+        }
+    }
+
+    /// How long it has lasted, in milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanos) = (time.tv_sec, time.tv_nsec);
+        u64::try_from(
+            seconds
+                .saturating_mul(1_000)
+                .saturating_add(nanos / 1_000_000),
+        )
+        .unwrap_or(0)
+    }
+}
+
+/// How far the kernel's clock may be from `now`, in nanoseconds: more than any step between two readings,
+/// and less than any wrong clock is off.
+const KERNEL_OFF_NS_MAX: u64 = 60_000_000_000;
+
+/// The flag of a clock that no time server keeps right (`STA_UNSYNC` of adjtimex(2)).
+const UNSYNCHRONISED: i32 = 0x40;
+
+/// True if the kernel says that a time server keeps its clock right, and `now` is what that clock says. A
+/// clock that somebody sets by hand loses this state.
+pub fn is_synchronised(now: Timestamp) -> bool {
+    let mut state = rtime_clock::adjtime::Timex::new();
+    let Ok(_) = rtime_clock::adjtime::adjtimex(&mut state) else {
+        // Nobody says so, then.
+        return false;
+    };
+    // The parts of a second do not matter.
+    let kernel = Timestamp::from_seconds(state.0.time.tv_sec, 0);
+    let is_kernels = |kernel: Timestamp| now.0.abs_diff(kernel.0) <= KERNEL_OFF_NS_MAX;
+    state.0.status & UNSYNCHRONISED == 0 && kernel.is_some_and(is_kernels)
+}
+
 /// A new random incarnation.
 ///
 /// # Errors

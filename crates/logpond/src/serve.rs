@@ -69,7 +69,7 @@ use crate::shutdown::{self, Shutdown, Stopper};
 use crate::store::{
     self, Board, Elsewhere, Listed, LiveSegment, LiveSet, Policy, Store, StoreThread,
 };
-use crate::telemetry::{Metrics, warn};
+use crate::telemetry::{self, Metrics, warn};
 use access::Access;
 use runtime::{Listeners, Parts};
 
@@ -97,6 +97,7 @@ pub struct Server {
 /// See [`ServeError`].
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
+    telemetry::begin_log();
     open_files::raise_limit();
     memory::keep_freed();
     let server = Server::start_with(settings, true)?;

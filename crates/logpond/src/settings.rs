@@ -130,6 +130,15 @@ pub struct AlertSettings {
     pub external_url: Option<String>,
 }
 
+/// The operator's word for one start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtStart {
+    /// True if the removal by limits of retention is confirmed, however much it is.
+    pub confirms_retention: bool,
+    /// True if the clock is right, whatever the records say.
+    pub trusts_clock: bool,
+}
+
 /// The settings of `logpond serve`: data only, all of it valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -197,6 +206,8 @@ pub struct Settings {
     pub retain_age: Option<Duration>,
     /// The most bytes of all live segments; `None` is no limit.
     pub retain_size_bytes: Option<u64>,
+    /// The operator's word for this start only.
+    pub at_start: AtStart,
     /// How much of the disk stays free.
     pub keep_free: Size,
     /// In which time each segment on the local disk is read once to find damage, if ever.
@@ -453,6 +464,7 @@ impl Settings {
             canary: values.read("canary", |text| off_or(text, parse_age))?,
             retain_age: values.read("retain-age", |text| off_or(text, parse_age))?,
             retain_size_bytes: values.read("retain-size", |text| off_or(text, parse_bytes))?,
+            at_start: values.at_start()?,
             keep_free: values.read("keep-free", room)?,
             scrub_every: values.read("scrub-every", scrub_time)?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
@@ -666,6 +678,13 @@ impl Values<'_> {
         }
     }
 
+    fn at_start(&self) -> Result<AtStart, SettingsError> {
+        Ok(AtStart {
+            confirms_retention: self.read("confirm-retention", truth)?,
+            trusts_clock: self.read("trust-clock", truth)?,
+        })
+    }
+
     fn alerts(&self) -> Result<AlertSettings, SettingsError> {
         Ok(AlertSettings {
             rules: self.read("alert-rules", |text| {
@@ -756,7 +775,7 @@ pub fn reference() -> String {
          `ADDR` is `IP:PORT`, `IP`, `PORT` or `:PORT`; without an IP it is `127.0.0.1`, port 0 is \
          any free one. `DURATION` is a number with `s`, `m`, `h`, `d`, `w`, `month` or `y`, also \
          several (`1d12h`). `SIZE` is a number with `B`, `KB`, `MB`, `GB`, `TB` (powers of 1000) or \
-         `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024).\n\n\
+         `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024). Both need their unit: a number alone is refused.\n\n\
          | key and flag | variable | value | default | meaning |\n\
          | --- | --- | --- | --- | --- |\n",
     );

@@ -23,9 +23,10 @@ const DURATION_UNITS: [(&[&str], i128); 10] = [
     (&["y", "yr", "yrs", "year", "years"], 365 * DAY_NS),
 ];
 
-/// Units of sizes, in any case. Letters alone are powers of 1024, as everywhere in system tools.
+/// Units of sizes, in any case. Letters alone are powers of 1024, as everywhere in system tools. A
+/// number alone is refused: ten bytes are never meant where ten gigabytes may be.
 const SIZE_UNITS: [(&[&str], u64); 9] = [
-    (&["", "b", "byte", "bytes"], 1),
+    (&["b", "byte", "bytes"], 1),
     (&["kb"], 1000),
     (&["mb"], 1_000_000),
     (&["gb"], 1_000_000_000),
@@ -70,6 +71,11 @@ pub enum AmountError {
         /// Units that are known.
         known: &'static str,
     },
+    /// A size is a number alone.
+    SizeUnit {
+        /// The number as it was written.
+        number: String,
+    },
     /// The amount is larger than can be counted, or more than 100 %.
     TooLarge,
 }
@@ -84,6 +90,12 @@ impl fmt::Display for AmountError {
             }
             AmountError::Unit { written, known } => {
                 write!(f, "unknown unit `{written}`; units are {known}")
+            }
+            AmountError::SizeUnit { number } => {
+                write!(
+                    f,
+                    "the unit is missing; write `{number}GiB`, `{number}MiB` or `{number}B`"
+                )
             }
             AmountError::TooLarge => f.write_str("the amount is too large"),
         }
@@ -129,13 +141,19 @@ fn duration_unit(written: &str) -> Option<i128> {
 /// Parses a size (`200MB`, `10GiB`, `10 G`, `20%`). `MB` is a million bytes, `MiB` and `M` are
 /// 2^20.
 pub fn parse_size(text: &str) -> Result<Size, AmountError> {
-    let (number, unit) = number(text.trim())?;
+    let text = text.trim();
+    let (number, unit) = number(text)?;
     if unit == "%" {
         let percent = number.digits as f64 / 10f64.powi(number.fraction_digits as i32);
         return match percent <= 100.0 {
             true => Ok(Size::Percent(percent)),
             false => Err(AmountError::TooLarge),
         };
+    }
+    if unit.is_empty() {
+        return Err(AmountError::SizeUnit {
+            number: text.to_owned(),
+        });
     }
     let lower = unit.to_lowercase();
     let (_, unit_bytes) = SIZE_UNITS
@@ -238,7 +256,12 @@ mod tests {
             ("10GiB", Some(Size::Bytes(10 << 30))),
             ("10 g", Some(Size::Bytes(10 << 30))),
             ("1.5k", Some(Size::Bytes(1536))),
-            ("4096", Some(Size::Bytes(4096))),
+            ("4096B", Some(Size::Bytes(4096))),
+            ("4096 bytes", Some(Size::Bytes(4096))),
+            ("4096", None),
+            ("10", None),
+            ("0", None),
+            ("1.5 ", None),
             ("20%", Some(Size::Percent(20.0))),
             ("12.5 %", Some(Size::Percent(12.5))),
             ("101%", None),
@@ -250,6 +273,22 @@ mod tests {
             assert_eq!(parse_size(text).ok(), expected, "{text}");
         }
         assert_eq!(Size::Percent(20.0).of(1000), 200);
+    }
+
+    #[test]
+    fn a_number_alone_is_refused_with_what_to_write() {
+        assert_eq!(
+            parse_size(" 10 ").unwrap_err().to_string(),
+            "the unit is missing; write `10GiB`, `10MiB` or `10B`"
+        );
+        assert_eq!(
+            parse_duration("1h 30").unwrap_err().to_string(),
+            "the unit is missing; units are ns us ms s m h d w month y"
+        );
+        assert_eq!(
+            parse_size("3 PB").unwrap_err().to_string(),
+            "unknown unit `PB`; units are B kB MB GB TB KiB MiB GiB TiB and %"
+        );
     }
 
     proptest! {

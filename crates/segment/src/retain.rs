@@ -4,6 +4,8 @@
 //! space once enough has gone; the newest file never goes for them, because emptying a pond on a disk
 //! that others fill helps nobody; the plan depends on its arguments only.
 
+pub mod hold;
+
 use logpond_record::Timestamp;
 
 use crate::disk::Space;

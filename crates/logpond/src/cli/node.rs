@@ -176,6 +176,17 @@ pub struct Node {
     /// Keep at most this many bytes of segments [default: off].
     #[arg(long, value_name = "SIZE")]
     pub retain_size: Option<String>,
+    /// Remove at once what these two limits remove at this start, however much it is.
+    ///
+    /// Without it a limit that would remove more than half of the records waits a day.
+    #[arg(long, hide_short_help = true)]
+    pub confirm_retention: bool,
+    /// Believe the clock at this start, though it is far ahead of the newest record.
+    ///
+    /// Without it records that are old only by that clock stay for a day, or until a time server, another
+    /// node or the bucket agrees with it.
+    #[arg(long, hide_short_help = true)]
+    pub trust_clock: bool,
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
@@ -323,6 +334,8 @@ impl Node {
         let switches = [
             ("insecure", self.insecure),
             ("require-token", self.require_token),
+            ("confirm-retention", self.confirm_retention),
+            ("trust-clock", self.trust_clock),
         ];
         for (name, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
             all.push((name, "true".to_string()));

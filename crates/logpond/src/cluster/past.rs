@@ -17,7 +17,7 @@ use crate::telemetry::warn;
 
 /// What a member goes by.
 pub(super) struct Past {
-    deletion: Deletion,
+    deletion: Mutex<Deletion>,
     began: Instant,
     /// How long a node that stores keeps records, if not for ever.
     retain_age_ns: Option<i64>,
@@ -30,7 +30,7 @@ impl Past {
     pub(super) fn new(started: Timestamp, retain_age: Option<Duration>) -> Past {
         let age_ns = retain_age.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
         Past {
-            deletion: Deletion::new(started, 0),
+            deletion: Mutex::new(Deletion::new(started, 0)),
             began: Instant::now(),
             retain_age_ns: age_ns,
             noted: Mutex::default(),
@@ -40,7 +40,14 @@ impl Past {
     /// The time that ages count up to; `None` while the clock is doubted.
     fn by(&self, now: Timestamp, peers: &[Timestamp]) -> Option<Timestamp> {
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        match self.deletion.permit(Clocks { now, now_ms, peers }) {
+        let clocks = Clocks {
+            now,
+            now_ms,
+            peers,
+            is_vouched_for: false,
+        };
+        let mut deletion = self.deletion.lock().unwrap_or_else(PoisonError::into_inner);
+        match deletion.permit(clocks) {
             Permit::By(by) => Some(by),
             Permit::Ahead(_) => None,
         }

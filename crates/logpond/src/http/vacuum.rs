@@ -68,6 +68,10 @@ fn age_ns(text: &str) -> Result<u64, String> {
 }
 
 fn size_bytes(text: &str) -> Result<u64, String> {
+    // Zero needs no unit, and has an error of its own.
+    if text.trim() == "0" {
+        return Ok(0);
+    }
     match parse_size(text).map_err(|e| e.to_string())? {
         Size::Bytes(bytes) => Ok(bytes),
         Size::Percent(_) => Err(format!("expected a size such as 2GiB, not '{text}'")),

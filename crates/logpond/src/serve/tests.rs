@@ -32,7 +32,7 @@ use tempfile::TempDir;
 
 use super::Server;
 use crate::net::tls::ClientRules;
-use crate::settings::{AlertSettings, SHIPPERS, Settings, ShipperAddresses, Timezones};
+use crate::settings::{AlertSettings, AtStart, SHIPPERS, Settings, ShipperAddresses, Timezones};
 
 /// A server with a data directory of its own.
 struct Pond {
@@ -75,6 +75,7 @@ fn settings(data: &Path) -> Settings {
         canary: None,
         retain_age: None,
         retain_size_bytes: None,
+        at_start: AtStart::default(),
         keep_free: Size::Bytes(0),
         scrub_every: None,
         access_logs: Vec::new(),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 62] = [
+pub const TABLE: [Setting; 64] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -262,6 +262,18 @@ pub const TABLE: [Setting; 62] = [
         form: "SIZE|off",
         default: "off",
         doc: "The most bytes that segments may take; the oldest go first.",
+    },
+    Setting {
+        name: "confirm-retention",
+        form: "true|false",
+        default: "false",
+        doc: "Confirms what `retain-age` and `retain-size` remove at this start. Without it a setting that would remove more than half of the records waits a day in which the server runs, and the log says so; restarts do not change that. For one start only: leave it out of files.",
+    },
+    Setting {
+        name: "trust-clock",
+        form: "true|false",
+        default: "false",
+        doc: "Says that the clock is right at this start. Without it records that are old only by a clock which is ahead of all that is known to have passed stay, until a time server, another node or the bucket agrees with the clock, or it has stayed like that for a day in which the server runs. For one start only: leave it out of files.",
     },
     Setting {
         name: "keep-free",

@@ -32,6 +32,12 @@ pub struct Counters {
     pub expiry_lag_ms: Gauge,
     /// 1 while nothing expires for its age.
     pub expiry_stopped: Gauge,
+    /// Milliseconds that limits wait still which would remove most of what is there.
+    pub retention_waits_ms: Gauge,
+    /// Records that they would remove.
+    pub retention_held_records: Gauge,
+    /// Bytes of retired segments that are still on the disk.
+    pub trash_bytes: Gauge,
 }
 
 impl Counters {
@@ -132,16 +138,35 @@ impl Counters {
             ),
         ];
         out.counters(table);
+        self.expose_retention(out);
+    }
+
+    fn expose_retention(&self, out: &mut Exposition) {
         out.gauges([
             (
                 "logpond_expiry_lag_ms",
-                "Milliseconds that removal by age is behind the clock, since that was set ahead.",
+                "Milliseconds that removal by age is behind the clock: it was set ahead, or nobody agrees with it yet.",
                 self.expiry_lag_ms.get(),
             ),
             (
                 "logpond_expiry_stopped",
                 "1 while nothing is removed by age: the clock is ahead of other nodes', or unchecked.",
                 self.expiry_stopped.get(),
+            ),
+            (
+                "logpond_retention_waits_ms",
+                "Milliseconds until limits remove what is more than half of the records; 0: nothing waits.",
+                self.retention_waits_ms.get(),
+            ),
+            (
+                "logpond_retention_held_records",
+                "Records that limits of retention would remove and that wait.",
+                self.retention_held_records.get(),
+            ),
+            (
+                "logpond_trash_bytes",
+                "Bytes of retired segments that are still on the disk.",
+                self.trash_bytes.get(),
             ),
         ]);
     }

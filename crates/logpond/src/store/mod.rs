@@ -17,6 +17,7 @@ mod inventory;
 mod live;
 mod offload;
 mod put_aside;
+mod retention;
 mod scrub;
 mod steps;
 mod trim;
@@ -44,7 +45,7 @@ use logpond_segment::{compact, retain};
 use crate::ingest::{Changes, Closer};
 use crate::panics::caught;
 use crate::resends::Resends;
-use crate::settings::Settings;
+use crate::settings::{AtStart, Settings};
 use crate::telemetry::Metrics;
 pub use counters::Counters;
 pub use inventory::{Keeper, Listed};
@@ -122,6 +123,8 @@ pub struct Policy {
     pub compact: compact::Settings,
     /// How much of what is in the bucket stays on the local disk.
     pub local: Local,
+    /// The operator's word for this start.
+    pub at_start: AtStart,
 }
 
 /// How much of what is in the bucket stays on the local disk. `None` is as much as there is room for.
@@ -150,6 +153,7 @@ impl Policy {
                 .bucket
                 .as_ref()
                 .map_or_else(Local::default, |bucket| bucket.local),
+            at_start: settings.at_start,
         }
     }
 }

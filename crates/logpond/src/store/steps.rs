@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
-use logpond_record::{Id, SourceId, Timestamp};
+use logpond_record::{Id, SourceId};
 use logpond_segment::build::{self, BuildError};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
 use logpond_segment::file::{Profile, SegmentFile, Written};
 use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
-use logpond_segment::retain::{self, Held, Reason, Room};
+use logpond_segment::retain::Held;
 use logpond_segment::sources::SourceSet;
 
 use super::counters::Counters;
 use super::deleted::LOOK_INTERVAL;
-use super::expiry::Expiry;
 use super::inventory::Keeper;
 use super::live::{LiveSegment, holds, is_leaving, local, staying};
 use super::offload::Board;
+use super::retention::Retention;
 use super::{Parts, Policy};
 use crate::clock;
 use crate::panics::caught;
@@ -42,19 +42,13 @@ const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
 /// hundred gaps each to get there.
 const BATCH_RUNS_MAX: usize = 1 << 20;
 
-/// How often ages, sizes and free space are looked at.
-const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The newest data that stays although the disk has less free than asked for, unless it is all but
-/// full: this or a tenth of the disk, whichever is less.
-const KEEP_SIZE_BYTES_MAX: u64 = 1 << 30;
-
-/// A disk with less free than this, or a twenty-fifth of it, is all but full.
-const RESERVE_BYTES_MAX: u64 = 64 << 20;
-
 /// How long retired segments stay on disk before they are removed. Nobody reads them; they are
 /// there for the case that retiring them was a mistake of this program.
 const TRASH_TIME: Duration = Duration::from_secs(600);
+
+/// How long those stay whose records nobody else has: longer than a clock or a limit waits, so that who
+/// reads the log the day after can still take them back. A disk that is short of room ends it.
+const TRASH_TIME_EXPIRED: Duration = Duration::from_secs(25 * 3600);
 
 /// How long a compaction that was asked for waits until other nodes have copies of everything.
 const HANDOVER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -100,18 +94,26 @@ pub(super) struct Worker {
     pub(super) counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
     parser: Parser,
-    trash: Vec<(Id, u64, Instant)>,
+    trash: Vec<Trash>,
     /// Failed attempts of which something may be left on disk.
     failed: Vec<Id>,
     ids_made: u64,
     /// Segments that cannot be merged because they are damaged.
     pub(super) unmergeable: HashSet<Id>,
-    retained_at: Option<Instant>,
     failed_at: Option<Instant>,
     /// When deleted files were looked for.
     looked_at: Instant,
-    expiry: Expiry,
     pub(super) keeper: Keeper,
+    pub(super) retention: Option<Retention>,
+}
+
+/// A retired segment whose file is still there.
+struct Trash {
+    id: Id,
+    bytes: u64,
+    since: Instant,
+    /// How long it stays.
+    time: Duration,
 }
 
 impl Worker {
@@ -130,11 +132,17 @@ impl Worker {
             parts.visible.clone(),
         );
         let keeper = Keeper::new(files, listed, parts.cluster.is_some());
-        let trash = parts.trash.iter();
-        Worker {
-            trash: trash.map(|(id, bytes)| (*id, *bytes, since)).collect(),
+        // Why they were retired is not known any more.
+        let trash = parts.trash.iter().map(|(id, bytes)| Trash {
+            id: *id,
+            bytes: *bytes,
+            since,
+            time: TRASH_TIME_EXPIRED,
+        });
+        let worker = Worker {
+            trash: trash.collect(),
             failed: Vec::new(),
-            expiry: Expiry::new((parts.clock)(), Arc::clone(&counters)),
+            retention: None,
             ids_made: 0,
             parts,
             board,
@@ -143,11 +151,12 @@ impl Worker {
             is_stopping,
             parser: Parser::new(),
             unmergeable: HashSet::new(),
-            retained_at: None,
             failed_at: None,
             looked_at: since,
             keeper,
-        }
+        };
+        worker.count_trash();
+        worker
     }
 
     pub(super) fn wait_for_changes(&self, seen: u64, time_max: Duration) -> u64 {
@@ -162,6 +171,7 @@ impl Worker {
             .is_some_and(|at| at.elapsed() < FAILURE_PAUSE)
         {
             // Retention goes on: it is what makes room again.
+            self.put_back_deleted_if_due();
             self.retain_if_due();
             return;
         }
@@ -172,6 +182,7 @@ impl Worker {
         if let Err(what) = result.and_then(|()| self.compact_once()) {
             self.note_failure(&what);
         }
+        self.put_back_deleted_if_due();
         self.retain_if_due();
         self.parts.live.forget_idle();
     }
@@ -551,12 +562,27 @@ impl Worker {
         out: &[Arc<LiveSegment>],
         new: Option<Arc<LiveSegment>>,
     ) -> Result<(), String> {
+        self.retire_for(TRASH_TIME, out, new)
+    }
+
+    fn retire_for(
+        &mut self,
+        time: Duration,
+        out: &[Arc<LiveSegment>],
+        new: Option<Arc<LiveSegment>>,
+    ) -> Result<(), String> {
         self.release(out, new.as_ref())?;
         self.parts.live.replace(out, new);
         let local = || out.iter().filter(|s| !s.is_remote());
         let ids: Vec<Id> = local().map(|s| s.file().manifest().id).collect();
-        let retired = local().map(|s| (s.file().manifest().id, s.file().bytes(), Instant::now()));
-        self.trash.extend(retired);
+        let since = Instant::now();
+        self.trash.extend(local().map(|s| Trash {
+            id: s.file().manifest().id,
+            bytes: s.file().bytes(),
+            since,
+            time,
+        }));
+        self.count_trash();
         // If this fails, the next start finds the segments live, and retires them again.
         build::retire(&*self.parts.disk, &ids)
             .map_err(|error| describe("segments cannot be retired", &error))
@@ -583,57 +609,12 @@ impl Worker {
         released.map_err(|error| describe("files cannot be taken off the list of files", &error))
     }
 
-    fn retain_if_due(&mut self) {
-        if self
-            .retained_at
-            .is_some_and(|at| at.elapsed() < RETAIN_INTERVAL)
-        {
-            return;
-        }
-        self.retained_at = Some(Instant::now());
+    /// Writes deleted files again, if it is time to look for some.
+    fn put_back_deleted_if_due(&mut self) {
         if self.looked_at.elapsed() >= LOOK_INTERVAL {
             self.looked_at = Instant::now();
             self.put_back_deleted(false);
         }
-        if let Err(what) = self.retain() {
-            self.note_failure(&what);
-        }
-    }
-
-    fn retain(&mut self) -> Result<(), String> {
-        let space = self
-            .parts
-            .disk
-            .space()
-            .map_err(|error| describe("the free space is not known", &error))?;
-        let mut settings = self.policy.retain;
-        settings.keep_free_bytes = self.policy.keep_free.of(space.total_bytes);
-        settings.keep_size_bytes = KEEP_SIZE_BYTES_MAX.min(space.total_bytes / 10);
-        settings.reserve_bytes = RESERVE_BYTES_MAX.min(space.total_bytes / 25);
-        self.purge(space.free_bytes < settings.keep_free_bytes)?;
-        let room = Room {
-            space,
-            trash_bytes: self.trash.iter().map(|(_, bytes, _)| bytes).sum(),
-        };
-        let gives_room = self.leave_to_bucket(&settings, &room);
-        if self.board.is_some() {
-            // What is not in the bucket yet is kept, and what is costs no room here.
-            settings.keep_free_bytes = 0;
-        }
-        let held = self.held();
-        let now = self.expires_by(settings.age_ns);
-        let plan = retain::plan(&held, now, &settings, &room);
-        let needs_room = plan.iter().any(|(_, reason)| *reason == Reason::Free);
-        if needs_room {
-            let (files, free) = (plan.len(), space.free_bytes >> 20);
-            let wanted = settings.keep_free_bytes >> 20;
-            warn(&format!(
-                "the disk has {free} MiB free and --keep-free asks for {wanted} MiB: \
-                 the {files} oldest files are removed"
-            ));
-        }
-        self.remove(plan.into_iter().map(|(kept, _)| kept).collect())?;
-        self.purge(needs_room || gives_room)
     }
 
     /// Removes files; what of them is elsewhere, too, counts nowhere from then on.
@@ -665,19 +646,9 @@ impl Worker {
         }
         journals.iter().for_each(|file| self.drop_journal(file));
         if !segments.is_empty() {
-            self.retire(&segments, None)?;
+            self.retire_for(TRASH_TIME_EXPIRED, &segments, None)?;
         }
         Ok(())
-    }
-
-    /// The time by which files expire, if they do at all and clocks can be believed.
-    pub(super) fn expires_by(&mut self, age_ns: Option<i64>) -> Option<Timestamp> {
-        age_ns?;
-        let peers = match &self.parts.cluster {
-            Some(cluster) => cluster.peer_clocks(),
-            None => Some(Vec::new()),
-        };
-        self.expiry.now((self.parts.clock)(), peers.as_deref())
     }
 
     pub(super) fn held(&self) -> Vec<Held<Kept>> {
@@ -700,16 +671,27 @@ impl Worker {
         let due: Vec<Id> = self
             .trash
             .iter()
-            .filter(|(_, _, since)| all || since.elapsed() >= TRASH_TIME)
-            .map(|(id, ..)| *id)
+            .filter(|trash| all || trash.since.elapsed() >= trash.time)
+            .map(|trash| trash.id)
             .collect();
         if due.is_empty() {
             return Ok(());
         }
         build::purge(&*self.parts.disk, &due)
             .map_err(|error| describe("retired segments cannot be removed", &error))?;
-        self.trash.retain(|(id, ..)| !due.contains(id));
+        self.trash.retain(|trash| !due.contains(&trash.id));
+        self.count_trash();
         Ok(())
+    }
+
+    /// Bytes of retired segments that are still there.
+    pub(super) fn trash_bytes(&self) -> u64 {
+        self.trash.iter().map(|trash| trash.bytes).sum()
+    }
+
+    fn count_trash(&self) {
+        let bytes = i64::try_from(self.trash_bytes()).unwrap_or(i64::MAX);
+        self.counters.trash_bytes.set(bytes);
     }
 }
 

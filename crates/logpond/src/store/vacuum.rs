@@ -36,7 +36,10 @@ impl Worker {
         if limits.rotate {
             self.parts.closer.close();
         }
-        let now = self.expires_by(limits.age_ns);
+        let now = match limits.age_ns {
+            Some(_) => self.expires_by(),
+            None => None,
+        };
         if limits.age_ns.is_some() && now.is_none() {
             return Err(
                 "nothing is removed for its age while it is not certain what time it is: this node's \
@@ -56,7 +59,17 @@ impl Worker {
             space,
             trash_bytes: 0,
         };
-        let plan = retain::plan(&self.held(), now, &settings, &room);
+        let held = self.held();
+        let plan = retain::plan(&held, now, &settings, &room);
+        // The answer would say that little was old enough.
+        let by_clock = now.map(|_| (self.parts.clock)());
+        if retain::plan(&held, by_clock, &settings, &room).len() > plan.len() && self.is_doubted() {
+            return Err(
+                "nothing is removed for its age while it is not certain what time it is: nobody agrees with \
+                 this server's clock yet; if it is right, start the server once with --trust-clock"
+                    .to_owned(),
+            );
+        }
         let files: Vec<_> = plan.into_iter().map(|(kept, _)| kept).collect();
         let removed = Vacuumed {
             files: files.len() as u64,

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 pub use access::{AccessMetrics, Reloaded, TlsListener};
 pub use exposition::Exposition;
 pub use instrument::{Counter, Gauge, Histogram};
-pub use log::{say, warn};
+pub use log::{begin_log, say, stamp, warn};
 pub(crate) use process::expose as expose_process;
 pub use process::kernel_drops;
 

@@ -177,6 +177,7 @@ fn what_a_server_beside_the_cluster_lets_go_is_missed_nowhere() {
     let url = format!("file:{}", shared.bucket().display());
     let data = shared.scratch.path().join("beside");
     let flags = ["--bucket", &url, "--retain-age", "1ms"];
+    let flags = [&flags[..], &["--confirm-retention"]].concat();
     let beside = Pond::start(program(), &data, &flags).unwrap();
     shared.until_listed(0);
     for node in &shared.nodes {

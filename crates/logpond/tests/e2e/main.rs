@@ -63,6 +63,7 @@ mod refused;
 mod relp_resends;
 mod members;
 mod resends;
+mod retention;
 mod restarts;
 mod roles;
 mod rsyslog;

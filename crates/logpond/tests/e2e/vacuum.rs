@@ -37,7 +37,7 @@ fn what_is_old_goes_and_what_is_new_stays() {
     pond.compact().unwrap();
     for limit in [
         "--vacuum-time=1d",
-        "--vacuum-size=1",
+        "--vacuum-size=1B",
         "--vacuum-files=1",
         "--vacuum-size=1T",
     ] {
@@ -70,7 +70,7 @@ fn the_newest_file_stays() {
     let scratch = Scratch::new("vacuum-limits").unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
     let mut sent = 0;
-    for limit in ["--vacuum-files=1", "--vacuum-size=1"] {
+    for limit in ["--vacuum-files=1", "--vacuum-size=1B"] {
         for _ in 0..3 {
             push(&pond, &records(0..RECORDS));
             sent += RECORDS as u64;
@@ -94,7 +94,7 @@ fn what_is_no_limit_is_refused() {
     let scratch = Scratch::new("vacuum-refused").unwrap();
     let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
     push(&pond, &records(0..3));
-    let table: [(&[&str], &str); 8] = [
+    let table: [(&[&str], &str); 9] = [
         (&["--vacuum-time=0"], "parameter 'age'"),
         (&["--vacuum-time=-1h"], "parameter 'age'"),
         (&["--vacuum-time=soon"], "parameter 'age'"),
@@ -102,6 +102,7 @@ fn what_is_no_limit_is_refused() {
             &["--vacuum-size=0"],
             "more than 0; leave it out for no limit",
         ),
+        (&["--vacuum-size=10"], "the unit is missing; write `10GiB`"),
         (&["--vacuum-size=10%"], "expected a size such as 2GiB"),
         (&["--vacuum-files=many"], "expected a whole number"),
         (

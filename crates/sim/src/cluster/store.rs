@@ -417,8 +417,10 @@ impl World {
             now,
             now_ms,
             peers: &peers,
+            is_vouched_for: false,
         };
-        let by = match (process.deletion.permit(clocks), self.knock) {
+        let permit = process.deletion.permit(clocks);
+        let by = match (permit, self.knock) {
             (_, Some(Knock::UnlimitedDeletion)) => now,
             (Permit::By(by), _) => by,
             (Permit::Ahead(_), _) => return,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::Server;
 use super::client::{PATIENCE, compact, get, metric, push};
 use super::settings;
-use crate::settings::Settings;
+use crate::settings::{AtStart, Settings};
 use crate::store::{BucketSettings, Local};
 
 /// Settings for a server with a bucket in a directory.
@@ -203,6 +203,10 @@ fn what_is_too_old_leaves_the_bucket() {
     stop(server);
     let settings = Settings {
         retain_age: Some(Duration::ZERO),
+        at_start: AtStart {
+            confirms_retention: true,
+            ..AtStart::default()
+        },
         ..with_bucket(data.path(), bucket.path())
     };
     let server = Server::start(&settings).unwrap();

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use logpond_record::Id;
+use logpond_cluster::expiry::OFF_NS_MAX;
+use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 
 use crate::store::LiveSegment;
@@ -32,7 +33,32 @@ struct State {
     renewing: BTreeSet<Id>,
     /// Segments that are too old or too many.
     expired: BTreeSet<Id>,
+    /// The last time of the store's clock.
+    clock: Option<StoreClock>,
 }
+
+/// A reading of the clock of an object store, which is not this machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct StoreClock {
+    /// Its time.
+    pub(super) time: Timestamp,
+    /// When it was asked, by [`crate::clock::Boot::now_ms`].
+    pub(super) asked_ms: u64,
+}
+
+impl StoreClock {
+    /// True if a clock that says `now` is right by this one, which was asked not long ago.
+    pub(in crate::store) fn agrees(&self, now: Timestamp, now_ms: u64) -> bool {
+        let since_ms = now_ms.saturating_sub(self.asked_ms);
+        let since_ns = i64::try_from(since_ms).map_or(i64::MAX, |ms| ms.saturating_mul(1_000_000));
+        let time = self.time.saturating_add(since_ns);
+        let is_recent = since_ms <= CLOCK_AGE_MS_MAX;
+        is_recent && now.0.saturating_sub(time.0).unsigned_abs() <= OFF_NS_MAX.unsigned_abs()
+    }
+}
+
+/// How long what the store's clock said counts: it is asked at each sweep, twice in this time.
+const CLOCK_AGE_MS_MAX: u64 = 1_260_000;
 
 impl Board {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -42,6 +68,16 @@ impl Board {
     /// The segments that count in the bucket, as they were read last.
     pub(in crate::store) fn listed(&self) -> Arc<BTreeSet<Id>> {
         Arc::clone(&self.state().listed)
+    }
+
+    /// The last time of the store's clock.
+    pub(in crate::store) fn clock(&self) -> Option<StoreClock> {
+        self.state().clock
+    }
+
+    /// Notes what it says.
+    pub(super) fn note_clock(&self, clock: StoreClock) {
+        self.state().clock = Some(clock);
     }
 
     /// The sources in them.
@@ -129,5 +165,25 @@ impl Board {
     /// The segments that are to be let go and are listed still.
     pub(in crate::store) fn expired(&self) -> BTreeSet<Id> {
         self.state().expired.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_vouches_for_a_clock_for_a_while() {
+        let clock = StoreClock {
+            time: Timestamp(1_000_000 * 1_000_000_000),
+            asked_ms: 5_000,
+        };
+        let at = |s: i64| Timestamp(s * 1_000_000_000);
+        assert!(clock.agrees(at(1_000_000), 5_000));
+        assert!(clock.agrees(at(1_000_060), 65_000));
+        assert!(clock.agrees(at(1_000_000 + 300), 5_000));
+        assert!(!clock.agrees(at(1_000_000 + 301), 5_000));
+        assert!(!clock.agrees(at(1_000_000 - 301), 5_000));
+        assert!(!clock.agrees(at(1_001_261), 5_000 + 1_261_000));
     }
 }

@@ -163,6 +163,8 @@ pub(super) fn start(
         copies: Vec::new(),
         refreshed_at: None,
         swept_at: None,
+        boot: clock::Boot::current(),
+        is_elsewhere: matches!(settings.location, Location::Remote { .. }),
         complaint: None,
         table,
     };

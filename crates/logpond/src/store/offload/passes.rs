@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use logpond_bucket::{
     BucketError, Chains, GRACE, Location, Objects, Reconciled, probe, reconcile, segment_objects,
@@ -16,7 +16,7 @@ use logpond_record::{Id, Timestamp};
 use logpond_segment::sources::SourceSet;
 use logpond_segment::{build, verify};
 
-use super::board::Board;
+use super::board::{Board, StoreClock};
 use super::metrics::Counters;
 use super::remote::Remote;
 use super::table::TableKeeper;
@@ -66,6 +66,10 @@ pub(super) struct Offload {
     pub(super) copies: Vec<(Id, Instant)>,
     pub(super) refreshed_at: Option<Instant>,
     pub(super) swept_at: Option<Instant>,
+    /// Measures when its clock was asked.
+    pub(super) boot: clock::Boot,
+    /// True if the store is on another machine, and so has a clock of its own.
+    pub(super) is_elsewhere: bool,
     /// What was complained about last.
     pub(super) complaint: Option<String>,
     /// The table for other engines, if there is to be one.
@@ -411,6 +415,7 @@ impl Offload {
             return Ok(());
         }
         self.swept_at = Some(Instant::now());
+        let asked_ms = self.boot.now_ms();
         let swept = sweep(
             &*self.objects,
             &mut self.chains,
@@ -421,6 +426,14 @@ impl Offload {
         self.counters
             .swept
             .add(swept.links + swept.dropped + swept.orphans);
+        // A directory's times are those of this machine, and prove nothing.
+        if let (true, Some(time)) = (self.is_elsewhere, swept.time) {
+            let since = time
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            let time = Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
+            self.board.note_clock(StoreClock { time, asked_ms });
+        }
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use logpond_segment::{compact, retain, verify};
 use super::*;
 use crate::ingest::{Changes, Closer};
 use crate::resends::Resends;
+use crate::settings::AtStart;
 use crate::store::{Counters, Listed, LiveSet, Local, Parts, Policy};
 use crate::telemetry::Metrics;
 
@@ -58,6 +59,7 @@ fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
         bucket: None,
     };
     let policy = Policy {
+        at_start: AtStart::default(),
         retain: retain::Settings::default(),
         keep_free: Size::Bytes(0),
         compact: compact::Settings::default(),
