@@ -8,9 +8,12 @@
 //! - The file is replaced in one step and never edited in place, so that a server reads the old
 //!   tokens or the new ones. A file that cannot be read leaves the tokens as they were; no file is
 //!   no tokens.
+//! - Who was let in is asked again while the answer goes on ([`Admission`]): a revoked or expired token
+//!   ends it within two seconds.
 //! - The event loop only reads a snapshot in memory; files belong to the commands and to
 //!   [`crate::watch`].
 
+mod admission;
 mod entry;
 mod file;
 mod guard;
@@ -21,6 +24,7 @@ mod tests;
 
 use clap::ValueEnum;
 
+pub use admission::Admission;
 pub use entry::{Entry, NAME_BYTES_MAX, Tokens, time_text};
 pub use file::{TOKENS_MAX, TokenFileError, read, update};
 pub use guard::{Guard, Refusal};

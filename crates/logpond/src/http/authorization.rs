@@ -1,8 +1,10 @@
-//! Which token a request shows, and whether it suffices.
+//! The token of a request, and whether it suffices as long as the answer goes on.
 //!
 //! RFC 6750 (`Bearer`), and RFC 7617 (`Basic`) with the token as the password, because many senders
 //! of logs know nothing else. `Basic` is not offered in the answer: browsers would ask for a
 //! password before the page can ask for a token.
+
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +15,7 @@ use super::App;
 use super::error::{ApiError, Kind};
 use super::origin::{self, Target};
 use crate::clock;
-use crate::tokens::{Refusal, Role};
+use crate::tokens::{Admission, Refusal, Role};
 
 /// Longer values hold no token of ours, also not encoded beside a long user name.
 const VALUE_BYTES_MAX: usize = 4096;
@@ -42,19 +44,60 @@ pub(super) fn check_origin<B>(
     checked.inspect_err(|_| app.metrics.access.foreign_origin.add(1))
 }
 
+/// How often is looked whether a request that goes on may still do so. With the second after which a
+/// changed file of tokens is noticed it is less than two.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+tokio::task_local! {
+    /// The token that let the request in which is being answered.
+    static ADMITTED: Option<Admission>;
+}
+
+/// Answers a request that was let in: what goes on for long asks for its admission.
+pub(super) async fn admitted<T>(
+    admission: Option<Admission>,
+    answering: impl Future<Output = T>,
+) -> T {
+    ADMITTED.scope(admission, answering).await
+}
+
+/// The admission of the request that this task answers, if it needs one.
+pub(super) fn admission() -> Option<Admission> {
+    ADMITTED.try_with(Clone::clone).ok().flatten()
+}
+
+/// Waits until the request that this task answers may not go on, which may be never.
+pub(super) async fn refused() -> ApiError {
+    let Some(admission) = admission() else {
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        if let Some(refusal) = admission.refusal(clock::now()) {
+            return ApiError::new(Kind::TokenRefused, refusal.to_string());
+        }
+    }
+}
+
 /// Refuses a request without a token that allows what needs `needed`.
-pub(super) fn check(app: &App, headers: &HeaderMap, needed: Role) -> Result<(), ApiError> {
+pub(super) fn check(
+    app: &App,
+    headers: &HeaderMap,
+    needed: Role,
+) -> Result<Option<Admission>, ApiError> {
     if !app.guard.is_required() {
-        return Ok(());
+        return Ok(None);
     }
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     let token = given.map(token_of);
-    let outcome = app.guard.check(token.as_deref(), needed, clock::now());
+    let outcome = Admission::new(&app.guard, token.as_deref(), needed, clock::now());
     let counters = &app.metrics.access;
     outcome.map_err(|refusal| {
         let (kind, counter) = match refusal {
             Refusal::Missing => (Kind::TokenMissing, &counters.no_token),
-            Refusal::Unknown => (Kind::TokenRefused, &counters.unknown_token),
+            Refusal::Unknown | Refusal::Revoked { .. } => {
+                (Kind::TokenRefused, &counters.unknown_token)
+            }
             Refusal::Expired { .. } => (Kind::TokenRefused, &counters.expired_token),
             Refusal::Role { .. } => (Kind::RoleMissing, &counters.role),
         };

@@ -31,7 +31,6 @@ use serde_json::json;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::App;
 use super::bodies::Receiving;
 use super::body::{self, Body};
 use super::error::{ApiError, Kind};
@@ -39,6 +38,7 @@ use super::inflow::Inflow;
 use super::intake;
 use super::params::Params;
 use super::push;
+use super::{App, authorization};
 use crate::ingest::Refused;
 use crate::telemetry::Intake;
 
@@ -189,10 +189,12 @@ struct Upload<'a> {
 impl Upload<'_> {
     async fn take(&mut self, mut body: Inflow) -> Result<(), Trouble> {
         let mut shutdown = self.app.shutdown.clone();
+        let mut refused = std::pin::pin!(authorization::refused());
         loop {
             let gathered = tokio::select! {
                 biased;
                 () = shutdown.stopping() => return Err(Refused::Stopping.into()),
+                refusal = refused.as_mut() => return Err(refusal.into()),
                 // While it holds memory for an entry it does not stand still for long.
                 gathered = self.receiving.while_waiting(gather(&mut body)) => gathered??,
             };

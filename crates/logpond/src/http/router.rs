@@ -592,9 +592,20 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
         _ => Target::Other,
     };
     authorization::check_origin(&app, &request, target)?;
-    if let Some(role) = needed {
-        authorization::check(&app, request.headers(), *role)?;
-    }
+    let admission = match needed {
+        Some(role) => authorization::check(&app, request.headers(), *role)?,
+        None => None,
+    };
+    authorization::admitted(admission, answer_at(app, endpoint, names, request)).await
+}
+
+/// Answers a request that was let in.
+async fn answer_at(
+    app: Arc<App>,
+    endpoint: &Endpoint,
+    names: Vec<&str>,
+    request: Request<Inflow>,
+) -> Result<Response<Body>, ApiError> {
     if let Endpoint::Ship(shipper) = endpoint {
         return take_in(&app, *shipper, &names, request).await;
     }

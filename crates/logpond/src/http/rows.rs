@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::body::Body;
 use super::error::{ApiError, Kind};
 use super::params::Params;
-use super::{App, hints};
+use super::{App, authorization, hints};
 use crate::clock;
 use crate::ingest::Refused;
 use crate::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
@@ -232,7 +232,7 @@ impl QueryThreads {
         write: impl FnOnce(T, &mut Output) -> io::Result<()> + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
         let run = |(), mut out: Output, prepared: Prepared| match gather(&mut out) {
-            Err(error) => drop(prepared.send(Err(error))),
+            Err(error) => drop(prepared.send(Err(refused(&out).unwrap_or(error)))),
             Ok(gathered) => {
                 let _ = prepared.send(Ok(()));
                 // A reader that is gone needs nothing.
@@ -251,9 +251,17 @@ impl QueryThreads {
     ) -> Result<Chunks, ApiError> {
         let slot = self.slot().await?;
         let name = format!("{}-{}", self.name, slot.number);
-        let (out, reader, chunks) = Output::watched(self.shutdown.clone());
+        let (mut out, reader, chunks) = Output::watched(self.shutdown.clone());
         self.watch(&reader);
         let metrics = self.metrics.clone();
+        if let Some(admission) = authorization::admission() {
+            let ended = metrics.clone();
+            out.refused_by(Box::new(move || {
+                let refusal = admission.refusal(clock::now())?;
+                ended.access.ended.add(1);
+                Some(refusal.to_string())
+            }));
+        }
         let work = move || {
             let _slot = slot;
             let _active = metrics.queries_active.hold();
@@ -307,6 +315,12 @@ pub(super) fn tell(prepared: &Mutex<Option<Prepared>>, result: Result<(), ApiErr
     let _ = prepared.map(|prepared| prepared.send(result));
 }
 
+/// The refusal of an answer whose reader may not have it any more.
+pub(super) fn refused(out: &Output) -> Option<ApiError> {
+    out.refusal()
+        .map(|why| ApiError::new(Kind::TokenRefused, why))
+}
+
 /// The refusal of an answer that is not complete.
 pub(super) fn incomplete(trailer: &Trailer) -> ApiError {
     let mut message = "the answer is not complete".to_owned();
@@ -351,6 +365,12 @@ fn finish(
         .add(u64::from(trailer.is_cancelled));
     metrics.query_bytes.add(trailer.bytes_scanned);
     let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
+    if let Some(error) = refused(&out) {
+        if !is_begun {
+            return tell(prepared, Err(error));
+        }
+        trailer.miss(error.message);
+    }
     if !is_begun && trailer.missing_count > 0 {
         return tell(prepared, Err(incomplete(&trailer)));
     }

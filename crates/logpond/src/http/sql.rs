@@ -232,7 +232,13 @@ mod run {
             let is_cancelled = matches!(&result, Err(error) if error.blame == Blame::Cancelled);
             app.metrics.queries_cancelled.add(u64::from(is_cancelled));
             let result = result.and_then(|()| self.end());
-            if let Err(error) = result {
+            if let Err(mut error) = result {
+                if let Some(refused) = rows::refused(&self.out) {
+                    if !self.is_told() {
+                        return rows::tell(&self.prepared, Err(refused));
+                    }
+                    error.message = refused.message;
+                }
                 if self.schema.is_none() || !self.is_told() {
                     return rows::tell(&self.prepared, Err(self.refusal(error)));
                 }

@@ -56,7 +56,16 @@ pub struct Output {
     reader: Option<Arc<Reader>>,
     /// Whether the work is wanted beside what the reader says.
     is_wanted: Option<Box<dyn Fn() -> bool + Send>>,
+    /// Says why the reader may have no more, and when it was asked last.
+    refuses: Option<(Refuses, Instant)>,
+    refusal: Option<String>,
 }
+
+/// Says why a reader may have no more, once that is so.
+pub type Refuses = Box<dyn Fn() -> Option<String> + Send>;
+
+/// How often that is asked.
+const REFUSAL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Takes the lines of an answer and makes messages of them.
 pub trait Tap: Send {
@@ -94,6 +103,8 @@ impl Output {
             is_broken: Arc::default(),
             reader: None,
             is_wanted: None,
+            refuses: None,
+            refusal: None,
         };
         (output, receiver)
     }
@@ -186,6 +197,30 @@ impl Output {
         self.is_wanted = Some(Box::new(is_wanted));
     }
 
+    /// Ends the answer once this says why the reader may have no more.
+    pub fn refused_by(&mut self, refuses: Refuses) {
+        self.refuses = Some((refuses, Instant::now()));
+    }
+
+    /// Why the reader may have no more. Only the end of the answer is still to be sent then.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Asks whether the reader may have more, if that is due.
+    fn look_for_refusal(&mut self) {
+        let due = self.refuses.as_mut();
+        let Some((refuses, asked_at)) = due.filter(|(_, at)| at.elapsed() >= REFUSAL_INTERVAL)
+        else {
+            return;
+        };
+        *asked_at = Instant::now();
+        self.refusal = refuses();
+        if self.refusal.is_some() {
+            self.refuses = None;
+        }
+    }
+
     /// Lets the reader know that the answer is not whole.
     pub fn break_off(&mut self) {
         self.is_broken.store(true, Ordering::Release);
@@ -257,6 +292,13 @@ impl Output {
         if self.chunk.is_empty() || self.is_held {
             return Ok(());
         }
+        // Once that is known, what is still sent is the end of the answer.
+        if self.refusal.is_none() {
+            self.look_for_refusal();
+            if self.refusal.is_some() {
+                return Err(Cancelled);
+            }
+        }
         if let Some(tell) = self.on_begin.take() {
             tell();
         }
@@ -291,7 +333,9 @@ impl Output {
     /// When the reader is gone or the process stops.
     pub fn check(&mut self) -> Result<(), Cancelled> {
         let is_wanted = self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted());
-        if self.sender.is_closed() || self.shutdown.is_stopping() || !is_wanted {
+        self.look_for_refusal();
+        let is_over = self.shutdown.is_stopping() || self.refusal.is_some();
+        if self.sender.is_closed() || is_over || !is_wanted {
             return Err(Cancelled);
         }
         let due = self.heartbeat.as_ref();

@@ -116,6 +116,8 @@ pub struct AccessMetrics {
     pub foreign_host: Counter,
     /// Requests refused because a page of another site sent them.
     pub foreign_origin: Counter,
+    /// Answers that ended before their time, because their token was revoked or expired meanwhile.
+    pub ended: Counter,
     reloads: [ReloadMetrics; RELOADED.len()],
     tls: [TlsMetrics; TLS_LISTENERS.len()],
 }
@@ -188,6 +190,13 @@ impl AccessMetrics {
         for (reason, counter) in reasons {
             out.sample(name, &[("reason", reason)], counter.get());
         }
+        let name = "logpond_http_ended_answers_total";
+        out.family(
+            name,
+            "counter",
+            "Answers that were ended because their token was revoked or expired meanwhile.",
+        );
+        out.sample(name, &[], self.ended.get());
         let name = "logpond_reloads_total";
         out.family(
             name,

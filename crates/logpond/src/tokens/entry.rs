@@ -65,6 +65,11 @@ impl Entry {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash, &token.hash()).is_ok()
     }
 
+    /// True if it is the entry of the token with this hash.
+    pub(super) fn has_hash(&self, hash: &[u8; HASH_BYTES]) -> bool {
+        self.hash == *hash
+    }
+
     /// The name if it has one, else the id.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use logpond_record::Timestamp;
 
-use super::entry::{Tokens, time_text};
+use super::entry::{Entry, Tokens, time_text};
 use super::{Role, Token};
 
 /// The tokens that a server knows, and whether it asks for one. Shared between the listeners, which
@@ -24,6 +24,11 @@ pub enum Refusal {
     Missing,
     /// What was given is no token, or not one that is known here. Which of them is not said.
     Unknown,
+    /// The token was good when the request came.
+    Revoked {
+        /// Its name or id.
+        label: String,
+    },
     /// The token was good once.
     Expired {
         /// Its name or id.
@@ -49,6 +54,7 @@ impl fmt::Display for Refusal {
             Refusal::Unknown => {
                 f.write_str("the token is not known here; it may be revoked, or cut off")
             }
+            Refusal::Revoked { label } => write!(f, "the token '{label}' was revoked"),
             Refusal::Expired { label, since } => {
                 write!(f, "the token '{label}' expired at {}", time_text(*since))
             }
@@ -108,7 +114,16 @@ impl Guard {
         let token = Token::parse(given.ok_or(Refusal::Missing)?).ok_or(Refusal::Unknown)?;
         let tokens = self.tokens();
         let entry = tokens.find(token.id()).filter(|entry| entry.is_of(&token));
-        let entry = entry.ok_or(Refusal::Unknown)?;
+        self.check_entry(entry.ok_or(Refusal::Unknown)?, needed, now)
+    }
+
+    /// Checks that the token of an entry may do what needs `needed`.
+    pub(super) fn check_entry(
+        &self,
+        entry: &Entry,
+        needed: Role,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         let label = || entry.label().to_owned();
         if let Some(since) = entry.expires.filter(|&end| now >= end) {
             return Err(Refusal::Expired {

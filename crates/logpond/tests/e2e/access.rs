@@ -1,8 +1,13 @@
 //! Who gets in: tokens and TLS, end to end.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocket};
 
 use crate::pond::{Pond, Scratch, signal, wait_until};
 use crate::surroundings::program;
@@ -75,6 +80,143 @@ fn tokens_open_what_they_are_for() {
     })
     .unwrap();
     assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Begins a request; gives the connection once the head of the answer with this status has come.
+fn begin(pond: &Pond, target: &str, token: &str, status: &str, headers: &str) -> TcpStream {
+    let address = pond.address("http");
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let head = format!(
+        "GET {target} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{head}");
+    stream
+}
+
+const WEBSOCKET: &str = "upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n\
+                         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
+/// The reason that the server gives when it closes a tail.
+fn reason_of(tail: TcpStream) -> String {
+    let mut tail = WebSocket::from_raw_socket(tail, Role::Client, None);
+    loop {
+        match tail.read().unwrap() {
+            Message::Close(Some(frame)) => return frame.reason.to_string(),
+            Message::Text(_) | Message::Ping(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The rest of an answer, also of one that breaks off.
+fn rest_of(stream: TcpStream) -> String {
+    let mut rest = String::new();
+    for line in BufReader::new(stream).lines() {
+        match line {
+            Ok(line) if line == "0" => break,
+            Ok(line) => rest.push_str(&(line + "\n")),
+            Err(_) => break,
+        }
+    }
+    rest
+}
+
+/// From a change of the file to the end of what it ends: the promise is two seconds, of which this machine
+/// may be busy with others for some.
+const ENDED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server that asks for tokens, and who has which.
+struct Guarded {
+    scratch: Scratch,
+    pond: Pond,
+}
+
+const FOLLOW: &str = "/api/v1/query?from=@0&follow=true&q=";
+const TAIL: &str = "/loki/api/v1/tail?query=%7Bapp%3D~%22.%2B%22%7D";
+
+impl Guarded {
+    fn start(name: &str) -> Guarded {
+        let scratch = Scratch::new(name).unwrap();
+        let data = scratch.path().join("data");
+        let pond = Pond::start(program(), &data, &["--require-token"]).unwrap();
+        Guarded { scratch, pond }
+    }
+
+    fn token(&self, arguments: &[&str]) -> String {
+        let data = self.scratch.path().join("data");
+        let arguments = [&["token"], arguments, &["--data", data.to_str().unwrap()]].concat();
+        let output = run(&arguments, None, "");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Makes a token, and waits until the server knows it.
+    fn reader(&self, name: &str, more: &[&str]) -> String {
+        let arguments = [&["create", "--role", "read", "--name", name], more].concat();
+        let token = self.token(&arguments);
+        let head = [("authorization", &*format!("Bearer {token}"))];
+        wait_until("the token is known", || {
+            let mut client = self.pond.client().unwrap();
+            let answer = client.send("GET", "/metrics", &head, b"");
+            answer.unwrap().status == 200
+        })
+        .unwrap();
+        token
+    }
+}
+
+#[test]
+fn what_goes_on_ends_with_its_token() {
+    let guarded = Guarded::start("tokens-follow");
+    let pond = &guarded.pond;
+    let (ann, bob) = (guarded.reader("ann", &[]), guarded.reader("bob", &[]));
+    let following = begin(pond, FOLLOW, &ann, "200", "");
+    let json = "accept: application/json\r\n";
+    let entries = begin(pond, "/entries?follow", &ann, "200", json);
+    let tailing = begin(pond, TAIL, &ann, "101", WEBSOCKET);
+    let kept = begin(pond, FOLLOW, &bob, "200", "");
+    let began = Instant::now();
+    guarded.token(&["revoke", "ann"]);
+    let said = rest_of(following);
+    assert!(said.contains("the token 'ann' was revoked"), "{said}");
+    assert!(said.contains("\"complete\":false"), "{said}");
+    assert_eq!(reason_of(tailing), "the token 'ann' was revoked");
+    rest_of(entries);
+    assert!(began.elapsed() < ENDED_WITHIN, "{:?}", began.elapsed());
+    // An answer with another token goes on.
+    let head = [("authorization", &*format!("Bearer {bob}"))];
+    let mut client = pond.client().unwrap();
+    let metrics = client.send("GET", "/metrics", &head, b"").unwrap();
+    let metrics = metrics.text().unwrap();
+    assert!(
+        metrics.contains("\nlogpond_http_ended_answers_total 3\n"),
+        "{metrics}"
+    );
+    drop(kept);
+}
+
+#[test]
+fn what_goes_on_ends_when_its_token_expires() {
+    let guarded = Guarded::start("tokens-expire");
+    let pond = &guarded.pond;
+    let token = guarded.reader("brief", &["--expires", "5s"]);
+    let following = begin(pond, FOLLOW, &token, "200", "");
+    let tailing = begin(pond, TAIL, &token, "101", WEBSOCKET);
+    let expired = "the token 'brief' expired at ";
+    let said = rest_of(following);
+    assert!(said.contains(expired), "{said}");
+    assert!(reason_of(tailing).starts_with(expired));
 }
 
 /// Makes an authority and the certificate of a node of it.

@@ -89,7 +89,11 @@ pub(super) async fn answer(
     let app_there = app.clone();
     let work = move |mut out: Output| {
         let said = follow(&app_there, wanted, &mut out);
-        let _ = ended.send(said.err().map(|error| error.message));
+        let end = match out.refusal() {
+            Some(why) => (CloseCode::Policy, Some(why.to_owned())),
+            None => (CloseCode::Error, said.err().map(|error| error.message)),
+        };
+        let _ = ended.send(end);
     };
     let messages = app.threads.start(work).await?;
     let shutdown = app.shutdown.clone();
@@ -268,7 +272,7 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 async fn serve(
     upgraded: Upgraded,
     messages: Chunks,
-    end: oneshot::Receiver<Option<String>>,
+    end: oneshot::Receiver<(CloseCode, Option<String>)>,
     delay: Duration,
     shutdown: Shutdown,
 ) {
@@ -286,9 +290,9 @@ async fn serve(
         Ended::Finished if shutdown.is_stopping() => return,
         Ended::ByClient => (CloseCode::Normal, String::new()),
         Ended::Finished => {
-            let reason = end.await.ok().flatten();
+            let (code, reason) = end.await.unwrap_or((CloseCode::Error, None));
             let reason = reason.unwrap_or_else(|| "the query has ended".to_owned());
-            (CloseCode::Error, reason)
+            (code, reason)
         }
     };
     let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
