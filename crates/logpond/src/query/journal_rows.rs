@@ -254,9 +254,10 @@ impl JournalRows {
         let (missing, missing_count) = (pass.trailer.missing.len(), pass.trailer.missing_count);
         let has_passed = self.start.behind != search.behind;
         let start = &self.start;
-        let everything = Scope::all(search.scope.range);
+        let around;
         let scope = if search.has_context() {
-            &everything
+            around = search.scope.around();
+            &around
         } else {
             &search.scope
         };
@@ -269,7 +270,9 @@ impl JournalRows {
                 return;
             }
             let is_match = search.scope.matcher.matches(record, &mut scratch);
-            if (is_match || search.has_context()) && window.admits(key) {
+            let mut is_around =
+                || search.has_context() && scope.matcher.matches(record, &mut scratch);
+            if (is_match || is_around()) && window.admits(key) {
                 buffer.clear();
                 search.write_row(record, &mut buffer);
                 let row: Box<[u8]> = buffer.as_slice().into();

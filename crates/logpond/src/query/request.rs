@@ -18,12 +18,15 @@ use super::{RowParts, encode, entry, line_rows};
 pub struct Scope {
     /// The filter as it was written, for other nodes.
     pub text: String,
-    /// The filter, for pruning.
+    /// The filter, for pruning. Invariant: it wants results of recording rules only if it names them, but
+    /// for [`Scope::all`].
     pub filter: Filter,
     /// The same, compiled.
     pub matcher: Matcher,
     /// Event times.
     pub range: TimeRange,
+    /// True if results of recording rules are left out because nobody names them.
+    hides_results: bool,
 }
 
 impl Scope {
@@ -37,6 +40,7 @@ impl Scope {
             filter,
             matcher,
             range,
+            hides_results: false,
         }
     }
 
@@ -48,6 +52,25 @@ impl Scope {
         Scope::new(&filter.to_string(), range)
     }
 
+    /// The records that may be shown around those of this scope: everything, or all but results of recording rules
+    /// where it does not name them.
+    pub fn surroundings(&self) -> Filter {
+        match self.hides_results {
+            true => Filter::no_rule_results(),
+            false => Filter::All,
+        }
+    }
+
+    /// The scope of these records, in the same range.
+    pub fn around(&self) -> Scope {
+        let all = || Scope::all(self.range);
+        match self.hides_results {
+            // Text without a condition leaves them out.
+            true => Scope::new("", self.range).unwrap_or_else(|_| all()),
+            false => all(),
+        }
+    }
+
     /// The same records.
     pub fn copied(&self) -> Scope {
         Scope {
@@ -55,6 +78,7 @@ impl Scope {
             filter: self.filter.clone(),
             matcher: self.matcher.clone(),
             range: self.range,
+            hides_results: self.hides_results,
         }
     }
 
@@ -63,13 +87,16 @@ impl Scope {
     /// # Errors
     /// When the text is not a filter.
     pub fn new(text: &str, range: TimeRange) -> Result<Scope, SyntaxError> {
-        let filter = logpond_search::query::parse(text)?;
+        let asked = logpond_search::query::parse(text)?;
+        let hides_results = !asked.names_rule_results();
+        let filter = asked.without_rule_results();
         let matcher = Matcher::new(&filter)?;
         Ok(Scope {
             text: text.to_owned(),
             filter,
             matcher,
             range,
+            hides_results,
         })
     }
 }

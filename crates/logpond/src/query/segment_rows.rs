@@ -328,9 +328,9 @@ impl<'s> SegmentRows<'s> {
             start: Start::of(search),
             waiting,
             active: Vec::new(),
-            groups_ahead: match search.scope.filter {
-                Filter::All => 1,
-                _ => 2,
+            groups_ahead: match search.scope.filter == search.scope.surroundings() {
+                true => 1,
+                false => 2,
             },
             scratch: Scratch::new(),
             buffer: Vec::new(),
@@ -340,12 +340,10 @@ impl<'s> SegmentRows<'s> {
 
     /// The evaluator for the rows of a search: with context every row is wanted.
     pub(super) fn evaluator(search: &Search) -> Result<Evaluator, QueryError> {
-        let filter = if search.has_context() {
-            &Filter::All
-        } else {
-            &search.scope.filter
-        };
-        evaluator(filter, search.scope.range)
+        match search.has_context() {
+            true => evaluator(&search.scope.surroundings(), search.scope.range),
+            false => evaluator(&search.scope.filter, search.scope.range),
+        }
     }
 
     /// The key of the next row.

@@ -105,7 +105,8 @@ impl SqlSource {
         SqlSource {
             has_views: VIEW_WORDS.iter().any(|word| statement.contains(word)),
             engine,
-            filter: scope.filter,
+            // The statement may name results of recording rules where this does not.
+            filter: logpond_search::query::parse(&scope.text).unwrap_or(scope.filter),
             range: scope.range,
             shutdown,
             trailer: Mutex::default(),

@@ -7,6 +7,7 @@ use logpond_cluster::NodeId;
 use logpond_record::{Batch, EntryKind, Timestamp};
 use logpond_search::alert::{GroupState, STATE_BYTES_MAX, decode, encode};
 use logpond_search::metric::{Plan, SeriesLabels};
+use logpond_search::query::{RECORD_FIELD, RULE_FIELD};
 use logpond_segment::disk::Disk;
 use serde_json::{Map, Value};
 
@@ -21,8 +22,8 @@ use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::{hostname, terminal};
 
-/// The label of what recording rules write down.
-const RECORD_LABEL: &str = "record";
+/// The label of what recording rules write down, by which people ask for it.
+const RECORD_LABEL: &str = RECORD_FIELD;
 
 /// What is missing in an answer is named so often; the rest is counted.
 const MISSING_NAMED_MAX: usize = 3;
@@ -190,7 +191,8 @@ impl Recorder for Records {
         at: Timestamp,
         series: &[(SeriesLabels, f64)],
     ) -> Result<(), String> {
-        let mut batch = Batch::new(EntryKind::Json, vec![(RECORD_LABEL.into(), name.into())]);
+        let labels = [RECORD_LABEL, RULE_FIELD].map(|label| (label.into(), name.into()));
+        let mut batch = Batch::new(EntryKind::Json, labels.to_vec());
         for (labels, value) in series {
             batch.push(line(labels, *value, at).as_bytes());
         }
@@ -206,7 +208,7 @@ fn line(labels: &SeriesLabels, value: f64, at: Timestamp) -> String {
     let mut record = Map::new();
     for (name, text) in labels.iter() {
         let name = match name {
-            "time" | "value" | RECORD_LABEL => format!("exported_{name}"),
+            "time" | "value" | RECORD_LABEL | RULE_FIELD => format!("exported_{name}"),
             name => name.to_owned(),
         };
         record.insert(name, text.into());

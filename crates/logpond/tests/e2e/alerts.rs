@@ -542,6 +542,59 @@ groups:
     );
 }
 
+/// A rule over all streams must not count what it has written itself, and nobody looks for numbers among logs.
+#[test]
+fn results_of_rules_are_seen_by_those_who_name_them() {
+    let scratch = Scratch::new("alerts-hidden").unwrap();
+    let text = r#"
+groups:
+  - name: all
+    interval: 100ms
+    rules:
+      - record: all:lines:count
+        expr: sum by (app) (count_over_time({app=~".+"} [1h]))
+"#;
+    let pond = start(&scratch, &rules(&scratch, text), &[]);
+    push(&pond, "error 1");
+    push(&pond, "error 2");
+    for is_compacted in [false, true] {
+        let before = pond.query("_rule:*").unwrap().0.len();
+        wait_until("numbers are written down", || {
+            pond.query("record=all:lines:count").unwrap().0.len() > before + 3
+        })
+        .unwrap();
+        let (numbers, _) = pond.query("record:*").unwrap();
+        for number in &numbers {
+            assert_eq!(number["_rule"], "all:lines:count", "{number}");
+            assert_eq!(number["app"], "shop", "{number}");
+            assert!(number["value"].as_f64().unwrap() <= 2.0, "{number}");
+        }
+        for q in ["", "*", "app=shop", "NOT record=other", "value:*"] {
+            let (rows, trailer) = pond.query(q).unwrap();
+            let hidden = rows.iter().all(|row| row.get("_rule").is_none());
+            assert!(hidden, "{q}: {rows:?}");
+            let expected = if q == "value:*" { 0 } else { 2 };
+            assert_eq!(rows.len(), expected, "{q}: {trailer}");
+        }
+        let get = |target: &str| pond.get(target).unwrap();
+        let counted = get("/api/v1/query?from=@0&count=true&q=");
+        assert!(counted.contains("\"rows\":2,"), "{counted}");
+        let around = get("/api/v1/query?from=@0&q=error&before=9&after=9");
+        assert!(!around.contains("_rule"), "{around}");
+        assert!(!get("/api/v1/fields?from=@0").contains("_rule"));
+        assert!(!get("/api/v1/top?from=@0&field=record").contains("all:lines"));
+        let all = encode(r#"{app=~".+"}"#);
+        assert!(!get(&format!("/loki/api/v1/query_range?query={all}")).contains("all:lines"));
+        assert!(!get("/loki/api/v1/labels").contains("record"));
+        assert!(!get("/loki/api/v1/series").contains("all:lines"));
+        let named = encode(r#"{record="all:lines:count"}"#);
+        assert!(get(&format!("/loki/api/v1/query_range?query={named}")).contains("all:lines"));
+        if !is_compacted {
+            pond.compact().unwrap();
+        }
+    }
+}
+
 /// Who evaluates the first group, as a node shows it: nothing if it does so itself.
 fn evaluated_by(pond: &Pond) -> Option<String> {
     let groups = json_of(pond, "/prometheus/api/v1/rules");

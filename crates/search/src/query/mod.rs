@@ -26,10 +26,12 @@
 mod ast;
 mod parse;
 mod quoted;
+mod rule_results;
 mod syntax_error;
 
 pub use ast::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 pub use parse::{QUERY_BYTES_MAX, parse, parse_condition};
+pub use rule_results::{RECORD_FIELD, RULE_FIELD};
 pub use syntax_error::SyntaxError;
 
 /// Reads any bytes as a query and checks what must hold for every one: parsing ends, the printed

@@ -1,7 +1,7 @@
 //! A filter compiled to select rows of a block, cheap conditions first.
 
 use logpond_record::{TimeRange, Timestamp, Value};
-use logpond_segment::file::ReadError;
+use logpond_segment::file::{Directory, ReadError};
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::by_column::{Decisions, Parted};
@@ -14,7 +14,7 @@ use crate::label;
 use crate::literal::{Required, TokenPart, TokenQuery, required, token_query};
 use crate::matcher::Scratch;
 use crate::pattern::Finder;
-use crate::query::{FieldFilter, FieldTest, Filter, Pattern, SyntaxError};
+use crate::query::{FieldFilter, FieldTest, Filter, Pattern, RULE_FIELD, SyntaxError};
 
 /// The shortest text worth looking for before an expression that requires it.
 const REQUIRED_BYTES_MIN: usize = 3;
@@ -29,6 +29,8 @@ pub struct Evaluator {
     fields: usize,
     tokens: TokenQuery,
     range: TimeRange,
+    /// True if it wants all but results of recording rules.
+    is_of_all_but_results: bool,
 }
 
 enum Node {
@@ -68,6 +70,7 @@ impl Evaluator {
             root,
             fields,
             tokens: token_query(filter, true),
+            is_of_all_but_results: *filter == Filter::no_rule_results(),
             range,
         })
     }
@@ -77,9 +80,10 @@ impl Evaluator {
         self.range
     }
 
-    /// Whether the filter wants every row of the range.
-    pub fn is_all(&self) -> bool {
-        matches!(self.root, Node::All)
+    /// True if the filter wants every row of the range that this directory tells of.
+    pub fn is_all(&self, directory: &Directory) -> bool {
+        let has_results = || directory.counts.fields.contains_key(RULE_FIELD);
+        matches!(self.root, Node::All) || (self.is_of_all_but_results && !has_results())
     }
 
     /// The parts of tokens that the token index is asked for.

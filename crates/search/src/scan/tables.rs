@@ -275,7 +275,10 @@ impl GroupScan<'_> {
     pub fn rows_known(&self) -> Option<u64> {
         let group = self.entry();
         let (min, max) = group.time_bounds();
-        let (is_all, range) = (self.evaluator.is_all(), self.evaluator.range());
+        let (is_all, range) = (
+            self.evaluator.is_all(self.directory),
+            self.evaluator.range(),
+        );
         let is_whole = is_all && !self.excludes_some();
         let is_known = is_whole && range.covers(Timestamp(min), Timestamp(max));
         is_known.then(|| group.rows() as u64)

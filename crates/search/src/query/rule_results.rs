@@ -1,0 +1,119 @@
+//! Results of recording rules are shown only to those who name them.
+//!
+//! Invariants:
+//! - A filter that names neither [`RULE_FIELD`] nor asks for [`RECORD_FIELD`] wants no result of a rule:
+//!   else a rule over all streams would count what it has written itself.
+//! - [`Filter::without_rule_results`] of its own outcome changes nothing, so that each node may do it.
+
+use super::ast::{FieldTest, Filter};
+use crate::label::LABEL_PREFIX;
+
+/// The field of a record that a recording rule has written: the rule's name.
+pub const RULE_FIELD: &str = "_rule";
+
+/// The field by which people ask for such records: the rule's name, too. Records of others may have it.
+pub const RECORD_FIELD: &str = "record";
+
+/// How a filter speaks of results of rules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Nowhere,
+    Somewhere,
+}
+
+impl Filter {
+    /// Everything but results of rules.
+    pub fn no_rule_results() -> Filter {
+        Filter::negate(Filter::field(RULE_FIELD, FieldTest::Exists))
+    }
+
+    /// The same without results of rules, unless it names them.
+    #[must_use]
+    pub fn without_rule_results(self) -> Filter {
+        match self.names_rule_results() {
+            true => self,
+            false => Filter::and([self, Filter::no_rule_results()]),
+        }
+    }
+
+    /// True if it asks for results of rules, or says itself that it does not want them.
+    pub fn names_rule_results(&self) -> bool {
+        named(self, true) == Named::Somewhere
+    }
+}
+
+/// Looks for the fields; `is_wanted` is false below a negation: who leaves out one rule's results does not
+/// ask for those of others.
+fn named(filter: &Filter, is_wanted: bool) -> Named {
+    let any = |parts: &[Filter]| {
+        let mut parts = parts.iter();
+        match parts.any(|part| named(part, is_wanted) == Named::Somewhere) {
+            true => Named::Somewhere,
+            false => Named::Nowhere,
+        }
+    };
+    match filter {
+        Filter::All | Filter::Text(_) => Named::Nowhere,
+        Filter::And(parts) | Filter::Or(parts) => any(parts),
+        Filter::Not(inner) => named(inner, !is_wanted),
+        Filter::Field(field) => {
+            let name = field.name.strip_prefix(LABEL_PREFIX);
+            match name.unwrap_or(&field.name) {
+                RULE_FIELD => Named::Somewhere,
+                RECORD_FIELD if is_wanted => Named::Somewhere,
+                _ => Named::Nowhere,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::logql;
+    use crate::query::{Filter, parse};
+
+    #[test]
+    fn only_who_names_them_is_shown_results_of_rules() {
+        let table = [
+            ("", false),
+            ("error", false),
+            ("app=x", false),
+            ("record=app:errors", true),
+            ("app=x (record:* OR status=500)", true),
+            ("_rule:*", true),
+            ("NOT _rule:*", true),
+            ("NOT record=app:errors", false),
+            ("record!=app:errors", false),
+            ("NOT (app=x NOT record:*)", true),
+            ("recorder=1", false),
+        ];
+        for (text, names) in table {
+            let filter = parse(text).unwrap();
+            assert_eq!(filter.names_rule_results(), names, "{text}");
+            let shown = filter.clone().without_rule_results();
+            assert_eq!(shown == filter, names, "{text}");
+            assert_eq!(shown.clone().without_rule_results(), shown, "{text}");
+            assert_eq!(parse(&shown.to_string()).as_ref(), Ok(&shown), "{text}");
+        }
+    }
+
+    #[test]
+    fn selectors_name_them_by_a_label() {
+        let table = [
+            (r#"{app=~".+"}"#, false),
+            (r#"{app="x", record!="y"}"#, false),
+            (r#"{app="x", record=""}"#, false),
+            (r#"{record="app:errors"}"#, true),
+            (r#"{record=~"app:.+"}"#, true),
+            (r#"{_rule=~".+"}"#, true),
+            (r#"{app=~".+"} | record="app:errors""#, true),
+        ];
+        for (text, names) in table {
+            let logql::Query::Log(log) = logql::parse(text).unwrap() else {
+                panic!("{text}");
+            };
+            let filter: Filter = logql::filter_of(&log);
+            assert_eq!(filter.names_rule_results(), names, "{text}: {filter}");
+        }
+    }
+}
