@@ -13,7 +13,7 @@ use logpond_segment::sources::SourceSet;
 
 use super::Member;
 use super::canary::Canary;
-use super::client::PeerError;
+use super::client::{PeerError, To};
 use super::server::Report;
 use super::status::NodeStatus;
 use crate::query::Nodes;
@@ -57,7 +57,7 @@ impl Member {
     /// When it does not answer.
     pub fn find_canary(&self, node: NodeId, canary: &Canary) -> Result<bool, PeerError> {
         let address = match node == self.identity.node {
-            true => self.advertise,
+            true => To::node(node, self.advertise),
             false => self.reach(node)?.0,
         };
         self.client.find_canary(address, canary)

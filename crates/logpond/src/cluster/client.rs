@@ -17,10 +17,10 @@ use super::canary::Canary;
 use super::clocks;
 use super::registry_file;
 use super::server::{
-    A_IM, FOUND, FROM, HASH, LEAVES, Noted, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY, PATH_CLAIM,
-    PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER, PATH_ORIGINALS,
-    PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED, PATH_TAKEN,
-    RECENT, Report, STAYS,
+    A_IM, FOUND, FROM, HASH, LEAVES, NODE, Noted, OFFER_WAIT_MAX, PATH_ALERTS, PATH_CANARY,
+    PATH_CLAIM, PATH_GOSSIP, PATH_HOLDS, PATH_INVENTORY, PATH_JOURNAL, PATH_LEAVE, PATH_OFFER,
+    PATH_ORIGINALS, PATH_REGISTRY, PATH_REPORT, PATH_SAVED, PATH_SEGMENT, PATH_STATUS, PATH_STORED,
+    PATH_TAKEN, RECENT, Report, STAYS,
 };
 use super::status::{self, NodeStatus};
 use crate::net::tls::ClusterTls;
@@ -101,6 +101,56 @@ pub(super) enum Fetched {
     New(Box<Inventory>, String),
 }
 
+/// Whom a call is for. Addresses are used again: another process may answer where a node was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct To {
+    address: SocketAddr,
+    /// The node that must answer; anybody may where there is none.
+    node: Option<NodeId>,
+}
+
+impl To {
+    /// A node that is thought to be at an address.
+    pub(super) fn node(node: NodeId, address: SocketAddr) -> To {
+        let node = Some(node);
+        To { address, node }
+    }
+
+    /// Whoever is at an address.
+    pub(super) fn whoever(address: SocketAddr) -> To {
+        To {
+            address,
+            node: None,
+        }
+    }
+
+    /// Makes sure that an answer is of the node that was asked: what another one holds, says or does is
+    /// nothing of it.
+    fn check(self, response: &Response) -> Result<(), PeerError> {
+        let Some(node) = self.node else {
+            return Ok(());
+        };
+        let said = response.headers().get(NODE).map(|said| said.to_str());
+        match said {
+            Some(Ok(said)) if said.parse() == Ok(node) => Ok(()),
+            Some(Ok(said)) => Err(PeerError(format!(
+                "another node ({said}) is at {}, not {node}",
+                self.address
+            ))),
+            _ => Err(PeerError(format!(
+                "what is at {} does not say that it is node {node}",
+                self.address
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for To {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
 /// Calls other nodes.
 pub(super) struct Client {
     plain: ureq::Agent,
@@ -122,7 +172,8 @@ impl Client {
         Client { plain, tls, own }
     }
 
-    fn url(&self, to: SocketAddr, path: &str) -> String {
+    fn url(&self, to: To, path: &str) -> String {
+        let to = to.address;
         match &self.tls {
             Some(_) => format!("https://{to}{path}"),
             None => format!("http://{to}{path}"),
@@ -138,8 +189,8 @@ impl Client {
     }
 
     /// A call whose answer is small.
-    fn quick<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
-        request
+    fn quick<B>(&self, to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        meant_for(to, request)
             .config()
             .http_status_as_error(false)
             .timeout_global(Some(ANSWER_TIMEOUT))
@@ -147,14 +198,14 @@ impl Client {
     }
 
     /// Sends a small message, to an answer that is small, too.
-    fn send(&self, to: SocketAddr, path: &str, message: &[u8]) -> Result<Response, PeerError> {
-        let request = self.quick(self.agent().post(self.url(to, path)));
-        check(request.send(message)?)
+    fn send(&self, to: To, path: &str, message: &[u8]) -> Result<Response, PeerError> {
+        let request = self.quick(to, self.agent().post(self.url(to, path)));
+        check(to, request.send(message)?)
     }
 
     /// A call with a long body or a long answer: it may take as long as it makes progress.
-    fn streaming<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
-        request
+    fn streaming<B>(&self, to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        meant_for(to, request)
             .config()
             .http_status_as_error(false)
             .timeout_recv_response(Some(SILENCE_MAX))
@@ -164,37 +215,36 @@ impl Client {
     }
 
     /// Sends a membership message.
-    pub(super) fn gossip(&self, to: SocketAddr, message: &[u8]) -> Result<(), PeerError> {
-        let request = self.quick(self.agent().post(self.url(to, PATH_GOSSIP)));
-        check(request.header(FROM, self.own.to_string()).send(message)?).map(drop)
+    pub(super) fn gossip(&self, to: To, message: &[u8]) -> Result<(), PeerError> {
+        let request = self.quick(to, self.agent().post(self.url(to, PATH_GOSSIP)));
+        let request = request.header(FROM, self.own.to_string());
+        check(to, request.send(message)?).map(drop)
     }
 
     /// Has another node note what a registry says; returns once it is on its disk.
-    pub(super) fn tell(&self, to: SocketAddr, registry: &Registry) -> Result<Noted, PeerError> {
+    pub(super) fn tell(&self, to: To, registry: &Registry) -> Result<Noted, PeerError> {
         let response = self.send(to, PATH_REGISTRY, &registry.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, Noted::from_bytes)
     }
 
     /// What another node has heard.
-    pub(super) fn registry(&self, of: SocketAddr) -> Result<Registry, PeerError> {
-        let response = check(
-            self.quick(self.agent().get(self.url(of, PATH_REGISTRY)))
-                .call()?,
-        )?;
+    pub(super) fn registry(&self, of: To) -> Result<Registry, PeerError> {
+        let request = self.quick(of, self.agent().get(self.url(of, PATH_REGISTRY)));
+        let response = check(of, request.call()?)?;
         decode(response, registry_file::BYTES_MAX, Registry::from_bytes)
     }
 
     /// The saved queries of another node, as text.
-    pub(super) fn saved_queries(&self, of: SocketAddr) -> Result<String, PeerError> {
-        let request = self.quick(self.agent().get(self.url(of, PATH_SAVED)));
-        let bytes = read(check(request.call()?)?, TEXT_BYTES_MAX as u64)?;
+    pub(super) fn saved_queries(&self, of: To) -> Result<String, PeerError> {
+        let request = self.quick(of, self.agent().get(self.url(of, PATH_SAVED)));
+        let bytes = read(check(of, request.call()?)?, TEXT_BYTES_MAX as u64)?;
         String::from_utf8(bytes).map_err(|_| PeerError::new("saved queries are no UTF-8 text"))
     }
 
     /// What another node holds, unless its tag is still `known`.
     pub(super) fn inventory(
         &self,
-        of: SocketAddr,
+        of: To,
         what: What,
         known: Option<&str>,
         timeout: Duration,
@@ -203,13 +253,14 @@ impl Client {
             What::All => PATH_INVENTORY,
             What::Segments => PATH_STORED,
         };
-        let request = self.quick(self.agent().get(self.url(of, path)));
+        let request = self.quick(of, self.agent().get(self.url(of, path)));
         let mut request = request.config().timeout_global(Some(timeout)).build();
         if let Some(known) = known {
             request = request.header("if-none-match", known);
             request = request.header(A_IM, RECENT);
         }
         let response = request.call()?;
+        of.check(&response)?;
         let header = |response: &Response, name| {
             let header = response.headers().get(name);
             header
@@ -221,7 +272,7 @@ impl Client {
             let fetched = Fetched::Same;
             return Ok(Answered { fetched, at });
         }
-        let response = check(response)?;
+        let response = check(of, response)?;
         let tag = header(&response, "etag").unwrap_or_default();
         let fetched = match response.status().as_u16() {
             IM_USED => {
@@ -237,36 +288,32 @@ impl Client {
     }
 
     /// Asks a node how it is doing.
-    pub(super) fn status(&self, of: SocketAddr) -> Result<NodeStatus, PeerError> {
-        let request = self.quick(self.agent().get(self.url(of, PATH_STATUS)));
-        let bytes = read(check(request.call()?)?, status::BYTES_MAX)?;
+    pub(super) fn status(&self, of: To) -> Result<NodeStatus, PeerError> {
+        let request = self.quick(of, self.agent().get(self.url(of, PATH_STATUS)));
+        let bytes = read(check(of, request.call()?)?, status::BYTES_MAX)?;
         serde_json::from_slice(&bytes).map_err(|error| PeerError(error.to_string()))
     }
 
     /// Asks a node what it knows of alerts; bytes of at most `bytes_max`.
-    pub(super) fn alert_states(
-        &self,
-        of: SocketAddr,
-        bytes_max: u64,
-    ) -> Result<Vec<u8>, PeerError> {
-        let request = self.quick(self.agent().get(self.url(of, PATH_ALERTS)));
-        read(check(request.call()?)?, bytes_max)
+    pub(super) fn alert_states(&self, of: To, bytes_max: u64) -> Result<Vec<u8>, PeerError> {
+        let request = self.quick(of, self.agent().get(self.url(of, PATH_ALERTS)));
+        read(check(of, request.call()?)?, bytes_max)
     }
 
     /// Asks a node whether its answers have a canary record.
-    pub(super) fn find_canary(&self, node: SocketAddr, canary: &Canary) -> Result<bool, PeerError> {
+    pub(super) fn find_canary(&self, node: To, canary: &Canary) -> Result<bool, PeerError> {
         let answer = self.send(node, PATH_CANARY, &canary.to_bytes())?;
         Ok(read(answer, MESSAGE_BYTES_MAX)? == FOUND)
     }
 
     /// Has a node leave the cluster, or stay after all.
-    pub(super) fn leave(&self, node: SocketAddr, leaves: bool) -> Result<(), PeerError> {
+    pub(super) fn leave(&self, node: To, leaves: bool) -> Result<(), PeerError> {
         let message: &[u8] = if leaves { LEAVES } else { STAYS };
         self.send(node, PATH_LEAVE, message).map(drop)
     }
 
     /// Asks for journal files to make a segment of.
-    pub(super) fn claim(&self, of: SocketAddr, store: NodeId) -> Result<Option<Claim>, PeerError> {
+    pub(super) fn claim(&self, of: To, store: NodeId) -> Result<Option<Claim>, PeerError> {
         let response = self.send(of, PATH_CLAIM, store.to_string().as_bytes())?;
         if response.status().as_u16() == 204 {
             return Ok(None);
@@ -275,41 +322,34 @@ impl Client {
     }
 
     /// Waits until a node has journal files for a store, for a while; whether it has.
-    pub(super) fn wait_for_offer(&self, of: SocketAddr, store: NodeId) -> Result<bool, PeerError> {
+    pub(super) fn wait_for_offer(&self, of: To, store: NodeId) -> Result<bool, PeerError> {
         let url = format!("{}?store={store}", self.url(of, PATH_OFFER));
-        let request = self.agent().get(url).config().http_status_as_error(false);
+        let request = meant_for(of, self.agent().get(url)).config();
         let timeout = OFFER_WAIT_MAX + ANSWER_TIMEOUT;
+        let request = request.http_status_as_error(false);
         let request = request.timeout_global(Some(timeout)).build();
-        Ok(check(request.call()?)?.status().as_u16() != 204)
+        Ok(check(of, request.call()?)?.status().as_u16() != 204)
     }
 
     /// Says what became of a claim.
-    pub(super) fn report(&self, to: SocketAddr, report: &Report) -> Result<(), PeerError> {
+    pub(super) fn report(&self, to: To, report: &Report) -> Result<(), PeerError> {
         self.send(to, PATH_REPORT, &report.to_bytes()).map(drop)
     }
 
     /// Asks what a node holds.
-    pub(super) fn who_holds(
-        &self,
-        node: SocketAddr,
-        question: &WhoHolds,
-    ) -> Result<Held, PeerError> {
+    pub(super) fn who_holds(&self, node: To, question: &WhoHolds) -> Result<Held, PeerError> {
         let response = self.send(node, PATH_HOLDS, &question.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, Held::from_bytes)
     }
 
     /// Asks which batches a node holds as they were first sent.
-    pub(super) fn originals(
-        &self,
-        node: SocketAddr,
-        wanted: &BatchSet,
-    ) -> Result<BatchSet, PeerError> {
+    pub(super) fn originals(&self, node: To, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
         let response = self.send(node, PATH_ORIGINALS, &wanted.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
 
     /// Asks which batches a node has taken in itself, as far as its journal says.
-    pub(super) fn taken(&self, node: SocketAddr, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
+    pub(super) fn taken(&self, node: To, wanted: &BatchSet) -> Result<BatchSet, PeerError> {
         let response = self.send(node, PATH_TAKEN, &wanted.to_bytes())?;
         decode(response, MESSAGE_BYTES_MAX, BatchSet::from_bytes)
     }
@@ -317,7 +357,7 @@ impl Client {
     /// Reads a closed journal file.
     pub(super) fn journal(
         &self,
-        of: SocketAddr,
+        of: To,
         source: SourceId,
     ) -> Result<Box<dyn Read + Send>, PeerError> {
         let url = self.url(of, PATH_JOURNAL);
@@ -325,43 +365,53 @@ impl Client {
             "{url}?incarnation={}&sequence={}",
             source.incarnation, source.sequence
         );
-        let response = check(self.streaming(self.agent().get(url)).call()?)?;
+        let request = self.streaming(of, self.agent().get(url));
+        let response = check(of, request.call()?)?;
         Ok(stream(response))
     }
 
     /// Sends a copy of a segment; returns once it is synced there.
     pub(super) fn segment(
         &self,
-        to: SocketAddr,
+        to: To,
         segment: Id,
         (hash, bytes): (u128, u64),
         from: &mut (dyn Read + Send),
     ) -> Result<(), PeerError> {
         let url = format!("{}?id={segment}", self.url(to, PATH_SEGMENT));
         let request = self
-            .streaming(self.agent().put(url))
+            .streaming(to, self.agent().put(url))
             .header(HASH, format!("{hash:032x}"))
             .header("content-length", bytes.to_string());
         let mut from = from;
-        check(request.send(ureq::SendBody::from_reader(&mut from))?).map(drop)
+        check(to, request.send(ureq::SendBody::from_reader(&mut from))?).map(drop)
     }
 
     /// Asks a question; gives the answer from its first byte on.
     pub(super) fn ask(
         &self,
-        to: SocketAddr,
+        to: To,
         path: &str,
         question: &[u8],
     ) -> Result<Box<dyn Read + Send>, PeerError> {
-        let request = self.streaming(self.agent().post(self.url(to, path)));
-        let response = check(request.send(question)?)?;
+        let request = self.streaming(to, self.agent().post(self.url(to, path)));
+        let response = check(to, request.send(question)?)?;
         Ok(stream(response))
     }
 }
 
 type Response = ureq::http::Response<ureq::Body>;
 
-fn check(response: Response) -> Result<Response, PeerError> {
+/// Says whom a call is for, so that nobody else does what it asks for.
+fn meant_for<B>(to: To, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+    match to.node {
+        Some(node) => request.header(NODE, node.to_string()),
+        None => request,
+    }
+}
+
+fn check(to: To, response: Response) -> Result<Response, PeerError> {
+    to.check(&response)?;
     let status = response.status().as_u16();
     if (200..300).contains(&status) {
         return Ok(response);

@@ -16,7 +16,7 @@ use logpond_record::{Incarnation, Timestamp};
 use logpond_segment::disk::Disk;
 
 use super::Member;
-use super::client::PeerError;
+use super::client::{PeerError, To};
 use super::identity::{DIRECTORY, read_small};
 use super::server::Noted;
 use crate::disk::replace;
@@ -114,7 +114,7 @@ impl Member {
 
     /// Tells whoever is at an address what this node knows, and takes over what is known there. All
     /// of it is on both disks when this returns.
-    fn exchange(&self, with: SocketAddr, known: &Registry) -> Result<Noted, PeerError> {
+    fn exchange(&self, with: To, known: &Registry) -> Result<Noted, PeerError> {
         let noted = self.client.tell(with, known)?;
         let heard = self.client.registry(with)?;
         self.learn(&heard)
@@ -173,7 +173,7 @@ impl Member {
             return;
         };
         // What fails is tried again in the next round.
-        if let Ok(noted) = self.exchange(*address, &self.registry.known()) {
+        if let Ok(noted) = self.exchange(To::whoever(*address), &self.registry.known()) {
             let mut state = self.joining.state();
             state.recorded_by(noted.node, noted.has_joined);
             self.joining.met().insert(*address);

@@ -19,7 +19,7 @@ use logpond_search::size::Size;
 use logpond_segment::batches::BatchSet;
 use logpond_segment::disk::{Disk, Space};
 
-use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, What};
+use super::client::{ANSWER_TIMEOUT, Client, Fetched, GONE_TIMEOUT, PeerError, To, What};
 use super::clocks::Clocks;
 use super::gossip::{self, Gossip};
 use super::join::Join;
@@ -382,7 +382,7 @@ impl Member {
                 return;
             };
             // A message that does not arrive is lost; gossip is made for that.
-            let _ = self.client.gossip(to, &message);
+            let _ = self.client.gossip(To::whoever(to), &message);
         }
     }
 
@@ -422,7 +422,7 @@ impl Member {
                 continue;
             }
             // What cannot be had now is asked for again in the next round.
-            if let Ok(heard) = self.client.registry(seen.address)
+            if let Ok(heard) = self.client.registry(To::node(node, seen.address))
                 && let Err(error) = self.learn(&heard)
             {
                 warn(&format!(
@@ -433,15 +433,15 @@ impl Member {
     }
 
     /// Where a node is reached, and whether it is thought to be alive.
-    pub(super) fn reach(&self, node: NodeId) -> Result<(SocketAddr, bool), PeerError> {
+    pub(super) fn reach(&self, node: NodeId) -> Result<(To, bool), PeerError> {
         if let Some(seen) = self.gossip.of(node) {
-            return Ok((seen.address, seen.is_live));
+            return Ok((To::node(node, seen.address), seen.is_live));
         }
         let registry = self.registry.known();
         let known = registry.nodes().find(|(name, _)| *name == node);
         let address = known.and_then(|(_, known)| known.address.parse().ok());
         address
-            .map(|address| (address, false))
+            .map(|address| (To::node(node, address), false))
             .ok_or_else(|| PeerError(format!("nobody knows where node {node} is")))
     }
 

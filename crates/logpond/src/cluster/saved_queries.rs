@@ -9,6 +9,7 @@ use std::sync::{MutexGuard, PoisonError};
 use logpond_cluster::NodeId;
 
 use super::Member;
+use super::client::To;
 use super::gossip::Seen;
 use crate::clock;
 use crate::telemetry::warn;
@@ -30,7 +31,7 @@ impl Member {
                 continue;
             }
             // What cannot be had now is asked for again in the next round.
-            let Ok(told) = self.client.saved_queries(seen.address) else {
+            let Ok(told) = self.client.saved_queries(To::node(*node, seen.address)) else {
                 continue;
             };
             let taken = self.saved.learn(&told, clock::now());

@@ -96,6 +96,10 @@ pub(super) const HASH: &str = "logpond-xxh3";
 /// The header of a membership message that says where its sender is reached.
 pub(super) const FROM: &str = "logpond-from";
 
+/// The header of a call that names the node that it is for, and of each answer that names the node which
+/// gives it: who is at an address changes.
+pub(super) const NODE: &str = "logpond-node";
+
 /// The longest membership message; those of a hundred nodes are some 20 KB.
 const GOSSIP_BYTES_MAX: usize = 1 << 20;
 
@@ -271,8 +275,26 @@ async fn answer(
     service: Arc<Service>,
     request: Request<Inflow>,
 ) -> Result<Response<Body>, Infallible> {
-    let answered = route(&service, request).await;
-    Ok(answered.unwrap_or_else(ApiError::into_response))
+    let own = service.member.identity().node;
+    let answered = match meant_for_another(own, &request) {
+        Some(error) => Err(error),
+        None => route(&service, request).await,
+    };
+    let mut response = answered.unwrap_or_else(ApiError::into_response);
+    if let Ok(own) = HeaderValue::from_str(&own.to_string()) {
+        response.headers_mut().insert(NODE, own);
+    }
+    Ok(response)
+}
+
+/// Why a call is not answered that is for another node, which was here before or is to come.
+fn meant_for_another(own: NodeId, request: &Request<Incoming>) -> Option<ApiError> {
+    let meant = request.headers().get(NODE)?.to_str().unwrap_or_default();
+    let is_own = meant.parse() == Ok(own);
+    (!is_own).then(|| {
+        let message = format!("this is node {own}, not {meant}");
+        ApiError::new(Kind::NotFound, message)
+    })
 }
 
 async fn route(

@@ -57,6 +57,13 @@ pub struct NodeReport {
     pub answer_ms: Option<f64>,
     /// What it says of itself.
     pub status: Option<NodeStatus>,
+    /// The name for `logpond cluster forget`, if it does not answer. Its id, where
+    /// another node is at its address.
+    #[serde(default)]
+    pub forget: Option<String>,
+    /// Why it does not answer, if it does not.
+    #[serde(default)]
+    pub silence: Option<String>,
 }
 
 /// A cluster.
@@ -110,23 +117,48 @@ impl Operator {
             .nodes()
             .partition(|(_, known)| known.is_forgotten());
         let asked = side_by_side(there, |(node, _)| self.ask(node)).into_iter();
-        let asked = asked.map(|(node, answer)| (node, Some(answer.flatten())));
+        let panicked = || Err("asking it met a defect of this program".to_owned());
+        let asked = asked.map(|(node, answer)| (node, Some(answer.unwrap_or_else(panicked))));
         let unasked = forgotten.into_iter().map(|node| (node, None));
         let reports = asked.chain(unasked).map(|((node, known), answer)| {
             let seen = self.member.gossip().of(node);
             report(node, known, seen, answer)
         });
-        reports.collect()
+        let mut reports: Vec<NodeReport> = reports.collect();
+        name_for_forget(&mut reports);
+        reports
     }
 
     /// What a node says, and how long that took.
-    fn ask(&self, node: NodeId) -> Option<(NodeStatus, f64)> {
+    fn ask(&self, node: NodeId) -> Result<(NodeStatus, f64), String> {
         let since = Instant::now();
         let status = match node == self.member.identity().node {
             true => self.handoff.status(),
-            false => self.member.status_of(node).ok()?,
+            false => self
+                .member
+                .status_of(node)
+                .map_err(|error| error.to_string())?,
         };
-        Some((status, since.elapsed().as_secs_f64() * 1000.0))
+        Ok((status, since.elapsed().as_secs_f64() * 1000.0))
+    }
+}
+
+/// Says how those are given up that do not answer.
+fn name_for_forget(reports: &mut [NodeReport]) {
+    let is_there = |report: &NodeReport| report.state != State::Forgotten;
+    let addresses: Vec<String> = reports
+        .iter()
+        .filter(|report| is_there(report))
+        .map(|report| report.address.clone())
+        .collect();
+    for report in reports.iter_mut().filter(|r| r.state == State::Gone) {
+        let same = addresses
+            .iter()
+            .filter(|address| **address == report.address);
+        report.forget = Some(match same.count() {
+            1 => report.address.clone(),
+            _ => report.node.clone(),
+        });
     }
 }
 
@@ -135,15 +167,19 @@ fn report(
     node: NodeId,
     known: &Known,
     seen: Option<Seen>,
-    answer: Option<Option<(NodeStatus, f64)>>,
+    answer: Option<Result<(NodeStatus, f64), String>>,
 ) -> NodeReport {
     let state = match &answer {
         None => State::Forgotten,
-        Some(None) => State::Gone,
-        Some(Some((status, _))) if status.leaving.is_some() => State::Leaving,
-        Some(Some(_)) => State::Live,
+        Some(Err(_)) => State::Gone,
+        Some(Ok((status, _))) if status.leaving.is_some() => State::Leaving,
+        Some(Ok(_)) => State::Live,
     };
-    let (status, answer_ms) = answer.flatten().unzip();
+    let silence = answer
+        .as_ref()
+        .and_then(|said| said.as_ref().err())
+        .cloned();
+    let (status, answer_ms) = answer.and_then(Result::ok).unzip();
     NodeReport {
         node: node.to_string(),
         address: known.address.clone(),
@@ -154,5 +190,7 @@ fn report(
         state,
         answer_ms,
         status,
+        forget: None,
+        silence,
     }
 }

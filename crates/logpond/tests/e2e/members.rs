@@ -290,6 +290,88 @@ fn a_node_that_is_gone_is_forgotten_and_waited_for_no_more() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains(&cluster.nodes[1].address("gossip")));
 }
 
+/// Starts a node with an empty disk at an address where another one was.
+fn start_at(cluster: &Cluster, name: &str, address: &str) -> Pond {
+    let data = cluster.scratch.path().join(name);
+    let join = cluster.nodes[0].address("gossip");
+    let mut flags = vec!["--gossip", address, "--replication", "2", "--join", &join];
+    flags.extend(cluster.flags);
+    Pond::start_as(program(), "serve", &data, &flags).unwrap()
+}
+
+/// The nodes as one of them sees them: ids, addresses and states.
+fn states(pond: &Pond) -> Vec<[String; 3]> {
+    let status = status(pond);
+    let nodes = status["nodes"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    nodes
+        .map(|node| [&node["node"], &node["address"], &node["state"]].map(text))
+        .collect()
+}
+
+#[test]
+fn who_answers_at_the_address_of_a_node_is_not_taken_for_it() {
+    let mut cluster = Cluster::new("members-address", 3, "1h");
+    cluster.fill();
+    let gone = cluster.nodes.pop().unwrap();
+    let address = gone.address("gossip");
+    let all = states(&cluster.nodes[0]);
+    let [id, ..] = all.iter().find(|node| node[1] == address).unwrap().clone();
+    gone.kill();
+    let other = start_at(&cluster, "other", &address);
+    let nodes = &cluster.nodes;
+    waits_for("both are shown", nodes, || {
+        let all = states(&nodes[0]);
+        let at_address = all.iter().filter(|node| node[1] == address);
+        let mut seen: Vec<(bool, &str)> = at_address.map(|n| (n[0] == id, &*n[2])).collect();
+        seen.sort_unstable();
+        seen == [(false, "live"), (true, "gone")]
+    });
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q=");
+    let answer = nodes[0].get(&target).unwrap();
+    assert!(answer.contains("\"complete\":false"), "{answer}");
+    let shown = self::cluster(&nodes[0], &["status"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let advice = format!("logpond cluster forget {id}\n");
+    assert!(
+        shown.contains(&advice) && shown.contains("another node ("),
+        "{shown}"
+    );
+    let shared = self::cluster(&nodes[0], &["forget", &address]);
+    assert_eq!(shared.status.code(), Some(2), "{shared:?}");
+    waits_for("it is given up", nodes, || {
+        self::cluster(&nodes[0], &["forget", &id]).status.success()
+    });
+    for node in nodes.iter().chain([&other]) {
+        counts(node, 3 * RECORDS);
+    }
+    // The other one takes part.
+    push(&other, "other");
+    counts(&nodes[1], 4 * RECORDS);
+}
+
+#[test]
+fn a_node_that_has_left_is_never_missing() {
+    let mut cluster = Cluster::new("members-left", 3, "1h");
+    cluster.fill();
+    let leaving = cluster.nodes.pop().unwrap();
+    let address = leaving.address("gossip");
+    let said = self::cluster(&cluster.nodes[0], &["drain", &address, "--wait"]);
+    assert!(said.status.success(), "{said:?} {}", leaving.stderr());
+    assert!(leaving.ended().unwrap().success());
+    let other = start_at(&cluster, "other", &address);
+    for node in cluster.nodes.iter().chain([&other]) {
+        counts(node, 3 * RECORDS);
+    }
+    let all = states(&other);
+    let at_address = all.iter().filter(|node| node[1] == address);
+    let mut seen: Vec<&str> = at_address.map(|node| &*node[2]).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, ["forgotten", "live"], "{all:?}");
+    let shown = self::cluster(&cluster.nodes[0], &["status"]);
+    assert!(!String::from_utf8_lossy(&shown.stdout).contains("is gone"));
+}
+
 /// A bad page costs one answer: then another copy is read, and a new one made.
 #[test]
 fn a_damaged_copy_is_made_anew() {

@@ -129,9 +129,12 @@ fn summary(status: &ClusterStatus) -> Vec<String> {
         }
         lines.extend(clock_line(node));
         if node.state == State::Gone {
+            let why = node.silence.as_ref();
+            let why = why.map_or(String::new(), |why| format!(" ({why})"));
             lines.push(format!(
-                "{} is gone; if it is so for good: logpond cluster forget {}",
-                node.address, node.address
+                "{} is gone{why}; if it is so for good: logpond cluster forget {}",
+                node.address,
+                node.forget.as_ref().unwrap_or(&node.address)
             ));
         }
     }
