@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use logpond_record::Severity;
 use logpond_search::context::CONTEXT_ROWS_MAX;
 
 pub use alerts::{Alerts, AlertsCheck, AlertsList};
@@ -326,6 +327,9 @@ pub struct Selection {
     /// Records whose field compares so: FIELD=VALUE, !=, >, >=, <, <=, ~REGEX, !~REGEX, :TEXT, :*.
     #[arg(short = 'f', long = "field", value_name = "FIELD=VALUE")]
     pub fields: Vec<String>,
+    /// Records of this level and worse: trace, debug, info, notice, warn, error, critical, alert, fatal.
+    #[arg(short = 'l', long, value_name = "LEVEL", value_parser = severity)]
+    pub level: Option<Severity>,
     /// A filter of the query language: AND, OR, NOT, (), field=value, "text", /regex/.
     #[arg(long = "where", value_name = "FILTER")]
     pub filter: Option<String>,
@@ -463,6 +467,14 @@ pub struct Query {
 /// Rows of context: as many as servers and files give.
 fn context_rows() -> impl clap::builder::TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(..=CONTEXT_ROWS_MAX as i64)
+}
+
+/// A level by any of its names.
+fn severity(text: &str) -> Result<Severity, String> {
+    Severity::of_word(text.as_bytes()).ok_or_else(|| {
+        let names: Vec<&str> = Severity::all().map(Severity::name).collect();
+        format!("unknown level; levels are {}", names.join(", "))
+    })
 }
 
 /// Flags of `logpond segments`.

@@ -21,7 +21,7 @@ pub mod quantity;
 
 use crate::cli::Format;
 
-pub use bars::Bars;
+pub use bars::{Bar, Bars};
 pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};
 pub use sparkline::sparkline;

@@ -16,6 +16,7 @@ mod label_name;
 mod shape;
 mod record;
 mod time_source;
+mod severity;
 mod entry;
 pub mod envelope;
 
@@ -25,6 +26,7 @@ pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::write_json_string;
 pub use label_name::{LABEL_SUFFIX, split_label_name};
 pub use record::{Fix, Message, Record};
+pub use severity::Severity;
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};
 pub use time::{Civil, TimeRange, Timestamp};
 pub use time_pattern::{ParsedTime, PatternError, TimePattern, write_unwritten_offset};

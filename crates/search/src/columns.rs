@@ -162,6 +162,10 @@ fn with_fitted<R>(
         Fitted::Text(line.into())
     };
     let text = |text: String| Fitted::Text(text.into_bytes().into());
+    let computed = match target {
+        Target::Computed(label) => label.value_of(record),
+        _ => None,
+    };
     with(match target {
         Target::Time => Fitted::Int(record.time.0),
         Target::Received => Fitted::Int(record.received.0),
@@ -175,7 +179,7 @@ fn with_fitted<R>(
         },
         Target::Field(name) => record.field(name).map_or(Fitted::None, |v| fit(kind, v)),
         Target::Label(name) => label::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
-        Target::Computed(label) => Fitted::Text(label.of(record)),
+        Target::Computed(_) => computed.as_ref().map_or(Fitted::None, |v| fit(kind, v)),
         Target::Entry(name) => names::value(record, name).map_or(Fitted::None, |v| fit(kind, v)),
     })
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::{Id, Message, Record, Timestamp, Value};
+use logpond_record::{Id, Message, Record, Severity, Timestamp, Value};
 
 use crate::journal::names::{self, ENTRY_PREFIX};
 use crate::label::{self, Computed, LABEL_PREFIX};
@@ -33,6 +33,8 @@ pub enum Target {
     /// `_label.NAME`: the field that a label means, see [`crate::label`].
     Label(Box<str>),
     /// `_label.NAME` of a label that is computed.
+    ///
+    /// `_level` and `_level_number`: the severity.
     Computed(Computed),
     /// `_entry.NAME`: what the entry that the record is shown as has under a name of journals, see
     /// [`crate::journal::names`].
@@ -49,6 +51,8 @@ impl Target {
             "_time_source" => Target::TimeSource,
             "_msg" => Target::Message,
             "_raw" => Target::Line,
+            label::SEVERITY => Target::Computed(Computed::Severity),
+            label::SEVERITY_NUMBER => Target::Computed(Computed::SeverityNumber),
             name => match (
                 name.strip_prefix(LABEL_PREFIX),
                 name.strip_prefix(ENTRY_PREFIX),
@@ -79,6 +83,7 @@ enum Test {
         number: Option<Number>,
     },
     Order(Comparison, Number),
+    Severity(Comparison, Severity),
     Instant(Comparison, Timestamp),
     Id(Comparison, Id),
     Find(Finder),
@@ -95,6 +100,8 @@ pub enum FieldError {
     NotAnInstant,
     /// `_id` is compared with something else than an id.
     NotAnId,
+    /// An order of severities is asked for with a text that is none.
+    NotASeverity(Comparison),
 }
 
 impl fmt::Display for FieldError {
@@ -106,6 +113,9 @@ impl fmt::Display for FieldError {
             }
             FieldError::NotAnInstant => f.write_str("times are compared with an instant"),
             FieldError::NotAnId => f.write_str("ids are compared with an id of 26 characters"),
+            FieldError::NotASeverity(comparison) => {
+                write!(f, "`{}` compares severities only", comparison.as_str())
+            }
         }
     }
 }
@@ -121,6 +131,9 @@ impl FieldError {
                 "write a number, or quote the whole to search for the text"
             }
             FieldError::NotAnInstant => "write RFC 3339, such as 2026-11-21T10:00:00Z",
+            FieldError::NotASeverity(_) => {
+                "write trace, debug, info, notice, warn, error, critical, alert or fatal"
+            }
             FieldError::NotAnId => "copy it from the _id of a record, or use _id:TEXT for a part",
         }
     }
@@ -170,6 +183,8 @@ impl FieldMatcher {
             Test::Order(comparison, number) => {
                 Number::of(value).is_some_and(|n| comparison.accepts(n.compare(*number)))
             }
+            Test::Severity(comparison, severity) => Severity::of_word(&value.to_text())
+                .is_some_and(|known| comparison.accepts(known.cmp(severity))),
             Test::Find(finder) => finder.is_match(&value.to_text()),
             Test::Instant(..) | Test::Id(..) => match value {
                 Value::Str(text) => self.matches_text_form(text),
@@ -221,7 +236,7 @@ impl FieldMatcher {
             Target::Line => self.matches_value(Some(&Value::text(line(record, scratch)))),
             Target::Field(name) => self.matches_value(record.field(name)),
             Target::Label(name) => self.matches_value(label::value(record, name)),
-            Target::Computed(label) => self.matches_value(Some(&Value::text(&label.of(record)))),
+            Target::Computed(label) => self.matches_value(label.value_of(record).as_ref()),
             Target::Entry(name) => self.matches_value(names::value(record, name)),
         }
     }
@@ -238,6 +253,15 @@ fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test
             .and_then(|t| t.parse().ok())
             .map(|id| Test::Id(comparison, id))
             .ok_or(FieldError::NotAnId),
+        Target::Computed(Computed::Severity) => match Severity::of_word(value) {
+            Some(severity) => Ok(Test::Severity(comparison, severity)),
+            // Texts that are no severity are compared as they are.
+            None if comparison == Comparison::Equal => Ok(Test::Equal {
+                text: value.into(),
+                number: Number::parse(value),
+            }),
+            None => Err(FieldError::NotASeverity(comparison)),
+        },
         _ if comparison == Comparison::Equal => Ok(Test::Equal {
             text: value.into(),
             number: Number::parse(value),

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use logpond_record::{Record, Value, split_label_name};
+use logpond_record::{Record, Severity, Value, split_label_name};
 
 /// What the name of a condition begins with if it means a label rather than a field.
 pub const LABEL_PREFIX: &str = "_label.";
@@ -47,8 +47,10 @@ pub const SERVICE_LABELS: [&str; 18] = [
     "program",
 ];
 
-/// The labels that say how bad it is, the first one that is there counts.
-pub const LEVEL_LABELS: [&str; 17] = [
+/// The fields whose text is a record's severity, as labels, the first one that is there counts; Grafana's
+/// tools know the first ones.
+const SEVERITY_LABELS: [&str; 28] = [
+    DETECTED_LEVEL,
     "level",
     "LEVEL",
     "Level",
@@ -64,21 +66,31 @@ pub const LEVEL_LABELS: [&str; 17] = [
     "levelname",
     "loglevel",
     "LOG_LEVEL",
-    // What Serilog writes as `@l`.
+    // `@l` of Serilog, `@level` of hclog, `level_name` of Monolog, `LogLevel` of .NET.
     "_l",
+    "_level",
+    "level_name",
+    "LogLevel",
+    "logLevel",
+    // PostgreSQL's JSON.
+    "error_severity",
     "PRIORITY",
+    "severity_number",
+    "SeverityNumber",
+    "severityNumber",
+    // Numbers of Python's logging.
+    "levelno",
+    "priority",
 ];
 
-/// The names of levels, and how senders write them; numbers are those of syslog.
-pub const LEVELS: [(&str, &[&str]); 7] = [
-    ("trace", &["trace", "trc"]),
-    ("debug", &["debug", "dbg", "7"]),
-    ("info", &["info", "inf", "information", "notice", "6", "5"]),
-    ("warn", &["warn", "wrn", "warning", "4"]),
-    ("error", &["error", "err", "eror", "severe", "3"]),
-    ("critical", &["critical", "crit", "alert", "2", "1"]),
-    ("fatal", &["fatal", "panic", "emerg", "emergency", "0"]),
-];
+/// The labels that may say [`DETECTED_LEVEL`] beside itself, the first one that is there counts.
+pub const LEVEL_LABELS: &[&str] = SEVERITY_LABELS.split_at(1).1;
+
+/// The name by which conditions and tables mean the severity of a record, see [`Severity`].
+pub const SEVERITY: &str = "_level";
+
+/// The name of its number, see [`Severity::number`].
+pub const SEVERITY_NUMBER: &str = "_level_number";
 
 /// The level of a record that has none, or one that is not known.
 pub const UNKNOWN_LEVEL: &str = "unknown";
@@ -97,8 +109,12 @@ pub(crate) fn is_declared(field: &str) -> bool {
 pub enum Computed {
     /// [`SERVICE_NAME`].
     Service,
-    /// [`DETECTED_LEVEL`].
+    /// [`DETECTED_LEVEL`]: a [`Severity`] by the seven names that Grafana's tools know.
     Level,
+    /// [`SEVERITY`]: a [`Severity`] by its own name, and other texts as they are. No label is called so.
+    Severity,
+    /// [`SEVERITY_NUMBER`]. No label is called so.
+    SeverityNumber,
 }
 
 impl Computed {
@@ -107,7 +123,9 @@ impl Computed {
         match name {
             SERVICE_NAME => Some(Computed::Service),
             DETECTED_LEVEL => Some(Computed::Level),
-            _ => None,
+            name => [Computed::Severity, Computed::SeverityNumber]
+                .into_iter()
+                .find(|computed| computed.name() == name),
         }
     }
 
@@ -116,6 +134,9 @@ impl Computed {
         match self {
             Computed::Service => SERVICE_NAME,
             Computed::Level => DETECTED_LEVEL,
+            // Not the name of any label: `_level` is what the field `@level` is called.
+            Computed::Severity => "<severity>",
+            Computed::SeverityNumber => "<severity number>",
         }
     }
 
@@ -123,7 +144,8 @@ impl Computed {
     pub(crate) fn others(self) -> &'static [&'static str] {
         match self {
             Computed::Service => &SERVICE_LABELS,
-            Computed::Level => &LEVEL_LABELS,
+            Computed::Level => LEVEL_LABELS,
+            Computed::Severity | Computed::SeverityNumber => &SEVERITY_LABELS,
         }
     }
 
@@ -132,12 +154,20 @@ impl Computed {
         std::iter::once(self.name()).chain(self.others().iter().copied())
     }
 
-    /// What it is if a label has this value.
-    pub(crate) fn said_by<'v>(self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
+    /// What it is if a field of this name has this value.
+    pub(crate) fn said_by<'v>(self, field: &str, value: &'v Value<'_>) -> Cow<'v, [u8]> {
         let text = value.to_text();
+        let severity = || Severity::of_field(split_label_name(field).0, &text);
         match self {
             Computed::Service => text,
-            Computed::Level => Cow::Borrowed(level_of(&String::from_utf8_lossy(&text)).as_bytes()),
+            Computed::Level => Cow::Borrowed(severity().map_or(UNKNOWN_LEVEL, level_of).as_bytes()),
+            Computed::Severity => match severity() {
+                Some(known) => Cow::Borrowed(known.name().as_bytes()),
+                None => text,
+            },
+            Computed::SeverityNumber => severity().map_or(Cow::Borrowed(b""), |known| {
+                Cow::Owned(known.number().to_string().into_bytes())
+            }),
         }
     }
 
@@ -146,13 +176,38 @@ impl Computed {
         match self {
             Computed::Service => UNKNOWN_SERVICE,
             Computed::Level => UNKNOWN_LEVEL,
+            Computed::Severity | Computed::SeverityNumber => "",
+        }
+    }
+
+    /// [`Computed::unknown`] as a value; `None` if such records have none.
+    pub(crate) fn unknown_value(self) -> Option<Value<'static>> {
+        let unknown = self.unknown();
+        (!unknown.is_empty()).then_some(Value::Str(Cow::Borrowed(unknown)))
+    }
+
+    /// What it is of a record as a value; `None` if it has none.
+    pub(crate) fn value_of<'r>(self, record: &'r Record<'_>) -> Option<Value<'r>> {
+        match self.of(record) {
+            Cow::Borrowed(text) => self.value(text),
+            Cow::Owned(text) => self.value(&text).map(Value::into_owned),
+        }
+    }
+
+    /// The value that a text of it is; `None` for records without one.
+    pub(crate) fn value(self, text: &[u8]) -> Option<Value<'_>> {
+        let number = || std::str::from_utf8(text).ok()?.parse().ok();
+        match self {
+            _ if text.is_empty() => None,
+            Computed::SeverityNumber => number().map(Value::Int),
+            Computed::Service | Computed::Level | Computed::Severity => Some(Value::text(text)),
         }
     }
 
     /// What it is of a record.
     pub fn of<'r>(self, record: &'r Record<'_>) -> Cow<'r, [u8]> {
         // In one pass: there are many fields, and few of them say it.
-        let mut said: Vec<(usize, Place<'r>, &'r Value<'_>)> = Vec::new();
+        let mut said: Vec<(usize, Place<'r>, (&'r str, &'r Value<'_>))> = Vec::new();
         for (field, value) in record.fields().filter(|(_, value)| **value != Value::Null) {
             let Some(rank) = self.rank(split_label_name(field).0) else {
                 continue;
@@ -160,7 +215,7 @@ impl Computed {
             if let Some(label) = self.names().nth(rank)
                 && let Some(place) = place(label, field)
             {
-                said.push((rank, place, value));
+                said.push((rank, place, (field, value)));
             }
         }
         // The first field of a label counts, and the first label whose field has a text. Stable, as of
@@ -168,9 +223,9 @@ impl Computed {
         said.sort_by_key(|(rank, place, _)| (*rank, *place));
         said.dedup_by_key(|(rank, ..)| *rank);
         let said = said.into_iter().map(|(.., value)| value);
-        let mut texts = said.filter(|value| !value.to_text().is_empty());
+        let mut texts = said.filter(|(_, value)| !value.to_text().is_empty());
         match texts.next() {
-            Some(value) => self.said_by(value),
+            Some((field, value)) => self.said_by(field, value),
             None => Cow::Borrowed(self.unknown().as_bytes()),
         }
     }
@@ -300,17 +355,43 @@ pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<
     labels.map(|(label, _, value)| (label, value)).collect()
 }
 
-/// The level that a sender's word for it means; [`UNKNOWN_LEVEL`] for words that are not known.
-pub fn level_of(word: &str) -> &'static str {
-    let word = word.trim();
-    let known = LEVELS
-        .iter()
-        .find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word)));
-    known.map_or(UNKNOWN_LEVEL, |(level, _)| level)
+/// What is counted where people name a field: by `level` they mean the severity that any source says.
+pub fn counted_field(name: &str) -> &str {
+    match name {
+        "level" => SEVERITY,
+        other => other,
+    }
+}
+
+/// The severity that some fields say, and the one that says it: the first field of a record's severity whose
+/// text is one.
+pub fn severity_of<'f>(
+    fields: impl Iterator<Item = (&'f str, &'f Value<'f>)>,
+) -> Option<(&'f str, Severity)> {
+    let said = fields.filter_map(|(field, value)| {
+        let own = split_label_name(field).0;
+        let rank = Computed::Severity.rank(own)?;
+        let severity = Severity::of_field(own, &value.to_text())?;
+        let place = place(Computed::Severity.names().nth(rank)?, field)?;
+        Some(((rank, place), severity))
+    });
+    let first = said.min_by_key(|(place, _)| *place)?;
+    Some((first.0.1.field, first.1))
+}
+
+/// The name that Grafana's tools have for a severity: they know neither notice nor alert.
+pub fn level_of(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Notice => Severity::Info.name(),
+        Severity::Alert => Severity::Critical.name(),
+        other => other.name(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use logpond_record::{Message, Shape};
+
     use super::*;
 
     #[test]
@@ -365,16 +446,37 @@ mod tests {
     }
 
     #[test]
-    fn words_mean_levels() {
-        let table = [
-            ("WARNING", "warn"),
-            (" Err ", "error"),
-            ("6", "info"),
-            ("verbose", "unknown"),
-            ("", "unknown"),
+    fn one_field_says_the_severity() {
+        let table: [(&[(&str, &str)], &str, &str); 9] = [
+            (&[("level", "WARNING")], "warn", "warn"),
+            (&[("severity", "notice")], "info", "notice"),
+            (&[("level", "30"), ("pid", "1")], "info", "info"),
+            (&[("levelno", "30")], "warn", "warn"),
+            (
+                &[("level", "400"), ("level_name", "ERROR")],
+                "error",
+                "error",
+            ),
+            (&[("level", ""), ("PRIORITY", "1")], "critical", "alert"),
+            (&[("level", "fine-grained")], "unknown", "fine-grained"),
+            (
+                &[("detected_level", "error"), ("level", "info")],
+                "error",
+                "error",
+            ),
+            (&[("pid", "3")], "unknown", ""),
         ];
-        for (word, level) in table {
-            assert_eq!(level_of(word), level, "{word}");
+        let record = crate::tests::record(Shape::TEXT, vec![Value::Null], Message::Absent);
+        for (fields, level, severity) in table {
+            let labels = fields.iter();
+            let labels = labels.map(|(name, value)| ((*name).into(), Value::Str((*value).into())));
+            let record = Record {
+                labels: labels.collect(),
+                ..record.clone()
+            };
+            let of = |label: Computed| String::from_utf8(label.of(&record).into_owned()).unwrap();
+            assert_eq!(of(Computed::Level), level, "{fields:?}");
+            assert_eq!(of(Computed::Severity), severity, "{fields:?}");
         }
     }
 }

@@ -8,7 +8,6 @@
 //! Invariant: the formula never excludes a wanted record, provided that a record's tokens are
 //! those of its line, of its decoded message and of its field values' text, each on its own.
 
-use logpond_record::Value;
 use logpond_segment::tokens::{fold, tokens};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -184,11 +183,9 @@ fn field_tokens(field: &FieldFilter, whole_edges: bool) -> TokenQuery {
 fn is_beside_tokens(field: &FieldFilter) -> bool {
     match Target::new(&field.name) {
         Target::Time | Target::Received | Target::Id | Target::TimeSource => true,
-        Target::Computed(Computed::Level) => true,
-        Target::Computed(label) => FieldMatcher::new(field).is_ok_and(|matcher| {
-            let unknown = Value::Str(label.unknown().into());
-            matcher.matches_value(Some(&unknown))
-        }),
+        Target::Computed(Computed::Level | Computed::Severity | Computed::SeverityNumber) => true,
+        Target::Computed(label) => FieldMatcher::new(field)
+            .is_ok_and(|matcher| matcher.matches_value(label.unknown_value().as_ref())),
         _ => false,
     }
 }

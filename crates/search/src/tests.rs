@@ -17,7 +17,11 @@ struct Sent {
     record: Record<'static>,
 }
 
-fn record(shape: &str, values: Vec<Value<'static>>, message: Message<'static>) -> Record<'static> {
+pub(crate) fn record(
+    shape: &str,
+    values: Vec<Value<'static>>,
+    message: Message<'static>,
+) -> Record<'static> {
     Record {
         id: Id(7),
         time: Timestamp(1_795_293_000_000_000_000),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use logpond_search::aggregate::FieldTypes;
 use logpond_search::columns::{ColumnAsked, ColumnKind};
+use logpond_search::label;
 
 /// The time zone of times.
 pub(crate) const ZONE: &str = "+00:00";
@@ -17,9 +18,11 @@ pub(crate) const ZONE: &str = "+00:00";
 const FIRST: [(&str, &str); 2] = [("time", "_time"), ("message", "_msg")];
 
 /// Columns that every table has behind its fields.
-const LAST: [(&str, &str); 6] = [
+const LAST: [(&str, &str); 8] = [
     ("service_name", "_label.service_name"),
     ("detected_level", "_label.detected_level"),
+    (label::SEVERITY, label::SEVERITY),
+    (label::SEVERITY_NUMBER, label::SEVERITY_NUMBER),
     ("received", "_received"),
     ("_time_source", "_time_source"),
     ("_id", "_id"),
@@ -103,6 +106,7 @@ fn column(reserved: &str) -> ColumnAsked {
         name: reserved.into(),
         kind: match reserved {
             "_time" | "_received" => ColumnKind::Time,
+            label::SEVERITY_NUMBER => ColumnKind::Int,
             _ => ColumnKind::Text,
         },
     }
@@ -191,6 +195,8 @@ mod tests {
             ("level", Some("level Int")),
             ("hostname", Some("hostname Text")),
             ("line", Some("_raw Text")),
+            ("_level", Some("_level Text")),
+            ("_level_number", Some("_level_number Int")),
             ("other", None),
         ];
         for (name, expected) in table {

@@ -9,10 +9,10 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Like, Operator};
-use logpond_record::{TimeRange, Timestamp};
+use logpond_record::{Severity, TimeRange, Timestamp};
 use logpond_search::columns::{ColumnAsked, ColumnKind};
 use logpond_search::query::{self, Comparison, FieldTest, Pattern};
-use logpond_search::{Filter, Number};
+use logpond_search::{Filter, Number, label};
 
 use crate::layout::Layout;
 
@@ -208,7 +208,9 @@ fn column_of<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
 /// The column that an expression is, if filters have conditions on it that mean the same.
 fn filtered_column<'l>(expr: &Expr, layout: &'l Layout) -> Option<&'l ColumnAsked> {
     let column = column_of(expr, layout)?;
-    let is_made_up = column.name.starts_with("_label.") || column.name.starts_with("_id");
+    let is_made_up = column.name.starts_with("_label.")
+        || column.name.starts_with("_id")
+        || &*column.name == label::SEVERITY;
     (!is_made_up && column.kind != ColumnKind::Time).then_some(column)
 }
 
@@ -277,6 +279,9 @@ fn compared(column: &ColumnAsked, op: Operator, value: &ScalarValue) -> Option<T
     if column.name.starts_with("_label.") || column.kind == ColumnKind::Time {
         return None;
     }
+    if &*column.name == label::SEVERITY && !text(value).is_some_and(is_severity_name) {
+        return None;
+    }
     match op {
         Operator::Eq => equal(column, value),
         Operator::NotEq => negated(equal(column, value)?),
@@ -288,6 +293,11 @@ fn compared(column: &ColumnAsked, op: Operator, value: &ScalarValue) -> Option<T
             Some(Told { filter, is_exact })
         }
     }
+}
+
+/// Whether a text is how a severity is shown: filters know other words for it, SQL compares texts.
+fn is_severity_name(text: &str) -> bool {
+    Severity::of_word(text.as_bytes()).is_some_and(|severity| severity.name() == text)
 }
 
 fn comparison(op: Operator) -> Option<Comparison> {

@@ -88,6 +88,9 @@ pub struct Histogram {
     /// Width of a bucket [default: one that gives about 60].
     #[arg(long, value_name = "DURATION")]
     pub step: Option<String>,
+    /// Count by the values of this field, too, such as level.
+    #[arg(long, value_name = "FIELD")]
+    pub by: Option<String>,
     /// How to print.
     #[command(flatten)]
     pub table: TableOutput,

@@ -288,7 +288,7 @@ async fn answer(
 }
 
 /// Why a call is not answered that is for another node, which was here before or is to come.
-fn meant_for_another(own: NodeId, request: &Request<Incoming>) -> Option<ApiError> {
+fn meant_for_another(own: NodeId, request: &Request<Inflow>) -> Option<ApiError> {
     let meant = request.headers().get(NODE)?.to_str().unwrap_or_default();
     let is_own = meant.parse() == Ok(own);
     (!is_own).then(|| {

@@ -5,7 +5,7 @@ use super::listing::{count, print, print_lines, rows, text};
 use super::selection::{meaning, range_of};
 use super::{Exit, Failure, client};
 use crate::cli::{Histogram, TableFormat};
-use crate::output::Bars;
+use crate::output::{Bar, Bars};
 use crate::terminal;
 
 pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
@@ -19,6 +19,9 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
     let mut parameters = meaning.parameters();
     if let Some(step) = &args.step {
         parameters.push(("step", step.clone()));
+    }
+    if let Some(field) = &args.by {
+        parameters.push(("by", field.clone()));
     }
     let answer = client(&args.server)?.get("/api/v1/histogram", &parameters)?;
     if args.table.output == TableFormat::Json {
@@ -37,10 +40,25 @@ pub(super) fn run(args: Histogram) -> Result<Exit, Failure> {
             _ => time,
         }
     };
-    let buckets = rows.iter().map(|row| (label(row), count(row, "count")));
+    let buckets = rows.iter().map(|row| Bar {
+        label: label(row),
+        count: count(row, "count"),
+        by: counts_by_value(row),
+    });
     let mut out = Vec::new();
     Bars::new(buckets.collect()).write(is_terminal.then(terminal::width), &mut out);
     print(&out)?;
     let is_empty = rows.iter().all(|row| count(row, "count") == 0);
     Ok(ending.of_table(is_empty, &trailer, &none))
+}
+
+/// The counts of values in a bucket, the largest first.
+fn counts_by_value(row: &serde_json::Value) -> Vec<(String, u64)> {
+    let by = row.get("by").and_then(serde_json::Value::as_object);
+    let counts = by.into_iter().flatten();
+    let mut counts: Vec<(String, u64)> = counts
+        .map(|(value, count)| (value.clone(), count.as_u64().unwrap_or(0)))
+        .collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
 }

@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use logpond_record::Timestamp;
-use logpond_search::query::{self, Filter};
-use logpond_search::{Matcher, SyntaxError, when};
+use logpond_search::query::{self, Comparison, FieldTest, Filter};
+use logpond_search::{Matcher, SyntaxError, label, when};
 
 use super::Failure;
 use crate::cli::Selection;
@@ -173,6 +173,11 @@ fn filter(text: Option<&OsStr>, selection: &Selection) -> Result<Filter, Failure
         })?;
         patterns.push(parsed);
     }
+    if let Some(severity) = selection.level {
+        let word = severity.name().as_bytes();
+        let test = FieldTest::Compare(Comparison::GreaterOrEqual, word.into());
+        patterns.push(Filter::field(label::SEVERITY, test));
+    }
     if let Some(text) = &selection.filter {
         let parsed = query::parse(text).map_err(|error| SelectionError {
             flag: "--where",
@@ -186,8 +191,10 @@ fn filter(text: Option<&OsStr>, selection: &Selection) -> Result<Filter, Failure
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use expect_test::expect;
+    use logpond_record::Severity;
+
+    use super::*;
 
     fn text_of(text: &str, selection: &Selection) -> String {
         match filter(Some(text.as_ref()), selection) {
@@ -208,10 +215,11 @@ mod tests {
         let inverted = Selection {
             invert_match: true,
             ignore_case: true,
+            level: Some(Severity::Warn),
             fields: vec!["host!=a".into()],
             ..Selection::default()
         };
-        expect![[r#"NOT i"x" AND host!=a"#]].assert_eq(&text_of("x", &inverted));
+        expect![[r#"NOT i"x" AND host!=a AND _level>=warn"#]].assert_eq(&text_of("x", &inverted));
         expect!["*"].assert_eq(&text_of("", &Selection::default()));
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hyper::Response;
 use logpond_record::{TimeRange, Timestamp};
-use logpond_search::aggregate::{Histogram, nice_step_ns};
+use logpond_search::aggregate::{Histogram, HistogramSpec, nice_step_ns};
+use logpond_search::label::counted_field;
 
 use super::App;
 use super::body::Body;
@@ -16,7 +17,7 @@ use crate::clock;
 use crate::query::{Output, Scope};
 
 /// Parameters beside those of every query.
-pub(super) const PARAMS: [&str; 1] = ["step"];
+pub(super) const PARAMS: [&str; 2] = ["step", "by"];
 
 /// Buckets that are aimed at where no step is asked for: about one for each terminal column.
 pub(super) const BUCKETS_DEFAULT: u32 = 60;
@@ -33,24 +34,30 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     params.only(&[&SCOPE_PARAMS[..], &PARAMS].concat())?;
     let read = |params: &Params| {
         let has_step = params.one("step")?.is_some();
-        Ok((steps(params, BUCKETS_DEFAULT)?, has_step))
+        Ok((spec(params)?, has_step))
     };
     let run = |app: &App,
                scope: &Scope,
-               ((mut range, mut step_ns), has_step): ((TimeRange, i64), bool),
+               (mut spec, has_step): (HistogramSpec, bool),
                out: &mut Output| {
         // What an answer lacks is told by the one below.
         if !has_step
-            && width_ns(range) > RANGE_AS_ASKED_NS
+            && width_ns(spec.range) > RANGE_AS_ASKED_NS
             && let Ok(Some(times)) = times_of(&*app.engine, &app.shutdown, scope)
-            && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(range)
+            && width_ns(times).saturating_mul(SPARSE_PARTS) < width_ns(spec.range)
         {
-            range = times;
-            step_ns = nice_step_ns(range, BUCKETS_DEFAULT);
+            spec.range = times;
+            spec.step_ns = nice_step_ns(times, BUCKETS_DEFAULT);
         }
-        app.engine.histogram(scope, range, step_ns, out)
+        app.engine.histogram(scope, &spec, out)
     };
     table(app, params, read, run).await
+}
+
+fn spec(params: &Params) -> Result<HistogramSpec, ApiError> {
+    let (range, step_ns) = steps(params, BUCKETS_DEFAULT)?;
+    let by = params.one("by")?.map(|field| counted_field(field).into());
+    Ok(HistogramSpec { range, step_ns, by })
 }
 
 fn width_ns(range: TimeRange) -> i64 {

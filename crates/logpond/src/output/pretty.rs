@@ -7,21 +7,12 @@
 use std::ops::Range;
 
 use jiff::tz::TimeZone;
-use logpond_record::{Timestamp, Value};
+use logpond_record::{Severity, Timestamp, Value};
+use logpond_search::label;
 
 use super::line::HEAD;
 use super::text::{write_name, write_pair, write_safe};
 use super::{Render, Row};
-
-/// Fields that hold a level, the first one counts.
-const LEVEL_FIELDS: [&str; 6] = [
-    "level",
-    "lvl",
-    "loglevel",
-    "severity",
-    "log.level",
-    "severity_text",
-];
 
 const RESET: &str = "\x1b[0m";
 const DIM: &str = "\x1b[2m";
@@ -105,11 +96,11 @@ impl Render for Pretty {
             self.paint(DIM, text.as_bytes(), out);
             out.push(b' ');
         }
-        let level = LEVEL_FIELDS
-            .iter()
-            .find_map(|name| Some((*name, level_of(row.field(name)?)?)));
-        if let Some((_, level)) = level {
-            self.paint(level.colour(), level.word().as_bytes(), out);
+        let fields = row.fields.iter().map(|(name, value)| (&**name, value));
+        let level = label::severity_of(fields);
+        if let Some((_, severity)) = level {
+            let (word, colour) = shown(severity);
+            self.paint(colour, word.as_bytes(), out);
             out.push(b' ');
         }
         for (name, end) in HEAD.iter().zip([" ", ": "]) {
@@ -171,49 +162,13 @@ fn local(time: Timestamp, zone: &TimeZone) -> String {
     )
 }
 
-/// A level, gravest last.
-#[derive(Clone, Copy)]
-enum Level {
-    Debug,
-    Info,
-    Warn,
-    Error,
-    Fatal,
-}
-
-impl Level {
-    fn word(self) -> &'static str {
-        match self {
-            Level::Debug => "DEBUG",
-            Level::Info => "INFO ",
-            Level::Warn => "WARN ",
-            Level::Error => "ERROR",
-            Level::Fatal => "FATAL",
-        }
+/// How a severity is shown, five letters wide, and its colour.
+fn shown(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Trace | Severity::Debug => ("DEBUG", "\x1b[34m"),
+        Severity::Info | Severity::Notice => ("INFO ", "\x1b[32m"),
+        Severity::Warn => ("WARN ", "\x1b[33m"),
+        Severity::Error => ("ERROR", "\x1b[31m"),
+        Severity::Critical | Severity::Alert | Severity::Fatal => ("FATAL", "\x1b[1;35m"),
     }
-
-    fn colour(self) -> &'static str {
-        match self {
-            Level::Debug => "\x1b[34m",
-            Level::Info => "\x1b[32m",
-            Level::Warn => "\x1b[33m",
-            Level::Error => "\x1b[31m",
-            Level::Fatal => "\x1b[1;35m",
-        }
-    }
-}
-
-/// The level that a word or a syslog severity stands for.
-fn level_of(value: &Value<'_>) -> Option<Level> {
-    let text = value.to_text().to_ascii_lowercase();
-    Some(match text.as_slice() {
-        b"trace" | b"debug" | b"7" => Level::Debug,
-        b"info" | b"information" | b"notice" | b"6" | b"5" => Level::Info,
-        b"warn" | b"warning" | b"4" => Level::Warn,
-        b"err" | b"error" | b"3" => Level::Error,
-        b"crit" | b"critical" | b"alert" | b"emerg" | b"fatal" | b"panic" | b"2" | b"1" | b"0" => {
-            Level::Fatal
-        }
-        _ => return None,
-    })
 }

@@ -270,12 +270,23 @@ fn what_is_no_row_is_refused() {
 #[test]
 fn bars_and_tables() {
     let mut out = Vec::new();
+    let bar = |label: &str, count, by: &[(&str, u64)]| Bar {
+        label: label.into(),
+        count,
+        by: by.iter().map(|(value, n)| ((*value).into(), *n)).collect(),
+    };
     let bars = Bars::new(vec![
-        ("09:00".into(), 4211),
-        ("09:01".into(), 0),
-        ("09:02".into(), 700),
+        bar("09:00", 4211, &[]),
+        bar("09:01", 0, &[]),
+        bar("09:02", 700, &[]),
     ]);
     bars.write(Some(30), &mut out);
+    bars.write(None, &mut out);
+    let bars = Bars::new(vec![
+        bar("09:00", 30, &[("info", 20), ("a\nb", 10)]),
+        bar("09:01", 3, &[("error", 3)]),
+    ]);
+    bars.write(Some(44), &mut out);
     bars.write(None, &mut out);
     let mut table = Table::new(&[("count", true), ("value", false)]);
     table.row(vec!["10".into(), "a\nb".into()]);
@@ -288,6 +299,10 @@ fn bars_and_tables() {
         09:00	4211
         09:01	0
         09:02	700
+        09:00  30  info=20  a\nb=10  ███████████████
+        09:01   3  error=3           █▌
+        09:00	30	info=20	a\nb=10
+        09:01	3	error=3
         count  value
            10  a\nb
         1,000  c

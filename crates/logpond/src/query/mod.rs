@@ -52,7 +52,7 @@ use std::fmt;
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
 };
 use logpond_search::hints::Hint;
 use logpond_search::metric::Plan;
@@ -95,16 +95,15 @@ pub trait Engine: Send + Sync + 'static {
         out: &mut Output,
     ) -> Result<Trailer, QueryError>;
 
-    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of `step_ns` in `range`,
-    /// empty ones too.
+    /// Emits `{"from":…,"to":…,"count":…}` for every bucket of the histogram, empty ones too; with the counts
+    /// of values as `by`, if a field splits it.
     ///
     /// # Errors
     /// See [`QueryError`].
     fn histogram(
         &self,
         scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
+        spec: &HistogramSpec,
         out: &mut Output,
     ) -> Result<Trailer, QueryError>;
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use logpond_record::{Id, SourceId, Timestamp};
-use logpond_search::aggregate::{
-    FieldStats, FieldTypes, Histogram, LabelValues, Patterns, Streams, Top,
-};
+use logpond_search::aggregate::{FieldStats, FieldTypes, LabelValues, Patterns, Streams, Top};
 use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
 use logpond_segment::batches::BatchSet;
@@ -101,9 +99,10 @@ fn answer(
         Kind::Table(scope, TableKind::Top(field)) => {
             table(look, scope, &Top::new(field), out, trailer)
         }
-        Kind::Table(scope, TableKind::Histogram(range, step_ns)) => {
-            let empty = Histogram::new(*range, *step_ns, 0);
-            let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
+        Kind::Table(scope, TableKind::Histogram(spec)) => {
+            let empty = spec
+                .empty()
+                .map_err(|e| QueryError::Impossible(e.to_string()))?;
             table(look, scope, &empty, out, trailer)
         }
         Kind::Table(scope, TableKind::Fields) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
 };
 use logpond_search::metric::Plan;
 use logpond_search::order::Key;
@@ -337,12 +337,11 @@ impl Engine for Pond {
     fn histogram(
         &self,
         scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
+        spec: &HistogramSpec,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
         let (look, mut trailer) = self.look_and_note()?;
-        tables::histogram(&look, scope, range, step_ns, out, &mut trailer)?;
+        tables::histogram(&look, scope, spec, out, &mut trailer)?;
         Ok(self.finish(&look, trailer))
     }
 

@@ -9,7 +9,7 @@ use logpond_cluster::question::Reach;
 use logpond_cluster::{SegmentShare, Share};
 use logpond_record::{Id, Incarnation, SourceId, TimeRange, Timestamp};
 use logpond_search::SyntaxError;
-use logpond_search::aggregate::StreamsAsked;
+use logpond_search::aggregate::{HistogramSpec, StreamsAsked};
 use logpond_search::columns::ColumnAsked;
 use logpond_search::logql::NamedLabels;
 use logpond_search::metric::LeafSpec;
@@ -320,9 +320,13 @@ fn encode_table(kind: &TableKind, out: &mut Encoder) {
             out.number(0);
             out.bytes(field.as_bytes());
         }
-        TableKind::Histogram(range, step_ns) => {
-            out.number(1);
-            encode_steps(*range, *step_ns, out);
+        TableKind::Histogram(spec) => {
+            // Nodes of before know histograms that are not split, as 1.
+            out.number(if spec.by.is_some() { 9 } else { 1 });
+            encode_steps(spec.range, spec.step_ns, out);
+            if let Some(field) = &spec.by {
+                out.bytes(field.as_bytes());
+            }
         }
         TableKind::Fields => out.number(2),
         TableKind::Labels => out.number(3),
@@ -370,7 +374,8 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
         )),
         1 => {
             let (range, step_ns) = decode_steps(from)?;
-            Ok(TableKind::Histogram(range, step_ns))
+            let by = None;
+            Ok(TableKind::Histogram(HistogramSpec { range, step_ns, by }))
         }
         2 => Ok(TableKind::Fields),
         3 => Ok(TableKind::Labels),
@@ -384,6 +389,11 @@ fn decode_table(from: &mut Decoder<'_>) -> Result<TableKind, DecodeError> {
             Ok(TableKind::Patterns(range, step_ns))
         }
         8 => Ok(TableKind::FieldTypes(from.flag("which fields")?)),
+        9 => {
+            let (range, step_ns) = decode_steps(from)?;
+            let by = Some(from.text(FIELD_BYTES_MAX, "a field")?.into());
+            Ok(TableKind::Histogram(HistogramSpec { range, step_ns, by }))
+        }
         _ => Err(DecodeError::Malformed("the kind of table")),
     }
 }
@@ -488,7 +498,16 @@ mod tests {
         let range = TimeRange::ALL;
         let kinds = [
             TableKind::Top("a.b".into()),
-            TableKind::Histogram(range, 5),
+            TableKind::Histogram(HistogramSpec {
+                range,
+                step_ns: 5,
+                by: None,
+            }),
+            TableKind::Histogram(HistogramSpec {
+                range,
+                step_ns: 5,
+                by: Some("level".into()),
+            }),
             TableKind::Fields,
             TableKind::Labels,
             TableKind::LabelValues("a".into()),

@@ -7,7 +7,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use logpond_record::{Record, TimeRange, Timestamp};
-use logpond_search::aggregate::{FieldStats, Histogram, Patterns, StreamsAsked, Top};
+use logpond_search::aggregate::{
+    FieldStats, Histogram, HistogramSpec, Patterns, StreamsAsked, Top,
+};
 use logpond_search::metric::{KeptNumbers, LeafSpec, RangeTable};
 use logpond_search::scan::{GroupScan, Selected};
 use logpond_segment::file::ReadError;
@@ -110,7 +112,7 @@ pub(super) enum TableKind {
     /// Values of a field.
     Top(String),
     /// Records of each step of a range.
-    Histogram(TimeRange, i64),
+    Histogram(HistogramSpec),
     /// Fields.
     Fields,
     /// Labels.
@@ -176,7 +178,7 @@ impl Table for Histogram {
     }
 
     fn kind(&self) -> TableKind {
-        TableKind::Histogram(self.range(), self.step_ns())
+        TableKind::Histogram(self.spec())
     }
 
     fn encode(&self, out: &mut Encoder) {

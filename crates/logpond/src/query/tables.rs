@@ -2,8 +2,8 @@
 
 use logpond_record::TimeRange;
 use logpond_search::aggregate::{
-    FieldStats, FieldsAnswer, Histogram, LabelValues, Patterns, PatternsAnswer, STREAMS_BYTES_MAX,
-    StreamRow, Streams, StreamsAsked, Top, TopRow,
+    FieldStats, FieldsAnswer, HistogramSpec, LabelValues, Patterns, PatternsAnswer,
+    STREAMS_BYTES_MAX, Series, StreamRow, Streams, StreamsAsked, Top, TopRow,
 };
 use serde_json::{Value, json};
 
@@ -51,20 +51,37 @@ fn value_of(row: &TopRow) -> Value {
 pub(super) fn histogram(
     reads: &impl Reads,
     scope: &Scope,
-    range: TimeRange,
-    step_ns: i64,
+    spec: &HistogramSpec,
     out: &mut Output,
     trailer: &mut Trailer,
 ) -> Result<(), QueryError> {
-    let histogram = Histogram::new(range, step_ns, 0);
-    let empty = histogram.map_err(|e| QueryError::Impossible(e.to_string()))?;
-    let histogram = reads.table(scope, &empty, out, trailer)?;
-    for bucket in histogram.finish().buckets {
-        let to = bucket.start.saturating_add(step_ns);
+    let empty = spec.empty();
+    let empty = empty.map_err(|e| QueryError::Impossible(e.to_string()))?;
+    let answer = reads.table(scope, &empty, out, trailer)?.finish();
+    for (at, bucket) in answer.buckets.iter().enumerate() {
+        let to = bucket.start.saturating_add(spec.step_ns);
         let (from, to) = (bucket.start.to_string(), to.to_string());
-        out.json(&json!({ "from": from, "to": to, "count": bucket.count }))?;
+        let mut row = json!({ "from": from, "to": to, "count": bucket.count });
+        if spec.by.is_some() {
+            row["by"] = counts_by_value(&answer.series, at);
+            let other = answer.other.as_ref().map_or(0, |other| other.counts[at]);
+            if other > 0 {
+                row["other"] = other.into();
+            }
+        }
+        out.json(&row)?;
     }
     Ok(())
+}
+
+/// How many records of a bucket have each value, those without one left out.
+fn counts_by_value(series: &[Series], bucket: usize) -> Value {
+    let counts = series.iter().filter_map(|series| {
+        let value = String::from_utf8_lossy(series.value.as_deref()?);
+        let count = series.counts[bucket];
+        (count > 0).then(|| (value.into_owned(), count.into()))
+    });
+    Value::Object(counts.collect())
 }
 
 /// Patterns over a range with buckets of so many nanoseconds.

@@ -24,6 +24,31 @@ const NICE_STEPS_S: [i64; 19] = [
     604_800,
 ];
 
+/// A histogram that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramSpec {
+    /// The range whose records count.
+    pub range: TimeRange,
+    /// Width of a bucket in nanoseconds.
+    pub step_ns: i64,
+    /// The field whose values split the counts.
+    pub by: Option<Box<str>>,
+}
+
+impl HistogramSpec {
+    /// An empty histogram.
+    ///
+    /// # Errors
+    /// See [`Histogram::new`].
+    pub fn empty(&self) -> Result<Histogram, HistogramError> {
+        let histogram = Histogram::new(self.range, self.step_ns, 0)?;
+        Ok(match &self.by {
+            Some(field) => histogram.split_by(field),
+            None => histogram,
+        })
+    }
+}
+
 /// Counts records by time.
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -173,9 +198,13 @@ impl Histogram {
         self.range
     }
 
-    /// Width of a bucket in nanoseconds.
-    pub fn step_ns(&self) -> i64 {
-        self.step_ns
+    /// How it was asked for.
+    pub fn spec(&self) -> HistogramSpec {
+        HistogramSpec {
+            range: self.range,
+            step_ns: self.step_ns,
+            by: self.split_field().map(Into::into),
+        }
     }
 
     /// The field that splits the counts.
@@ -229,25 +258,47 @@ impl Histogram {
         }
     }
 
-    /// Appends what was counted to a message between nodes. Only for histograms without a split.
+    /// Appends what was counted to a message between nodes.
+    ///
+    /// ```text
+    /// counts of all buckets; with a split also: counts without the field, counts of other values,
+    /// the number of values, and for each its text and counts
+    /// ```
     pub fn encode(&self, out: &mut Encoder) {
-        debug_assert!(self.split.is_none());
-        out.count(self.totals.len());
-        self.totals.iter().for_each(|count| out.number(*count));
+        encode_counts(&self.totals, out);
+        if let Some(split) = &self.split {
+            encode_counts(&split.missing, out);
+            encode_counts(&split.other, out);
+            out.count(split.series.len());
+            for (value, counts) in &split.series {
+                out.bytes(value);
+                encode_counts(counts, out);
+            }
+        }
     }
 
-    /// Adds what another node counted with the same range, step and phase, as
+    /// Adds what another node counted with the same range, step, phase and split, as
     /// [`Histogram::encode`] wrote it.
     ///
     /// # Errors
     /// When the bytes are something else.
     pub fn merge_encoded(&mut self, from: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        let count = from.count(1, "the buckets")?;
-        if count != self.totals.len() {
-            return Err(DecodeError::Malformed("the number of buckets"));
+        let buckets = self.totals.len();
+        add_counts(&mut self.totals, &decode_counts(buckets, from)?);
+        let Some(split) = &mut self.split else {
+            return Ok(());
+        };
+        add_counts(&mut split.missing, &decode_counts(buckets, from)?);
+        add_counts(&mut split.other, &decode_counts(buckets, from)?);
+        let count = from.count(2, "the values")?;
+        if count > SERIES_MAX {
+            return Err(DecodeError::Malformed("the number of values"));
         }
-        let counts: Result<Vec<u64>, _> = (0..count).map(|_| from.number("a count")).collect();
-        add_counts(&mut self.totals, &counts?);
+        for _ in 0..count {
+            let value = from.bytes(usize::MAX, "a value")?.to_vec();
+            let counts = decode_counts(buckets, from)?;
+            add_counts(split.series(&value), &counts);
+        }
         Ok(())
     }
 
@@ -291,6 +342,18 @@ impl Split {
             .entry(value.into())
             .or_insert_with(|| vec![0; buckets])
     }
+}
+
+fn encode_counts(counts: &[u64], out: &mut Encoder) {
+    out.count(counts.len());
+    counts.iter().for_each(|count| out.number(*count));
+}
+
+fn decode_counts(buckets: usize, from: &mut Decoder<'_>) -> Result<Vec<u64>, DecodeError> {
+    if from.count(1, "the buckets")? != buckets {
+        return Err(DecodeError::Malformed("the number of buckets"));
+    }
+    (0..buckets).map(|_| from.number("a count")).collect()
 }
 
 fn add_counts(mine: &mut [u64], theirs: &[u64]) {
@@ -417,6 +480,47 @@ mod tests {
         let answer = crowded.finish();
         assert_eq!(answer.other.unwrap().total, 100 - 62);
         assert_eq!(answer.buckets[0].count, 105);
+    }
+
+    #[test]
+    fn split_counts_that_are_sent_arrive() {
+        let spec = HistogramSpec {
+            range: seconds(0, 2),
+            step_ns: SECOND,
+            by: Some("level".into()),
+        };
+        let (mut here, mut there) = (spec.empty().unwrap(), spec.empty().unwrap());
+        assert_eq!(here.spec(), spec);
+        let word = |word: &'static str| Value::Str(word.into());
+        here.add_value(Timestamp(0), Some(&word("info")), 1);
+        there.add_value(Timestamp(0), Some(&word("info")), 2);
+        there.add_value(Timestamp(SECOND), Some(&word("error")), 3);
+        there.add_value(Timestamp(SECOND), None, 4);
+        let mut sent = Encoder::new(1);
+        there.encode(&mut sent);
+        let sent = sent.finish();
+        here.merge_encoded(&mut Decoder::new(&sent, 1).unwrap())
+            .unwrap();
+        let answer = here.finish();
+        let found: Vec<_> = answer
+            .series
+            .iter()
+            .map(|s| (s.value.as_deref(), s.counts.clone()))
+            .collect();
+        let expected = [
+            (Some(&b"error"[..]), vec![0, 3]),
+            (Some(b"info"), vec![3, 0]),
+            (None, vec![0, 4]),
+        ];
+        assert_eq!(found, expected);
+        for length in 0..sent.len() {
+            let mut empty = spec.empty().unwrap();
+            let cut = Decoder::new(&sent[..length], 1);
+            assert!(
+                cut.and_then(|mut cut| empty.merge_encoded(&mut cut))
+                    .is_err()
+            );
+        }
     }
 
     #[test]

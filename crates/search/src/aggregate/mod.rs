@@ -24,12 +24,14 @@ use logpond_record::{Message, Record, Value};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::journal::names;
+use crate::label::{self, Computed};
 
 pub use count::Count;
 pub use field_types::FieldTypes;
 pub use fields::{EXACT_VALUES_MAX, FieldRow, FieldStats, FieldsAnswer};
 pub use histogram::{
-    BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, Series, nice_step_ns,
+    BUCKETS_MAX, Bucket, Histogram, HistogramAnswer, HistogramError, HistogramSpec, Series,
+    nice_step_ns,
 };
 pub use label_values::LabelValues;
 pub(crate) use patterns::message_is_part;
@@ -78,6 +80,8 @@ fn with_named<R>(record: &Record<'_>, name: &str, with: impl FnOnce(Option<&Valu
         "_received" => text(record.received.to_string()),
         "_id" => text(record.id.to_string()),
         "_time_source" => text(record.time_source.as_str().to_owned()),
+        label::SEVERITY => Computed::Severity.value_of(record),
+        label::SEVERITY_NUMBER => Computed::SeverityNumber.value_of(record),
         "_raw" => return with(Some(&Value::text(&line()))),
         "_msg" => match &record.message {
             Message::Absent => None,

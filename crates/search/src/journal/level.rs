@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use logpond_record::Severity;
+
 use super::of_journals;
 use crate::query::{Comparison, FieldTest, Filter, Pattern};
 
@@ -13,14 +15,14 @@ pub const LEVELS: [&str; 8] = [
 /// Other names of levels.
 const LEVELS_TOO: [(&str, u8); 3] = [("panic", 0), ("error", 3), ("warn", 4)];
 
-/// Further words that records of other origin have for levels.
-const WORDS: [(&str, u8); 5] = [
-    ("critical", 2),
-    ("fatal", 2),
-    ("information", 6),
-    ("trace", 7),
-    ("verbose", 7),
-];
+/// The number of a program's severity: a program that ends is critical, only a system that ends is an
+/// emergency.
+fn number_of(severity: Severity) -> u8 {
+    match severity {
+        Severity::Fatal => 2,
+        other => other.syslog(),
+    }
+}
 
 /// Where records of other origin have their level, as a word or a number; the first one counts.
 pub const LEVEL_FIELDS: [&str; 6] = [
@@ -128,9 +130,8 @@ pub(super) fn of_others(from: u8, to: u8) -> Filter {
 /// The level that a word or number stands for in a record of other origin.
 pub fn level_of(text: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(text).ok()?;
-    let lower = text.to_ascii_lowercase();
-    let too = WORDS.iter().find(|(word, _)| *word == lower);
-    level(text).ok().or_else(|| too.map(|(_, number)| *number))
+    let other = || Severity::of_field("level", text.as_bytes()).map(number_of);
+    level(text).ok().or_else(other)
 }
 
 /// What records of other origin have for these levels.
@@ -140,8 +141,10 @@ fn words(from: u8, to: u8) -> Vec<String> {
     for (number, name) in (0..).zip(LEVELS).filter(|(number, _)| is_meant(*number)) {
         words.extend([number.to_string(), name.to_owned()]);
     }
-    let too = LEVELS_TOO.iter().chain(&WORDS);
-    let too = too.filter(|(_, number)| is_meant(*number));
+    let too = Severity::texts().filter(|(_, text)| level(text).is_err());
+    let too = too.filter(|(severity, _)| is_meant(number_of(*severity)));
+    words.extend(too.map(|(_, text)| text));
+    let too = LEVELS_TOO.iter().filter(|(_, number)| is_meant(*number));
     words.extend(too.map(|(word, _)| (*word).to_owned()));
     words
 }

@@ -50,7 +50,7 @@ fn add(name: &str, value: &[u8], labels: &mut Labels) {
 fn add_computed(label: Computed, record: &Record<'_>, labels: &mut Labels) {
     let origin = match label {
         Computed::Service => Origin::Stream,
-        Computed::Level => Origin::Metadata,
+        Computed::Level | Computed::Severity | Computed::SeverityNumber => Origin::Metadata,
     };
     let text = label.of(record);
     labels.add_base(origin, label.name(), &String::from_utf8_lossy(&text));

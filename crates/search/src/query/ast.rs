@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Write};
 
+use logpond_record::Severity;
+
 /// Which records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
@@ -245,6 +247,16 @@ fn write_negated(inner: &Filter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl FieldFilter {
+    /// Whether it would mean the severity that any source says if its name were not in quotes.
+    pub(super) fn may_mean_severity(&self) -> bool {
+        match &self.test {
+            FieldTest::Compare(_, word) => {
+                &*self.name == "level" && Severity::of_word(word).is_some()
+            }
+            FieldTest::Exists | FieldTest::Contains(_) => false,
+        }
+    }
+
     fn has_negated_form(&self) -> bool {
         matches!(
             self.test,
@@ -253,7 +265,7 @@ impl FieldFilter {
     }
 
     fn write(&self, negated: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if is_bare_name(&self.name) {
+        if is_bare_name(&self.name) && !self.may_mean_severity() {
             f.write_str(&self.name)?;
         } else {
             write_quoted(self.name.as_bytes(), f)?;

@@ -7,6 +7,7 @@ use super::ast::{is_bare_name, is_name_byte, is_name_start};
 use super::quoted::{self, Quoted, QuotedError};
 use super::syntax_error::SyntaxError;
 use crate::field::FieldMatcher;
+use crate::label;
 use crate::pattern::{Finder, RegexError};
 
 /// The longest query in bytes.
@@ -55,7 +56,7 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
                 .position(|b| b"=!<>~:".contains(&b))
                 .unwrap_or(text.len());
             // Spaces around the operator are how people write, not parts of names.
-            (text[..end].trim().to_owned(), end)
+            (Name::bare(text[..end].trim()), end)
         }
     };
     let is_spaced = text[..name_end].ends_with(' ');
@@ -66,7 +67,7 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD>=N, FIELD~REGEX, FIELD:TEXT or FIELD:*",
             )
     };
-    if name.is_empty() || name_end == text.len() {
+    if name.text.is_empty() || name_end == text.len() {
         return Err(missing(&parser));
     }
     let (operator, mut value_start) = parser.operator(name_end)?;
@@ -89,6 +90,38 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
             parser.condition(name, operator, 0)
         }
         _ => parser.build(&name, operator, Value::plain(value, value_start), 0),
+    }
+}
+
+/// A condition on `level` with a word for a severity means the severity that any source says, `_level`.
+/// Equality also means the text of the field itself, which another field may overrule.
+fn by_severity(field: FieldFilter) -> Filter {
+    let FieldTest::Compare(comparison, _) = &field.test else {
+        return Filter::Field(field);
+    };
+    if !field.may_mean_severity() {
+        return Filter::Field(field);
+    }
+    let severity = Filter::field(label::SEVERITY, field.test.clone());
+    match comparison {
+        Comparison::Equal => Filter::or([severity, Filter::Field(field)]),
+        _ => severity,
+    }
+}
+
+/// The name of a field as it was written.
+struct Name {
+    text: String,
+    /// Whether it stood in quotes: then it is that field's and nothing else.
+    is_quoted: bool,
+}
+
+impl Name {
+    fn bare(text: &str) -> Name {
+        Name {
+            text: text.to_owned(),
+            is_quoted: false,
+        }
     }
 }
 
@@ -315,9 +348,11 @@ impl<'a> Parser<'a> {
         self.text(Pattern::substring(&quoted.text, false), start)
     }
 
-    fn name(&self, quoted: &Quoted, start: usize) -> Result<String> {
-        String::from_utf8(quoted.text.clone())
-            .map_err(|_| self.error(start..quoted.end, "a field's name must be UTF-8"))
+    fn name(&self, quoted: &Quoted, start: usize) -> Result<Name> {
+        let text = String::from_utf8(quoted.text.clone())
+            .map_err(|_| self.error(start..quoted.end, "a field's name must be UTF-8"))?;
+        let is_quoted = true;
+        Ok(Name { text, is_quoted })
     }
 
     /// A condition, or words up to the next thing that is not text.
@@ -325,7 +360,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         if let Some(name_end) = self.condition_at(start) {
             let (operator, value_start) = self.operator(name_end)?;
-            let name = self.query[start..name_end].to_owned();
+            let name = Name::bare(&self.query[start..name_end]);
             self.at = value_start;
             return self.condition(name, operator, start);
         }
@@ -410,12 +445,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the value of a condition at the current byte. `start` is where the condition starts.
-    fn condition(&mut self, name: String, operator: Operator, start: usize) -> Result<Filter> {
+    fn condition(&mut self, name: Name, operator: Operator, start: usize) -> Result<Filter> {
         if operator == Operator::Contains && self.byte() == Some(b'*') {
             let end = self.word_end(self.at);
             if end == self.at + 1 {
                 self.at = end;
-                return Ok(Filter::field(&name, FieldTest::Exists));
+                return Ok(Filter::field(&name.text, FieldTest::Exists));
             }
         }
         let value = self.value(operator, start)?;
@@ -496,7 +531,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn build(&mut self, name: &str, op: Operator, value: Value, start: usize) -> Result<Filter> {
+    fn build(&mut self, name: &Name, op: Operator, value: Value, start: usize) -> Result<Filter> {
         let span = value.span.clone();
         let (test, negated) = match op {
             Operator::Compare {
@@ -510,16 +545,21 @@ impl<'a> Parser<'a> {
             }
         };
         let field = FieldFilter {
-            name: name.into(),
+            name: name.text.as_str().into(),
             test,
         };
-        if matches!(field.test, FieldTest::Compare(..)) {
-            FieldMatcher::new(&field).map_err(|error| {
+        let filter = match name.is_quoted {
+            true => Filter::Field(field),
+            false => by_severity(field),
+        };
+        if let Filter::Field(field) = &filter
+            && matches!(field.test, FieldTest::Compare(..))
+        {
+            FieldMatcher::new(field).map_err(|error| {
                 let wrong = self.error(span, error.to_string());
                 wrong.with_hint(error.hint())
             })?;
         }
-        let filter = Filter::Field(field);
         Ok(if negated {
             Filter::negate(filter)
         } else {

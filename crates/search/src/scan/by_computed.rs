@@ -23,13 +23,15 @@ pub(super) fn select_by_computed(
         // How such a number is written is known to its record alone.
         return select_by_record(matcher, scan, rows);
     }
-    let is_wanted =
-        |value: &Value<'_>| matcher.matches_value(Some(&Value::text(&label.said_by(value))));
+    let is_said_wanted = |field: &str, value: &Value<'_>| {
+        matcher.matches_value(Some(&Value::text(&label.said_by(field, value))))
+    };
     let (mut wanted, mut rest) = (Vec::new(), rows);
     for field in fields.iter() {
         if rest.is_empty() {
             break;
         }
+        let is_wanted = |value: &Value<'_>| is_said_wanted(field, value);
         if let Some(column) = scan.directory.schema.column(field) {
             let present = scan.part_by_presence(column, rest)?;
             rest = present.without;
@@ -49,8 +51,7 @@ pub(super) fn select_by_computed(
             rest.sort_unstable();
         }
     }
-    let unknown = Value::Str(label.unknown().into());
-    if matcher.matches_value(Some(&unknown)) {
+    if matcher.matches_value(label.unknown_value().as_ref()) {
         wanted.extend(rest);
     }
     wanted.sort_unstable();

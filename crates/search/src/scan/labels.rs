@@ -55,15 +55,20 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// Whether other labels say what it is.
+    fn is_computed(&self) -> bool {
+        !self.said_by.is_empty()
+    }
+
     fn means(&self, field: &str) -> bool {
         let said = self.said_by.iter();
         label::means(&self.name, field) || said.into_iter().any(|name| label::means(name, field))
     }
 
-    /// What a value of a column says of the label.
-    pub(super) fn text<'v>(&self, value: &'v Value<'_>) -> Cow<'v, [u8]> {
+    /// What a value of a column of this field says of the label.
+    pub(super) fn text<'v>(&self, field: &str, value: &'v Value<'_>) -> Cow<'v, [u8]> {
         match Computed::named(&self.name) {
-            Some(label) => label.said_by(value),
+            Some(label) => label.said_by(field, value),
             None => value.to_text(),
         }
     }
@@ -156,7 +161,7 @@ impl GroupScan<'_> {
         let [column] = &source.columns[..] else {
             return Ok(None);
         };
-        let (is_computed, number) = (source.default.is_some(), column.number);
+        let (is_computed, number) = (source.is_computed(), column.number);
         let field = &self.directory.schema.columns[number].name;
         if is_computed || self.mixes_numbers(field) {
             return Ok(None);
@@ -218,7 +223,7 @@ impl GroupScan<'_> {
         rows: &mut Vec<u32>,
         odd: &mut Vec<u32>,
     ) -> Result<Vec<f64>, ReadError> {
-        if source.columns.len() > 1 || source.default.is_some() {
+        if source.columns.len() > 1 || source.is_computed() {
             odd.append(rows);
         }
         let Some(column) = source.columns.first() else {
@@ -267,7 +272,7 @@ impl GroupScan<'_> {
             stats.add_labels(record);
         })?;
         for source in &sources {
-            let without = self.visit_source(source, &plain, |value, rows| {
+            let without = self.visit_source(source, &plain, |_, value, rows| {
                 stats.add_value(&source.name, &Value::text(&value.to_text()), rows);
             })?;
             if let Some(default) = &source.default
@@ -296,8 +301,8 @@ impl GroupScan<'_> {
         let (block, rows) = (selected.block, odd);
         self.each_record(&Selected { block, rows }, |record| values.add(record))?;
         for source in &sources {
-            let without = self.visit_source(source, &plain, |value, _| {
-                values.add_text(&source.text(value))
+            let without = self.visit_source(source, &plain, |field, value, _| {
+                values.add_text(&source.text(field, value))
             })?;
             if let Some(default) = &source.default
                 && !without.is_empty()
@@ -319,7 +324,9 @@ impl GroupScan<'_> {
         let computed = |label: Computed| Source {
             name: label.name().into(),
             columns: label.names().flat_map(meaning).collect(),
-            default: Some(Cow::Borrowed(label.unknown())),
+            default: Some(label.unknown())
+                .filter(|text| !text.is_empty())
+                .map(Cow::Borrowed),
             said_by: label.others(),
         };
         let Some(by) = by else {
@@ -501,14 +508,15 @@ impl GroupScan<'_> {
         self.test_shapes(rows, |shape| !shape.slots().iter().any(|s| s.name == *name))
     }
 
-    /// Hands over the distinct values of a label with how many of some rows have each, and gives
-    /// the rows without.
+    /// Hands over the distinct values of a label with their field and how many of some rows have each, and
+    /// gives the rows without.
     fn visit_source(
         &mut self,
         source: &Source,
         rows: &[u32],
-        mut visit: impl FnMut(&Value<'_>, u64),
+        mut visit: impl FnMut(&str, &Value<'_>, u64),
     ) -> Result<Vec<u32>, ReadError> {
+        let directory = self.directory;
         let mut left = rows.to_vec();
         for column in &source.columns {
             if left.is_empty() {
@@ -528,8 +536,9 @@ impl GroupScan<'_> {
             let has_value = |row: &u32| has_value(values, *row as usize);
             let (with, empty): (Vec<u32>, Vec<u32>) = with.into_iter().partition(has_value);
             without.extend(empty);
+            let field = &directory.schema.columns[column.number].name;
             self.count_field(column.number, &with, &mut without, |value, rows| {
-                visit(value, rows);
+                visit(field, value, rows);
             })?;
             without.sort_unstable();
             left = without;
@@ -574,10 +583,13 @@ impl GroupScan<'_> {
             for source in sources {
                 let mut columns = source.columns.iter();
                 let is_written = columns.any(|column| {
-                    let kind = schema.columns[column.number].kind;
+                    let spec = &schema.columns[column.number];
                     let before = bytes.len();
-                    if let Some(value) = column_value(&fields[column.number], kind, row as usize) {
-                        LabelSet::write(&source.name, &source.text(&value), &mut bytes);
+                    if let Some(value) =
+                        column_value(&fields[column.number], spec.kind, row as usize)
+                    {
+                        let text = source.text(&spec.name, &value);
+                        LabelSet::write(&source.name, &text, &mut bytes);
                     }
                     bytes.len() > before
                 });
@@ -603,11 +615,11 @@ impl GroupScan<'_> {
                 if self.rows_with_label(*column, &[row])? != [true] {
                     continue;
                 }
-                let kind = self.directory.schema.columns[column.number].kind;
+                let spec = &self.directory.schema.columns[column.number];
                 let (block, reader, _) = self.parts();
                 let values = block.field(column.number, reader)?;
-                found = column_value(values, kind, row as usize)
-                    .map(|value| source.text(&value).into_owned())
+                found = column_value(values, spec.kind, row as usize)
+                    .map(|value| source.text(&spec.name, &value).into_owned())
                     .filter(|text| !text.is_empty());
                 if found.is_some() {
                     break;

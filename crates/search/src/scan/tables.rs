@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use logpond_record::{SlotKind, Timestamp, Value};
+use logpond_record::{Severity, SlotKind, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, StringColumn};
 
@@ -11,7 +11,23 @@ use super::group::{GroupScan, Selected};
 use super::labels::By;
 use crate::aggregate::{FieldStats, Histogram, LabelSet, Patterns, Top, message_is_part};
 use crate::field::Target;
-use crate::label;
+use crate::label::{self, Computed};
+
+/// Rows of a block by a value.
+struct RowsByValue {
+    /// The values, `None` for rows without one; the same may stand more than once.
+    values: Vec<Option<Value<'static>>>,
+    rows: Vec<u32>,
+    /// For each row the place of its value.
+    of_rows: Vec<u32>,
+}
+
+impl RowsByValue {
+    fn rows(&self) -> impl Iterator<Item = (u32, usize)> {
+        let values = self.of_rows.iter().map(|value| *value as usize);
+        self.rows.iter().copied().zip(values)
+    }
+}
 
 impl GroupScan<'_> {
     /// Counts the selected rows of the block at hand by a field.
@@ -21,8 +37,18 @@ impl GroupScan<'_> {
         selected: &Selected,
         top: &mut Top,
     ) -> Result<(), ReadError> {
-        if !matches!(Target::new(field), Target::Field(_)) {
-            return self.each_record(selected, |record| top.add(record));
+        match Target::new(field) {
+            Target::Field(_) => {}
+            Target::Computed(label) => {
+                let (computed, others) = self.rows_by_computed(label, selected)?;
+                let mut counts = vec![0u64; computed.values.len()];
+                computed.rows().for_each(|(_, value)| counts[value] += 1);
+                for (value, count) in computed.values.iter().zip(counts) {
+                    top.add_value(value.as_ref(), count);
+                }
+                return self.each_record(&others, |record| top.add(record));
+            }
+            _ => return self.each_record(selected, |record| top.add(record)),
         }
         let mut without = Vec::new();
         match self.directory.schema.column(field) {
@@ -34,6 +60,27 @@ impl GroupScan<'_> {
             }
         }
         self.count_elsewhere(field, &without, top)
+    }
+
+    /// The selected rows of the block at hand by a computed label, and those whose records alone tell it.
+    fn rows_by_computed(
+        &mut self,
+        label: Computed,
+        selected: &Selected,
+    ) -> Result<(RowsByValue, Selected), ReadError> {
+        let by = By::Named(vec![label.name().into()]);
+        let (labelled, odd) = self.rows_by_labels(selected, &by, None)?;
+        let value = |set: &LabelSet| {
+            let (_, text) = set.iter().next()?;
+            label.value(text.as_bytes()).map(Value::into_owned)
+        };
+        let computed = RowsByValue {
+            values: labelled.sets.iter().map(value).collect(),
+            rows: labelled.rows,
+            of_rows: labelled.of_rows,
+        };
+        let (block, rows) = (selected.block, odd);
+        Ok((computed, Selected { block, rows }))
     }
 
     /// Counts the values of some rows that are not in their field's column.
@@ -133,14 +180,23 @@ impl GroupScan<'_> {
         selected: &Selected,
         histogram: &mut Histogram,
     ) -> Result<(), ReadError> {
-        if histogram.split_field().is_some() {
+        let Some(field) = histogram.split_field() else {
+            let times = self.times()?;
+            for row in &selected.rows {
+                histogram.add_value(Timestamp(times[*row as usize]), None, 1);
+            }
+            return Ok(());
+        };
+        let Target::Computed(label) = Target::new(field) else {
             return self.each_record(selected, |record| histogram.add(record));
+        };
+        let times = self.times()?.to_vec();
+        let time = |row: u32| Timestamp(times[row as usize]);
+        let (computed, others) = self.rows_by_computed(label, selected)?;
+        for (row, value) in computed.rows() {
+            histogram.add_value(time(row), computed.values[value].as_ref(), 1);
         }
-        let times = self.times()?;
-        for row in &selected.rows {
-            histogram.add_value(Timestamp(times[*row as usize]), None, 1);
-        }
-        Ok(())
+        self.each_record(&others, |record| histogram.add(record))
     }
 
     /// Counts the fields of the selected rows of the block at hand.
@@ -177,9 +233,9 @@ impl GroupScan<'_> {
         let by = By::Named(vec![label::DETECTED_LEVEL.into()]);
         let (labelled, mut without) = self.rows_by_labels(selected, &by, None)?;
         let level = |set: &LabelSet| {
-            set.iter()
-                .next()
-                .map_or("", |(_, word)| label::level_of(&word))
+            let word = set.iter().next();
+            let severity = word.and_then(|(_, word)| Severity::of_word(word.as_bytes()));
+            severity.map_or(label::UNKNOWN_LEVEL, label::level_of)
         };
         let levels: Vec<&str> = labelled.sets.iter().map(level).collect();
         let times = self.times()?.to_vec();

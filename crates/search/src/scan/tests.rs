@@ -180,7 +180,16 @@ fn segment_of_sources(records: &[Record<'_>], count: u64) -> SegmentFile {
     SegmentFile::open(Arc::new(file)).unwrap()
 }
 
-const QUERIES: [&str; 85] = [
+const QUERIES: [&str; 94] = [
+    "_level>=warn",
+    "level>=warn AND refused",
+    "level=error",
+    "level!=error",
+    "level<notice",
+    "\"level\"=error",
+    "_level_number>=13 OR _level=odd",
+    "_level:*",
+    "NOT _level:*",
     "_label.service_name=sshd",
     "_label.service_name!=sshd AND _label.service_name!=unknown_service",
     "_label.service_name~/^unknown/",
@@ -402,7 +411,16 @@ fn tables_count_as_records_do() {
         .filter(|r| matcher.matches(r, &mut scratch))
         .collect();
     for field in [
-        "status", "user", "hostname", "ms", "rare", "none", "_msg", "ok",
+        "status",
+        "user",
+        "hostname",
+        "ms",
+        "rare",
+        "none",
+        "_msg",
+        "ok",
+        "_level",
+        "_level_number",
     ] {
         let (mut expected, mut found) = (Top::new(field), Top::new(field));
         wanted.iter().for_each(|r| expected.add(r));
@@ -423,12 +441,15 @@ fn tables_count_as_records_do() {
     let new = || Histogram::new(range, 60_000_000_000, 0).unwrap();
     let (mut expected, mut found) = (new(), new());
     wanted.iter().for_each(|r| expected.add(r));
+    let (mut expected_levels, mut levels) = (new().split_by("_level"), new().split_by("_level"));
+    wanted.iter().for_each(|r| expected_levels.add(r));
     let (mut expected_fields, mut found_fields) = (FieldStats::new(), FieldStats::new());
     wanted.iter().for_each(|r| expected_fields.add(r));
     let shared = SegmentScan::new(&segment, &directory, &evaluator, &SourceSet::new());
     let mut scan = GroupScan::new(&shared, 0);
     scan.for_each_block(|scan, s| {
         scan.add_to_histogram(&s, &mut found)?;
+        scan.add_to_histogram(&s, &mut levels)?;
         scan.add_to_fields(&s, &mut found_fields)?;
         Ok(true)
     })
@@ -436,6 +457,10 @@ fn tables_count_as_records_do() {
     assert_eq!(
         format!("{:?}", found.finish()),
         format!("{:?}", expected.finish())
+    );
+    assert_eq!(
+        format!("{:?}", levels.finish()),
+        format!("{:?}", expected_levels.finish())
     );
     assert_eq!(
         format!("{:?}", found_fields.finish()),

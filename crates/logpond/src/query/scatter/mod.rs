@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex};
 use logpond_cluster::{Indexed, StoredUnion};
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
-    FieldTypes, FieldsAnswer, PatternsAnswer, StreamRow, StreamsAsked,
+    FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
 };
 use logpond_search::metric::Plan;
 use logpond_segment::sources::SourceSet;
@@ -159,12 +159,11 @@ impl Engine for Cluster {
     fn histogram(
         &self,
         scope: &Scope,
-        range: TimeRange,
-        step_ns: i64,
+        spec: &HistogramSpec,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
         let make = |all: &Gathered<'_>, trailer: &mut Trailer| {
-            tables::histogram(all, scope, range, step_ns, out, trailer)
+            tables::histogram(all, scope, spec, out, trailer)
         };
         self.table(make).map(|((), trailer)| trailer)
     }

@@ -140,7 +140,7 @@ impl Patterns {
         self.add_message(&level, record.time, &text, is_part);
     }
 
-    /// Counts a message; `level` is one of [`label::LEVELS`] or [`label::UNKNOWN_LEVEL`]. `is_part` says whether
+    /// Counts a message; `level` is a name of [`label::level_of`] or [`label::UNKNOWN_LEVEL`]. `is_part` says whether
     /// there is more in its line.
     pub fn add_message(&mut self, level: &str, time: Timestamp, message: &[u8], is_part: bool) {
         let mut key = std::mem::take(&mut self.key);
