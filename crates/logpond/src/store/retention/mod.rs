@@ -182,10 +182,11 @@ impl Worker {
 
     /// The state, made when it is first needed: a bucket is followed by then.
     fn retention(&mut self) -> &mut Retention {
-        if self.retention.is_none() {
-            self.retention = Some(Retention::new(self));
-        }
-        self.retention.as_mut().expect("it was just made")
+        let known = match self.retention.take() {
+            Some(known) => known,
+            None => Retention::new(self),
+        };
+        self.retention.insert(known)
     }
 
     fn retain(&mut self) -> Result<(), String> {
