@@ -1,13 +1,51 @@
-//! Names of labels whose own name the line has taken.
+//! Names of labels whose own name the line has taken, and names that no field has.
 //!
 //! A field of the line keeps its name, and a label of the same name is kept as `app@label` beside it, so
 //! that neither is lost. A line may have a field of that name, too: then the label gets the suffix once
 //! more, so the name with the most suffixes is always that of the label.
+//!
+//! Some names mean something else in answers and in files ([`RESERVED_NAMES`]). A field of the line or a label that
+//! is called so has the suffix, too: so it is not lost, and passes for nothing that the program says.
 
 use crate::shape::Shape;
 
 /// What stands behind the name of a label that a field of the line has, too.
 pub const LABEL_SUFFIX: &str = "@label";
+
+/// Names that are no field's, each with that of a field that was sent under it: of parts of a record, and
+/// of what an answer says between and behind its rows.
+pub const RESERVED_NAMES: [(&str, &str); 16] = [
+    ("_time", "_time@label"),
+    ("_id", "_id@label"),
+    ("_msg", "_msg@label"),
+    ("_msg_bin", "_msg_bin@label"),
+    ("_line", "_line@label"),
+    ("_line_b64", "_line_b64@label"),
+    ("_received", "_received@label"),
+    ("_time_source", "_time_source@label"),
+    ("_raw", "_raw@label"),
+    ("_more", "_more@label"),
+    ("_trailer", "_trailer@label"),
+    ("_gap", "_gap@label"),
+    ("_notice", "_notice@label"),
+    ("_position", "_position@label"),
+    ("_progress", "_progress@label"),
+    ("_columns", "_columns@label"),
+];
+
+/// The name of a field that was sent under a name of [`RESERVED_NAMES`]; `None` for all other names.
+#[inline]
+pub fn unreserved(name: &str) -> Option<&'static str> {
+    match name.as_bytes().first() {
+        Some(b'_') => among_reserved(name),
+        _ => None,
+    }
+}
+
+fn among_reserved(name: &str) -> Option<&'static str> {
+    let found = RESERVED_NAMES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, other)| *other)
+}
 
 /// A name without its suffixes, and how many it has. A name that is nothing else keeps the first.
 #[inline]
@@ -55,10 +93,12 @@ fn bit(name: &str) -> u64 {
 }
 
 impl Shape {
-    /// Whether a field may have a label's name; if not, the label keeps it. Found without looking at fields.
+    /// True if a field may have a label's name, or no field may; otherwise the label keeps it. Found without
+    /// looking at fields.
     #[inline]
     pub fn may_have_field(&self, label: &str) -> bool {
-        self.taken().may_have(split_label_name(label).0)
+        let own = split_label_name(label).0;
+        self.taken().may_have(own) || unreserved(own).is_some()
     }
 
     /// The name under which a label is kept beside lines of this shape; `None` if that is its own.
@@ -76,7 +116,8 @@ impl Shape {
         let taken = slots.filter(|slot| slot.name.starts_with(own) && slot.is_field());
         let taken = taken.map(|slot| split_label_name(&slot.name));
         let taken = taken.filter(|(name, _)| *name == own);
-        let most = taken.map(|(_, suffixes)| suffixes).max()?;
+        let reserved = unreserved(own).map(|_| 0);
+        let most = taken.map(|(_, suffixes)| suffixes).chain(reserved).max()?;
         (most >= suffixes).then(|| own.to_owned() + &LABEL_SUFFIX.repeat(most + 1))
     }
 }
@@ -102,12 +143,28 @@ mod tests {
                 "app@label",
                 Some("app@label@label"),
             ),
-            ("⟨_time:%s⟩ ⟨_msg:t⟩", "_msg", None),
+            ("⟨_time:%s⟩ ⟨_msg:t⟩", "_msg", Some("_msg@label")),
+            (Shape::TEXT, "_trailer", Some("_trailer@label")),
+            (Shape::TEXT, "_trailer@label", None),
+            (r#"{"_id":"⟨_id@label:j⟩"}"#, "_id", Some("_id@label@label")),
+            (Shape::TEXT, "_PID", None),
             (Shape::TEXT, "app", None),
         ];
         for (shape, label, expected) in table {
             let name = Shape::new(shape).unwrap().label_name(label);
             assert_eq!(name.as_deref(), expected, "{shape} {label}");
+        }
+    }
+
+    #[test]
+    fn reserved_names_have_others() {
+        for (name, other) in RESERVED_NAMES {
+            assert_eq!(unreserved(name), Some(other));
+            assert_eq!(split_label_name(other), (name, 1));
+            assert_eq!(unreserved(other), None);
+        }
+        for name in ["", "_", "_PID", "time", "_timezone", "_times"] {
+            assert_eq!(unreserved(name), None, "{name}");
         }
     }
 

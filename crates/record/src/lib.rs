@@ -24,7 +24,7 @@ pub use entry::{Batch, Entry, EntryKind, Labels, line_of};
 pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};
 pub use json::write_json_string;
-pub use label_name::{LABEL_SUFFIX, split_label_name};
+pub use label_name::{LABEL_SUFFIX, RESERVED_NAMES, split_label_name, unreserved};
 pub use record::{Fix, Message, Record};
 pub use severity::Severity;
 pub use shape::{Piece, Shape, ShapeError, ShapeTable, Slot, SlotKind};

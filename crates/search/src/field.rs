@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::{Id, Message, Record, Severity, Timestamp, Value};
+use logpond_record::{Id, Message, Record, Severity, Timestamp, Value, unreserved};
 
 use crate::journal::names::{self, ENTRY_PREFIX};
 use crate::label::{self, Computed, LABEL_PREFIX};
@@ -45,6 +45,7 @@ impl Target {
     /// What this name stands for.
     pub fn new(name: &str) -> Target {
         match name {
+            // A field that was sent under one of these names, or another reserved one, has the suffix.
             "_time" => Target::Time,
             "_received" => Target::Received,
             "_id" => Target::Id,
@@ -62,7 +63,7 @@ impl Target {
                     None => Target::Label(label.into()),
                 },
                 (_, Some(name)) => Target::Entry(name.into()),
-                _ => Target::Field(name.into()),
+                _ => Target::Field(unreserved(name).unwrap_or(name).into()),
             },
         }
     }

@@ -9,12 +9,6 @@ use crate::output::Row;
 use crate::query::{Engine, Output, QueryError, Rewritten, Scope, Search};
 use crate::shutdown::Shutdown;
 
-/// The row of a line, unless it is one of those between rows.
-pub(super) fn row_of(line: &[u8]) -> Option<Row<'_>> {
-    let is_row = line.starts_with(b"{\"_time\"");
-    is_row.then(|| Row::from_json(line).ok()).flatten()
-}
-
 /// Searches, and keeps of each row what `keep` makes of it and what was kept before; no row leaves the
 /// process.
 pub(super) fn fold<T: Default + Send + 'static>(
@@ -28,7 +22,7 @@ pub(super) fn fold<T: Default + Send + 'static>(
     let (mut out, _receiver) = Output::new(shutdown.clone());
     let keeping = Arc::clone(&kept);
     out.rewrite(Box::new(move |line, _| {
-        if let Some(row) = row_of(line) {
+        if let Ok(row) = Row::from_json(line) {
             let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
             *kept = keep(&row, std::mem::take(&mut *kept));
         }

@@ -29,7 +29,7 @@ use logpond_search::query::{FieldTest, Filter};
 use super::App;
 use super::body::Body;
 use super::error::{ApiError, Kind};
-use super::fold::{fold, row_of};
+use super::fold::fold;
 use super::params::Params;
 use super::rows::Begins;
 use crate::output::Row;
@@ -443,7 +443,7 @@ fn write_entries(
     let mut printer = Journal::new(style, LastCursor::default());
     let mut left = count.unwrap_or(u64::MAX);
     out.rewrite(Box::new(move |line, out| {
-        let Some(row) = row_of(line) else {
+        let Ok(row) = Row::from_json(line) else {
             return Rewritten::GoOn;
         };
         let is_meant = |begin: Key| match (key_of(&row), is_discrete) {

@@ -392,7 +392,7 @@ fn finish(
     }
     // A reader that is gone needs no trailer.
     let _ = out
-        .json(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
+        .aside(&trailer.to_json(elapsed.as_secs_f64() * 1000.0))
         .and_then(|()| out.flush());
 }
 

@@ -92,6 +92,16 @@ mod run {
     use crate::clock;
     use crate::query::{Output, Scope, SqlSource, Trailer};
 
+    /// Names of members of lines that are no rows.
+    const SAID_BESIDE_ROWS: [&str; 6] = [
+        "_trailer",
+        "_columns",
+        "_gap",
+        "_notice",
+        "_position",
+        "_progress",
+    ];
+
     /// Bytes of a strict answer at most: it is held in memory until it is complete.
     const HELD_BYTES_MAX: usize = 64 << 20;
 
@@ -298,7 +308,7 @@ mod run {
             self.out.release();
             if self.format == Format::Json {
                 // A reader that is gone needs no trailer.
-                let _ = self.out.json(&trailer.to_json(elapsed_ms));
+                let _ = self.out.aside(&trailer.to_json(elapsed_ms));
             } else if trailer.missing_count > 0 {
                 self.out.break_off();
             }
@@ -316,7 +326,7 @@ mod run {
                     .map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }))
                     .collect();
                 self.out
-                    .json(&json!({ "_columns": columns }))
+                    .aside(&json!({ "_columns": columns }))
                     .map_err(|_| Stop)?;
             }
             let mut bytes = Vec::new();
@@ -361,6 +371,15 @@ mod run {
     impl Answer for Reply {
         fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
             self.schema = Some(schema.clone());
+            let mut names = schema.fields().iter().map(|field| field.name());
+            let reserved = names.find(|name| SAID_BESIDE_ROWS.contains(&name.as_str()));
+            if let (Some(name), Format::Json) = (reserved, self.format) {
+                self.unwritten = Some(format!(
+                    "a column called \"{name}\" would pass for what an answer says beside its rows: \
+                     call it something else, such as \"{name}\" AS x"
+                ));
+                return Err(Stop);
+            }
             Ok(())
         }
 

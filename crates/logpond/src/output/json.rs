@@ -1,8 +1,8 @@
 //! `-o json`: one object a line: `_time`, `_id`, `_msg`, then the fields. Servers answer so, too:
 //! the members that need care are written here for both.
 //!
-//! Invariants: what is written is valid JSON whatever bytes a record holds; no name occurs twice;
-//! the reserved names win over fields that are called so.
+//! Invariants: what is written is valid JSON whatever bytes a record holds; no name occurs twice; a field has
+//! none of the names that mean something else in answers, so it passes for no part of one.
 //!
 //! Bytes that are not UTF-8 become U+FFFD; a message that has any is also given exactly, in base
 //! 64, as `_msg_bin`.
@@ -11,12 +11,9 @@ use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use logpond_record::{Value, write_json_string};
+use logpond_record::{Value, unreserved, write_json_string};
 
 use super::{Render, Row};
-
-/// Names that are given by the record itself.
-const RESERVED: [&str; 6] = ["_time", "_id", "_msg", "_msg_bin", "_line", "_line_b64"];
 
 /// Up to so many fields, comparing all pairs is faster than hashing.
 const PAIRWISE_MAX: usize = 24;
@@ -62,12 +59,14 @@ pub fn write_bytes(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends the fields as the next members; of several with one name the first one counts.
+/// Appends the fields as the next members; of several with one name the first one counts. None has a reserved
+/// name, whoever stored it.
 pub fn write_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>, out: &mut Vec<u8>) {
     let mut seen_few: [&str; PAIRWISE_MAX] = [""; PAIRWISE_MAX];
     let mut seen_many: HashSet<&str> = HashSet::new();
     let mut count = 0;
     for (name, value) in fields {
+        let name = unreserved(name).unwrap_or(name);
         let is_new = match count {
             0..PAIRWISE_MAX => !seen_few[..count].contains(&name),
             _ => {
@@ -77,7 +76,7 @@ pub fn write_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Value<'a>)>, 
                 seen_many.insert(name)
             }
         };
-        if !is_new || (name.starts_with('_') && RESERVED.contains(&name)) {
+        if !is_new {
             continue;
         }
         if count < PAIRWISE_MAX {

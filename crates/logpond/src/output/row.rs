@@ -9,23 +9,8 @@ use serde_json::value::RawValue;
 
 use super::header;
 
-/// Names that a row carries beside its fields; text formats do not print them as fields.
-const RESERVED: [&str; 14] = [
-    "_time",
-    "_id",
-    "_msg",
-    "_received",
-    "_time_source",
-    "_raw",
-    "_shape",
-    "_fix",
-    "_more",
-    "_source",
-    "_n",
-    "_msg_bin",
-    "_line",
-    "_line_b64",
-];
+/// Members of a row that are no fields; text formats do not print them.
+const ORIGIN: [&str; 2] = ["_received", "_time_source"];
 
 /// A message that shows so many fields, and so many times more than it does not show, is taken for
 /// the line that they stand in: labels such as `file` are never in it.
@@ -175,7 +160,7 @@ impl<'a> Row<'a> {
         self.fields
             .iter()
             .map(|(name, value)| (&**name, value))
-            .filter(|(name, _)| !RESERVED.contains(name))
+            .filter(|(name, _)| !ORIGIN.contains(name))
     }
 
     /// The message as it is shown behind these fields: without a header of syslog that says them again.

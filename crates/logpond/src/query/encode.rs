@@ -1,7 +1,7 @@
 //! A record as one line of JSON.
 //!
-//! Invariants: the line is valid JSON whatever bytes the record holds; no name occurs twice; the
-//! reserved names win over fields that are called so.
+//! Invariants: the line is valid JSON whatever bytes the record holds; no name occurs twice; no field has a
+//! reserved name, so that no record forges another part of an answer.
 
 use std::io::Write;
 
@@ -45,8 +45,7 @@ pub fn write_row(record: &Record<'_>, parts: RowParts, out: &mut Vec<u8>) {
             ",\"_received\":\"{received}\",\"_time_source\":\"{source}\""
         );
     }
-    let is_taken = |name: &str| parts.origin && matches!(name, "_received" | "_time_source");
-    write_fields(record.fields().filter(|(name, _)| !is_taken(name)), out);
+    write_fields(record.fields(), out);
     if parts.line {
         scratch.clear();
         record.write_line(&mut scratch);
@@ -104,7 +103,7 @@ mod tests {
         );
         assert_eq!(
             row(&r, RowParts::default()),
-            r#"{"_time":"1970-01-01T00:00:00.000000000Z","_id":"00000000000000000000000001","a":"q\"\\\n\u0001é","b":-1}"#
+            r#"{"_time":"1970-01-01T00:00:00.000000000Z","_id":"00000000000000000000000001","a":"q\"\\\n\u0001é","b":-1,"_id@label":9}"#
         );
     }
 

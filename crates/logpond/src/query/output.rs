@@ -22,7 +22,7 @@ pub const CHUNKS_MAX: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Cancelled;
 
-/// Writes lines in another form, or not at all.
+/// Writes rows in another form, or not at all.
 pub type Rewrite = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> Rewritten + Send>;
 
 /// Whether there may be more lines.
@@ -67,9 +67,9 @@ pub type Refuses = Box<dyn Fn() -> Option<String> + Send>;
 /// How often that is asked.
 const REFUSAL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Takes the lines of an answer and makes messages of them.
+/// Takes the rows of an answer and makes messages of them.
 pub trait Tap: Send {
-    /// Takes a line, without its end; says whether a message is due.
+    /// Takes a row, without its end; says whether a message is due.
     fn line(&mut self, line: &[u8]) -> bool;
 
     /// The message of the lines since the last one, if there is one.
@@ -226,7 +226,7 @@ impl Output {
         self.is_broken.store(true, Ordering::Release);
     }
 
-    /// Appends one line; `write` gives it without its end. Blocks while the reader is behind.
+    /// Appends one row; `write` gives it without its end. Blocks while the reader is behind.
     ///
     /// # Errors
     /// When the reader is gone.
@@ -272,7 +272,22 @@ impl Output {
         Ok(())
     }
 
-    /// Appends one JSON value as a line.
+    /// Appends a line that is no row, such as a notice or the trailer. A tap or another form gets rows only, so
+    /// neither has to tell rows from other lines.
+    ///
+    /// # Errors
+    /// As for [`Output::line`].
+    pub fn aside(&mut self, value: &serde_json::Value) -> Result<(), Cancelled> {
+        if self.tap.is_some() || self.rewrite.is_some() {
+            return Ok(());
+        }
+        self.append(|chunk| {
+            chunk.extend_from_slice(value.to_string().as_bytes());
+            chunk.push(b'\n');
+        })
+    }
+
+    /// Appends one JSON value as a row.
     ///
     /// # Errors
     /// As for [`Output::line`].

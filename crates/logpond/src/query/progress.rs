@@ -36,7 +36,7 @@ impl Progress {
         if self.is_wanted && self.said_at.elapsed() >= INTERVAL {
             self.said_at = Instant::now();
             let total = self.bytes_total.max(bytes);
-            out.json(
+            out.aside(
                 &json!({ "_progress": { "bytes": bytes, "bytes_total": total, "rows": rows } }),
             )?;
             out.flush()?;

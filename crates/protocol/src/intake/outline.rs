@@ -9,12 +9,14 @@
 //! there are more than `FIELDS_MAX` fields, or more literal text than a shape may have. Its line is
 //! kept whole, and its shape just lists the slots of the fields that have a proper name, the first
 //! of each name, as far as they fit.
+//!
+//! A field that is neither the time nor the message and has a reserved name is called `NAME@label`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX, SHAPE_BYTES_MAX};
-use logpond_record::{Fix, Message, Shape, TimeSource, Timestamp, Value};
+use logpond_record::{Fix, LABEL_SUFFIX, Message, Shape, TimeSource, Timestamp, Value, unreserved};
 
 use super::audit;
 use super::shapes::Shapes;
@@ -361,16 +363,29 @@ impl Outline {
         match is_message {
             true => out.extend_from_slice(b"_msg"),
             false => {
-                out.extend_from_slice(if is_taken {
-                    BODY_PREFIX.as_bytes()
-                } else {
-                    b""
-                });
+                let start = out.len();
+                if is_taken {
+                    out.extend_from_slice(BODY_PREFIX.as_bytes());
+                }
                 out.extend_from_slice(self.name(slot));
+                if is_reserved(&out[start..]) {
+                    self.set_apart(start, out);
+                }
             }
         }
         out.extend_from_slice(&[b':', slot.kind]);
         out.extend_from_slice("⟩".as_bytes());
+    }
+
+    /// Appends suffixes to a reserved name until no slot has it.
+    fn set_apart(&self, start: usize, out: &mut Vec<u8>) {
+        let is_known = |name: &[u8]| {
+            let mut slots = self.slots.iter().filter(|slot| slot.listed);
+            slots.any(|slot| self.name(slot) == name)
+        };
+        while is_known(&out[start..]) {
+            out.extend_from_slice(LABEL_SUFFIX.as_bytes());
+        }
     }
 
     /// Lists the slots of an irregular line, and keeps their values only. Gives whether the
@@ -396,8 +411,8 @@ impl Outline {
             let slot = &self.slots[at];
             let is_time = time.is_some_and(|t| usize::from(t.slot) == at);
             let is_message = message.map(usize::from) == Some(at);
-            // Room for the name, the marks, the kind and the closing brace.
-            let room = out.len() + (slot.name.1 - slot.name.0) as usize + 16 <= SHAPE_BYTES_MAX;
+            // Room for the name, its suffix, the marks, the kind and the closing brace.
+            let room = out.len() + (slot.name.1 - slot.name.0) as usize + 32 <= SHAPE_BYTES_MAX;
             let kept = slot.listed && !is_time && room;
             if kept {
                 self.draw_slot(slot, is_message, false, out);
@@ -436,6 +451,12 @@ pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u16, written: &Written, 
 /// Whether slots of this kind hold text.
 fn is_text(kind: u8) -> bool {
     matches!(kind, b'j' | b't' | b'q')
+}
+
+/// True for names that no field has, see [`logpond_record::RESERVED_NAMES`].
+fn is_reserved(name: &[u8]) -> bool {
+    name.first() == Some(&b'_')
+        && std::str::from_utf8(name).is_ok_and(|name| unreserved(name).is_some())
 }
 
 /// Whether a shape would take a field of this name for the time in some pattern.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use logpond_record::limits::SHAPE_BYTES_MAX;
 use logpond_record::{
     Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
+    unreserved,
 };
 
 use super::declared::{fields_of_batch, is_default, is_line_time_first};
@@ -419,7 +420,7 @@ fn labels_of_batch<'a>(
 }
 
 /// Gives labels other names where a field of the line has theirs, so that neither is lost. What only
-/// stands in for a field of the line keeps its name: the line comes first.
+/// stands in for a field of the line keeps its name: the line comes first. None keeps a reserved name.
 fn set_apart(
     labels: &mut [(Cow<'_, str>, Value<'_>)],
     shape: &Shape,
@@ -433,7 +434,8 @@ fn set_apart(
             Value::Str(text) => text.is_empty(),
             _ => false,
         };
-        let is_kept = is_none || !shape.may_have_field(name) || stands_in(name, value);
+        let stays = || is_none || !shape.may_have_field(name) || stands_in(name, value);
+        let is_kept = unreserved(name).is_none() && stays();
         if !is_kept && let Some(other) = shape.label_name(name) {
             *name = Cow::Owned(other);
         }

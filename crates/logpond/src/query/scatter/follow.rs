@@ -342,7 +342,7 @@ impl Follower<'_> {
         let message =
             format!("{name} does not answer; what it takes in is shown once it does: {why}");
         Ok(out
-            .json(&json!({ "_notice": { "node": name, "answers": false, "message": message } }))?)
+            .aside(&json!({ "_notice": { "node": name, "answers": false, "message": message } }))?)
     }
 
     /// Says that a node answers that was said not to.
@@ -352,7 +352,8 @@ impl Follower<'_> {
         }
         let name = self.cluster.nodes.name(node);
         let message = format!("{name} answers again");
-        Ok(out.json(&json!({ "_notice": { "node": name, "answers": true, "message": message } }))?)
+        Ok(out
+            .aside(&json!({ "_notice": { "node": name, "answers": true, "message": message } }))?)
     }
 
     /// Tells a client that wants to know where it could go on.
@@ -368,7 +369,7 @@ impl Follower<'_> {
         self.told.position_rows = rows;
         let position = self.followed.told();
         if position != self.told.position {
-            out.json(&json!({ "_position": position }))?;
+            out.aside(&json!({ "_position": position }))?;
             self.told.position = position;
         }
         Ok(())

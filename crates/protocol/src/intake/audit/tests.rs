@@ -95,7 +95,7 @@ const LINES: &[(&str, &str)] = &[
     // No time that a record could have.
     (
         "type=SYSCALL msg=audit(99999999999999999999.123:7): pid=1",
-        "_AUDIT_TYPE_NAME=SYSCALL _time=99999999999999999999.123 _AUDIT_ID=7 _PID=1 _AUDIT_TYPE=1300 | line",
+        "_AUDIT_TYPE_NAME=SYSCALL _time@label=99999999999999999999.123 _AUDIT_ID=7 _PID=1 _AUDIT_TYPE=1300 | line",
     ),
 ];
 

@@ -89,8 +89,16 @@ fn irregular_objects_keep_their_fields_and_their_line() {
         (r#"{"a.b":1,"a":{"b":2}}"#, "a.b=1 | none whole"),
         (r#"{"a":1,"⟨":2,"b":3}"#, "a=1 b=3 | none whole"),
         (r#"{"\u27e8":2,"b":3,"msg":"m\/"}"#, "b=3 | m/ whole"),
-        (r#"{"_msg":5,"message":"x","a":1}"#, "_msg=5 a=1 | x"),
-        (r#"{"_time":"soon","a":1}"#, "_time=soon a=1 | none"),
+        (r#"{"_msg":5,"message":"x","a":1}"#, "_msg@label=5 a=1 | x"),
+        (r#"{"_time":"soon","a":1}"#, "_time@label=soon a=1 | none"),
+        (
+            r#"{"_id":"x","_trailer":[1],"_gap":true,"a":{"_gap":2},"_PID":3}"#,
+            "_id@label=x _trailer@label=[1] _gap@label=true a._gap=2 _PID=3 | none",
+        ),
+        (
+            r#"{"_time":"2026-03-02T00:00:00Z","_time@label":1,"_gap":2,"_gap@label":3}"#,
+            "field=1772409600 _time@label=1 _gap@label@label=2 _gap@label=3 | none",
+        ),
         (r#"{"_time:t":1,"a":1}"#, "_time:t=1 a=1 | none"),
         (r#"{"_time:%Y":1,"a":1}"#, "a=1 | none whole"),
         (

@@ -192,7 +192,7 @@ type Pairs = &'static [(&'static str, &'static str)];
 /// stands in for what a line does not say yields to the line.
 #[test]
 fn labels_are_set_apart_from_fields_of_the_line() {
-    let table: [(&str, Pairs, Pairs, &str); 9] = [
+    let table: [(&str, Pairs, Pairs, &str); 10] = [
         (
             r#"{"app":"y","n":1}"#,
             &[("app", "a"), ("job", "j")],
@@ -236,7 +236,13 @@ fn labels_are_set_apart_from_fields_of_the_line() {
             &[],
             "severity=ERROR app=y PRIORITY=6 severity=6 _COMM=c app@label=a",
         ),
-        ("plain", &[("_msg", "a")], &[], "_msg=a"),
+        ("plain", &[("_msg", "a")], &[], "_msg@label=a"),
+        (
+            r#"{"_gap":1,"msg":"m"}"#,
+            &[("_gap", "a"), ("_trailer", "b")],
+            &[("_id", "c"), ("_time", "")],
+            "_gap@label=1 _gap@label@label=a _trailer@label=b _id@label=c _time@label=",
+        ),
     ];
     for (line, own, of_batch, expected) in table {
         let own = own

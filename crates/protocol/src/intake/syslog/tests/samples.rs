@@ -268,6 +268,10 @@ const SAMPLES: &[(&str, &str)] = &[
         "header-year-and-zone-assumed=1772409600 facility=1 severity=5 hostname=h app=app body._PID=1 | hi",
     ),
     (
+        "<13>Mar  2 00:00:00 h app: {\"_gap\":1,\"n\":\"hi\"}",
+        "header-year-and-zone-assumed=1772409600 facility=1 severity=5 hostname=h app=app body._gap=1 n=hi | none",
+    ),
+    (
         "<6>[  128.604348] bcmgenet fd580000.ethernet: Link is up",
         "facility=0 severity=6 | [  128.604348] bcmgenet fd580000.ethernet: Link is up",
     ),
