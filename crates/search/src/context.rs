@@ -8,6 +8,10 @@ use std::collections::VecDeque;
 /// The most rows of context before a match; they are held in memory.
 pub const CONTEXT_ROWS_MAX: usize = 10_000;
 
+/// Bytes of such rows that are held; those furthest from the match are left out of more. Rows may be as
+/// long as a line may, so that their number alone bounds nothing.
+pub const CONTEXT_BYTES_MAX: usize = 64 << 20;
+
 /// Something to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown<T> {
@@ -26,6 +30,12 @@ pub struct Context<T> {
     after_max: usize,
     /// Rows since the last one shown that a match may still need.
     before: VecDeque<T>,
+    /// How long a row is, and how long those are that are held.
+    length: fn(&T) -> usize,
+    bytes: usize,
+    /// A row was dropped for its length since the last match; and: such a row was needed by a match.
+    is_short: bool,
+    has_cut: bool,
     after_left: usize,
     /// Whether rows were left out since the last one shown.
     is_gap: bool,
@@ -35,7 +45,16 @@ pub struct Context<T> {
 impl<T> Context<T> {
     /// Shows so many rows before and after each match; more than [`CONTEXT_ROWS_MAX`] is cut.
     pub fn new(before: usize, after: usize) -> Context<T> {
+        Context::measured(before, after, |_| 0)
+    }
+
+    /// The same of rows of different lengths, of which [`CONTEXT_BYTES_MAX`] are held.
+    pub fn measured(before: usize, after: usize, length: fn(&T) -> usize) -> Context<T> {
         Context {
+            length,
+            bytes: 0,
+            is_short: false,
+            has_cut: false,
             before_max: before.min(CONTEXT_ROWS_MAX),
             after_max: after.min(CONTEXT_ROWS_MAX),
             before: VecDeque::new(),
@@ -45,6 +64,11 @@ impl<T> Context<T> {
         }
     }
 
+    /// True if a match has fewer rows before it than there are, because of their length.
+    pub fn has_cut(&self) -> bool {
+        self.has_cut
+    }
+
     /// Takes the next row; calls `show` with what is to be shown now.
     pub fn push(&mut self, row: T, is_match: bool, mut show: impl FnMut(Shown<T>)) {
         if is_match {
@@ -52,6 +76,8 @@ impl<T> Context<T> {
             if self.is_gap && self.has_shown && separates {
                 show(Shown::Separator);
             }
+            self.has_cut |= self.is_short && self.before.len() < self.before_max;
+            (self.bytes, self.is_short) = (0, false);
             self.before.drain(..).for_each(|r| show(Shown::Context(r)));
             show(Shown::Match(row));
             self.after_left = self.after_max;
@@ -61,9 +87,14 @@ impl<T> Context<T> {
             self.after_left -= 1;
             show(Shown::Context(row));
         } else {
+            self.bytes += (self.length)(&row);
             self.before.push_back(row);
-            if self.before.len() > self.before_max {
-                self.before.pop_front();
+            while self.before.len() > self.before_max || self.bytes > CONTEXT_BYTES_MAX {
+                self.is_short |= self.before.len() <= self.before_max;
+                let Some(left_out) = self.before.pop_front() else {
+                    break;
+                };
+                self.bytes -= (self.length)(&left_out);
                 self.is_gap = true;
             }
         }
@@ -105,6 +136,32 @@ mod tests {
                 "-B{before} -A{after}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_in_bytes() {
+        let mut context = Context::measured(3, 0, |row: &usize| *row);
+        let mut shown = Vec::new();
+        let half = CONTEXT_BYTES_MAX / 2;
+        for (row, is_match) in [
+            (half, false),
+            (half, false),
+            (1, false),
+            (5, true),
+            (6, false),
+            (7, true),
+        ] {
+            context.push(row, is_match, |row| shown.push(row));
+            assert_eq!(context.has_cut(), shown.contains(&Shown::Match(5)));
+        }
+        let expected = [
+            Shown::Context(half),
+            Shown::Context(1),
+            Shown::Match(5),
+            Shown::Context(6),
+            Shown::Match(7),
+        ];
+        assert_eq!(shown, expected);
     }
 
     proptest! {

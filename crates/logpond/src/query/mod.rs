@@ -23,6 +23,7 @@ mod kept;
 mod spare_threads;
 mod reads;
 mod rows;
+mod neighbours;
 mod entry;
 mod line_rows;
 mod logql;

@@ -143,6 +143,8 @@ pub struct Search {
     pub is_strict: bool,
     /// Whether the answer says where a follower may go on.
     pub wants_positions: bool,
+    /// Rows are read beside those of the answer: they do not count as shown to a follower.
+    pub(super) is_beside: bool,
 }
 
 impl Search {
@@ -167,6 +169,7 @@ impl Search {
             positions: None,
             is_strict: false,
             wants_positions: false,
+            is_beside: false,
         }
     }
 
@@ -192,6 +195,18 @@ impl Search {
             rows_after: 0,
             wants_progress: false,
             ..self.narrowed(Vec::new())
+        }
+    }
+
+    /// A search for other records whose rows have the same form, read beside those of the answer.
+    pub(super) fn beside(&self, scope: Scope) -> Search {
+        Search {
+            parts: self.parts,
+            labels: self.labels.clone(),
+            columns: self.columns.clone(),
+            has_places: self.has_places,
+            is_beside: true,
+            ..Search::new(scope)
         }
     }
 

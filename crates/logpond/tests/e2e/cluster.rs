@@ -22,6 +22,10 @@ fn targets() -> Vec<String> {
             encode("\"request 50 \"")
         ),
         format!("/api/v1/query?{ALL_TIME}&limit=5&before=1&after=3&direction=backward&q={filter}"),
+        format!("/api/v1/query?{ALL_TIME}&limit=1&before=3&direction=backward&q="),
+        format!(
+            "/api/v1/query?from=2026-03-02T00:00:20Z&to=2026-03-02T00:00:40Z&before=4&after=4&q={filter}"
+        ),
         format!("/api/v1/top?{ALL_TIME}&field=host&q={filter}"),
         format!("/api/v1/fields?{ALL_TIME}&q="),
     ];

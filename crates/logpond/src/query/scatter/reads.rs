@@ -46,7 +46,9 @@ impl Reads for Gathered<'_> {
             merge.count(stream);
         }
         merge.note_broken();
-        self.note_positions(merge.positions);
+        if !search.is_beside {
+            self.note_positions(merge.positions);
+        }
         self.note(&merge.question);
         Ok(())
     }

@@ -146,6 +146,107 @@ fn context_is_the_same_over_segments_and_journal() {
     }
 }
 
+/// The rows of an answer, of all in its order: those near each match that is shown, with gaps.
+fn near(all: &[u64], shown: &[usize], (ahead, behind): (usize, usize)) -> Vec<Option<u64>> {
+    let is_near = |at: &usize| {
+        let mut matches = shown.iter();
+        matches.any(|found| at + ahead >= *found && *at <= found + behind)
+    };
+    let mut rows = Vec::new();
+    let mut last: Option<usize> = None;
+    for at in (0..all.len()).filter(is_near) {
+        if last.is_some_and(|last| last + 1 < at) {
+            rows.push(None);
+        }
+        rows.push(Some(all[at]));
+        last = Some(at);
+    }
+    rows
+}
+
+/// Every match that is shown has its context: beyond the range, before the page, and where others match, too.
+#[test]
+fn context_belongs_to_each_match_that_is_shown() {
+    let pond = Pond::new();
+    let time = |n: u64| 1_772_409_600 + n * 7919 % 50 * 3600 * 12;
+    let is_match = |n: u64| n % 7 < 2;
+    let body = |numbers: std::ops::Range<u64>| -> String {
+        let line = |n: u64| {
+            let level = if is_match(n) { "rare" } else { "info" };
+            format!("{{\"time\":{},\"level\":\"{level}\",\"n\":{n}}}\n", time(n))
+        };
+        numbers.map(line).collect()
+    };
+    let push = |numbers| {
+        push(
+            pond.http(),
+            "application/x-ndjson",
+            body(numbers).as_bytes(),
+        )
+    };
+    push(0..300);
+    let headers = [("Content-Length", "0")];
+    let compacted = request(pond.http(), "POST", "/api/v1/compact?wait", &headers, b"");
+    assert_eq!(compacted.status, 200);
+    push(300..400);
+    let ask = |parameters: &str| {
+        let (rows, trailer) = get(pond.http(), &format!("/api/v1/query?{parameters}")).rows();
+        let rows = rows.iter().map(|row| row["n"].as_u64());
+        (rows.collect::<Vec<_>>(), trailer)
+    };
+    let ranges = [
+        (0, u64::MAX),
+        (1_772_409_600 + 3600 * 60, 1_772_409_600 + 3600 * 200),
+    ];
+    for direction in ["forward", "backward"] {
+        let (all, _) = ask(&format!("from=@0&direction={direction}"));
+        let all: Vec<u64> = all.into_iter().flatten().collect();
+        assert_eq!(all.len(), 400);
+        let contexts = [
+            (3, 0, 1),
+            (0, 3, 1),
+            (2, 1, 7),
+            (1, 1, 0),
+            (40, 40, 2),
+        ];
+        for ((before, after, limit), (from, to)) in contexts
+            .into_iter()
+            .flat_map(|context| ranges.map(|range| (context, range)))
+        {
+            let around = match direction {
+                "forward" => (before, after),
+                _ => (after, before),
+            };
+            let is_found = |n: u64| is_match(n) && (from..to).contains(&time(n));
+            let found: Vec<usize> = (0..all.len()).filter(|at| is_found(all[*at])).collect();
+            let mut asked = format!(
+                "q=level=rare&before={before}&after={after}&limit={limit}&direction={direction}&from=@{from}"
+            );
+            if to != u64::MAX {
+                asked.push_str(&format!("&to=@{to}"));
+            }
+            let pages = found.chunks(if limit == 0 { found.len() } else { limit });
+            let mut cursor = String::new();
+            for (at, page) in pages.enumerate() {
+                let (rows, trailer) = ask(&format!("{asked}{cursor}"));
+                assert_eq!(rows, near(&all, page, around), "{asked}{cursor}");
+                assert_eq!(trailer["rows"], page.len(), "{asked}{cursor}: {trailer}");
+                assert_eq!(trailer["complete"], true, "{asked}{cursor}: {trailer}");
+                let is_last = limit == 0 || (at + 1) * limit >= found.len();
+                assert_eq!(trailer["more"] == true, !is_last, "{asked}{cursor}");
+                cursor = match trailer["cursor"].as_str() {
+                    Some(cursor) => format!("&cursor={cursor}"),
+                    None => break,
+                };
+                // Some pages are enough of many.
+                if at == 12 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_long_query_may_come_as_a_form() {
     let pond = pond();
