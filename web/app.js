@@ -9,11 +9,14 @@ const ROWS_MAX = 500;
 const VALUE_CHARS_MAX = 20000;
 // Bars of numbers of LogQL, and points of a series that are listed.
 const POINTS_MAX = 120;
+// Rows of a file that is saved: a browser holds it in memory where it takes a token.
+const CSV_ROWS_MAX = 100000;
 
 const byId = (id) => document.getElementById(id);
 const [form, query, language, range] = ["search", "query", "language", "range"].map(byId);
 const [run, stop, access, token] = ["run", "stop", "access", "token"].map(byId);
 const [error, status, hints, rows, histogram] = ["error", "status", "hints", "rows", "histogram"].map(byId);
+const csv = byId("csv");
 let running = null;
 
 function element(name, text, attributes = {}) {
@@ -151,6 +154,8 @@ async function showRows(parameters, signal) {
     access.hidden = true;
     if (isTrailer(line)) {
       showTrailer(JSON.parse(line)._trailer, count);
+      csv.hidden = true;
+      if (count) offerCsv(parameters);
       return;
     }
     const record = membersOf(line);
@@ -187,6 +192,29 @@ function hintItem(hint) {
   const text = hint.query ?? "search there";
   item.append(": ", element("a", text, { href: `?${new URLSearchParams(wanted)}` }));
   return item;
+}
+
+// The file has no cells that a spreadsheet would compute.
+function offerCsv(parameters) {
+  const limits = { limit: CSV_ROWS_MAX, direction: "backward" };
+  csv.href = `api/v1/query?${new URLSearchParams({ ...parameters, ...limits, format: "csv", defuse: true })}`;
+  csv.hidden = false;
+}
+
+// A link shows no token.
+async function saveCsv(event) {
+  if (!sessionStorage.getItem(TOKEN_KEY)) return;
+  event.preventDefault();
+  const response = await fetch(csv.href, { headers: headers() }).catch(() => null);
+  if (!response?.ok) {
+    const answer = await response?.json().catch(() => null);
+    return showError(answer?.error ?? { message: "the file cannot be saved" });
+  }
+  const table = await response.blob().catch(() => null);
+  if (!table) return showError({ message: "the answer broke off" });
+  const address = URL.createObjectURL(table);
+  element("a", "", { href: address, download: csv.download }).click();
+  URL.revokeObjectURL(address);
 }
 
 function clear() {
@@ -328,6 +356,7 @@ form.addEventListener("submit", (event) => {
   history.pushState(null, "", `?${new URLSearchParams(asked())}`);
   search();
 });
+csv.addEventListener("click", saveCsv);
 access.addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem(TOKEN_KEY, token.value.trim());

@@ -52,7 +52,7 @@ use crate::tokens::Role;
     after_help = "Try:  logpond serve &  tail -F access.log | logpond forward\n      \
                         logpond query 'timeout' --since 1h\n\n\
                         Exit status of questions: 0 found, 1 none in a complete answer, \
-                        2 error, 3 answer incomplete."
+                        2 error, 3 answer incomplete, or records lost for good."
 )]
 pub struct Cli {
     /// What to do.
@@ -379,7 +379,7 @@ pub enum Format {
     Pretty,
     /// UTC time, hostname, app, message, fields; one line a record.
     Line,
-    /// The original bytes of the line.
+    /// The original bytes of the line; control characters are escaped on a terminal.
     #[value(alias = "cat")]
     Raw,
     /// One JSON object a line.
@@ -394,7 +394,7 @@ pub enum Format {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 found, 1 none in a complete answer, 2 error, 3 \
-                  answer incomplete."
+                  answer incomplete, or records lost for good."
 )]
 pub struct Query {
     /// Text to search for, as it is; '' matches everything. '-' reads records from standard input.
@@ -427,6 +427,9 @@ pub struct Query {
     /// How to print [default: pretty on a terminal, else line].
     #[arg(short = 'o', long, value_enum, value_name = "FORMAT")]
     pub output: Option<Format>,
+    /// With -o csv: an apostrophe before texts that spreadsheets would take for formulas.
+    #[arg(long)]
+    pub defuse: bool,
     /// Only these fields.
     #[arg(long = "fields", value_name = "NAME,...", value_delimiter = ',')]
     pub only_fields: Vec<String>,
@@ -462,6 +465,9 @@ pub struct Query {
     /// Pager (LOGPOND_PAGER, PAGER or less).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
     pub paging: When,
+    /// Send control characters of records to a terminal as they are.
+    #[arg(long = "unsafe", hide_short_help = true)]
+    pub control_characters: bool,
 }
 
 /// Rows of context: as many as servers and files give.

@@ -2,17 +2,20 @@
 //!
 //! Invariants: nothing here reads or writes anything but its arguments; the same row gives the
 //! same bytes, whether a server sent it or a file was read; only `raw`, `json` and `csv` may hand
-//! control characters of a record through, every other format escapes them.
+//! control characters of a record through, every other format escapes them; [`guard`] lets none of either
+//! onto a terminal.
 
 mod row;
 mod text;
 mod header;
+pub mod guard;
 pub mod journal;
 pub mod json;
 mod line;
 mod pretty;
 mod raw;
 mod logfmt;
+mod cell;
 mod csv;
 mod table;
 mod bars;
@@ -22,6 +25,8 @@ pub mod quantity;
 use crate::cli::Format;
 
 pub use bars::{Bar, Bars};
+pub use cell::Cells;
+pub use csv::Csv;
 pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};
 pub use sparkline::sparkline;
@@ -49,7 +54,10 @@ pub fn renderer(format: Format, style: Style, columns: &[String]) -> Box<dyn Ren
         Format::Raw => Box::new(raw::Raw),
         Format::Json => Box::new(json::Json),
         Format::Logfmt => Box::new(logfmt::Logfmt),
-        Format::Csv => Box::new(csv::Csv::new(columns)),
+        Format::Csv => {
+            let are_defused = style.defuses_formulas;
+            Box::new(Csv::new(columns, Cells { are_defused }))
+        }
     }
 }
 

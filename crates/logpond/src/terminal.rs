@@ -3,13 +3,76 @@
 use std::io::{IsTerminal, Write};
 
 use crate::cli::When;
+use crate::output::guard::{Guard, Hands, clean};
 
 /// Width that is assumed where a terminal does not tell.
 const WIDTH_DEFAULT: usize = 80;
 
-/// Writes one line to standard error; if that is closed there is nobody to tell.
+/// Bytes that are gathered before they are written.
+const OUT_BYTES: usize = 64 << 10;
+
+/// Writes one line to standard error, as a terminal may be sent it: it may be a server that speaks. If
+/// that is closed there is nobody to tell.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
+}
+
+/// The filter in front of standard output: none unless it is a terminal, or if `is_unsafe`; `has_colours` is of
+/// formats that have colours and escape all text of records.
+pub fn hands(is_unsafe: bool, has_colours: bool) -> Hands {
+    match (is_output() && !is_unsafe, has_colours) {
+        (false, _) => Hands::Everything,
+        (true, true) => Hands::TextAndColours,
+        (true, false) => Hands::Text,
+    }
+}
+
+/// Standard output behind its filter. Written bytes leave only when it is flushed or finished.
+pub struct Out {
+    guard: Guard,
+    buffer: Vec<u8>,
+}
+
+impl Out {
+    /// Standard output; a terminal is sent text only.
+    pub fn of_text() -> Out {
+        Out::handed(hands(false, false))
+    }
+
+    /// Standard output that is handed this.
+    pub fn handed(hands: Hands) -> Out {
+        Out {
+            guard: Guard::new(hands),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Writes what was held back.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> std::io::Result<()> {
+        self.guard.end(&mut self.buffer);
+        self.flush()
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.guard.pass(bytes, &mut self.buffer);
+        if self.buffer.len() >= OUT_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(&self.buffer).and_then(|()| out.flush());
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * OUT_BYTES);
+        written
+    }
 }
 
 /// Writes `logpond: …` with the whole chain of causes.

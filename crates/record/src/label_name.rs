@@ -14,7 +14,7 @@ pub const LABEL_SUFFIX: &str = "@label";
 
 /// Names that are no field's, each with that of a field that was sent under it: of parts of a record, and
 /// of what an answer says between and behind its rows.
-pub const RESERVED_NAMES: [(&str, &str); 16] = [
+pub const RESERVED_NAMES: [(&str, &str); 18] = [
     ("_time", "_time@label"),
     ("_id", "_id@label"),
     ("_msg", "_msg@label"),
@@ -23,6 +23,8 @@ pub const RESERVED_NAMES: [(&str, &str); 16] = [
     ("_line_b64", "_line_b64@label"),
     ("_received", "_received@label"),
     ("_time_source", "_time_source@label"),
+    ("_level", "_level@label"),
+    ("_level_number", "_level_number@label"),
     ("_raw", "_raw@label"),
     ("_more", "_more@label"),
     ("_trailer", "_trailer@label"),

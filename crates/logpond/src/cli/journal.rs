@@ -15,7 +15,7 @@ use crate::output::journal::Format;
     after_help = "Matches: FIELD=VALUE side by side must all hold, of one field one of them; + is an \
                   alternative; a path is the program or device there. Beside what journalctl has: \
                   FIELD!=VALUE, FIELD=~REGEX, FIELD!~REGEX.\n\
-                  Exit status: 0 found, 1 none in a complete answer, 2 error, 3 answer incomplete."
+                  Exit status: 0 found, 1 none in a complete answer, 2 error, 3 answer incomplete, or records lost for good."
 )]
 pub struct Journal {
     /// FIELD=VALUE, a path, or +.
@@ -161,6 +161,9 @@ pub struct JournalLooks {
     /// Print times in UTC.
     #[arg(long)]
     pub utc: bool,
+    /// Send control characters of records to a terminal as they are.
+    #[arg(long = "unsafe", hide_short_help = true)]
+    pub control_characters: bool,
     /// Print no hosts.
     #[arg(long)]
     pub no_hostname: bool,

@@ -12,7 +12,7 @@ use super::{Selection, Server};
 #[command(
     after_help = "Records are the table logs; \"DESCRIBE logs\" lists its columns, \"SHOW TABLES\" all tables.\n\
                   Try:  logpond sql \"SELECT level, count(*) FROM logs GROUP BY level\"\n\
-                  Exit status: 0 rows, 1 none in a complete answer, 2 error, 3 answer incomplete."
+                  Exit status: 0 rows, 1 none in a complete answer, 2 error, 3 answer incomplete, or records lost for good."
 )]
 pub struct Sql {
     /// The statement; '-' or none is standard input.
@@ -27,6 +27,9 @@ pub struct Sql {
         default_value = "table"
     )]
     pub output: SqlFormat,
+    /// With -o csv: an apostrophe before texts that spreadsheets would take for formulas.
+    #[arg(long)]
+    pub defuse: bool,
     /// Which times the tables have.
     #[command(flatten)]
     pub times: Times,
@@ -79,6 +82,9 @@ pub struct Export {
     /// Replace FILE if it is there.
     #[arg(long, requires = "file")]
     pub force: bool,
+    /// Send control characters of records to a terminal as they are.
+    #[arg(long = "unsafe", hide_short_help = true)]
+    pub control_characters: bool,
     /// The server.
     #[command(flatten)]
     pub server: Server,

@@ -31,6 +31,8 @@ pub struct Trailer {
     pub complete: bool,
     /// What is missing, if anything.
     pub missing: Vec<serde_json::Value>,
+    /// Records that no answer will ever have, in words; they make none incomplete.
+    pub lost: Vec<String>,
     /// Event time of the newest record that the server has at all.
     pub newest: Option<String>,
     /// Whether the limit kept further records out of the answer.
@@ -59,6 +61,31 @@ pub struct Hint {
     pub from: Option<String>,
     /// Where the range has to end instead.
     pub to: Option<String>,
+}
+
+impl Trailer {
+    /// The end of an answer that lacks nothing.
+    pub fn whole() -> Trailer {
+        Trailer {
+            complete: true,
+            ..Trailer::default()
+        }
+    }
+
+    /// Also lacks what another answer does.
+    pub fn lack_too(&mut self, other: Trailer) {
+        self.complete &= other.complete;
+        for missing in other.missing {
+            if !self.missing.contains(&missing) {
+                self.missing.push(missing);
+            }
+        }
+        for lost in other.lost {
+            if !self.lost.contains(&lost) {
+                self.lost.push(lost);
+            }
+        }
+    }
 }
 
 /// How far the server is.

@@ -25,15 +25,31 @@ pub(super) struct Ending<'a> {
 impl Ending<'_> {
     /// The exit code of a table, once all is said; `none` says that it is empty.
     pub(super) fn of_table(&self, is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
-        if self.stats {
-            note_stats(trailer.rows, trailer.bytes_scanned, trailer.elapsed_ms);
-        }
+        self.note_stats(trailer);
         let exit = exit(is_empty, trailer, none);
         match exit {
             Exit::None => self.note_hints(&trailer.hints),
             _ => self.note_range(trailer.from.as_deref()),
         }
         exit
+    }
+
+    /// Says what the answer cost and lacks, if that is wanted.
+    pub(super) fn note_stats(&self, trailer: &Trailer) {
+        if !self.stats {
+            return;
+        }
+        let mut stats = stats_text(trailer.rows, trailer.bytes_scanned, trailer.elapsed_ms);
+        for (parts, what) in [
+            (trailer.missing.len(), "missing"),
+            (trailer.lost.len(), "lost"),
+        ] {
+            if parts > 0 {
+                let parts = quantity::counted(parts as u64, "part");
+                stats.push_str(&format!(" · {parts} {what}"));
+            }
+        }
+        note(&stats);
     }
 
     /// Says which range was searched, if that was not asked for.
@@ -93,14 +109,18 @@ impl Ending<'_> {
 
 /// Says what an answer cost.
 pub(super) fn note_stats(rows: u64, bytes: u64, elapsed_ms: f64) {
-    note(&format!(
+    note(&stats_text(rows, bytes, elapsed_ms));
+}
+
+fn stats_text(rows: u64, bytes: u64, elapsed_ms: f64) -> String {
+    format!(
         "{} · {} scanned · {}",
         quantity::counted(rows, "record"),
         quantity::bytes(bytes),
         quantity::span(Duration::from_secs_f64(
             (elapsed_ms / 1000.0).clamp(0.0, 1e9)
         )),
-    ));
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{Exit, Failure, client};
 use crate::cli::{Export, ExportFormat};
 use crate::client::{Answer, Client, ClientError, Item, Parameters, Trailer};
 use crate::output::quantity;
-use crate::terminal::note;
+use crate::terminal::{self, Out, note};
 
 /// A time before all others that records have.
 const EARLIEST: &str = "1678-01-01T00:00:00Z";
@@ -41,9 +41,9 @@ pub(super) fn run(args: Export) -> Result<Exit, Failure> {
         meaning.parameters(),
     )?;
     let Some(path) = &args.file else {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = Out::handed(terminal::hands(args.control_characters, false));
         let done = write(answer, args.output, &args.only_fields, &mut out)?;
-        out.flush()?;
+        out.finish()?;
         let exit = ended(&done);
         say(&args, &done, &range);
         return Ok(exit);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{Exit, Failure};
 use crate::client::{Answer, Item, Trailer};
-use crate::terminal::note;
+use crate::terminal::{Out, note};
 
 /// Most lines of a table that are held to be aligned.
 const ROWS_MAX: usize = 100_000;
@@ -24,7 +24,7 @@ pub(super) fn rows(mut answer: Answer) -> Result<(Vec<serde_json::Value>, Traile
 
 /// Prints an answer's lines as they are; gives how many, and the trailer.
 pub(super) fn print_lines(mut answer: Answer) -> Result<(u64, Trailer), Failure> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = Out::of_text();
     let mut count = 0;
     loop {
         match answer.next_item()? {
@@ -36,18 +36,18 @@ pub(super) fn print_lines(mut answer: Answer) -> Result<(u64, Trailer), Failure>
             Item::Notice(notice) => note(&notice),
             Item::Gap | Item::Progress(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => {
-                out.flush()?;
+                out.finish()?;
                 return Ok((count, trailer));
             }
         }
     }
 }
 
-/// Prints bytes.
+/// Prints bytes; on a terminal, what it may be sent of them.
 pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::of_text();
     out.write_all(bytes)?;
-    Ok(out.flush()?)
+    Ok(out.finish()?)
 }
 
 /// Says on standard error that there is `none`, and when the newest record was.
@@ -58,8 +58,9 @@ pub(super) fn note_nothing(none: &str, newest: Option<&str>) {
     });
 }
 
-/// The exit code of a table, after saying what it lacks; `none` says that it is empty.
-pub(super) fn exit(is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
+/// Says on standard error what an answer lacks: what could not be read, and what is lost for good. Gives
+/// the exit code if it lacks anything.
+pub(super) fn lacks(trailer: &Trailer) -> Option<Exit> {
     if !trailer.complete {
         note("logpond: the answer is not complete");
         for missing in &trailer.missing {
@@ -68,7 +69,21 @@ pub(super) fn exit(is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
                 None => note(&format!("  missing: {missing}")),
             }
         }
-        return Exit::Incomplete;
+    }
+    if !trailer.lost.is_empty() {
+        note("logpond: records are lost for good, since their node was given up");
+        for lost in &trailer.lost {
+            note(&format!("  lost: {lost}"));
+        }
+    }
+    let has_all = trailer.complete && trailer.lost.is_empty();
+    (!has_all).then_some(Exit::Incomplete)
+}
+
+/// The exit code of a table, after saying what it lacks; `none` says that it is empty.
+pub(super) fn exit(is_empty: bool, trailer: &Trailer, none: &str) -> Exit {
+    if let Some(lacking) = lacks(trailer) {
+        return lacking;
     }
     if !is_empty {
         return Exit::Found;

@@ -12,12 +12,12 @@ use logpond_search::Matcher;
 use logpond_search::hints::shell_word;
 
 use self::sink::Sink;
-use super::ending::{Ending, note_stats};
-use super::listing::note_nothing;
+use super::ending::Ending;
+use super::listing::{lacks, note_nothing};
 use super::selection::{Meaning, meaning, range_of};
 use super::{Exit, Failure, variable};
 use crate::cli::{Format, Query};
-use crate::client::Hint;
+use crate::client::Trailer;
 use crate::output::{Style, quantity};
 use crate::terminal::{self, note};
 
@@ -41,24 +41,6 @@ struct Question {
     before: u32,
     after: u32,
     format: Format,
-}
-
-/// What is known of an answer when it is over.
-#[derive(Default)]
-struct Outcome {
-    rows: u64,
-    bytes: u64,
-    elapsed_ms: f64,
-    /// What the answer lacks.
-    missing: Vec<String>,
-    is_incomplete: bool,
-    /// Event time of the newest record anywhere.
-    newest: Option<String>,
-    has_more: bool,
-    /// The earliest event time that was searched, if a server said it.
-    from: Option<String>,
-    /// What was probably meant, if nothing was found.
-    hints: Vec<Hint>,
 }
 
 /// Where records come from.
@@ -107,7 +89,7 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
         format: args.output.unwrap_or(format_default),
     };
     let mut sink = open_sink(&args, &question, is_terminal);
-    let outcome = match (origin, args.follow) {
+    let trailer = match (origin, args.follow) {
         (Origin::Server, false) => remote::run(&args, &question, &mut sink),
         (Origin::Server, true) => follow::run(&args, &question, &mut sink),
         (Origin::Files(_), true) => {
@@ -116,9 +98,9 @@ pub(super) fn run(mut args: Query) -> Result<Exit, Failure> {
         (Origin::Files(files), false) => local::run(&args, &question, &files, &mut sink),
     };
     let closed = sink.close();
-    let outcome = outcome?;
+    let trailer = trailer?;
     closed?;
-    Ok(report(&args, &question, &outcome))
+    Ok(report(&args, &question, &trailer))
 }
 
 /// `logpond tail`: a query that is followed.
@@ -197,16 +179,19 @@ fn open_sink(args: &Query, question: &Question, is_terminal: bool) -> Sink {
         colour,
         zone,
         spans: Some(Box::new(move |text| spans.spans(text))),
+        defuses_formulas: args.defuse,
     };
     let paging = match args.follow || args.count || args.quiet {
         true => crate::cli::When::Never,
         false => args.paging,
     };
-    Sink::open(question.format, style, &args.only_fields, paging)
+    let has_colours = style.colour && question.format == Format::Pretty;
+    let hands = terminal::hands(args.control_characters, has_colours);
+    Sink::open(question.format, style, &args.only_fields, (paging, hands))
 }
 
 /// Says on standard error what belongs to the answer but is no data; gives the exit code.
-fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
+fn report(args: &Query, question: &Question, trailer: &Trailer) -> Exit {
     let named = args.files.iter().map(|file| {
         let file = file.to_string_lossy();
         format!(" --file {}", shell_word(&file))
@@ -216,23 +201,17 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
         selection: &args.selection,
         stats: args.stats,
     };
-    if args.stats {
-        note_stats(outcome.rows, outcome.bytes, outcome.elapsed_ms);
-    }
-    if outcome.has_more && question.is_limit_default && !args.count {
-        let shown = quantity::count(outcome.rows);
+    ending.note_stats(trailer);
+    if trailer.more && question.is_limit_default && !args.count {
+        let shown = quantity::count(trailer.rows);
         note(&format!("-- {shown} shown, more exist: add -n 0 --"));
     }
-    if outcome.is_incomplete {
-        note("logpond: the answer is not complete");
-        for missing in &outcome.missing {
-            note(&format!("  missing: {missing}"));
-        }
-        return Exit::Incomplete;
+    if let Some(lacking) = lacks(trailer) {
+        return lacking;
     }
-    if outcome.rows > 0 {
+    if trailer.rows > 0 {
         if !args.quiet {
-            ending.note_range(outcome.from.as_deref());
+            ending.note_range(trailer.from.as_deref());
         }
         return Exit::Found;
     }
@@ -244,8 +223,8 @@ fn report(args: &Query, question: &Question, outcome: &Outcome) -> Exit {
             false => "",
         };
         let none = format!("no records match{range}");
-        note_nothing(&none, outcome.newest.as_deref());
-        ending.note_hints(&outcome.hints);
+        note_nothing(&none, trailer.newest.as_deref());
+        ending.note_hints(&trailer.hints);
     }
     Exit::None
 }

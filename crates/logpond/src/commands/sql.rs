@@ -13,8 +13,8 @@ use super::selection::{instant, now};
 use super::{Exit, Failure, client};
 use crate::cli::{Sql, SqlFormat, Times};
 use crate::client::{Answer, Item, Parameters, Trailer};
-use crate::output::Table;
-use crate::terminal::note;
+use crate::output::{Cells, Table};
+use crate::terminal::{Out, note};
 
 /// The longest statement that is read; servers take shorter ones.
 const STATEMENT_BYTES_MAX: u64 = 1 << 20;
@@ -36,7 +36,7 @@ pub(super) fn run(args: Sql) -> Result<Exit, Failure> {
     let (rows, trailer) = match args.output {
         SqlFormat::Json => print_lines(answer)?,
         SqlFormat::Table => print_table(answer)?,
-        SqlFormat::Csv => print_csv(answer)?,
+        SqlFormat::Csv => print_csv(answer, args.defuse)?,
     };
     if args.stats {
         note_stats(rows, trailer.bytes_scanned, trailer.elapsed_ms);
@@ -163,19 +163,9 @@ fn is_plan(columns: &[Column]) -> bool {
 }
 
 fn print_plan(cells: &[String]) -> Result<(), Failure> {
-    let mut out = Vec::new();
-    for cell in cells {
-        for line in cell.lines() {
-            // What comes from records must not speak to the terminal.
-            out.extend(
-                line.chars()
-                    .filter(|char| !char.is_control())
-                    .map(String::from),
-            );
-            out.push("\n".to_owned());
-        }
-    }
-    print(out.concat().as_bytes())
+    let lines = cells.iter().flat_map(|cell| cell.lines());
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    print(text.as_bytes())
 }
 
 fn print_table(answer: Answer) -> Result<(u64, Trailer), Failure> {
@@ -213,25 +203,26 @@ fn print_table(answer: Answer) -> Result<(u64, Trailer), Failure> {
 }
 
 /// RFC 4180.
-fn print_csv(answer: Answer) -> Result<(u64, Trailer), Failure> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+fn print_csv(answer: Answer, are_defused: bool) -> Result<(u64, Trailer), Failure> {
+    let csv = Cells { are_defused };
+    let mut line = Vec::new();
+    let mut out = Out::of_text();
     let read = read(answer, |columns, row| {
         let cells: Vec<String> = match row {
             None => columns.iter().map(|column| column.name.clone()).collect(),
             Some(row) => cells(&row)?,
         };
+        line.clear();
         for (at, cell) in cells.iter().enumerate() {
             if at > 0 {
-                out.write_all(b",")?;
+                line.push(b',');
             }
-            match cell.contains(['"', ',', '\n', '\r']) {
-                true => write!(out, "\"{}\"", cell.replace('"', "\"\""))?,
-                false => out.write_all(cell.as_bytes())?,
-            }
+            csv.write_text(cell.as_bytes(), &mut line);
         }
-        Ok(out.write_all(b"\r\n")?)
+        line.extend_from_slice(b"\r\n");
+        Ok(out.write_all(&line)?)
     })?;
-    out.flush()?;
+    out.finish()?;
     Ok(read)
 }
 

@@ -13,7 +13,7 @@ use super::{Exit, Failure, serve};
 use crate::cli::Verify;
 use crate::disk::RealDisk;
 use crate::output::quantity;
-use crate::terminal::note;
+use crate::terminal::{Out, note};
 
 pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
     let data = args.data.iter().map(|data| ("data", data.clone()));
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Verify) -> Result<Exit, Failure> {
 
 /// Checks a data directory and says what it finds.
 pub(super) fn check(disk: &RealDisk) -> Result<(Totals, Exit), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::of_text();
     let mut written = Ok(());
     let totals = data_directory(disk, &mut |finding| match finding {
         Finding::Damage {
@@ -62,7 +62,7 @@ pub(super) fn check(disk: &RealDisk) -> Result<(Totals, Exit), Failure> {
         Finding::Error { path, error } => note(&format!("logpond: {path}: {error}")),
     })?;
     note(&describe(&totals));
-    written.and_then(|()| out.flush())?;
+    written.and_then(|()| out.finish())?;
     let exit = exit(&totals);
     Ok((totals, exit))
 }

@@ -436,6 +436,7 @@ fn write_entries(
         no_hostname: false,
         only: Vec::new(),
         colour: false,
+        escapes: false,
         marks_boots: false,
         has_own_cursors: true,
         spans: None,

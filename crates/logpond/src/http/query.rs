@@ -1,8 +1,9 @@
 //! `GET|POST /api/v1/query`: rows as they are found.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::Response;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 
 use super::body::Body;
 use super::error::ApiError;
@@ -10,12 +11,13 @@ use super::params::Params;
 use super::rows::{self, Begins};
 use super::{App, hints};
 use crate::clock;
+use crate::output::{Cells, Csv, Render, Row};
 use crate::query::{
-    CONTEXT_ROWS_MAX, Direction, Output, Positions, RowParts, Search, parse_cursor,
+    CONTEXT_ROWS_MAX, Direction, Output, Positions, Rewritten, RowParts, Search, parse_cursor,
 };
 
 /// Parameters of a query; the first are those of every query.
-pub(super) const PARAMS: [&str; 15] = [
+pub(super) const PARAMS: [&str; 17] = [
     "q",
     "from",
     "to",
@@ -31,11 +33,19 @@ pub(super) const PARAMS: [&str; 15] = [
     "count",
     "progress",
     "fields",
+    "format",
+    "defuse",
 ];
+
+/// The name that a browser gives the saved file.
+const FILE_NAME: &str = "attachment; filename=\"logpond.csv\"";
 
 /// Streams the rows that match.
 pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Body>, ApiError> {
     params.only(&PARAMS)?;
+    if let Some(cells) = csv(&params)? {
+        return answer_csv(app, params, cells).await;
+    }
     let begins = begins(&params)?;
     let app_there = app.clone();
     let prepare = move || search(&params);
@@ -49,6 +59,59 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         Ok(trailer)
     };
     app.threads.stream(begins, prepare, run).await
+}
+
+/// How cells are written, if the answer is to be CSV.
+fn csv(params: &Params) -> Result<Option<Cells>, ApiError> {
+    let are_defused = params.flag("defuse", false)?;
+    match params.one("format")? {
+        None | Some("ndjson") => Ok(None),
+        Some("csv") => {
+            if params.flag("follow", false)? || params.flag("count", false)? {
+                let message =
+                    "CSV is a table of rows that has an end: leave out 'follow' and 'count'";
+                return Err(ApiError::bad_request(message));
+            }
+            Ok(Some(Cells { are_defused }))
+        }
+        Some(other) => Err(ApiError::bad_request(format!(
+            "parameter 'format' is ndjson or csv, not '{other}'"
+        ))),
+    }
+}
+
+/// Sends rows as CSV. It has no place for what is missing: an answer that lacks something before its first row
+/// is refused, later it is broken off.
+async fn answer_csv(
+    app: &Arc<App>,
+    params: Params,
+    cells: Cells,
+) -> Result<Response<Body>, ApiError> {
+    let engine = app.engine.clone();
+    let prepare = move || search(&params);
+    let run = move |search: Search, out: &mut Output| {
+        let csv = Arc::new(Mutex::new(Csv::new(&[], cells)));
+        let table = Arc::clone(&csv);
+        out.rewrite(Box::new(move |line, out| {
+            if let Ok(row) = Row::from_json(line) {
+                let mut csv = table.lock().unwrap_or_else(PoisonError::into_inner);
+                csv.row(&row, out);
+            }
+            Rewritten::GoOn
+        }));
+        let trailer = engine.search(&search, out)?;
+        let mut csv = csv.lock().unwrap_or_else(PoisonError::into_inner);
+        out.append(|chunk| csv.end(chunk))?;
+        Ok(trailer)
+    };
+    let mut response = app.threads.stream(Begins::WithRows, prepare, run).await?;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/csv; charset=utf-8"),
+    );
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(FILE_NAME));
+    Ok(response)
 }
 
 /// When the status is known: rows of a strict answer may have been sent before something is found to

@@ -7,6 +7,7 @@ use logpond_protocol::intake::journal_export::ENTRY_BYTES_MAX;
 use logpond_protocol::intake::push::REJECTIONS_MAX;
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, LINE_BYTES_DEFAULT};
 use logpond_search::aggregate::{BUCKETS_MAX, EXACT_VALUES_MAX};
+use logpond_search::context::CONTEXT_BYTES_MAX;
 use logpond_search::query::QUERY_BYTES_MAX;
 
 use super::error::Kind;
@@ -152,6 +153,7 @@ fn the_page_has_the_limits() {
         mib(router::FORM_BYTES_MAX),
         kib(QUERY_BYTES_MAX),
         CONTEXT_ROWS_MAX.to_string(),
+        mib(CONTEXT_BYTES_MAX),
         format!("{}; {}", top::VALUES_MAX, patterns::PATTERNS_MAX),
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),

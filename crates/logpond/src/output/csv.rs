@@ -8,6 +8,7 @@
 
 use logpond_record::Value;
 
+use super::cell::Cells;
 use super::json::write_object;
 use super::{Render, Row};
 
@@ -20,7 +21,8 @@ const COLUMNS_MAX: usize = 256;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Csv {
+pub struct Csv {
+    cells: Cells,
     columns: Vec<String>,
     sample: Vec<Row<'static>>,
     sample_bytes: usize,
@@ -31,7 +33,7 @@ pub(super) struct Csv {
 
 impl Csv {
     /// With these columns, or with those that the records have if there are none.
-    pub(super) fn new(chosen: &[String]) -> Csv {
+    pub fn new(chosen: &[String], cells: Cells) -> Csv {
         let always = ["_time", "_id"];
         let mut columns: Vec<String> = Vec::new();
         for name in chosen
@@ -43,6 +45,7 @@ impl Csv {
             }
         }
         Csv {
+            cells,
             columns,
             is_chosen: !chosen.is_empty(),
             ..Csv::default()
@@ -80,7 +83,7 @@ impl Render for Csv {
         out.extend_from_slice(first);
         for column in &self.columns {
             out.push(b',');
-            write_cell(column.as_bytes(), out);
+            self.cells.write_text(column.as_bytes(), out);
         }
         out.extend_from_slice(last);
         for row in std::mem::take(&mut self.sample) {
@@ -109,22 +112,25 @@ impl Csv {
 
     fn write(&self, row: &Row<'_>, out: &mut Vec<u8>) {
         let time = row.time.map(|t| t.to_string()).unwrap_or_default();
-        write_cell(time.as_bytes(), out);
+        self.cells.write(time.as_bytes(), out);
         out.push(b',');
-        write_cell(row.id.as_bytes(), out);
+        self.cells.write(row.id.as_bytes(), out);
         let message = row.message.as_deref().unwrap_or_default();
         if !self.is_chosen {
             out.push(b',');
-            write_cell(message, out);
+            self.cells.write_text(message, out);
         }
         for column in &self.columns {
             out.push(b',');
             match row.field(column) {
-                None if self.is_chosen && column == "_msg" => write_cell(message, out),
+                None if self.is_chosen && column == "_msg" => self.cells.write_text(message, out),
                 None | Some(Value::Null) => {}
                 // An empty text is not a missing one.
                 Some(Value::Str(text)) if text.is_empty() => out.extend_from_slice(b"\"\""),
-                Some(value) => write_cell(&value.to_text(), out),
+                Some(value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_))) => {
+                    self.cells.write(&value.to_text(), out);
+                }
+                Some(value) => self.cells.write_text(&value.to_text(), out),
             }
         }
         if self.is_chosen {
@@ -139,26 +145,8 @@ impl Csv {
                 row.plain_fields().filter(|(name, _)| more(name)),
                 &mut object,
             );
-            write_cell(&object, out);
+            self.cells.write_text(&object, out);
         }
         out.extend_from_slice(b"\r\n");
     }
-}
-
-fn write_cell(text: &[u8], out: &mut Vec<u8>) {
-    if !text
-        .iter()
-        .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'))
-    {
-        out.extend_from_slice(text);
-        return;
-    }
-    out.push(b'"');
-    for &byte in text {
-        if byte == b'"' {
-            out.push(b'"');
-        }
-        out.push(byte);
-    }
-    out.push(b'"');
 }

@@ -29,6 +29,8 @@ pub struct Style {
     pub zone: TimeZone,
     /// What is highlighted in messages, when there are colours.
     pub spans: Option<Spans>,
+    /// Makes formulas texts in `csv`.
+    pub defuses_formulas: bool,
 }
 
 /// See the module.

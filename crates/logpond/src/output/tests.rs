@@ -8,6 +8,7 @@ fn style(colour: bool) -> Style {
     Style {
         colour,
         zone: TimeZone::fixed(jiff::tz::offset(1)),
+        defuses_formulas: false,
         spans: Some(Box::new(|text: &[u8]| {
             memchr::memmem::find_iter(text, b"time")
                 .map(|at| at..at + 4)

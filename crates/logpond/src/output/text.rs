@@ -15,12 +15,7 @@ pub(super) fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(&valid.as_bytes()[clean..at]);
             clean = at + character.len_utf8();
-            match character {
-                '\n' => out.extend_from_slice(b"\\n"),
-                '\r' => out.extend_from_slice(b"\\r"),
-                c if c.is_ascii() => write_hex(c as u8, out),
-                c => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
-            }
+            write_escaped(character, out);
         }
         out.extend_from_slice(&valid.as_bytes()[clean..]);
         chunk
@@ -30,17 +25,30 @@ pub(super) fn write_safe(text: &[u8], lines: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Control characters, and the marks that make a terminal show text in another order.
-fn is_unsafe(c: char, lines: bool) -> bool {
+/// Control characters, the marks that make a terminal show text in another order or another form, and
+/// what ends lines and is no line end.
+pub(super) fn is_unsafe(c: char, lines: bool) -> bool {
     match c {
         '\t' => false,
         '\n' => !lines,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' => true,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2066}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
         c => c.is_control(),
     }
 }
 
-fn write_hex(byte: u8, out: &mut Vec<u8>) {
+/// Appends the escape of a character. Of characters that a string of JSON may have, it is valid there.
+pub(super) fn write_escaped(c: char, out: &mut Vec<u8>) {
+    match c {
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        c if c < ' ' => write_hex(c as u8, out),
+        c => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+    }
+}
+
+/// Appends a byte as `\xNN`.
+pub(super) fn write_hex(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
 }
 
@@ -74,8 +82,9 @@ fn double_backslashes(text: &[u8]) -> Vec<u8> {
 fn is_bare(text: &[u8]) -> bool {
     !text.is_empty()
         && std::str::from_utf8(text).is_ok_and(|text| {
-            text.chars()
-                .all(|c| !c.is_control() && !c.is_whitespace() && !matches!(c, '"' | '=' | '\\'))
+            text.chars().all(|c| {
+                !is_unsafe(c, false) && !c.is_whitespace() && !matches!(c, '"' | '=' | '\\')
+            })
         })
 }
 
@@ -89,7 +98,7 @@ pub(super) fn write_pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
 /// Appends a name; characters that a name cannot have become `_`.
 pub(super) fn write_name(name: &str, out: &mut Vec<u8>) {
     for c in name.chars() {
-        let c = if c.is_control() || c.is_whitespace() || matches!(c, '"' | '=') {
+        let c = if is_unsafe(c, false) || c.is_whitespace() || matches!(c, '"' | '=') {
             '_'
         } else {
             c

@@ -11,6 +11,7 @@ use logpond_search::size::Size;
 use serde_json::{Value, json};
 
 use super::{ServeError, Server};
+use crate::output::guard::clean;
 use crate::output::quantity;
 use crate::settings::{SHIPPERS, Settings, ShipperAddresses, Transport};
 
@@ -104,7 +105,7 @@ pub(super) fn print(settings: &Settings, server: &Server, took: Duration) {
         text.push_str(&format!("warning: {warning}\n"));
     }
     // Without standard error there is nobody to tell.
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(clean(&text).as_bytes());
 }
 
 fn line(settings: &Settings, server: &Server, took: Duration) -> String {

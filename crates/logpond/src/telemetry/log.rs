@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use logpond_record::Timestamp;
 
 use crate::clock;
+use crate::output::guard::clean;
 
 /// True if this process is a server, whose lines are a log. Commands that somebody waits for say no times.
 static IS_SERVER: AtomicBool = AtomicBool::new(false);
@@ -37,7 +38,8 @@ enum Level {
 fn write(level: Level, text: &str) {
     let time = IS_SERVER.load(Ordering::Relaxed).then(clock::now);
     // A closed standard error must not end the server.
-    let _ = writeln!(std::io::stderr().lock(), "{}", line(time, level, text));
+    let line = line(time, level, &clean(text));
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 fn line(time: Option<Timestamp>, level: Level, text: &str) -> String {

@@ -197,3 +197,76 @@ fn files_are_searched_without_a_server() {
     );
     assert_eq!(run(&["absent", "-c"]), (Some(1), "0\n".into()));
 }
+
+/// Neighbours of the newest matches are shown, match or not; from a server as from a file.
+#[test]
+fn the_newest_matches_have_their_context() {
+    let lines: String = (0..6)
+        .map(|n| {
+            format!(
+                "{{\"time\":\"2026-03-02T00:00:0{n}Z\",\"msg\":\"m{n}\",\"even\":{}}}\n",
+                n % 2 == 0
+            )
+        })
+        .collect();
+    let scratch = Scratch::new("cli-context").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    let asked = Asked {
+        pond,
+        data,
+        _scratch: scratch,
+    };
+    let pushed = asked.pond.push("application/x-ndjson", lines.as_bytes());
+    assert_eq!(pushed.unwrap().status, 200);
+    let file = asked.data.with_extension("jsonl");
+    std::fs::write(&file, &lines).unwrap();
+    let file = file.display().to_string();
+    let table: [(&[&str], &str); 7] = [
+        (&["m", "-n", "1", "-B", "3"], "m2 m3 m4 m5"),
+        (&["m", "-n", "2", "-B", "1"], "m3 m4 m5"),
+        (&["m", "-n", "1", "-B", "3", "-r"], "m5 m4 m3 m2"),
+        (&["", "-f", "even=true", "-n", "1", "-A", "3"], "m4 m5"),
+        (&["", "-f", "even=true", "-n", "1", "-C", "1"], "m3 m4 m5"),
+        (
+            &["", "-f", "even=true", "-n", "2", "-B", "1"],
+            "m1 m2 m3 m4",
+        ),
+        (
+            &["m2", "-B", "1", "-A", "1", "-U", "2026-03-02T00:00:03Z"],
+            "m1 m2 m3",
+        ),
+    ];
+    for (arguments, expected) in table {
+        let since = if arguments[0] == "m2" {
+            "2026-03-02T00:00:02Z"
+        } else {
+            "2026-03-01"
+        };
+        let asking = [
+            &["query"],
+            arguments,
+            &["-S", since, "-o", "logfmt", "--fields", "_msg"],
+        ]
+        .concat();
+        let in_file = Command::new(program())
+            .args(&asking)
+            .args(["--file", &file])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let found = [
+            asked.answer(&asking),
+            (
+                in_file.status.code(),
+                String::from_utf8(in_file.stdout).unwrap(),
+            ),
+        ];
+        for (code, text) in found {
+            let messages = text.lines().filter_map(|line| line.split("msg=").nth(1));
+            let messages: Vec<&str> = messages.collect();
+            assert_eq!(messages.join(" "), expected, "{arguments:?}: {text}");
+            assert_eq!(code, Some(0), "{arguments:?}");
+        }
+    }
+}

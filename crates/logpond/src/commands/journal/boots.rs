@@ -13,7 +13,8 @@ use logpond_search::query::Filter;
 use super::ask::{Boot, Question};
 use super::source::{Source, Wanted};
 use super::values;
-use crate::commands::listing::print;
+use crate::client::Trailer;
+use crate::commands::listing::{lacks, print};
 use crate::commands::{Exit, Failure};
 use crate::output::Row;
 use crate::output::journal::{Entry, Format, pretty_time};
@@ -35,7 +36,7 @@ pub(super) fn list(
     source: &mut Source,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let (boots, is_complete) = all(&question.machine, source)?;
+    let (boots, trailer) = all(&question.machine, source)?;
     let last = boots.len() as i64 - 1;
     let mut numbered: Vec<(i64, &Found)> = (-last..).zip(&boots).collect();
     if question.is_reversed {
@@ -54,10 +55,10 @@ pub(super) fn list(
     if !boots.is_empty() {
         print(out.as_bytes())?;
     }
-    Ok(match (is_complete, boots.is_empty()) {
-        (false, _) => Exit::Incomplete,
-        (true, true) => Exit::None,
-        (true, false) => Exit::Found,
+    Ok(match (lacks(&trailer), boots.is_empty()) {
+        (Some(lacking), _) => lacking,
+        (None, true) => Exit::None,
+        (None, false) => Exit::Found,
     })
 }
 
@@ -120,8 +121,9 @@ pub(super) fn choose(question: &mut Question, source: &mut Source) -> Result<(),
         } => last(&question.machine, source)?
             .ok_or("there is no record that says its boot (-b, -k)")?,
         boot => {
-            let (boots, is_complete) = all(&question.machine, source)?;
-            if !is_complete {
+            let (boots, trailer) = all(&question.machine, source)?;
+            lacks(&trailer);
+            if !trailer.complete {
                 return Err("boots cannot be counted: the answer is not complete".into());
             }
             nth(&boots, boot)?
@@ -162,19 +164,24 @@ fn last(machine: &Filter, source: &mut Source) -> Result<Option<String>, Failure
     Ok(row.and_then(|row| Entry::of(&row).boot_id))
 }
 
-/// All boots by their first record, and whether these are all.
-fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, bool), Failure> {
-    let (mut boots, is_complete) = match source {
+/// All boots by their first record, and what is lacking of them.
+fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, Trailer), Failure> {
+    let (mut boots, trailer) = match source {
         Source::Files(_) => of_rows(machine, source)?,
         Source::Server(client) => {
             let mut ids = Vec::new();
-            let mut is_complete = true;
+            let mut whole = Trailer::whole();
             for at in journal::values_of("_BOOT_ID") {
                 let (found, trailer) = values::counted(client, &at, machine, TimeRange::ALL)?;
-                is_complete &= trailer.complete;
+                whole.lack_too(trailer);
                 ids.extend(found);
             }
-            is_complete &= ids.len() <= BOOTS_MAX;
+            if ids.len() > BOOTS_MAX {
+                whole.complete = false;
+                whole
+                    .missing
+                    .push(format!("boots beyond {BOOTS_MAX}").into());
+            }
             let mut boots = Vec::new();
             for id in ids.into_iter().take(BOOTS_MAX) {
                 let id = String::from_utf8_lossy(&id).into_owned();
@@ -182,7 +189,7 @@ fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, bool), Fail
                 let filter = Filter::and([same, machine.clone()]);
                 let mut end = |direction| -> Result<i64, Failure> {
                     let (row, trailer) = source.first(&filter, TimeRange::ALL, direction)?;
-                    is_complete &= trailer.complete;
+                    whole.lack_too(trailer);
                     Ok(row.as_ref().map_or(0, time_us))
                 };
                 boots.push(Found {
@@ -191,18 +198,18 @@ fn all(machine: &Filter, source: &mut Source) -> Result<(Vec<Found>, bool), Fail
                     id,
                 });
             }
-            (boots, is_complete)
+            (boots, whole)
         }
     };
     boots.sort_by(|a, b| (a.first_us, &a.id).cmp(&(b.first_us, &b.id)));
-    Ok((boots, is_complete))
+    Ok((boots, trailer))
 }
 
 fn time_us(row: &Row<'_>) -> i64 {
     row.time.unwrap_or(Timestamp(0)).0.div_euclid(1000)
 }
 
-fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, bool), Failure> {
+fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, Trailer), Failure> {
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let wanted = Wanted {
         filter: machine,
@@ -223,5 +230,5 @@ fn of_rows(machine: &Filter, source: &Source) -> Result<(Vec<Found>, bool), Fail
         }
         Ok(())
     })?;
-    Ok((found.into_values().collect(), trailer.complete))
+    Ok((found.into_values().collect(), trailer))
 }

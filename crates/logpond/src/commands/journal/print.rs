@@ -12,6 +12,7 @@ use super::environment;
 use super::source::{Source, Wanted};
 use crate::cli::{Journal as Args, When};
 use crate::client::{Client, Item, Trailer};
+use crate::commands::listing::lacks;
 use crate::commands::query::follow::{Backlog, Following, follow};
 use crate::commands::query::remote::Held;
 use crate::commands::query::sink::Sink;
@@ -26,13 +27,15 @@ const COLUMNS_DEFAULT: usize = 80;
 pub(super) fn run(args: &Args, question: &Question, source: &mut Source) -> Result<Exit, Failure> {
     let last = LastCursor::default();
     let style = style(args, question, matches!(source, Source::Files(_)));
+    let has_colours = style.colour && style.escapes && style.format.is_for_people();
+    let hands = terminal::hands(args.looks.control_characters, has_colours);
     let renderer = Box::new(Journal::new(style, Arc::clone(&last)));
     let paging = match args.looks.no_pager || args.follow {
         true => When::Never,
         false => When::Auto,
     };
     let pagers = environment::pagers(args.pager_end, &variable);
-    let mut sink = Sink::of(renderer, paging, pagers);
+    let mut sink = Sink::of(renderer, (paging, hands), pagers);
     let printed = match (&*source, args.follow) {
         (Source::Server(client), true) => followed(question, source, client, &mut sink),
         (Source::Files(_), true) => Err(
@@ -75,6 +78,7 @@ fn style(args: &Args, question: &Question, are_files: bool) -> Style {
         no_hostname: args.looks.no_hostname,
         only,
         colour: environment::colours(args.looks.color, is_terminal, &variable),
+        escapes: is_terminal && !args.looks.control_characters,
         marks_boots: !args.looks.quiet && !args.output.is_data(),
         has_own_cursors: !are_files,
         spans,
@@ -290,15 +294,8 @@ fn keep(path: &Path, cursor: &str) -> Result<(), Failure> {
 }
 
 fn report(args: &Args, trailer: &Trailer) -> Exit {
-    if !trailer.complete {
-        note("logpond: the answer is not complete");
-        for missing in &trailer.missing {
-            match missing.as_str() {
-                Some(text) => note(&format!("  missing: {text}")),
-                None => note(&format!("  missing: {missing}")),
-            }
-        }
-        return Exit::Incomplete;
+    if let Some(lacking) = lacks(trailer) {
+        return lacking;
     }
     if trailer.rows > 0 {
         return Exit::Found;

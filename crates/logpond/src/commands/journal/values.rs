@@ -36,17 +36,16 @@ pub(super) fn of_field(
             found.extend(entry.values(name).map(<[u8]>::to_vec));
         })?,
         Source::Server(client) => {
-            let mut whole: Option<Trailer> = None;
+            let mut whole = Trailer::whole();
             for at in journal::values_of(name) {
                 let filter = Filter::and([at.of.clone(), question.filter.clone()]);
                 let (values, trailer) = counted(client, &at, &filter, range)?;
                 found.extend(values);
-                whole = match whole {
-                    Some(before) if !before.complete => Some(before),
-                    _ => Some(trailer),
-                };
+                whole.rows += trailer.rows;
+                whole.newest.clone_from(&trailer.newest);
+                whole.lack_too(trailer);
             }
-            whole.unwrap_or_default()
+            whole
         }
     };
     let mut out = Vec::new();
@@ -108,7 +107,7 @@ pub(super) fn names(question: &Question, source: &mut Source) -> Result<Exit, Fa
         Source::Server(client) => {
             let theirs = journal::of_journals();
             let is_shown = |name: &str| is_journal_name(name) && !name.starts_with("__");
-            let trailer = names_of(client, theirs.clone(), question, &mut |name| {
+            let mut trailer = names_of(client, theirs.clone(), question, &mut |name| {
                 found.extend(is_shown(name).then(|| name.to_owned()));
             })?;
             let more = names_of(client, Filter::negate(theirs), question, &mut |name| {
@@ -117,10 +116,9 @@ pub(super) fn names(question: &Question, source: &mut Source) -> Result<Exit, Fa
             if trailer.rows + more.rows > 0 {
                 found.insert(MESSAGE.to_owned());
             }
-            match trailer.complete {
-                true => more,
-                false => trailer,
-            }
+            trailer.newest.clone_from(&more.newest);
+            trailer.lack_too(more);
+            trailer
         }
     };
     let names: Vec<String> = found.into_iter().map(|name| name + "\n").collect();

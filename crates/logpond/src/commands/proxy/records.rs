@@ -17,7 +17,7 @@ use crate::commands::forward::{WAIT_FIRST, WAIT_LONGEST, spool};
 use crate::commands::{Failure, access};
 use crate::forward::{Backoff, FileZones, ForwardError, Outflow, Reading, Settings, Stream};
 use crate::telemetry::warn;
-use crate::terminal::with_causes;
+use crate::terminal::{Out, with_causes};
 
 /// What a spool for records may take.
 const SPOOL_SIZE: &str = "1GiB";
@@ -52,7 +52,7 @@ impl Records {
     pub(super) fn new(args: &Proxy, is_next: bool) -> Result<Records, Failure> {
         if args.records.is_empty() {
             return Ok(Records {
-                output: Box::new(io::stdout()),
+                output: Box::new(Out::of_text()),
                 sending: Vec::new(),
             });
         }

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use logpond_record::Timestamp;
 
+use super::Question;
 use super::remote::{Held, parameters};
 use super::sink::Sink;
-use super::{Outcome, Question};
 use crate::cli::Query;
-use crate::client::{Client, ClientError, Item, Parameters};
+use crate::client::{Client, ClientError, Item, Parameters, Trailer};
+use crate::commands::listing::lacks;
 use crate::commands::{Failure, client};
 use crate::output::Row;
 use crate::terminal::note;
@@ -44,7 +45,7 @@ pub(in crate::commands) enum Backlog {
     From(Parameters),
 }
 
-pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Trailer, Failure> {
     let client = client(&args.server)?;
     sink.progress.disable();
     let following = Following {
@@ -55,9 +56,10 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
         },
         until: question.meaning.until,
     };
-    Ok(Outcome {
+    Ok(Trailer {
         rows: follow(&client, following, sink)?,
-        ..Outcome::default()
+        complete: true,
+        ..Trailer::default()
     })
 }
 
@@ -140,8 +142,9 @@ fn all_from(
             Item::Gap => sink.gap()?,
             Item::Progress(_) | Item::Notice(_) | Item::Position(_) => {}
             Item::Trailer(trailer) => {
-                trailer.position.into_iter().for_each(|at| place.go_on(at));
                 sink.flush()?;
+                lacks(&trailer);
+                trailer.position.into_iter().for_each(|at| place.go_on(at));
                 return Ok(trailer.rows);
             }
         }
@@ -162,7 +165,7 @@ fn backlog(
     asked.push(("positions", "true".into()));
     let mut answer = client.get("/api/v1/query", &asked)?;
     let mut held = Held::default();
-    let rows = loop {
+    let mut trailer = loop {
         match answer.next_item()? {
             Item::Row(line) => {
                 place.see(line)?;
@@ -170,15 +173,16 @@ fn backlog(
             }
             Item::Gap => held.push(b"")?,
             Item::Progress(_) | Item::Notice(_) | Item::Position(_) => {}
-            Item::Trailer(trailer) => {
-                trailer.position.into_iter().for_each(|at| place.go_on(at));
-                break trailer.rows;
-            }
+            Item::Trailer(trailer) => break trailer,
         }
     };
+    let position = trailer.position.take();
+    position.into_iter().for_each(|at| place.go_on(at));
     held.print(sink)?;
     sink.flush()?;
-    Ok(rows)
+    // It goes on all the same, and what is missing may come.
+    lacks(&trailer);
+    Ok(trailer.rows)
 }
 
 /// Prints what arrives until the connection ends.

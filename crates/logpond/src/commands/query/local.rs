@@ -20,9 +20,9 @@ use logpond_search::context::{Context, Shown};
 use logpond_search::hints::{Asked, Outside, hints};
 
 use super::sink::Sink;
-use super::{HELD_BYTES_MAX, Outcome, Question};
+use super::{HELD_BYTES_MAX, Question};
 use crate::cli::{Format, Query};
-use crate::client;
+use crate::client::{self, Trailer};
 use crate::commands::Failure;
 use crate::commands::selection::now;
 use crate::input;
@@ -43,7 +43,7 @@ pub(super) fn run(
     question: &Question,
     files: &[PathBuf],
     sink: &mut Sink,
-) -> Result<Outcome, Failure> {
+) -> Result<Trailer, Failure> {
     let started = Instant::now();
     let mut search = Search::new(args, question, files.len() > 1)?;
     let lengths: Option<u64> = files.iter().map(|path| input::plain_length(path)).sum();
@@ -63,14 +63,14 @@ pub(super) fn run(
         }
     }
     let unreadable = search.unreadable;
-    let outcome = search.finish(args, sink)?;
-    if unreadable > 0 && outcome.rows == 0 {
+    let trailer = search.finish(args, sink)?;
+    if unreadable > 0 && trailer.rows == 0 {
         return Err("nothing was found, but not everything could be read".into());
     }
-    Ok(Outcome {
+    Ok(Trailer {
         elapsed_ms: started.elapsed().as_secs_f64() * 1000.0,
-        is_incomplete: unreadable > 0,
-        ..outcome
+        complete: unreadable == 0,
+        ..trailer
     })
 }
 
@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
             parser: Parser::new(),
             scratch: Scratch::new(),
             context: (question.before + question.after > 0 && !is_silent).then_some(context),
-            tail: is_held.then(Tail::default),
+            tail: is_held.then(|| Tail::new(question.before as usize)),
             is_silent,
             is_quiet: args.quiet,
             labels_files,
@@ -345,7 +345,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn finish(self, args: &Query, sink: &mut Sink) -> Result<Outcome, Failure> {
+    fn finish(self, args: &Query, sink: &mut Sink) -> Result<Trailer, Failure> {
         let hints = self.hints();
         let mut rows = self.rows;
         let mut has_more = false;
@@ -360,26 +360,36 @@ impl<'a> Search<'a> {
             rows = rows.min(limit);
             sink.bytes(format!("{rows}\n").as_bytes())?;
         }
-        Ok(Outcome {
+        Ok(Trailer {
             rows,
-            bytes: self.bytes,
+            bytes_scanned: self.bytes,
             newest: self.newest.map(|time| time.to_string()),
-            has_more,
+            more: has_more,
             hints,
-            ..Outcome::default()
+            ..Trailer::default()
         })
     }
 }
 
 /// The last rows, gaps between groups among them.
-#[derive(Default)]
 struct Tail {
     items: VecDeque<(Option<Row<'static>>, bool)>,
     bytes: usize,
     matches: u64,
+    /// Rows of context before each match.
+    before: usize,
 }
 
 impl Tail {
+    fn new(before: usize) -> Tail {
+        Tail {
+            items: VecDeque::new(),
+            bytes: 0,
+            matches: 0,
+            before,
+        }
+    }
+
     /// Adds a row or a gap; forgets the oldest ones beyond `limit` matches.
     fn push(
         &mut self,
@@ -403,24 +413,24 @@ impl Tail {
         Ok(())
     }
 
-    /// Forgets everything up to the oldest match and its group's rows after it.
+    /// The oldest match is none any more. It stays as context if it is near the next one; of all others
+    /// before that what is its context stays.
     fn forget_oldest(&mut self) {
-        while let Some((row, is_match)) = self.items.pop_front() {
-            self.bytes -= row.as_ref().map_or(0, Row::bytes);
-            if is_match {
-                self.matches -= 1;
-                break;
-            }
+        if let Some((_, is_match)) = self.items.iter_mut().find(|(_, is_match)| *is_match) {
+            *is_match = false;
+            self.matches -= 1;
         }
-        // What came after it is context of the next match only up to that match's group.
-        let next_gap = self.items.iter().position(|(row, _)| row.is_none());
-        let next_match = self.items.iter().position(|(_, is_match)| *is_match);
-        if let (Some(gap), Some(found)) = (next_gap, next_match)
-            && gap < found
-        {
-            for (row, _) in self.items.drain(..=gap) {
-                self.bytes -= row.as_ref().map_or(0, Row::bytes);
-            }
+        let next = self.items.iter().position(|(_, is_match)| *is_match);
+        let next = next.unwrap_or(self.items.len());
+        let near = next.saturating_sub(self.before);
+        // Beyond a gap nothing is near.
+        let gap = self
+            .items
+            .range(near..next)
+            .rposition(|(row, _)| row.is_none());
+        let left_out = gap.map_or(near, |gap| near + gap + 1);
+        for (row, _) in self.items.drain(..left_out) {
+            self.bytes -= row.as_ref().map_or(0, Row::bytes);
         }
     }
 
@@ -433,6 +443,61 @@ impl Tail {
         match is_reversed {
             false => items.try_for_each(&mut print),
             true => items.rev().try_for_each(&mut print),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows that are left of these, of which those in capitals match.
+    fn left(rows: &str, before: usize, after: usize, limit: u64) -> String {
+        let mut context = Context::new(before, after);
+        let mut tail = Tail::new(before);
+        for (at, name) in rows.chars().enumerate() {
+            let row = Row {
+                id: at.to_string().into(),
+                message: Some(name.to_string().into_bytes().into()),
+                ..Row::default()
+            };
+            let mut shown = Vec::new();
+            context.push(row, name.is_uppercase(), |item| shown.push(item));
+            for item in shown {
+                match item {
+                    Shown::Match(row) => tail.push(Some(row), true, limit).unwrap(),
+                    Shown::Context(row) => tail.push(Some(row), false, limit).unwrap(),
+                    Shown::Separator => tail.push(None, false, limit).unwrap(),
+                }
+            }
+        }
+        let bytes = tail.items.iter().filter_map(|(row, _)| row.as_ref());
+        assert_eq!(tail.bytes, bytes.map(Row::bytes).sum::<usize>());
+        let text = |row: &Option<Row<'_>>| match row {
+            None => "|".to_owned(),
+            Some(row) => String::from_utf8_lossy(row.message.as_deref().unwrap()).into_owned(),
+        };
+        tail.items.iter().map(|(row, _)| text(row)).collect()
+    }
+
+    #[test]
+    fn the_newest_matches_have_their_context() {
+        let table = [
+            ("aBCDe", 3, 0, 1, "aBCD"),
+            ("aBCDe", 1, 1, 1, "CDe"),
+            ("aBCDe", 0, 1, 2, "CDe"),
+            ("aBcdeFg", 1, 0, 1, "eF"),
+            ("aBcdeFg", 2, 0, 1, "deF"),
+            ("aBcdeFg", 4, 0, 1, "BcdeF"),
+            ("aBcdeFg", 1, 2, 1, "eFg"),
+            ("aBcdeFg", 1, 2, 2, "aBcdeFg"),
+            ("aBcdefFg", 1, 1, 2, "aBc|fFg"),
+            ("aBcdefFgH", 1, 1, 2, "fFgH"),
+            ("aBcdefFgH", 9, 0, 1, "aBcdefFgH"),
+        ];
+        for (rows, before, after, limit, expected) in table {
+            let found = left(rows, before, after, limit);
+            assert_eq!(found, expected, "{rows} -B{before} -A{after} -n{limit}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `logpond query` against a server.
 
 use super::sink::Sink;
-use super::{HELD_BYTES_MAX, Outcome, Question};
+use super::{HELD_BYTES_MAX, Question};
 use crate::cli::{Format, Query};
 use crate::client::{Client, Item, Parameters, Trailer};
 use crate::commands::{Failure, client};
 
-pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<Trailer, Failure> {
     let client = client(&args.server)?;
     let mut parameters = parameters(question, sink);
     if args.count {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Query, question: &Question, sink: &mut Sink) -> Result<
     if let Some(held) = held.filter(|_| trailer.complete || !question.meaning.is_strict) {
         held.print(sink)?;
     }
-    Ok(outcome(trailer))
+    Ok(trailer)
 }
 
 /// What every request for rows says.
@@ -68,35 +68,17 @@ pub(super) fn parameters(question: &Question, sink: &Sink) -> Parameters {
     parameters
 }
 
-fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Outcome, Failure> {
+fn count(client: &Client, parameters: &Parameters, sink: &mut Sink) -> Result<Trailer, Failure> {
     let mut answer = client.get("/api/v1/query", parameters)?;
     loop {
         match answer.next_item()? {
             Item::Progress(progress) => sink.show_progress(progress),
             Item::Trailer(trailer) => {
                 sink.bytes(format!("{}\n", trailer.rows).as_bytes())?;
-                return Ok(outcome(trailer));
+                return Ok(trailer);
             }
             Item::Row(_) | Item::Gap | Item::Notice(_) | Item::Position(_) => {}
         }
-    }
-}
-
-fn outcome(trailer: Trailer) -> Outcome {
-    let text = |value: serde_json::Value| match value {
-        serde_json::Value::String(text) => text,
-        other => other.to_string(),
-    };
-    Outcome {
-        rows: trailer.rows,
-        bytes: trailer.bytes_scanned,
-        elapsed_ms: trailer.elapsed_ms,
-        missing: trailer.missing.into_iter().map(text).collect(),
-        is_incomplete: !trailer.complete,
-        newest: trailer.newest,
-        has_more: trailer.more,
-        from: trailer.from,
-        hints: trailer.hints,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::cli::{Format, When};
 use crate::client;
 use crate::commands::progress::{Progress, amount};
 use crate::commands::variable;
+use crate::output::guard::{Guard, Hands};
 use crate::output::{Render, Row, Style, quantity, renderer};
 use crate::terminal;
 
@@ -43,6 +44,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// See the module.
 pub(in crate::commands) struct Sink {
     renderer: Box<dyn Render>,
+    /// The filter in front of a terminal or its pager.
+    guard: Guard,
     /// Whether lines of a server's answer are printed as they are.
     is_verbatim: bool,
     only_fields: Vec<String>,
@@ -66,21 +69,25 @@ impl Sink {
         format: Format,
         style: Style,
         only_fields: &[String],
-        paging: When,
+        (paging, hands): (When, Hands),
     ) -> Sink {
         Sink {
             is_verbatim: format == Format::Json && only_fields.is_empty(),
             only_fields: only_fields.to_vec(),
             ..Sink::of(
                 renderer(format, style, only_fields),
-                paging,
+                (paging, hands),
                 Pagers::plain(),
             )
         }
     }
 
     /// Prints by this renderer.
-    pub(in crate::commands) fn of(renderer: Box<dyn Render>, paging: When, pagers: Pagers) -> Sink {
+    pub(in crate::commands) fn of(
+        renderer: Box<dyn Render>,
+        (paging, hands): (When, Hands),
+        pagers: Pagers,
+    ) -> Sink {
         let wanted = match paging {
             When::Auto => terminal::is_output() && variable("TERM").is_none_or(|t| t != "dumb"),
             When::Always => true,
@@ -88,6 +95,7 @@ impl Sink {
         };
         Sink {
             renderer,
+            guard: Guard::new(hands),
             is_verbatim: false,
             only_fields: Vec::new(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
@@ -142,7 +150,15 @@ impl Sink {
 
     /// Makes what was printed visible.
     pub(in crate::commands) fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() {
+        let mut sent = Vec::with_capacity(self.buffer.len());
+        self.guard.pass(&self.buffer, &mut sent);
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * BUFFER_BYTES);
+        self.send(&sent)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
             return Ok(());
         }
         self.progress.clear();
@@ -156,25 +172,26 @@ impl Sink {
                 Err(_) => Pager::Off,
             };
         }
-        let written = match &mut self.pager {
+        match &mut self.pager {
             Pager::Running(child) => match &mut child.stdin {
-                Some(stdin) => stdin.write_all(&self.buffer),
+                Some(stdin) => stdin.write_all(bytes),
                 None => Ok(()),
             },
             _ => {
                 let mut out = io::stdout().lock();
-                out.write_all(&self.buffer).and_then(|()| out.flush())
+                out.write_all(bytes).and_then(|()| out.flush())
             }
-        };
-        self.buffer.clear();
-        self.buffer.shrink_to(2 * BUFFER_BYTES);
-        written
+        }
     }
 
     /// Prints what was held back and waits for the pager to be left.
     pub(in crate::commands) fn close(mut self) -> io::Result<()> {
         self.renderer.end(&mut self.buffer);
-        let flushed = self.flush();
+        let mut held = Vec::new();
+        let flushed = self.flush().and_then(|()| {
+            self.guard.end(&mut held);
+            self.send(&held)
+        });
         self.progress.clear();
         if let Pager::Running(mut child) = self.pager {
             drop(child.stdin.take());

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{pair, parse};
 use crate::cli::{SavedRun, TableFormat};
-use crate::client::Parameters;
+use crate::client::{Parameters, Trailer};
 use crate::clock;
-use crate::commands::listing::{print, text};
+use crate::commands::listing::{lacks, print, text};
 use crate::commands::selection::instant;
 use crate::commands::{Exit, Failure, client};
 use crate::output::Table;
@@ -37,7 +37,17 @@ pub(super) fn run(args: &SavedRun) -> Result<Exit, Failure> {
             args.limit
         ));
     }
-    if page["complete"] == false {
+    let lost = page["lost"].as_array().into_iter().flatten();
+    let lost: Vec<String> = lost
+        .filter_map(|lost| Some(lost.as_str()?.to_owned()))
+        .collect();
+    // The warnings name the missing parts.
+    let lacking = Trailer {
+        lost,
+        ..Trailer::whole()
+    };
+    let lacking = lacks(&lacking);
+    if page["complete"] == false || lacking.is_some() {
         return Ok(Exit::Incomplete);
     }
     if !rows.is_empty() {

@@ -23,12 +23,13 @@ use super::logql::run::{self, POINTS_DEFAULT, Wanted};
 use super::params::Params;
 use super::rows;
 use crate::clock;
+use crate::output::Cells;
 use crate::query::{Direction, Output, Trailer, cursor_text, parse_cursor};
 use crate::saved::{Format, Value, Window};
 use write::{Form, Page};
 
 /// Parameters beside those that begin with [`VARIABLE_PREFIX`].
-pub(super) const PARAMS: [&str; 10] = [
+pub(super) const PARAMS: [&str; 11] = [
     "query",
     "from",
     "to",
@@ -39,6 +40,7 @@ pub(super) const PARAMS: [&str; 10] = [
     "direction",
     "cursor",
     "strict",
+    "defuse",
 ];
 
 /// What the names of parameters begin with that are values of variables.
@@ -65,6 +67,9 @@ pub(super) async fn answer(
     let coding = Coding::of(headers);
     check_names(&params)?;
     let form = form(&params)?;
+    let cells = Cells {
+        are_defused: params.flag("defuse", false)?,
+    };
     // What of the head of the answer is known once all was gathered.
     let said: Arc<Mutex<Said>> = Arc::default();
     let (app_there, said_there) = (app.clone(), said.clone());
@@ -73,8 +78,9 @@ pub(super) async fn answer(
         *said_there.lock().unwrap_or_else(PoisonError::into_inner) = Said::of(&page);
         Ok(page)
     };
-    let send =
-        move |page: Page, out: &mut Output| coding.send(out, |to| write::page(&page, form, to));
+    let send = move |page: Page, out: &mut Output| {
+        coding.send(out, |to| write::page(&page, form, cells, to))
+    };
     let mut response = app.threads.gathered(work, send).await?;
     coding.dress(&mut response);
     let headers = response.headers_mut();
@@ -230,6 +236,7 @@ fn page(found: Found, trailer: &Trailer) -> Page {
         found,
         cursor,
         is_complete: trailer.missing_count == 0,
+        lost: trailer.lost.clone(),
         warnings,
     }
 }

@@ -7,6 +7,7 @@ use logpond_record::write_json_string;
 use crate::http::coding::{Sending, gone};
 use crate::http::logql::found::Found;
 use crate::http::logql::table::{Cell, Column, columns, each_row};
+use crate::output::Cells;
 use crate::query::Cancelled;
 
 /// In which form a page is sent.
@@ -49,15 +50,17 @@ pub(super) struct Page {
     pub(super) cursor: Option<String>,
     /// Whether all that was asked for could be read.
     pub(super) is_complete: bool,
+    /// Records that no answer will ever have, in words.
+    pub(super) lost: Vec<String>,
     /// What users should know.
     pub(super) warnings: Vec<String>,
 }
 
 /// Writes a page.
-pub(super) fn page(page: &Page, form: Form, out: &mut Sending<'_>) -> io::Result<()> {
+pub(super) fn page(page: &Page, form: Form, cells: Cells, out: &mut Sending<'_>) -> io::Result<()> {
     let columns = columns(&page.found, true);
     let written = match form {
-        Form::Csv => csv(page, &columns, out),
+        Form::Csv => csv(page, &columns, cells, out),
         form => json(page, &columns, form, out),
     };
     written.map_err(gone)
@@ -109,6 +112,7 @@ fn json(
             let rest = serde_json::json!({
                 "cursor": page.cursor,
                 "complete": page.is_complete,
+                "lost": page.lost,
                 "warnings": page.warnings,
             });
             let rest = rest.to_string();
@@ -128,13 +132,18 @@ fn write_cell(cell: &Cell<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn csv(page: &Page, columns: &[Column], out: &mut Sending<'_>) -> Result<(), Cancelled> {
+fn csv(
+    page: &Page,
+    columns: &[Column],
+    csv: Cells,
+    out: &mut Sending<'_>,
+) -> Result<(), Cancelled> {
     out.append(|chunk| {
         for (at, column) in columns.iter().enumerate() {
             if at > 0 {
                 chunk.push(b',');
             }
-            write_text(&column.name, chunk);
+            write_text(&column.name, csv, chunk);
         }
         chunk.extend_from_slice(b"\r\n");
     })?;
@@ -147,7 +156,7 @@ fn csv(page: &Page, columns: &[Column], out: &mut Sending<'_>) -> Result<(), Can
                 match cell {
                     Cell::Nothing => {}
                     Cell::Time(time) => chunk.extend_from_slice(time.to_string().as_bytes()),
-                    Cell::Text(text) => write_text(text, chunk),
+                    Cell::Text(text) => write_text(text, csv, chunk),
                     Cell::Number(number) => {
                         chunk.extend_from_slice(number.to_string().as_bytes());
                     }
@@ -159,14 +168,9 @@ fn csv(page: &Page, columns: &[Column], out: &mut Sending<'_>) -> Result<(), Can
 }
 
 /// A text as a cell; an empty one is not a missing one.
-fn write_text(text: &str, out: &mut Vec<u8>) {
-    let is_plain = !text.is_empty() && !text.contains(['"', ',', '\r', '\n']);
-    match is_plain {
-        true => out.extend_from_slice(text.as_bytes()),
-        false => {
-            out.push(b'"');
-            out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
-            out.push(b'"');
-        }
+fn write_text(text: &str, csv: Cells, out: &mut Vec<u8>) {
+    match text {
+        "" => out.extend_from_slice(b"\"\""),
+        text => csv.write_text(text.as_bytes(), out),
     }
 }

@@ -3,7 +3,8 @@
 //! Invariants: an entry that came from a journal is printed as journalctl prints it, but for the order
 //! of its fields, which is that of their names (journals have none that means anything); what other
 //! records have is under the names that journals have for it (see [`entry`]). Only `cat`, `export` and
-//! the JSON formats, and all with [`Style::all`], hand control characters through.
+//! the JSON formats, and all with [`Style::all`], hand control characters through, unless with
+//! [`Style::escapes`].
 
 mod entry;
 mod export;
@@ -67,6 +68,11 @@ impl Format {
         use Format::{Cat, Export, Json, JsonPretty, JsonSeq, JsonSse};
         matches!(self, Export | Json | JsonPretty | JsonSse | JsonSeq | Cat)
     }
+
+    /// True if it has colours, and escapes text as [`Style::escapes`] says.
+    pub fn is_for_people(self) -> bool {
+        !self.is_data() || self == Format::Cat
+    }
 }
 
 /// How it looks.
@@ -86,6 +92,9 @@ pub struct Style {
     pub only: Vec<String>,
     /// Whether colours are used.
     pub colour: bool,
+    /// Escapes control characters of records, for terminals. The JSON formats and `export` leave
+    /// that to the guard of the terminal.
+    pub escapes: bool,
     /// Whether a new boot of a machine gets a line of its own.
     pub marks_boots: bool,
     /// Whether the cursor of the last entry is its record's place, which outlives the entry, rather than
@@ -177,7 +186,9 @@ impl Journal {
             true => (plain::BRIGHT, plain::NORMAL),
             false => ("", ""),
         };
-        out.extend_from_slice(format!("{on}-- Boot {boot} --{off}\n").as_bytes());
+        out.extend_from_slice(format!("{on}-- Boot ").as_bytes());
+        plain::put(boot.as_bytes(), &self.style, out);
+        out.extend_from_slice(format!(" --{off}\n").as_bytes());
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the formats for people have in common, and `cat`.
 
+use super::super::text::write_safe;
 use super::{Entry, Style};
 
 /// Fields of so many bytes are not shown in the head of a line.
@@ -23,6 +24,14 @@ pub(super) fn colours(level: Option<u8>) -> (&'static str, &'static str) {
     }
 }
 
+/// Appends text of a record.
+pub(super) fn put(text: &[u8], style: &Style, out: &mut Vec<u8>) {
+    match style.escapes {
+        true => write_safe(text, true, out),
+        false => out.extend_from_slice(text),
+    }
+}
+
 /// `-o cat`: messages, or the fields that were chosen, a line each, as they are.
 pub(super) fn cat(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
     let message = ["MESSAGE".to_owned()];
@@ -41,7 +50,7 @@ pub(super) fn cat(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
         };
         let spans = style.spans.as_ref().filter(|_| is_coloured);
         let spans = spans.map_or(Vec::new(), |spans| spans(&value));
-        painted(&value, 0, (on, highlight), &spans, out);
+        painted(&value, 0, (on, highlight), &spans, style, out);
         out.push(b'\n');
     }
 }
@@ -61,6 +70,7 @@ pub(super) fn painted(
     start: usize,
     (on, highlight): (&str, &str),
     spans: &[std::ops::Range<usize>],
+    style: &Style,
     out: &mut Vec<u8>,
 ) {
     let off = NORMAL.as_bytes();
@@ -73,14 +83,14 @@ pub(super) fn painted(
         if from == to {
             continue;
         }
-        out.extend_from_slice(&part[done..from]);
+        put(&part[done..from], style, out);
         out.extend_from_slice(highlight.as_bytes());
-        out.extend_from_slice(&part[from..to]);
+        put(&part[from..to], style, out);
         out.extend_from_slice(if on.is_empty() { off } else { on.as_bytes() });
         is_painted |= !on.is_empty();
         done = to;
     }
-    out.extend_from_slice(&part[done..]);
+    put(&part[done..], style, out);
     if is_painted {
         out.extend_from_slice(off);
     }

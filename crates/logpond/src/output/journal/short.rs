@@ -16,20 +16,20 @@ pub(super) fn write(entry: &Entry, style: &Style, before: Option<&Before>, out: 
     };
     if let Some(host) = shown("_HOSTNAME").filter(|_| !style.no_hostname) {
         out.push(b' ');
-        out.extend_from_slice(host);
+        plain::put(host, style, out);
     }
     out.push(b' ');
     let (unit, user_unit) = (shown("_SYSTEMD_UNIT"), shown("_SYSTEMD_USER_UNIT"));
     if style.format == Format::WithUnit && (unit.is_some() || user_unit.is_some()) {
         let both = [unit, user_unit].into_iter().flatten();
-        out.extend_from_slice(&both.collect::<Vec<_>>().join(&b'/'));
+        plain::put(&both.collect::<Vec<_>>().join(&b'/'), style, out);
     } else {
         let program = shown("SYSLOG_IDENTIFIER").or(shown("_COMM"));
-        out.extend_from_slice(program.unwrap_or(b"unknown"));
+        plain::put(program.unwrap_or(b"unknown"), style, out);
     }
     if let Some(process) = shown("_PID").or(shown("SYSLOG_PID")) {
         out.push(b'[');
-        out.extend_from_slice(process);
+        plain::put(process, style, out);
         out.push(b']');
     }
     let head = out.len() - start;
@@ -96,9 +96,9 @@ fn write_message(message: &[u8], entry: &Entry, style: &Style, indent: usize, ou
         false => style.columns,
     };
     let line = |line: &[u8], start: usize, out: &mut Vec<u8>| match cut(line, indent, columns) {
-        None => plain::painted(line, start, colours, &spans, out),
+        None => plain::painted(line, start, colours, &spans, style, out),
         Some(kept) => {
-            plain::painted(kept, start, colours, &spans, out);
+            plain::painted(kept, start, colours, &spans, style, out);
             out.extend_from_slice("…".as_bytes());
         }
     };

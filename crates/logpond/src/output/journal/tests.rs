@@ -53,6 +53,7 @@ fn style(format: Format) -> Style {
         no_hostname: false,
         only: Vec::new(),
         colour: false,
+        escapes: false,
         marks_boots: true,
         has_own_cursors: true,
         spans: None,

@@ -11,7 +11,9 @@ pub(super) fn write(entry: &Entry, style: &Style, out: &mut Vec<u8>) {
         false => ("", ""),
     };
     let time = stamp::precise(entry.shown_us, &style.zone);
-    out.extend_from_slice(format!("{on}{time}{off} [{}]\n", entry.cursor).as_bytes());
+    out.extend_from_slice(format!("{on}{time}{off} [").as_bytes());
+    plain::put(entry.cursor.as_bytes(), style, out);
+    out.extend_from_slice(b"]\n");
     if let Some(boot) = entry.boot_id.as_ref().filter(|_| style.shows("_BOOT_ID")) {
         write_field("_BOOT_ID", boot.as_bytes(), style, out);
     }
@@ -25,10 +27,12 @@ fn write_field(name: &str, value: &[u8], style: &Style, out: &mut Vec<u8>) {
         true => (plain::BRIGHT, plain::NORMAL),
         false => ("", ""),
     };
-    out.extend_from_slice(format!("    {on}{name}=").as_bytes());
+    out.extend_from_slice(format!("    {on}").as_bytes());
+    plain::put(name.as_bytes(), style, out);
+    out.push(b'=');
     let is_cut = style.columns > 0 && name.len() + 1 + value.len() >= CUT_BYTES_MIN;
     if style.all || (plain::is_printable(value) && !is_cut) {
-        let line = |line: &[u8], _: usize, out: &mut Vec<u8>| out.extend_from_slice(line);
+        let line = |line: &[u8], _: usize, out: &mut Vec<u8>| plain::put(line, style, out);
         plain::lines(value, 4 + name.len() + 1, line, out);
         out.extend_from_slice(off.as_bytes());
     } else {
