@@ -12,6 +12,7 @@ mod time;
 mod time_pattern;
 mod value;
 mod json;
+mod decimal;
 mod label_name;
 mod shape;
 mod record;
@@ -20,6 +21,7 @@ mod severity;
 mod entry;
 pub mod envelope;
 
+pub use decimal::Decimal;
 pub use entry::{Batch, Entry, EntryKind, Labels, line_of};
 pub use envelope::Envelope;
 pub use id::{Id, IdParseError, Incarnation, SourceId};

@@ -59,8 +59,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The fields in the order of the line, then the labels. A name may occur twice; the first
-    /// one counts.
+    /// The fields in the order of the line, then the labels. A name occurs once.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value<'a>)> {
         let in_line = self
             .shape
@@ -71,11 +70,13 @@ impl<'a> Record<'a> {
         in_line.chain(self.labels.iter().map(|(name, value)| (&**name, value)))
     }
 
-    /// The first field with this name.
+    /// The field with this name.
     pub fn field(&self, name: &str) -> Option<&Value<'a>> {
-        self.fields()
-            .find(|(n, _)| *n == name)
-            .map(|(_, value)| value)
+        if let Some(slot) = self.shape.field_slot(name) {
+            return self.values.get(slot);
+        }
+        let mut labels = self.labels.iter();
+        labels.find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
     /// Appends the original line, without a line end.

@@ -10,6 +10,10 @@
 //! A slot names the field that fills it and the kind of text it becomes (see [`SlotKind`]).
 //! `_time` is the record's time and `_msg` its message; every other name is a field. A line that
 //! contains `⟨` or `⟩` itself has no shape and is kept whole.
+//!
+//! The shape of a line that is kept whole only lists fields. There, names hold what slots cannot as it
+//! is behind U+FDD0: `<` for `⟨`, `>` for `⟩`, `:` for a colon that would make the name a time, and
+//! U+FDD0 for itself.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +21,7 @@ use std::sync::Arc;
 
 use crate::json::escape_json;
 use crate::label_name::TakenNames;
-use crate::limits::{SHAPE_BYTES_MAX, SHAPES_MAX};
+use crate::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX, SHAPES_MAX};
 use crate::time::Timestamp;
 use crate::time_pattern::TimePattern;
 use crate::value::Value;
@@ -26,6 +30,11 @@ use crate::value::Value;
 const OPEN: &str = "⟨";
 /// Closes a slot in a shape's text.
 const CLOSE: &str = "⟩";
+/// Stands in a name before what a slot cannot hold as it is. No text means anything by this code point.
+const ESCAPE: char = '\u{fdd0}';
+
+/// Shapes with more slots than this find them by name without looking at each.
+const SLOTS_SEARCHED_MAX: usize = 32;
 
 /// What kind of text a slot's value becomes in the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +119,8 @@ pub struct Shape {
     slots: Box<[Slot]>,
     message_slot: Option<usize>,
     taken: TakenNames,
+    /// The slots of fields by name, if there are more than [`SLOTS_SEARCHED_MAX`].
+    by_name: Box<[u32]>,
 }
 
 /// Why a text is not a shape.
@@ -119,7 +130,7 @@ pub enum ShapeError {
     Unbalanced,
     /// A slot has no kind, or one that is not known.
     Kind(String),
-    /// The text is longer than [`SHAPE_BYTES_MAX`].
+    /// The text is longer than [`LISTING_BYTES_MAX`], or what is literal in it than [`SHAPE_BYTES_MAX`].
     TooLong,
 }
 
@@ -128,7 +139,11 @@ impl fmt::Display for ShapeError {
         match self {
             ShapeError::Unbalanced => f.write_str("a slot of the shape is not closed"),
             ShapeError::Kind(slot) => write!(f, "slot {slot:?} of the shape has no known kind"),
-            ShapeError::TooLong => write!(f, "the shape is longer than {SHAPE_BYTES_MAX} bytes"),
+            ShapeError::TooLong => write!(
+                f,
+                "the shape is longer than {LISTING_BYTES_MAX} bytes, or its literal text than \
+                 {SHAPE_BYTES_MAX}"
+            ),
         }
     }
 }
@@ -155,19 +170,24 @@ impl Shape {
 
     /// Compiles a shape.
     pub fn new(text: &str) -> Result<Shape, ShapeError> {
-        if text.len() > SHAPE_BYTES_MAX {
+        if text.len() > LISTING_BYTES_MAX {
             return Err(ShapeError::TooLong);
         }
         let mut pieces = Vec::new();
         let mut slots: Vec<Slot> = Vec::new();
         let mut rest = text;
+        let mut literal_bytes = 0;
         while let Some(open) = rest.find(OPEN) {
+            literal_bytes += open;
             push_literal(&rest[..open], &mut pieces)?;
             let inside = &rest[open + OPEN.len()..];
             let close = inside.find(CLOSE).ok_or(ShapeError::Unbalanced)?;
             pieces.push(Piece::Slot(slots.len()));
             slots.push(slot(&inside[..close])?);
             rest = &inside[close + CLOSE.len()..];
+        }
+        if literal_bytes + rest.len() > SHAPE_BYTES_MAX {
+            return Err(ShapeError::TooLong);
         }
         push_literal(rest, &mut pieces)?;
         let message_slot = slots.iter().position(Slot::is_message);
@@ -176,6 +196,7 @@ impl Shape {
             text: text.into(),
             pieces: pieces.into(),
             taken: TakenNames::new(fields.map(|slot| &*slot.name)),
+            by_name: by_name(&slots),
             slots: slots.into(),
             message_slot,
         })
@@ -193,7 +214,46 @@ impl Shape {
             .into(),
             message_slot: Some(0),
             taken: TakenNames::default(),
+            by_name: Box::default(),
         }
+    }
+
+    /// The slot that the field of this name fills: the last one, should there be several.
+    pub fn field_slot(&self, name: &str) -> Option<usize> {
+        if self.by_name.is_empty() {
+            let is_it = |slot: &Slot| *slot.name == *name && slot.is_field();
+            return self.slots.iter().rposition(is_it);
+        }
+        let name_of = |slot: u32| &*self.slots[slot as usize].name;
+        let end = self.by_name.partition_point(|slot| name_of(*slot) <= name);
+        let last = *self.by_name[..end].last()?;
+        (name_of(last) == name).then_some(last as usize)
+    }
+
+    /// Appends a name as it stands in a slot of a shape that only lists fields.
+    pub fn write_listed_name(name: &str, out: &mut Vec<u8>) {
+        let is_time = name.starts_with("_time:");
+        let (mut rest, mut at) = (name, 0);
+        let mark = |c: char| match c {
+            '⟨' => Some('<'),
+            '⟩' => Some('>'),
+            ESCAPE => Some(ESCAPE),
+            ':' if is_time => Some(':'),
+            _ => None,
+        };
+        while let Some(c) = rest[at..].chars().next() {
+            let after = at + c.len_utf8();
+            let Some(mark) = mark(c) else {
+                at = after;
+                continue;
+            };
+            out.extend_from_slice(&rest.as_bytes()[..at]);
+            let mut buffer = [0; 4];
+            out.extend_from_slice(ESCAPE.encode_utf8(&mut buffer).as_bytes());
+            out.extend_from_slice(mark.encode_utf8(&mut buffer).as_bytes());
+            (rest, at) = (&rest[after..], 0);
+        }
+        out.extend_from_slice(rest.as_bytes());
     }
 
     /// The shape as it is stored.
@@ -317,6 +377,41 @@ impl Shape {
     }
 }
 
+/// The slots of fields by name, of one name in their order; nothing if they are few.
+fn by_name(slots: &[Slot]) -> Box<[u32]> {
+    if slots.len() <= SLOTS_SEARCHED_MAX {
+        return Box::default();
+    }
+    let fields = (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_field());
+    let mut fields: Vec<u32> = fields.collect();
+    fields.sort_by_key(|slot| &slots[*slot as usize].name);
+    fields.into()
+}
+
+/// A name without the escapes of [`Shape::write_listed_name`].
+fn listed_name(written: &str) -> Box<str> {
+    if !written.contains(ESCAPE) {
+        return written.into();
+    }
+    let mut name = String::with_capacity(written.len());
+    let mut chars = written.chars();
+    while let Some(c) = chars.next() {
+        let mut behind = chars.clone();
+        let meant = match (c, behind.next()) {
+            (ESCAPE, Some('<')) => '⟨',
+            (ESCAPE, Some('>')) => '⟩',
+            (ESCAPE, Some(c @ (':' | ESCAPE))) => c,
+            _ => {
+                name.push(c);
+                continue;
+            }
+        };
+        chars = behind;
+        name.push(meant);
+    }
+    name.into()
+}
+
 fn as_int(value: &Value<'_>) -> i64 {
     value.as_number().unwrap_or(0.0) as i64
 }
@@ -358,7 +453,7 @@ fn slot(inside: &str) -> Result<Slot, ShapeError> {
         _ => return Err(unknown()),
     };
     Ok(Slot {
-        name: name.into(),
+        name: listed_name(name),
         kind,
     })
 }
@@ -491,6 +586,58 @@ mod tests {
             Shape::new(&"x".repeat(1 << 20)).unwrap_err(),
             ShapeError::TooLong
         );
+    }
+
+    #[test]
+    fn shapes_list_any_name() {
+        let names = [
+            "a",
+            "",
+            "⟨",
+            "⟩x⟨",
+            "_time:%Y",
+            "_time:t",
+            "\u{fdd0}",
+            "\u{fdd0}<",
+            "a:b",
+            "\u{fdd0}\u{fdd0}>",
+            "é",
+        ];
+        let mut text = b"{".to_vec();
+        for name in names.iter().copied().cycle().take(names.len() * 9) {
+            text.extend_from_slice("⟨".as_bytes());
+            Shape::write_listed_name(name, &mut text);
+            text.extend_from_slice(":i⟩".as_bytes());
+        }
+        text.push(b'}');
+        let text = String::from_utf8(text).unwrap();
+        for (text, count) in [(&*text, names.len() * 9), ("⟨a:i⟩⟨b:i⟩⟨a:i⟩", 3)] {
+            let shape = Shape::new(text).unwrap();
+            assert_eq!(shape.slots().len(), count);
+            for (at, slot) in shape.slots().iter().enumerate() {
+                let expected = names[at % names.len()];
+                assert!(count == 3 || *slot.name == *expected, "{expected}");
+                let found = shape.field_slot(&slot.name).unwrap();
+                assert_eq!(shape.slots()[found].name, slot.name);
+                // The last one of a name.
+                let later = &shape.slots()[found + 1..];
+                assert!(later.iter().all(|other| other.name != slot.name));
+            }
+            assert_eq!(shape.field_slot("no such"), None);
+        }
+        // What an escape does not stand before is itself.
+        let shape = Shape::new("⟨\u{fdd0}a:i⟩").unwrap();
+        assert_eq!(&*shape.slots()[0].name, "\u{fdd0}a");
+    }
+
+    #[test]
+    fn listings_may_be_long() {
+        let name = "n".repeat(SHAPE_BYTES_MAX);
+        let listing = format!("{{⟨{name}1:i⟩⟨{name}2:i⟩}}");
+        assert_eq!(Shape::new(&listing).unwrap().slots().len(), 2);
+        let longer = format!("{{⟨{}:i⟩}}", "n".repeat(LISTING_BYTES_MAX));
+        assert_eq!(Shape::new(&longer).unwrap_err(), ShapeError::TooLong);
+        assert!(ShapeTable::new().intern(listing.as_bytes()).is_none());
     }
 
     #[test]

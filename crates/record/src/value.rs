@@ -16,11 +16,12 @@ pub enum Value<'a> {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A number with a fraction or an exponent, or one too large for `Int`.
+    /// A number with a fraction or an exponent that a float is.
     Float(f64),
     /// Text.
     Str(Cow<'a, str>),
-    /// JSON text of an array or an empty object, which are not flattened.
+    /// JSON text of an array or an empty object, which are not flattened, or of a number that would be
+    /// another one as an integer of 64 bits or as a float.
     Json(Cow<'a, str>),
     /// Bytes that are not UTF-8.
     Bytes(Cow<'a, [u8]>),
@@ -87,13 +88,23 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as a number, also where it is text that reads as one.
+    /// The text of a number that no integer of 64 bits and no float is.
+    pub fn number_text(&self) -> Option<&str> {
+        match self {
+            Value::Json(text) if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value as the nearest float, also where it is text that reads as a number.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(*i as f64),
             Value::Float(f) => Some(*f),
             Value::Str(s) => s.trim().parse().ok().filter(|f: &f64| f.is_finite()),
-            _ => None,
+            other => other.number_text()?.parse().ok(),
         }
     }
 }

@@ -180,9 +180,9 @@ impl FieldMatcher {
         let Some(value) = value else { return false };
         match &self.test {
             Test::Exists => true,
-            Test::Equal { text, number } => equal(value, text, *number),
+            Test::Equal { text, number } => equal(value, text, number.as_ref()),
             Test::Order(comparison, number) => {
-                Number::of(value).is_some_and(|n| comparison.accepts(n.compare(*number)))
+                Number::of(value).is_some_and(|n| comparison.accepts(n.compare(number)))
             }
             Test::Severity(comparison, severity) => Severity::of_word(&value.to_text())
                 .is_some_and(|known| comparison.accepts(known.cmp(severity))),
@@ -274,9 +274,9 @@ fn compile(target: &Target, comparison: Comparison, value: &[u8]) -> Result<Test
 }
 
 /// Numbers equal numbers by value, everything else equals its text.
-fn equal(value: &Value<'_>, text: &[u8], number: Option<Number>) -> bool {
-    match (Number::of_typed(value), number) {
-        (Some(a), Some(b)) => a.compare(b).is_eq(),
-        _ => *value.to_text() == *text,
+fn equal(value: &Value<'_>, text: &[u8], number: Option<&Number>) -> bool {
+    match number.and_then(|number| Some((Number::of_typed(value)?, number))) {
+        Some((a, b)) => a.compare(b).is_eq(),
+        None => *value.to_text() == *text,
     }
 }

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Record, Severity, Value, split_label_name};
 
 /// What the name of a condition begins with if it means a label rather than a field.
@@ -97,7 +98,7 @@ pub const UNKNOWN_LEVEL: &str = "unknown";
 
 /// Fields beside a line that are made of it when it comes in: nobody declared them, and some have as many values
 /// as there are lines.
-const MADE_OF_LINES: [&str; 3] = ["_AUDIT_TYPE", "duration_s", "referer_host"];
+const MADE_OF_LINES: [&str; 4] = ["_AUDIT_TYPE", "duration_s", "referer_host", UNLISTED_FIELD];
 
 /// Whether a field beside a line was declared by whoever sent it, and not made of the line.
 pub(crate) fn is_declared(field: &str) -> bool {
@@ -339,7 +340,7 @@ pub fn value<'r, 'a>(record: &'r Record<'a>, label: &str) -> Option<&'r Value<'a
 /// The labels that a sender declared beside the line with their values, by name, each once. A null is no
 /// label. Where the line has a field of the same name, that one counts.
 pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<'a>)> {
-    let is_in_line = |name: &str| record.shape.slots().iter().any(|slot| *slot.name == *name);
+    let is_in_line = |name: &str| record.shape.field_slot(name).is_some();
     let labels = record.labels.iter();
     let labels = labels
         .filter(|(name, value)| *value != Value::Null && is_declared(name) && !is_in_line(name));

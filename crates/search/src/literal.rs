@@ -199,7 +199,7 @@ fn has_one_text(value: &[u8], whole_edges: bool) -> bool {
             let exact_as_float = int.unsigned_abs() < 1 << 53;
             whole_edges && exact_as_float && int != 0 && int.to_string().as_bytes() == value
         }
-        Some(Number::Float(_)) => false,
+        Some(Number::Float(_) | Number::Decimal(_)) => false,
     }
 }
 

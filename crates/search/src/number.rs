@@ -1,19 +1,23 @@
-//! Numbers as filters compare them: whole numbers exactly, whatever their size.
+//! Numbers as filters compare them: exactly, whatever their size and how they are written.
 
 use std::cmp::Ordering;
 
-use logpond_record::Value;
+use logpond_record::{Decimal, Value};
 
-/// 2^63: the first float above every `i64`.
-const I64_END: f64 = 9_223_372_036_854_775_808.0;
+/// Floats below this have no whole number between them and the next one.
+const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// A number of a record or a query.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Number {
     /// A whole number.
     Int(i64),
-    /// Any other finite number.
+    /// Any other number that a float is.
     Float(f64),
+    /// Any other number.
+    ///
+    /// Invariant: [`Decimal::parse`] reads it.
+    Decimal(Box<str>),
 }
 
 impl Number {
@@ -25,8 +29,13 @@ impl Number {
         if let Ok(int) = text.parse() {
             return Some(Number::Int(int));
         }
+        let decimal = Decimal::parse(text.as_bytes())?;
+        // What is written like this reads as a float, if only an infinite one.
         let float: f64 = text.parse().ok()?;
-        float.is_finite().then_some(Number::Float(float))
+        Some(match decimal.is_written_float(float) {
+            true => Number::Float(float),
+            false => Number::Decimal(text.into()),
+        })
     }
 
     /// The number that this value is, also where it is text that reads as one.
@@ -42,29 +51,50 @@ impl Number {
         match value {
             Value::Int(int) => Some(Number::Int(*int)),
             Value::Float(float) if float.is_finite() => Some(Number::Float(*float)),
-            _ => None,
+            other => Number::parse(other.number_text()?.as_bytes()),
         }
     }
 
     /// The order of two numbers by value: `5` and `5.0` are equal.
-    pub fn compare(self, other: Number) -> Ordering {
+    pub fn compare(&self, other: &Number) -> Ordering {
         match (self, other) {
-            (Number::Int(a), Number::Int(b)) => a.cmp(&b),
-            (Number::Int(a), Number::Float(b)) => compare_mixed(a, b),
-            (Number::Float(a), Number::Int(b)) => compare_mixed(b, a).reverse(),
+            (Number::Int(a), Number::Int(b)) => a.cmp(b),
+            (Number::Int(a), Number::Float(b)) if b.abs() < EXACT_END => compare_mixed(*a, *b),
+            (Number::Float(a), Number::Int(b)) if a.abs() < EXACT_END => {
+                compare_mixed(*b, *a).reverse()
+            }
             // Both are finite, so that there always is an order.
-            (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            (Number::Float(a), Number::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (a, b) => compare_written(a, b),
         }
     }
 }
 
+/// By the decimals that numbers are written as.
+fn compare_written(a: &Number, b: &Number) -> Ordering {
+    let digits = |number: &Number| match number {
+        Number::Int(int) => int.to_string(),
+        _ => String::new(),
+    };
+    let (of_a, of_b) = (digits(a), digits(b));
+    let decimal = |number: &Number, digits: &str| match number {
+        Number::Float(float) => Some(Decimal::of_float(*float)),
+        Number::Int(_) => read(digits),
+        Number::Decimal(text) => read(text),
+    };
+    match (decimal(a, &of_a), decimal(b, &of_b)) {
+        (Some(a), Some(b)) => a.compare(&b),
+        // The invariant of numbers says that there is no such.
+        _ => Ordering::Equal,
+    }
+}
+
+fn read(text: &str) -> Option<Decimal<'static>> {
+    Decimal::parse(text.as_bytes()).map(Decimal::into_owned)
+}
+
+/// The float is below [`EXACT_END`].
 fn compare_mixed(int: i64, float: f64) -> Ordering {
-    if float >= I64_END {
-        return Ordering::Less;
-    }
-    if float < -I64_END {
-        return Ordering::Greater;
-    }
     let whole = float.trunc();
     let fraction = 0.0f64.partial_cmp(&(float - whole));
     int.cmp(&(whole as i64))
@@ -90,17 +120,51 @@ mod tests {
             ("5", "5.5", Ordering::Less),
             ("1e3", " 1000 ", Ordering::Equal),
             ("-1e300", "-9223372036854775808", Ordering::Less),
+            (
+                "18446744073709551613",
+                "18446744073709551615",
+                Ordering::Less,
+            ),
+            (
+                "18446744073709551615",
+                "18446744073709551615.0",
+                Ordering::Equal,
+            ),
+            (
+                "18446744073709551616",
+                "1.8446744073709551616e19",
+                Ordering::Equal,
+            ),
+            (
+                "18446744073709551615",
+                "9223372036854775807",
+                Ordering::Greater,
+            ),
+            ("18446744073709551615", "5.5", Ordering::Greater),
+            (
+                "0.1234567890123456789",
+                "0.1234567890123456788",
+                Ordering::Greater,
+            ),
+            ("9007199254740993.0", "9007199254740993", Ordering::Equal),
+            ("9007199254740993.5", "9007199254740993", Ordering::Greater),
+            ("1e999", "1e998", Ordering::Greater),
+            ("1e-999", "0", Ordering::Greater),
         ];
         for (a, b, order) in table {
             let (left, right) = (Number::parse(a.as_bytes()), Number::parse(b.as_bytes()));
-            assert_eq!(left.unwrap().compare(right.unwrap()), order, "{a} {b}");
             assert_eq!(
-                right.unwrap().compare(left.unwrap()),
+                left.as_ref().unwrap().compare(right.as_ref().unwrap()),
+                order,
+                "{a} {b}"
+            );
+            assert_eq!(
+                right.unwrap().compare(&left.unwrap()),
                 order.reverse(),
                 "{b} {a}"
             );
         }
-        for text in ["inf", "nan", "", "1e999", "0x10", "1_0"] {
+        for text in ["inf", "nan", "", "infinity", "0x10", "1_0"] {
             assert_eq!(Number::parse(text.as_bytes()), None, "{text}");
         }
     }

@@ -255,10 +255,11 @@ fn holds(field: &FieldFilter, value: &Value<'_>) -> bool {
         FieldTest::Contains(pattern) => occurs(pattern, &shown),
         FieldTest::Compare(comparison, wanted) => {
             let number = |text: &[u8]| Number::parse(text);
-            let typed = matches!(value, Value::Int(_) | Value::Float(_));
+            let typed =
+                matches!(value, Value::Int(_) | Value::Float(_)) || value.number_text().is_some();
             match (number(&shown), number(wanted)) {
                 (Some(a), Some(b)) if typed || *comparison != Comparison::Equal => {
-                    comparison.accepts(a.compare(b))
+                    comparison.accepts(a.compare(&b))
                 }
                 _ => *comparison == Comparison::Equal && *shown == **wanted,
             }

@@ -11,7 +11,7 @@ use logpond_search::hints::{Asked, Outside, hints, wants_names};
 use logpond_search::order::Direction;
 
 use super::App;
-use super::fold::row_of;
+use crate::output::Row;
 use crate::query::{Output, Rewritten, Scope, Search, Trailer};
 
 /// How long may be looked for what was meant: people hardly notice it, and who asks again and again for what is
@@ -125,7 +125,7 @@ impl Look<'_> {
         let (mut out, _receiver) = self.output();
         let seeing = Arc::clone(&seen);
         out.rewrite(Box::new(move |line, _| {
-            if let Some(row) = row_of(line) {
+            if let Ok(row) = Row::from_json(line) {
                 let mut seen = seeing.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.count += 1;
                 seen.first = seen.first.or(row.time);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use logpond_record::{Message, Record, Timestamp, Value};
+use logpond_record::{Decimal, Message, Record, Timestamp, Value};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -311,8 +311,9 @@ fn member(text: &str) -> Value<'_> {
             text.parse()
                 .map_or(Value::Json(Cow::Borrowed(text)), Value::Int)
         }
-        Some(_) => text
-            .parse()
-            .map_or(Value::Json(Cow::Borrowed(text)), Value::Float),
+        Some(_) => match (Decimal::parse(text.as_bytes()), text.parse()) {
+            (Some(decimal), Ok(float)) if decimal.is_written_float(float) => Value::Float(float),
+            _ => Value::Json(Cow::Borrowed(text)),
+        },
     }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use logpond_protocol::intake::Parser;
+use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Id, Record, Timestamp};
 use logpond_search::Scratch;
 use logpond_search::order::{Direction, Key};
@@ -109,9 +110,17 @@ impl Pass<'_> {
         let view = self.view;
         let mut parser = Parser::new();
         self.known.grams.retain(&view.snapshot);
+        let (looks_at_fields, mut unlisted) = (scope.filter.looks_at_fields(), 0);
+        let mut each = |record: &Record<'_>| {
+            let may_lack = looks_at_fields && record.whole.is_some();
+            let lacks = may_lack && record.field(UNLISTED_FIELD).is_some();
+            unlisted += u64::from(lacks && scope.range.contains(record.time));
+            each(record);
+        };
         for file in &view.journal {
             self.file(file, scope, &mut parser, &mut each)?;
         }
+        self.trailer.miss_unlisted(unlisted, "the journal");
         Ok(())
     }
 

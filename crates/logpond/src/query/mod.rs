@@ -51,6 +51,7 @@ mod window;
 
 use std::fmt;
 
+use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{TimeRange, Timestamp};
 use logpond_search::aggregate::{
     FieldTypes, FieldsAnswer, HistogramSpec, PatternsAnswer, StreamRow, StreamsAsked,
@@ -286,6 +287,17 @@ impl Trailer {
         self.missing_count += 1;
         if self.missing.len() < MISSING_MAX {
             self.missing.push(what.to_string());
+        }
+    }
+
+    /// Says that a condition on fields may have missed some of these records: their shapes do not list all
+    /// fields of their lines.
+    pub(super) fn miss_unlisted(&mut self, records: u64, place: impl fmt::Display) {
+        if records > 0 {
+            self.miss(format_args!(
+                "fields of {records} records in {place} that have too many names to be listed (with {UNLISTED_FIELD}): \
+                 look for their text instead"
+            ));
         }
     }
 

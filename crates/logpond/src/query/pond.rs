@@ -164,6 +164,7 @@ impl Reads for Look<'_> {
         let (pond, view) = (self.pond, &self.view);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let opened = Opened::new(view, search.scope.range, trailer);
+        opened.miss_unlisted(&search.scope, trailer);
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
         let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search);

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use logpond_record::limits::UNLISTED_FIELD;
 use logpond_record::{Id, TimeRange, Timestamp};
 use logpond_search::order::{Direction, Key};
 use logpond_search::scan::{
@@ -91,6 +92,20 @@ impl<'v> Opened<'v> {
             }
         }
         Opened { segments }
+    }
+
+    /// Names the segments with records of which a condition on fields may not find all fields.
+    pub(super) fn miss_unlisted(&self, scope: &Scope, trailer: &mut Trailer) {
+        if !scope.filter.looks_at_fields() {
+            return;
+        }
+        for reading in &self.segments {
+            let fields = &reading.directory.counts.fields;
+            if let Some(count) = fields.get(UNLISTED_FIELD) {
+                let id = reading.file.manifest().id;
+                trailer.miss_unlisted(count.total(), format_args!("segment {id}"));
+            }
+        }
     }
 
     /// Whether no segment overlaps the range.
@@ -527,6 +542,7 @@ impl<'a> SegmentPass<'a> {
     /// The row groups that overlap the scope's range.
     pub(super) fn choose(&self, trailer: &mut Trailer) -> Chosen<'a> {
         let opened = Opened::new(self.view, self.scope.range, trailer);
+        opened.miss_unlisted(self.scope, trailer);
         let groups = opened.groups(self.scope.range);
         Chosen { opened, groups }
     }

@@ -3,8 +3,9 @@
 use logpond_record::TimeRange;
 use logpond_search::aggregate::{
     FieldStats, FieldsAnswer, HistogramSpec, LabelValues, Patterns, PatternsAnswer,
-    STREAMS_BYTES_MAX, Series, StreamRow, Streams, StreamsAsked, Top, TopRow,
+    STREAMS_BYTES_MAX, Series, StreamRow, Streams, StreamsAsked, Top, TopRow, ValueType,
 };
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::label_tables::Labels;
@@ -37,15 +38,18 @@ pub(super) fn top(
     Ok(())
 }
 
-/// Numbers and truth values as they are, all else as text.
-fn value_of(row: &TopRow) -> Value {
+/// Numbers and truth values as they are written, all else as text.
+fn value_of(row: &TopRow) -> String {
     let text = String::from_utf8_lossy(&row.value);
-    let bare = row
-        .types
-        .is_bare_json()
-        .then(|| serde_json::from_str(&text).ok());
-    bare.flatten()
-        .unwrap_or_else(|| Value::String(text.into_owned()))
+    let is_number = |kind| matches!(kind, ValueType::Int | ValueType::Float | ValueType::Json);
+    let has_digit = text
+        .trim_start_matches('-')
+        .starts_with(|c: char| c.is_ascii_digit());
+    let is_bare = row.types.is_bare_json() || has_digit && row.types.iter().all(is_number);
+    match is_bare && serde_json::from_str::<&RawValue>(&text).is_ok() {
+        true => text.into_owned(),
+        false => Value::String(text.into_owned()).to_string(),
+    }
 }
 
 pub(super) fn histogram(

@@ -29,6 +29,7 @@ mod dev_log_stream;
 mod disk_full;
 mod failures;
 mod facts;
+mod fields;
 mod fluent;
 mod grafana_json;
 mod follow;

@@ -237,6 +237,8 @@ fn read_as<'a>(
 ) -> Option<Parts<'a>> {
     let head = head(text.as_bytes())?;
     outline.clear();
+    // The kernel's fields come before what a program says of itself.
+    outline.let_first_count();
     let kind = &text[head.kind.0..head.kind.1];
     let mut reader = Reader {
         text,

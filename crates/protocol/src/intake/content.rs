@@ -27,7 +27,7 @@ pub(crate) fn is_candidate(line: &[u8]) -> bool {
 /// Reads the fields of a message into `outline`; their values are given back.
 pub(crate) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
     match text.as_bytes() {
-        [b'{', ..] => json::flatten(text, outline, 12).ok(),
+        [b'{', ..] => json::flatten_line(text, outline, 12).ok(),
         [b'C', b'E', b'F', b':', ..] => cef::read(text, outline),
         [b'L', b'E', b'E', b'F', b':', ..] => leef::read(text, outline),
         [b'M', b'S', b'W', b'i', b'n', ..] => snare::read(text, outline),
@@ -60,13 +60,9 @@ pub(crate) fn draw<'a>(
     let Some(parts) = read(text, outline) else {
         return Beside::default();
     };
-    let whole = sketch.take_message();
+    sketch.take_message();
     sketch.literal(cookie);
-    if !outline.draw_in(sketch, text, parts, received, times) {
-        sketch.rewind(whole);
-        sketch.message(message.as_bytes());
-        return Beside::default();
-    }
+    outline.draw_in(sketch, text, parts, received, times);
     let Beside { fields, time } = audit::beside(text);
     let time = time.filter(|_| is_guess);
     Beside { fields, time }

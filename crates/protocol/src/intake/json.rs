@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - Nothing recurses. Objects nest at most `JSON_DEPTH_MAX` levels, and so does all that an array
-//!   holds, which is not flattened.
+//!   holds, which is not flattened. Of a line that nests deeper, what is deeper is text.
 //! - Every byte is looked at once, in order, and an error names the first byte that cannot be.
 //!
 //! [`validate`] is what a push is checked with. `flatten` makes a record of any object, `learned`
@@ -13,7 +13,7 @@ mod flatten;
 mod learned;
 
 pub(crate) use edit::{JsonChange, edit};
-pub(crate) use flatten::{flatten, is_object};
+pub(crate) use flatten::{flatten_line, is_object};
 pub(crate) use learned::Learned;
 
 use std::borrow::Cow;
@@ -111,6 +111,8 @@ fn check_members(scanner: &mut Scanner<'_>) -> Result<(), JsonError> {
 pub(crate) struct Scanner<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
+    /// Whether values may nest deeper than `JSON_DEPTH_MAX`.
+    pub(crate) is_deep: bool,
 }
 
 /// The escapes in a string.
@@ -138,7 +140,11 @@ pub(crate) struct Token<'a> {
 impl<'a> Scanner<'a> {
     /// At the start of `text`.
     pub(crate) fn new(text: &'a str) -> Scanner<'a> {
-        Scanner { text, at: 0 }
+        Scanner {
+            text,
+            at: 0,
+            is_deep: false,
+        }
     }
 
     #[inline]
@@ -344,10 +350,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Skips an array, or any other value. The nesting is kept in the bits of one word: 1 for an object.
+    /// Skips an array, or any other value. The nesting is kept in the bits of one word: 1 for an object;
+    /// words of outer levels are kept beside it.
     pub(crate) fn skip_value(&mut self) -> Result<(), JsonError> {
         const _: () = assert!(JSON_DEPTH_MAX <= u64::BITS as usize);
         let mut objects = 0u64;
+        let mut outer: Vec<u64> = Vec::new();
         let mut depth = 0;
         loop {
             // A value begins here.
@@ -365,6 +373,10 @@ impl<'a> Scanner<'a> {
                     if self.peek() == Some(if object { b'}' } else { b']' }) {
                         self.at += 1;
                     } else {
+                        if self.is_deep && depth == JSON_DEPTH_MAX {
+                            outer.push(objects);
+                            (objects, depth) = (0, 0);
+                        }
                         self.nest(&mut depth, start)?;
                         objects = objects << 1 | u64::from(object);
                         if object {
@@ -378,7 +390,10 @@ impl<'a> Scanner<'a> {
             // A value ended here.
             loop {
                 if depth == 0 {
-                    return Ok(());
+                    match outer.pop() {
+                        Some(levels) => (objects, depth) = (levels, JSON_DEPTH_MAX),
+                        None => return Ok(()),
+                    }
                 }
                 self.space();
                 let object = objects & 1 == 1;
@@ -427,6 +442,7 @@ impl<'a> Scanner<'a> {
                 self.word("null")?;
                 (Value::Null, b'n')
             }
+            Some(b'[') if self.is_deep => return self.deep_token().map(Some),
             Some(b'[') => {
                 self.skip_value()?;
                 (self.json_since(start), b'r')
@@ -449,6 +465,31 @@ impl<'a> Scanner<'a> {
             span: (start, self.at),
             canonical: true,
         }))
+    }
+
+    /// Reads a list or an object as one value: as a text if it nests deeper than is allowed.
+    fn deep_token(&mut self) -> Result<Token<'a>, JsonError> {
+        let start = self.at;
+        let mut strict = Scanner {
+            is_deep: false,
+            ..*self
+        };
+        if strict.skip_value().is_ok() {
+            self.at = strict.at;
+            return Ok(Token {
+                value: self.json_since(start),
+                kind: b'r',
+                span: (start, self.at),
+                canonical: true,
+            });
+        }
+        self.skip_value()?;
+        Ok(Token {
+            value: Value::Str(Cow::Borrowed(&self.text[start..self.at])),
+            kind: b't',
+            span: (start, self.at),
+            canonical: true,
+        })
     }
 
     fn json_since(&self, start: usize) -> Value<'a> {
@@ -493,27 +534,28 @@ impl<'a> Scanner<'a> {
 }
 
 /// The value of a number that is written as JSON writes numbers, and whether it renders as that
-/// text. One that no float can hold stays text.
+/// text. One that no integer of 64 bits and no float is stays text: as a float it would be another one.
 pub(crate) fn number_value(text: &str, is_float: bool) -> (Value<'_>, bool) {
-    if !is_float {
+    if !is_float && text != "-0" {
         if let Some(int) = small_int(text.as_bytes()) {
             return (Value::Int(int), true);
         }
-        if text != "-0"
-            && let Ok(int) = text.parse()
-        {
-            return (Value::Int(int), true);
-        }
+        return (text.parse().map_or(as_written(text), Value::Int), true);
     }
     let decimal = Decimal::read(text.as_bytes());
-    let float = match decimal.exact() {
-        Some(float) => float,
-        None => text.parse().unwrap_or(f64::INFINITY),
-    };
-    if !float.is_finite() {
-        return (Value::Json(Cow::Borrowed(text)), true);
+    if let Some(float) = decimal.exact() {
+        return (Value::Float(float), is_float && decimal.canonical);
     }
-    (Value::Float(float), is_float && decimal.canonical)
+    let float: f64 = text.parse().unwrap_or(f64::INFINITY);
+    let written = logpond_record::Decimal::parse(text.as_bytes());
+    match written.is_some_and(|written| written.is_written_float(float)) {
+        true => (Value::Float(float), is_float && decimal.canonical),
+        false => (as_written(text), true),
+    }
+}
+
+fn as_written(text: &str) -> Value<'_> {
+    Value::Json(Cow::Borrowed(text))
 }
 
 /// A whole number of up to 18 digits.

@@ -7,15 +7,22 @@
 //! A line is *irregular* where slots cannot rebuild it: a field's name holds `⟨` or `⟩`, reads like
 //! a slot for the time (`_time:%…`), is longer than `FIELD_NAME_BYTES_MAX`, or occurs twice; or
 //! there are more than `FIELDS_MAX` fields, or more literal text than a shape may have. Its line is
-//! kept whole, and its shape just lists the slots of the fields that have a proper name, the first
-//! of each name, as far as they fit.
+//! kept whole, and its shape just lists the slots of its fields. Of several fields with one name the
+//! last one counts, as with nearly all readers of JSON; in records of the audit system the first one,
+//! which is the kernel's.
+//!
+//! Invariant: every field is listed, or counted as one that is not. No line has a field of the name by which
+//! that is said: a sender could make answers incomplete by it.
 //!
 //! A field that is neither the time nor the message and has a reserved name is called `NAME@label`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use logpond_record::limits::{FIELD_NAME_BYTES_MAX, FIELDS_MAX, SHAPE_BYTES_MAX};
+use logpond_record::limits::{
+    FIELD_NAME_BYTES_MAX, FIELDS_MAX, LISTING_BYTES_MAX, SHAPE_BYTES_MAX, UNLISTED_FIELD,
+};
 use logpond_record::{Fix, LABEL_SUFFIX, Message, Shape, TimeSource, Timestamp, Value, unreserved};
 
 use super::audit;
@@ -37,9 +44,15 @@ pub(crate) const BODY_PREFIX: &str = "body.";
 /// Bytes of a slot's text beside its name: two marks, a colon and a letter.
 const SLOT_BYTES: usize = 8;
 
-/// Words of the filter that tells most new names from known ones: sixteen bits for each field that
-/// a record may have.
+/// Words of the filter that tells most new names from known ones: sixteen bits for each of as many
+/// fields as a shape that rebuilds its line may have.
 const SEEN_WORDS: usize = FIELDS_MAX * 16 / 64;
+
+/// Lines with more fields than this find a name among them by its hash; the filter is of no use to them.
+const NAMES_SEARCHED_MAX: usize = 256;
+
+/// Bytes that a listing keeps free: for braces, and for a header before it.
+const LISTING_RESERVE_BYTES: usize = 2 * SHAPE_BYTES_MAX;
 
 /// A field's place in the line.
 #[derive(Clone, Copy)]
@@ -49,6 +62,7 @@ pub(crate) struct OutlineSlot {
     pub(crate) span: (u32, u32),
     /// Letter of the slot's kind, as shapes write it.
     pub(crate) kind: u8,
+    /// Whether it counts among the fields of its name.
     listed: bool,
 }
 
@@ -57,16 +71,21 @@ pub(crate) struct Outline {
     slots: Vec<OutlineSlot>,
     names: Vec<u8>,
     seen: [u64; SEEN_WORDS],
-    times: [Option<u16>; TIME_NAMES.len()],
-    messages: [Option<u16>; MESSAGE_NAMES.len()],
+    /// The last slot of each name, once there are more than [`NAMES_SEARCHED_MAX`].
+    by_name: HashMap<Box<[u8]>, u32>,
+    /// Fields without room in a listing.
+    unlisted: usize,
+    times: [Option<u32>; TIME_NAMES.len()],
+    messages: [Option<u32>; MESSAGE_NAMES.len()],
     irregular: bool,
+    first_counts: bool,
 }
 
 /// The time field that was chosen.
 #[derive(Clone, Copy)]
 pub(crate) struct ChosenTime {
     /// Index of its slot.
-    pub(crate) slot: u16,
+    pub(crate) slot: u32,
     /// How it is written.
     pub(crate) form: Form,
     /// Whether its name says that it can be nothing but a time.
@@ -85,7 +104,9 @@ pub(crate) struct Outcome {
     /// The time field.
     pub(crate) time: Option<ChosenTime>,
     /// Index of the message's slot.
-    pub(crate) message: Option<u16>,
+    pub(crate) message: Option<u32>,
+    /// Fields of the line that the shape does not list.
+    pub(crate) unlisted: usize,
 }
 
 impl Outline {
@@ -95,9 +116,12 @@ impl Outline {
             slots: Vec::new(),
             names: Vec::new(),
             seen: [0; SEEN_WORDS],
+            by_name: HashMap::new(),
+            unlisted: 0,
             times: [None; TIME_NAMES.len()],
             messages: [None; MESSAGE_NAMES.len()],
             irregular: false,
+            first_counts: false,
         }
     }
 
@@ -106,9 +130,17 @@ impl Outline {
         self.slots.clear();
         self.names.clear();
         self.seen = [0; SEEN_WORDS];
+        self.by_name = HashMap::new();
+        self.unlisted = 0;
         self.times = [None; TIME_NAMES.len()];
         self.messages = [None; MESSAGE_NAMES.len()];
         self.irregular = false;
+        self.first_counts = false;
+    }
+
+    /// Has the first of several fields with one name count.
+    pub(crate) fn let_first_count(&mut self) {
+        self.first_counts = true;
     }
 
     /// The slots so far.
@@ -116,8 +148,13 @@ impl Outline {
         &self.slots
     }
 
-    /// Adds a field whose name is `prefix` and `key`. Gives false, and does not take the field, if
-    /// there are too many; its value must then be dropped.
+    /// Keeps the line whole, whatever fields it has.
+    pub(crate) fn set_irregular(&mut self) {
+        self.irregular = true;
+    }
+
+    /// Adds a field whose name is `prefix` and `key`. Gives false, and only counts the field, if its name
+    /// has no room; its value must then be dropped.
     pub(crate) fn push(
         &mut self,
         prefix: &[u8],
@@ -125,20 +162,28 @@ impl Outline {
         span: (usize, usize),
         kind: u8,
     ) -> bool {
-        if self.slots.len() >= FIELDS_MAX {
+        let index = self.slots.len() as u32;
+        let start = self.names.len();
+        let taken = start + prefix.len() + key.len() + self.slots.len() * SLOT_BYTES;
+        if taken > LISTING_BYTES_MAX - LISTING_RESERVE_BYTES {
             self.irregular = true;
+            self.unlisted += 1;
             return false;
         }
-        let index = self.slots.len() as u16;
-        let start = self.names.len();
-        let mut listed = prefix.len() + key.len() <= FIELD_NAME_BYTES_MAX;
-        if listed {
-            self.names.extend_from_slice(prefix);
-            self.names.extend_from_slice(key);
-            let name = &self.names[start..];
-            listed = !has_marks(name) && !is_pattern(name) && self.is_new(start);
+        self.names.extend_from_slice(prefix);
+        self.names.extend_from_slice(key);
+        let name = &self.names[start..];
+        self.irregular |= self.slots.len() >= FIELDS_MAX
+            || name.len() > FIELD_NAME_BYTES_MAX
+            || has_marks(name)
+            || is_pattern(name)
+            || is_unlisted_count(name);
+        let mut listed = true;
+        if let Some(earlier) = self.earlier(start) {
+            self.irregular = true;
+            listed = !self.first_counts;
+            self.slots[earlier as usize].listed &= !listed;
         }
-        self.irregular |= !listed;
         if listed && prefix.is_empty() && !key.is_empty() {
             self.note(key, index);
         }
@@ -165,6 +210,7 @@ impl Outline {
             return;
         }
         if !canonical {
+            // A shape that rebuilds its line has far fewer slots; other lines have no fixes.
             let slot = parts.values.len() as u16;
             let text = Cow::Borrowed(&text.as_bytes()[span.0..span.1]);
             parts.fixes.push(Fix { slot, text });
@@ -173,7 +219,7 @@ impl Outline {
     }
 
     /// Notes whether `key` may be the time or the message.
-    fn note(&mut self, key: &[u8], index: u16) {
+    fn note(&mut self, key: &[u8], index: u32) {
         if !matches!(key[0], b'_' | b't' | b'@' | b'm' | b'l') {
             return;
         }
@@ -184,18 +230,34 @@ impl Outline {
         }
     }
 
-    /// Whether no slot has the name that begins at `start` of the names.
-    fn is_new(&mut self, start: usize) -> bool {
+    /// The last slot so far with the name that begins at `start` of the names; notes that the next one
+    /// has it, too.
+    fn earlier(&mut self, start: usize) -> Option<u32> {
+        if self.slots.len() >= NAMES_SEARCHED_MAX {
+            return self.earlier_of_many(start);
+        }
         let name = &self.names[start..];
         let hash = hash(name) as usize % (SEEN_WORDS * 64);
         let (word, bit) = (hash / 64, 1u64 << (hash % 64));
         let maybe = self.seen[word] & bit != 0;
         self.seen[word] |= bit;
-        !maybe
-            || !self
-                .slots
-                .iter()
-                .any(|slot| slot.listed && self.name(slot) == name)
+        if !maybe {
+            return None;
+        }
+        let is_it = |slot: &OutlineSlot| self.name(slot) == name;
+        self.slots.iter().rposition(is_it).map(|slot| slot as u32)
+    }
+
+    #[cold]
+    fn earlier_of_many(&mut self, start: usize) -> Option<u32> {
+        let next = self.slots.len() as u32;
+        if self.by_name.is_empty() {
+            for (index, slot) in self.slots.iter().enumerate() {
+                let name = &self.names[slot.name.0 as usize..slot.name.1 as usize];
+                self.by_name.insert(name.into(), index as u32);
+            }
+        }
+        self.by_name.insert(self.names[start..].into(), next)
     }
 
     fn name(&self, slot: &OutlineSlot) -> &[u8] {
@@ -230,25 +292,26 @@ impl Outline {
                 repeats: found.known && same,
                 time,
                 message,
+                unlisted: 0,
             };
         }
         let braced = raw.trim_ascii_start().first() == Some(&b'{');
-        let listed = self.list(braced, time, message, parts, scratch);
-        let message = message.filter(|_| listed);
-        if message.is_none() {
-            parts.message = without_message(braced);
-        }
+        scratch.clear();
+        scratch.extend_from_slice(if braced { b"{" } else { b"" });
+        let unlisted = self.list(time, message, &[], parts, scratch);
+        scratch.extend_from_slice(if braced { b"}" } else { b"" });
         Outcome {
-            shape: shapes.find(scratch).map(|found| found.shape),
+            shape: shapes.find_listing(scratch),
             whole: true,
             repeats: false,
             time,
             message,
+            unlisted,
         }
     }
 
-    /// Ends a message that stands behind a header: draws it into the header's sketch. Gives false,
-    /// and draws nothing, if it must stay one text.
+    /// Ends a message that stands behind a header: draws it into the header's sketch, or lists its fields
+    /// there if slots cannot rebuild it.
     pub(crate) fn draw_in<'a>(
         &mut self,
         sketch: &mut Sketch<'_, 'a>,
@@ -256,36 +319,45 @@ impl Outline {
         mut parts: Parts<'a>,
         received: Timestamp,
         times: &TimeReader,
-    ) -> bool {
+    ) {
         let raw = raw.as_bytes();
         let names = self.names.len() + self.slots.len() * (BODY_PREFIX.len() + SLOT_BYTES);
         let text_bytes = sketch.shape().len() + self.literal_bytes(raw) + names;
-        if self.irregular || text_bytes > SHAPE_BYTES_MAX {
-            return false;
-        }
         let message = self.choose_message(&mut parts);
         let time = match sketch.parts.time {
             Some(_) => None,
             None => self.choose_time(raw, &mut parts, received, times).0,
         };
+        let taken = self.taken(sketch);
+        if sketch.is_listing() || self.irregular || text_bytes > SHAPE_BYTES_MAX {
+            let list = |text: &mut Vec<u8>, parts: &mut Parts<'a>| {
+                self.list(time, message, &taken, parts, text)
+            };
+            sketch.append_listing(list, parts);
+        } else {
+            sketch.append(|text| self.draw(raw, time, message, &taken, text), parts);
+        }
+    }
+
+    /// Of each slot whether its name must be another one behind a header.
+    fn taken(&self, sketch: &Sketch<'_, '_>) -> Vec<bool> {
+        let in_header = sketch.slot_names();
         let taken = |slot| {
             let name = self.name(slot);
             let is_vouched_for = name.starts_with(b"_") && !audit::is_own_field(name);
-            is_vouched_for || sketch.has_slot(name)
+            is_vouched_for || in_header.contains(name)
         };
-        let taken: Vec<bool> = self.slots.iter().map(taken).collect();
-        sketch.append(|text| self.draw(raw, time, message, &taken, text), parts);
-        true
+        self.slots.iter().map(taken).collect()
     }
 
-    fn choose_message(&self, parts: &mut Parts<'_>) -> Option<u16> {
+    fn choose_message(&self, parts: &mut Parts<'_>) -> Option<u32> {
         let slot = self
             .messages
             .iter()
             .flatten()
             .copied()
-            .find(|slot| is_text(self.slots[usize::from(*slot)].kind))?;
-        let value = std::mem::replace(&mut parts.values[usize::from(slot)], Value::Null);
+            .find(|slot| is_text(self.slots[*slot as usize].kind))?;
+        let value = std::mem::replace(&mut parts.values[slot as usize], Value::Null);
         parts.message = Message::Part(value);
         Some(slot)
     }
@@ -301,7 +373,7 @@ impl Outline {
         let mut same = true;
         for (rank, slot) in self.times.iter().enumerate() {
             let Some(slot) = *slot else { continue };
-            let OutlineSlot { span, kind, .. } = self.slots[usize::from(slot)];
+            let OutlineSlot { span, kind, .. } = self.slots[slot as usize];
             if !is_text(kind) && !matches!(kind, b'i' | b'f') {
                 continue;
             }
@@ -334,7 +406,7 @@ impl Outline {
         &self,
         raw: &[u8],
         time: Option<ChosenTime>,
-        message: Option<u16>,
+        message: Option<u32>,
         taken: &[bool],
         out: &mut Vec<u8>,
     ) {
@@ -343,13 +415,13 @@ impl Outline {
             out.extend_from_slice(&raw[after..slot.span.0 as usize]);
             after = slot.span.1 as usize;
             match time {
-                Some(time) if usize::from(time.slot) == index => {
+                Some(time) if time.slot as usize == index => {
                     out.extend_from_slice("⟨_time:".as_bytes());
                     time.form.write_pattern(out);
                     out.extend_from_slice("⟩".as_bytes());
                 }
                 _ => {
-                    let is_message = message.map(usize::from) == Some(index);
+                    let is_message = message == Some(index as u32);
                     let is_taken = taken.get(index) == Some(&true);
                     self.draw_slot(slot, is_message, is_taken, out);
                 }
@@ -388,42 +460,51 @@ impl Outline {
         }
     }
 
-    /// Lists the slots of an irregular line, and keeps their values only. Gives whether the
-    /// message is among them.
+    /// Lists the slots of a line that is kept whole, and keeps their values only; of slots that are `taken`
+    /// the name stands in the sketch already. Gives how many fields are not listed.
     fn list(
         &self,
-        braced: bool,
         time: Option<ChosenTime>,
-        message: Option<u16>,
+        message: Option<u32>,
+        taken: &[bool],
         parts: &mut Parts<'_>,
         out: &mut Vec<u8>,
-    ) -> bool {
-        out.clear();
-        if braced {
-            out.push(b'{');
-        }
+    ) -> usize {
         parts.fixes.clear();
-        let mut has_message = false;
+        let mut unlisted = self.unlisted;
         let mut index = 0;
         parts.values.retain(|_| {
             let at = index;
             index += 1;
             let slot = &self.slots[at];
-            let is_time = time.is_some_and(|t| usize::from(t.slot) == at);
-            let is_message = message.map(usize::from) == Some(at);
-            // Room for the name, its suffix, the marks, the kind and the closing brace.
-            let room = out.len() + (slot.name.1 - slot.name.0) as usize + 32 <= SHAPE_BYTES_MAX;
-            let kept = slot.listed && !is_time && room;
-            if kept {
-                self.draw_slot(slot, is_message, false, out);
-                has_message |= is_message;
+            if !slot.listed || time.is_some_and(|time| time.slot as usize == at) {
+                return false;
             }
-            kept
+            let is_message = message == Some(at as u32);
+            let before = out.len();
+            self.draw_listed(slot, is_message, taken.get(at) == Some(&true), out);
+            // Names with many escapes may take more than was thought.
+            if out.len() > LISTING_BYTES_MAX - SLOT_BYTES && !is_message {
+                out.truncate(before);
+                unlisted += 1;
+                return false;
+            }
+            true
         });
-        if braced {
-            out.push(b'}');
+        unlisted
+    }
+
+    fn draw_listed(&self, slot: &OutlineSlot, is_message: bool, is_taken: bool, out: &mut Vec<u8>) {
+        let name = self.name(slot);
+        let is_taken = is_taken || is_unlisted_count(name);
+        if is_message || !(has_marks(name) || is_pattern(name)) {
+            return self.draw_slot(slot, is_message, is_taken, out);
         }
-        has_message
+        out.extend_from_slice("⟨".as_bytes());
+        out.extend_from_slice(if is_taken { BODY_PREFIX } else { "" }.as_bytes());
+        Shape::write_listed_name(&String::from_utf8_lossy(name), out);
+        out.extend_from_slice(&[b':', slot.kind]);
+        out.extend_from_slice("⟩".as_bytes());
     }
 }
 
@@ -436,10 +517,11 @@ pub(crate) fn without_message<'a>(is_json: bool) -> Message<'a> {
 }
 
 /// Makes `written` the record's time, filling slot `slot`, where it stands as `text`.
-pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u16, written: &Written, text: &'a [u8]) {
+pub(crate) fn set_time<'a>(parts: &mut Parts<'a>, slot: u32, written: &Written, text: &'a [u8]) {
     parts.time = Some(written.time);
     parts.time_source = TimeSource::Field(written.form.assumed());
-    parts.values[usize::from(slot)] = Value::Null;
+    parts.values[slot as usize] = Value::Null;
+    let slot = slot as u16;
     parts.fixes.retain(|fix| fix.slot != slot);
     if !written.exact {
         let at = parts.fixes.partition_point(|fix| fix.slot < slot);
@@ -464,14 +546,17 @@ fn is_pattern(name: &[u8]) -> bool {
     name.starts_with(b"_time:") && name.contains(&b'%')
 }
 
-/// Whether a name holds `⟨` or `⟩`, the marks of slots.
+/// Whether a name says that fields are not listed.
+fn is_unlisted_count(name: &[u8]) -> bool {
+    name == UNLISTED_FIELD.as_bytes()
+}
+
+/// Whether a name holds `⟨` or `⟩`, the marks of slots, or the code point that lists of fields have before
+/// these.
 fn has_marks(name: &[u8]) -> bool {
-    // Both marks begin with these two bytes.
-    let first = "⟨".as_bytes()[0];
-    !name.is_ascii()
-        && memchr::memchr_iter(first, name).any(|at| {
-            name[at..].starts_with("⟨".as_bytes()) || name[at..].starts_with("⟩".as_bytes())
-        })
+    let marks = ["⟨", "⟩", "\u{fdd0}"].map(str::as_bytes);
+    let has = |mark| memchr::memmem::find(name, mark).is_some();
+    !name.is_ascii() && marks.into_iter().any(has)
 }
 
 /// Spreads short names well enough for a filter.

@@ -15,10 +15,10 @@ use std::borrow::Cow;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use logpond_record::limits::SHAPE_BYTES_MAX;
+use logpond_record::limits::{SHAPE_BYTES_MAX, UNLISTED_FIELD};
 use logpond_record::{
-    Assumed, Entry, EntryKind, Fix, Message, Record, Shape, SlotKind, TimeSource, Timestamp, Value,
-    unreserved,
+    Assumed, Entry, EntryKind, Fix, LABEL_SUFFIX, Message, Record, Shape, SlotKind, TimeSource,
+    Timestamp, Value, unreserved,
 };
 
 use super::declared::{fields_of_batch, is_default, is_line_time_first};
@@ -100,6 +100,15 @@ impl<'a> Parsed<'a> {
             level: None,
             time: None,
         }
+    }
+
+    /// Says how many fields of the line the shape does not list.
+    fn lacking(mut self, unlisted: usize) -> Parsed<'a> {
+        if unlisted > 0 {
+            let count = Value::Int(unlisted as i64);
+            self.derived.push((Cow::Borrowed(UNLISTED_FIELD), count));
+        }
+        self
     }
 }
 
@@ -263,10 +272,10 @@ impl Parser {
             return Some(Parsed::new(shape, parts));
         }
         let capacity = self.learned.slots_hint;
-        let mut parts = json::flatten(text, &mut self.outline, capacity).ok()?;
+        let mut parts = json::flatten_line(text, &mut self.outline, capacity).ok()?;
         let outcome = self.finish(entry, &mut parts);
         self.learned.learn(text, &self.outline, &outcome);
-        Some(self.parsed(parts, outcome.shape, outcome.whole, true))
+        Some(self.parsed(parts, outcome, true))
     }
 
     /// A line that is made of fields and is no JSON.
@@ -278,7 +287,7 @@ impl Parser {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
-        Some(self.parsed(parts, outcome.shape, outcome.whole, false))
+        Some(self.parsed(parts, outcome, false))
     }
 
     /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
@@ -292,7 +301,9 @@ impl Parser {
             false => self.fields(entry, audit::read),
         };
         let derived = audit::beside(std::str::from_utf8(entry.raw).ok()?).fields;
-        Some(Parsed { derived, ..parsed? })
+        let mut parsed = parsed?;
+        parsed.derived.extend(derived);
+        Some(parsed)
     }
 
     /// Ends the line that the outline holds.
@@ -308,14 +319,11 @@ impl Parser {
     }
 
     /// A line without even a shape that lists its fields is kept whole, without fields.
-    fn parsed<'a>(
-        &self,
-        mut parts: Parts<'a>,
-        shape: Option<Arc<Shape>>,
-        whole: bool,
-        is_json: bool,
-    ) -> Parsed<'a> {
-        let Some(shape) = shape else {
+    fn parsed<'a>(&self, mut parts: Parts<'a>, outcome: Outcome, is_json: bool) -> Parsed<'a> {
+        let Outcome {
+            whole, unlisted, ..
+        } = outcome;
+        let Some(shape) = outcome.shape else {
             parts.values = vec![Value::Null];
             parts.fixes.clear();
             parts.message = without_message(is_json);
@@ -325,10 +333,11 @@ impl Parser {
             };
         };
         debug_assert_eq!(shape.slots().len(), parts.values.len());
-        Parsed {
+        let parsed = Parsed {
             whole,
             ..Parsed::new(shape, parts)
-        }
+        };
+        parsed.lacking(unlisted)
     }
 
     fn syslog<'a>(&mut self, entry: &Entry<'a>, anything: bool) -> Option<Parsed<'a>> {
@@ -339,12 +348,18 @@ impl Parser {
         let Beside { fields, time } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
-        let shape = self.shapes.find(sketch.shape())?.shape;
-        Some(Parsed {
+        let shape = match sketch.is_listing() {
+            true => self.shapes.find_listing(sketch.shape())?,
+            false => self.shapes.find(sketch.shape())?.shape,
+        };
+        let (parts, unlisted) = sketch.finish();
+        let parsed = Parsed {
             derived: fields,
             time,
-            ..Parsed::new(shape, sketch.parts)
-        })
+            whole: unlisted.is_some(),
+            ..Parsed::new(shape, parts)
+        };
+        Some(parsed.lacking(unlisted.unwrap_or(0)))
     }
 
     fn access<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
@@ -429,6 +444,11 @@ fn set_apart(
     // Most labels that share a name with a field of the line stand in for it: that is seen before another
     // name is made.
     for (name, value) in labels {
+        if *name == UNLISTED_FIELD {
+            // It is not for senders to say.
+            *name = Cow::Owned(UNLISTED_FIELD.to_owned() + LABEL_SUFFIX);
+            continue;
+        }
         let is_none = match value {
             Value::Null => true,
             Value::Str(text) => text.is_empty(),

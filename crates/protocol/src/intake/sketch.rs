@@ -2,8 +2,10 @@
 //!
 //! Invariant: `text` is the shape of what was drawn so far, `values` has one value per slot of it.
 
-use logpond_record::{Assumed, Fix, Message, TimeSource, Timestamp, Value};
+use logpond_record::limits::{LISTING_BYTES_MAX, SHAPE_BYTES_MAX};
+use logpond_record::{Assumed, Fix, Message, Shape, TimeSource, Timestamp, Value};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::timestamps::Written;
 
@@ -33,6 +35,10 @@ impl<'a> Parts<'a> {
 pub(crate) struct Sketch<'s, 'a> {
     text: &'s mut Vec<u8>,
     pub(crate) parts: Parts<'a>,
+    /// Whether it only lists fields, so that the line must be kept whole.
+    is_listing: bool,
+    /// Fields that it could not list.
+    unlisted: usize,
 }
 
 /// How a message is drawn.
@@ -46,6 +52,8 @@ pub(crate) struct SketchMark {
     fixes: usize,
     time: Option<Timestamp>,
     time_source: TimeSource,
+    is_listing: bool,
+    unlisted: usize,
 }
 
 impl SketchMark {
@@ -62,6 +70,8 @@ impl<'s, 'a> Sketch<'s, 'a> {
         Sketch {
             text,
             parts: Parts::new(capacity),
+            is_listing: false,
+            unlisted: 0,
         }
     }
 
@@ -116,6 +126,8 @@ impl<'s, 'a> Sketch<'s, 'a> {
             fixes: self.parts.fixes.len(),
             time: self.parts.time,
             time_source: self.parts.time_source,
+            is_listing: self.is_listing,
+            unlisted: self.unlisted,
         }
     }
 
@@ -127,6 +139,7 @@ impl<'s, 'a> Sketch<'s, 'a> {
         self.parts.time = mark.time;
         self.parts.time_source = mark.time_source;
         self.parts.message = Message::Line;
+        (self.is_listing, self.unlisted) = (mark.is_listing, mark.unlisted);
     }
 
     /// The shape's text.
@@ -203,6 +216,54 @@ impl<'s, 'a> Sketch<'s, 'a> {
         }
     }
 
+    /// Makes it one that only lists fields: what is drawn need not give the line back.
+    pub(crate) fn become_listing(&mut self) {
+        self.is_listing = true;
+    }
+
+    /// Whether it only lists fields.
+    pub(crate) fn is_listing(&self) -> bool {
+        self.is_listing
+    }
+
+    /// Ends the sketch: its parts, and how many fields it could not list if it only lists fields.
+    pub(crate) fn finish(mut self) -> (Parts<'a>, Option<usize>) {
+        if self.is_listing {
+            // The line is there as it is.
+            self.parts.fixes.clear();
+        }
+        let unlisted = self.is_listing.then_some(self.unlisted);
+        (self.parts, unlisted)
+    }
+
+    /// Lists a field, if there is room for it; otherwise counts it.
+    pub(crate) fn list_slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
+        let before = self.text.len();
+        self.text.extend_from_slice("⟨".as_bytes());
+        Shape::write_listed_name(name, self.text);
+        self.text.extend_from_slice(b":");
+        self.text.extend_from_slice(kind.as_bytes());
+        self.text.extend_from_slice("⟩".as_bytes());
+        if self.text.len() > LISTING_BYTES_MAX - SHAPE_BYTES_MAX {
+            self.text.truncate(before);
+            self.unlisted += 1;
+            return;
+        }
+        self.parts.values.push(value);
+    }
+
+    /// Adds what was listed by other means, which gives how many fields it could not list; the sketch
+    /// becomes a list of fields.
+    pub(crate) fn append_listing(
+        &mut self,
+        list: impl FnOnce(&mut Vec<u8>, &mut Parts<'a>) -> usize,
+        mut parts: Parts<'a>,
+    ) {
+        self.become_listing();
+        self.unlisted += list(self.text, &mut parts);
+        self.append(|_| (), parts);
+    }
+
     /// Whether a slot of this name was drawn.
     pub(crate) fn has_slot(&self, name: &[u8]) -> bool {
         let marked = memchr::memmem::find_iter(self.text.as_slice(), name);
@@ -210,6 +271,18 @@ impl<'s, 'a> Sketch<'s, 'a> {
         marked.into_iter().any(|at| {
             self.text[..at].ends_with(mark) && self.text.get(at + name.len()) == Some(&b':')
         })
+    }
+
+    /// The names of the slots so far, as they are written.
+    pub(crate) fn slot_names(&self) -> HashSet<&[u8]> {
+        let marks = memchr::memmem::find_iter(self.text.as_slice(), "⟨");
+        let names = marks.filter_map(|mark| {
+            let inside = &self.text[mark + "⟨".len()..];
+            let inside = &inside[..memchr::memmem::find(inside, "⟩".as_bytes())?];
+            // Kinds have no colon, but times.
+            Some(&inside[..memchr::memrchr(b':', inside)?])
+        });
+        names.collect()
     }
 
     /// Draws the message as text.

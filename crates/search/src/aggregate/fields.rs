@@ -74,12 +74,15 @@ impl FieldStats {
     /// Counts a record: its fields, and its message as `_msg` where that is a part of the line.
     pub fn add(&mut self, record: &Record<'_>) {
         self.add_rows(1);
-        let mut seen: Vec<&str> = Vec::with_capacity(16);
-        for (name, value) in record.fields() {
-            // Of a name that occurs twice the first one counts.
-            if !seen.contains(&name) {
+        let in_line = record.fields().count() - record.labels.len();
+        for (name, value) in record.fields().take(in_line) {
+            self.add_value(name, value, 1);
+        }
+        for (at, (name, value)) in record.labels.iter().enumerate() {
+            // Of a name that occurs twice the one of the line counts, then the first label.
+            let mut before = record.labels[..at].iter();
+            if record.shape.field_slot(name).is_none() && !before.any(|(other, _)| other == name) {
                 self.add_value(name, value, 1);
-                seen.push(name);
             }
         }
         if let Message::Part(value) = &record.message {

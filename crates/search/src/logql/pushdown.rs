@@ -351,6 +351,9 @@ fn is_computed(name: &str) -> bool {
     is_of_errors(name) || Computed::named(name).is_some()
 }
 
+/// Floats below this have no whole number between them and the next one.
+const EXACT_END: f64 = 9_007_199_254_740_992.0;
+
 /// Records whose label is a number like this, or no number: of these the condition itself says that
 /// it cannot tell.
 fn quantity_filter(name: &str, comparison: logql::Comparison, quantity: Quantity) -> Filter {
@@ -361,7 +364,22 @@ fn quantity_filter(name: &str, comparison: logql::Comparison, quantity: Quantity
     if !number.is_finite() {
         return is_there(name);
     }
+    // Conditions of LogQL compare floats, filters what is written: numbers for which this float is the
+    // nearest lie between those beside it.
+    let is_exact = number.fract() == 0.0 && number.abs() < EXACT_END;
+    let (below, above) = match is_exact {
+        true => (number, number),
+        false => (number.next_down(), number.next_up()),
+    };
+    if !(below.is_finite() && above.is_finite()) {
+        return is_there(name);
+    }
     let compare = |comparison: Comparison| {
+        let number = match comparison {
+            Comparison::Less => below,
+            Comparison::Greater => above,
+            _ => number,
+        };
         let text = number.to_string();
         let test = FieldTest::Compare(comparison, text.as_bytes().into());
         Filter::field(&format!("{LABEL_PREFIX}{name}"), test)

@@ -9,6 +9,7 @@ use crate::logql::Extraction;
 /// Makes labels of all members; nested ones are called `outer_inner`, arrays and nulls are none.
 pub(super) fn all(work: &mut Work<'_>) {
     let mut prefix = String::new();
+    work.labels.begin_parser();
     if let Err(error) = members(&work.line, &mut prefix, &mut work.labels) {
         work.labels.fail(StageError::Json, error.describe());
     }
@@ -108,9 +109,11 @@ fn follow<'t>(root: Json<'t>, path: &[Step]) -> Option<Json<'t>> {
             (Json::Object(text), Step::Member(wanted)) => {
                 let mut found = None;
                 let read = each_member(text, |name, value| {
-                    let is_it = unescaped(name) == **wanted;
-                    found = is_it.then_some(value);
-                    Ok(!is_it)
+                    // Of several with one name the last one counts.
+                    if unescaped(name) == **wanted {
+                        found = Some(value);
+                    }
+                    Ok(true)
                 });
                 // What stands behind a fault was not found.
                 read.ok().and(found)

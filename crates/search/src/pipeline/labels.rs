@@ -78,6 +78,8 @@ pub struct Labels {
     error: Option<StageError>,
     /// What a stage wrote over [`ERROR`].
     error_details: String,
+    /// Number of the parser that is at work, counted from 1.
+    parser: u32,
     /// The names of those that matter; all do without it.
     wanted: Option<Arc<[Box<str>]>>,
 }
@@ -89,8 +91,9 @@ struct Label {
     origin: Origin,
     /// Whether the stream or the sender has it, even if it was taken away.
     is_base: bool,
-    /// Whether a parser found it.
+    /// Whether a parser found it, and which one.
     is_extracted: bool,
+    parser: u32,
     is_removed: bool,
 }
 
@@ -119,6 +122,7 @@ impl Labels {
     pub fn clear(&mut self) {
         self.text.clear();
         self.labels.clear();
+        self.parser = 0;
         self.error = None;
         self.error_details.clear();
     }
@@ -205,7 +209,13 @@ impl Labels {
         self.error_details.clear();
     }
 
-    /// Sets a label that a parser found, unless one has found it before.
+    /// Says that another parser is at work from now on. Of what it finds several times the last one counts,
+    /// as with fields of records, where Loki takes the first.
+    pub(super) fn begin_parser(&mut self) {
+        self.parser += 1;
+    }
+
+    /// Sets a label that a parser found, unless one before it has.
     pub fn extract(&mut self, name: &str, value: &str) {
         self.extracted(name, value, false);
     }
@@ -223,7 +233,7 @@ impl Labels {
             name = &suffixed;
         }
         let place = match self.find(name) {
-            Some(place) if self.has_extracted(place) && !is_forced => return,
+            Some(place) if self.is_of_other_parser(place) && !is_forced => return,
             Some(place) => {
                 self.replace(place, value);
                 place
@@ -239,12 +249,14 @@ impl Labels {
             }
         };
         self.labels[place].is_extracted = true;
+        self.labels[place].parser = self.parser;
         self.labels[place].origin = Origin::Parsed;
     }
 
-    fn has_extracted(&self, place: usize) -> bool {
+    fn is_of_other_parser(&self, place: usize) -> bool {
         let label = &self.labels[place];
-        label.is_extracted && !label.is_removed
+        let is_own = self.parser > 0 && label.parser == self.parser;
+        label.is_extracted && !label.is_removed && !is_own
     }
 
     /// Whether the stream or the sender has, or had, this label.
@@ -316,6 +328,7 @@ impl Labels {
             origin,
             is_base,
             is_extracted: false,
+            parser: 0,
             is_removed: false,
         });
     }
@@ -359,6 +372,20 @@ mod tests {
         assert_eq!(labels.get(ERROR_DETAILS), Some("why"));
         labels.clear();
         assert_eq!((labels.get("y"), labels.get(ERROR)), (None, None));
+    }
+
+    #[test]
+    fn what_a_parser_finds_last_counts() {
+        let mut labels = Labels::new();
+        labels.begin_parser();
+        labels.extract("x", "1");
+        labels.extract("x", "2");
+        assert_eq!(shown(&labels), ["x=2"]);
+        labels.set("y", "1");
+        labels.begin_parser();
+        labels.extract("x", "3");
+        labels.extract("y", "3");
+        assert_eq!(shown(&labels), ["x=2", "y=1"]);
     }
 
     #[test]

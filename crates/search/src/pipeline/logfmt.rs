@@ -38,6 +38,7 @@ impl Logfmt {
     }
 
     pub(super) fn run(&self, work: &mut Work<'_>) {
+        work.labels.begin_parser();
         for (label, _) in &self.wanted {
             if !work.labels.is_base(label) {
                 work.labels.extract_again(label, "");

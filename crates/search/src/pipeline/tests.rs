@@ -63,7 +63,7 @@ const TABLE: &[(&str, &str, Option<&str>)] = &[
     (
         "| json",
         r#"{"app":"y","pod":"q","x":"1","x":"2"}"#,
-        Some(r#"{"app":"y","pod":"q","x":"1","x":"2"} app_extracted=y,pod_extracted=q,x=1"#),
+        Some(r#"{"app":"y","pod":"q","x":"1","x":"2"} app_extracted=y,pod_extracted=q,x=2"#),
     ),
     ("| json", "nothing", Some("nothing JSONParserErr")),
     ("| json", r#"{"a":1,"#, Some(r#"{"a":1, a=1,JSONParserErr"#)),

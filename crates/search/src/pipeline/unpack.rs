@@ -31,6 +31,7 @@ pub(super) fn run(work: &mut Work<'_>) {
         return work.labels.fail(StageError::Json, error.describe());
     }
     let Some(line) = line else { return };
+    work.labels.begin_parser();
     for (name, value) in &found {
         work.labels.extract(name, value);
     }

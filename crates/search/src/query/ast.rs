@@ -7,6 +7,8 @@ use std::fmt::{self, Write};
 
 use logpond_record::Severity;
 
+use crate::field::Target;
+
 /// Which records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
@@ -135,6 +137,19 @@ impl Filter {
             0 => Filter::negate(Filter::All),
             1 => parts.remove(0),
             _ => Filter::Or(parts),
+        }
+    }
+
+    /// Whether a condition looks at a field, by its name or as a label.
+    pub fn looks_at_fields(&self) -> bool {
+        match self {
+            Filter::All | Filter::Text(_) => false,
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().any(Filter::looks_at_fields),
+            Filter::Not(inner) => inner.looks_at_fields(),
+            Filter::Field(FieldFilter { name, .. }) => matches!(
+                Target::new(name),
+                Target::Field(_) | Target::Label(_) | Target::Entry(_)
+            ),
         }
     }
 

@@ -479,10 +479,8 @@ impl GroupScan<'_> {
             }
         }
         for (row, names) in declared {
-            let is_declared = |shape: &Shape| {
-                let is_slot = |name: &str| shape.slots().iter().any(|s| *s.name == *name);
-                !names.iter().all(|name| is_slot(name))
-            };
+            let is_slot = |shape: &Shape, name: &str| shape.field_slot(name).is_some();
+            let is_declared = |shape: &Shape| !names.iter().all(|name| is_slot(shape, name));
             if self.test_shapes(&[row], is_declared)? == [true] {
                 odd.push(row);
             }
@@ -505,7 +503,7 @@ impl GroupScan<'_> {
             return Ok(vec![true; rows.len()]);
         }
         let name = &self.directory.schema.columns[column.number].name;
-        self.test_shapes(rows, |shape| !shape.slots().iter().any(|s| s.name == *name))
+        self.test_shapes(rows, |shape| shape.field_slot(name).is_none())
     }
 
     /// Hands over the distinct values of a label with their field and how many of some rows have each, and

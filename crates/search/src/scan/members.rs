@@ -88,7 +88,8 @@ fn marked(shape: &Shape) -> Option<String> {
                 format!("{slot}{NUMBER_MARK}")
             }
             SlotKind::Null => "null".to_owned(),
-            SlotKind::Json => "[]".to_owned(),
+            // A number too large for an integer is a label, a list is none.
+            SlotKind::Json => format!("\"{MARK}{slot}x\""),
             SlotKind::Text
             | SlotKind::Quoted
             | SlotKind::StructuredData
@@ -225,7 +226,7 @@ impl GroupScan<'_> {
             return Ok(self.sources(Some(&[name.into()]))?.pop());
         }
         let schema = &self.directory.schema;
-        let is_slot = |field: &str| shape.slots().iter().any(|slot| *slot.name == *field);
+        let is_slot = |field: &str| shape.field_slot(field).is_some();
         let mut declared = self.columns_of_label(name);
         declared.retain(|column| {
             let field = &schema.columns[column.number].name;
@@ -263,9 +264,9 @@ mod tests {
         let table = [
             (
                 r#"{"a":"⟨a:j⟩","b":{"c":⟨b.c:i⟩,"d":"x"},"e":⟨e:n⟩,"f":⟨f:r⟩,"g":⟨g:b⟩}"#,
-                Some("a=Slot(0) b_c=Slot(1) b_d=Text(\"x\") g=Slot(4)"),
+                Some("a=Slot(0) b_c=Slot(1) b_d=Text(\"x\") f=Other g=Slot(4)"),
             ),
-            (r#"{"a.b":⟨a.b:f⟩,"a_b":"⟨a_b:j⟩"}"#, Some("a_b=Slot(0)")),
+            (r#"{"a.b":⟨a.b:f⟩,"a_b":"⟨a_b:j⟩"}"#, Some("a_b=Slot(1)")),
             (
                 r#"{"t":"⟨_time:%Y-%m-%d⟩","u":⟨_time:%s⟩,"m":"x ⟨_msg:j⟩"}"#,
                 Some("m=Other t=Slot(0) u=Slot(1)"),

@@ -22,11 +22,17 @@ pub struct SegmentScan<'a> {
     /// For each list of words what it says of the search, once it was read.
     lists: Vec<Mutex<Option<Arc<PartHits>>>>,
     /// Shapes that were compiled, by their text: row groups have most of them in common.
-    shapes: Mutex<HashMap<Box<[u8]>, Arc<Shape>>>,
+    shapes: Mutex<KnownShapes>,
 }
+
+/// Compiled shapes, and the bytes of their texts.
+type KnownShapes = (HashMap<Box<[u8]>, Arc<Shape>>, usize);
 
 /// Compiled shapes that are kept; beyond, every row group compiles its own.
 const SHAPES_MAX: usize = 1 << 12;
+
+/// The bytes of their texts, likewise: some list thousands of fields. They take about five times as much.
+const SHAPES_BYTES_MAX: usize = 8 << 20;
 
 /// The words of a list that hold each part of a token that a search looks for.
 pub(super) struct PartHits(Vec<(TokenPart, Option<Hits>)>);
@@ -77,7 +83,8 @@ impl<'a> SegmentScan<'a> {
 
     /// A shape by its text.
     pub(super) fn shape(&self, text: &[u8]) -> Arc<Shape> {
-        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (shapes, bytes) = &mut *known;
         if let Some(shape) = shapes.get(text) {
             return Arc::clone(shape);
         }
@@ -87,7 +94,8 @@ impl<'a> SegmentScan<'a> {
             // Only a damaged file that passed its checksum would have a shape that does not.
             _ => Shape::text(),
         });
-        if shapes.len() < SHAPES_MAX {
+        if shapes.len() < SHAPES_MAX && *bytes + text.len() <= SHAPES_BYTES_MAX {
+            *bytes += text.len();
             shapes.insert(text.into(), Arc::clone(&shape));
         }
         shape

@@ -1,6 +1,7 @@
 //! The scan of columns decides as the matcher does, record by record.
 
 mod apart;
+mod large;
 mod numbers;
 mod streams;
 

@@ -215,7 +215,7 @@ type Spilled = (u32, u32, Option<ColumnType>, u32);
 
 impl FieldBuilder {
     fn push(&mut self, row: u32, value: &Value<'_>) {
-        // A name may stand twice in a line; the first one counts.
+        // A label may have the name of a field of the line, which comes first and counts.
         if self.last_row.replace(row) == Some(row) {
             return;
         }

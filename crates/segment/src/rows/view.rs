@@ -1,6 +1,7 @@
 //! Rows seen as records again: their lines and fields.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use logpond_record::{
@@ -79,7 +80,7 @@ impl Plan {
                     .map_or(Fill::Overflow, Fill::Column),
             })
             .collect();
-        let is_slot = |name: &str| shape.slots().iter().any(|slot| &*slot.name == name);
+        let is_slot = |name: &str| is_slot(&shape, name);
         let others = schema
             .columns
             .iter()
@@ -94,8 +95,42 @@ impl Plan {
     }
 }
 
+/// Whether a shape has a slot of this name.
+fn is_slot(shape: &Shape, name: &str) -> bool {
+    let is_reserved = matches!(name, "_time" | "_msg");
+    shape.field_slot(name).is_some()
+        || is_reserved && shape.slots().iter().any(|slot| *slot.name == *name)
+}
+
+/// Lines with more slots than this find values of the overflow column by a table: their order there is
+/// that of the file, and looking for each in turn would read all of it again and again.
+const SLOTS_IN_TURN_MAX: usize = 256;
+
 /// What the overflow column has of a row, once it was asked for.
-type Beside<'a> = Option<Overflow<'a>>;
+type Beside<'a> = Option<BesideColumns<'a>>;
+
+/// What the overflow column has of a row.
+enum BesideColumns<'a> {
+    InTurn(Overflow<'a>),
+    ByName(HashMap<Cow<'a, str>, Value<'a>>),
+}
+
+impl<'a> BesideColumns<'a> {
+    fn new(object: &'a [u8], slots: usize) -> BesideColumns<'a> {
+        let fields = Overflow::new(object);
+        match slots > SLOTS_IN_TURN_MAX {
+            false => BesideColumns::InTurn(fields),
+            true => BesideColumns::ByName(fields.collect()),
+        }
+    }
+
+    fn field(&mut self, name: &str) -> Option<Value<'a>> {
+        match self {
+            BesideColumns::InTurn(fields) => fields.field(name),
+            BesideColumns::ByName(fields) => fields.get(name).cloned(),
+        }
+    }
+}
 
 /// Rows together with what is needed to see them as records.
 pub struct RowsView<'a> {
@@ -260,7 +295,8 @@ impl<'a> RowsView<'a> {
             None if plan.fills[index] == Fill::Fixed => return None,
             None => {
                 let object = self.rows.more.get(row)?;
-                let beside = beside.get_or_insert_with(|| Overflow::new(object));
+                let slots = plan.shape.slots().len();
+                let beside = beside.get_or_insert_with(|| BesideColumns::new(object, slots));
                 beside.field(&slot.name)?
             }
         };
@@ -332,9 +368,8 @@ impl<'a> RowsView<'a> {
             Some((Cow::Borrowed(&*self.schema.columns[column].name), value))
         });
         let overflow = self.rows.more.get(row).into_iter().flat_map(Overflow::new);
-        let is_slot = |name: &str| plan.shape.slots().iter().any(|slot| &*slot.name == name);
         columns
-            .chain(overflow.filter(|(name, _)| !is_slot(name)))
+            .chain(overflow.filter(|(name, _)| !is_slot(&plan.shape, name)))
             .collect()
     }
 }

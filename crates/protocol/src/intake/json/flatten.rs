@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use logpond_record::Fix;
 use logpond_record::limits::JSON_DEPTH_MAX;
 
-use super::{Escapes, JsonError, Scanner, Token, unescape};
+use super::{Escapes, JsonError, JsonReason, Scanner, Token, unescape};
 use crate::intake::outline::{Outline, without_message};
 use crate::intake::sketch::Parts;
 
@@ -16,10 +16,42 @@ pub(crate) fn flatten<'a>(
     outline: &mut Outline,
     capacity: usize,
 ) -> Result<Parts<'a>, JsonError> {
+    read(Scanner::new(text), outline, capacity)
+}
+
+/// The same for the object of a line, which may nest deeper than one that is pushed: what is deeper is one
+/// text.
+pub(crate) fn flatten_line<'a>(
+    text: &'a str,
+    outline: &mut Outline,
+    capacity: usize,
+) -> Result<Parts<'a>, JsonError> {
+    match flatten(text, outline, capacity) {
+        Err(error) if error.reason == JsonReason::TooDeep => flatten_deep(text, outline),
+        read => read,
+    }
+}
+
+#[cold]
+fn flatten_deep<'a>(text: &'a str, outline: &mut Outline) -> Result<Parts<'a>, JsonError> {
+    let scanner = Scanner {
+        is_deep: true,
+        ..Scanner::new(text)
+    };
+    read(scanner, outline, 0)
+}
+
+fn read<'a>(
+    mut scanner: Scanner<'a>,
+    outline: &mut Outline,
+    capacity: usize,
+) -> Result<Parts<'a>, JsonError> {
     outline.clear();
+    if scanner.is_deep {
+        outline.set_irregular();
+    }
     let mut parts = Parts::new(capacity);
     parts.message = without_message(true);
-    let mut scanner = Scanner::new(text);
     scanner.space();
     scanner.byte(b'{', "'{'")?;
     scanner.space();
@@ -48,7 +80,11 @@ fn members<'a>(
             Escapes::None => Cow::Borrowed(lexeme),
             _ => Cow::Owned(unescape(lexeme)),
         };
-        match scanner.token()? {
+        let token = match scanner.token()? {
+            None if scanner.is_deep && depth == JSON_DEPTH_MAX => Some(scanner.deep_token()?),
+            token => token,
+        };
+        match token {
             Some(token) => take(token, &prefix, &key, scanner, outline, parts),
             None => {
                 let outer = depth;

@@ -120,12 +120,12 @@ impl Learned {
         let mut after = 0;
         for (index, slot) in slots.iter().enumerate() {
             let expect = match outcome.time {
-                Some(time) if usize::from(time.slot) == index => Expect::Time {
+                Some(time) if time.slot as usize == index => Expect::Time {
                     kind: slot.kind,
                     form: time.form,
                     certain: time.certain,
                 },
-                _ if outcome.message.map(usize::from) == Some(index) => Expect::Message,
+                _ if outcome.message == Some(index as u32) => Expect::Message,
                 _ => Expect::Value(slot.kind),
             };
             let literal = &raw[after..slot.span.0 as usize];
@@ -196,7 +196,7 @@ fn follow<'a>(
                 return false;
             };
             parts.values.push(Value::Null);
-            set_time(parts, slot as u16, &written, text);
+            set_time(parts, slot as u32, &written, text);
         }
         Expect::Message => {
             if !token.canonical {

@@ -1,6 +1,7 @@
 use logpond_record::{Entry, EntryKind, Envelope, Id, Labels};
 use proptest::prelude::*;
 
+use super::flatten::flatten;
 use super::*;
 use crate::intake::parser::tests::{RECEIVED, describe};
 use crate::intake::parser::{Parser, rebuilds};
@@ -73,7 +74,7 @@ fn objects_become_fields() {
         ),
         (
             r#"{"a":-0,"b":2.70,"c":1e3,"d":9223372036854775808}"#,
-            "a=-0.0 b=2.7 c=1000.0 d=9223372036854776000.0 | none fix0=-0 fix1=2.70 fix2=1e3 fix3=9223372036854775808",
+            "a=-0.0 b=2.7 c=1000.0 d=9223372036854775808 | none fix0=-0 fix1=2.70 fix2=1e3",
         ),
         (
             r#"{"a":-9223372036854775808,"b":0.1,"c":-5.0,"d":1e999}"#,
@@ -83,12 +84,40 @@ fn objects_become_fields() {
 }
 
 #[test]
+fn numbers_that_are_no_integer_and_no_float_keep_their_digits() {
+    check(&[
+        (
+            r#"{"a":18446744073709551615,"b":-9223372036854775809,"c":1700000000.123456789}"#,
+            "a=18446744073709551615 b=-9223372036854775809 c=1700000000.123456789 | none",
+        ),
+        (
+            r#"{"a":0.10000000000000001,"b":9007199254740993.0,"c":1e-400}"#,
+            "a=0.1 b=9007199254740993.0 c=1e-400 | none fix0=0.10000000000000001",
+        ),
+    ]);
+}
+
+#[test]
 fn irregular_objects_keep_their_fields_and_their_line() {
     check(&[
-        (r#"{"a":1,"a":2}"#, "a=1 | none whole"),
-        (r#"{"a.b":1,"a":{"b":2}}"#, "a.b=1 | none whole"),
-        (r#"{"a":1,"⟨":2,"b":3}"#, "a=1 b=3 | none whole"),
-        (r#"{"\u27e8":2,"b":3,"msg":"m\/"}"#, "b=3 | m/ whole"),
+        // Of fields with one name the last one counts.
+        (r#"{"a":1,"a":2}"#, "a=2 | none whole"),
+        (r#"{"a":1,"b":0,"a":null}"#, "b=0 a=null | none whole"),
+        (r#"{"a.b":1,"a":{"b":2}}"#, "a.b=2 | none whole"),
+        (r#"{"a":{"b":2,"c":3},"a.b":1}"#, "a.c=3 a.b=1 | none whole"),
+        (r#"{"a":1,"\u0061":2}"#, "a=2 | none whole"),
+        (r#"{"msg":"x","a":1,"msg":"y"}"#, "a=1 | y whole"),
+        (
+            r#"{"ts":"2026-03-02T00:00:00Z","ts":"2026-03-02T00:00:01Z"}"#,
+            "field=1772409601 | none whole",
+        ),
+        (r#"{"a":1,"⟨":2,"b":3}"#, "a=1 ⟨=2 b=3 | none whole"),
+        (r#"{"\u27e8":2,"b":3,"msg":"m\/"}"#, "⟨=2 b=3 | m/ whole"),
+        (
+            r#"{"_unlisted_fields":5,"a":1}"#,
+            "body._unlisted_fields=5 a=1 | none whole",
+        ),
+        ("{\"\u{fdd0}<\":2}", "\u{fdd0}<=2 | none whole"),
         (r#"{"_msg":5,"message":"x","a":1}"#, "_msg@label=5 a=1 | x"),
         (r#"{"_time":"soon","a":1}"#, "_time@label=soon a=1 | none"),
         (
@@ -100,7 +129,7 @@ fn irregular_objects_keep_their_fields_and_their_line() {
             "field=1772409600 _time@label=1 _gap@label@label=2 _gap@label=3 | none",
         ),
         (r#"{"_time:t":1,"a":1}"#, "_time:t=1 a=1 | none"),
-        (r#"{"_time:%Y":1,"a":1}"#, "a=1 | none whole"),
+        (r#"{"_time:%Y":1,"a":1}"#, "_time:%Y=1 a=1 | none whole"),
         (
             r#"{"ts":"2026-03-02T00:00:00Z","a":1,"a":1}"#,
             "field=1772409600 a=1 | none whole",
@@ -132,12 +161,77 @@ fn wide_objects_are_kept_whole() {
         format!("{{{}}}", fields.join(","))
     };
     assert_eq!(parse(&wide(500, "f")), (500, false));
-    assert_eq!(parse(&wide(FIELDS_MAX + 1, "")), (FIELDS_MAX, true));
-    // Names so long that not even their list is a shape: as many as fit.
-    let (fields, whole) = parse(&wide(200, &"n".repeat(200)));
-    assert!(whole && (70..90).contains(&fields), "{fields}");
+    assert_eq!(parse(&wide(FIELDS_MAX + 1, "")), (FIELDS_MAX + 1, true));
+    assert_eq!(parse(&wide(30_000, "")), (30_000, true));
+    assert_eq!(parse(&wide(200, &"n".repeat(200))), (200, true));
     let long = format!("{{\"{}\":1,\"a\":2}}", "n".repeat(FIELD_NAME_BYTES_MAX + 1));
-    assert_eq!(parse(&long), (1, true));
+    assert_eq!(parse(&long), (2, true));
+    // The last of many, and one that is there twice among many.
+    let last = format!(
+        "{{\"b\":0,{},\"a\":1,\"b\":2}}",
+        &wide(2000, "x")[1..].trim_end_matches('}')
+    );
+    assert_eq!(parse(&last), (2002, true));
+}
+
+/// Names of nested objects may be far longer than their line: then it is said how many are left out.
+#[test]
+fn fields_without_room_are_counted() {
+    let members: Vec<String> = (0..100).map(|i| format!("\"{i}\":{i}")).collect();
+    let line = format!(
+        "{{\"{}\":{{{}}},\"z\":1}}",
+        "n".repeat(100_000),
+        members.join(",")
+    );
+    let described = |kind, line: &str| {
+        let labels = Labels::new();
+        let entry = Entry {
+            id: Id::MIN,
+            received: RECEIVED,
+            kind,
+            labels: &labels,
+            envelope: Envelope::default(),
+            raw: line.as_bytes(),
+        };
+        let record = Parser::new().parse(&entry).into_owned();
+        assert!(record.whole.is_some() && rebuilds(&record, line.as_bytes()));
+        record
+    };
+    for line in [line.clone(), format!("<13>Mar  2 00:00:00 h a: {line}")] {
+        let record = described(EntryKind::Line, &line);
+        let unlisted = record.field("_unlisted_fields").cloned();
+        let listed = record.fields().filter(|(name, _)| name.len() > 100_000);
+        let listed = listed.count() as i64;
+        assert_eq!(unlisted, Some(Value::Int(100 - listed)), "{listed}");
+        assert!(listed > 30, "{listed}");
+        assert_eq!(record.field("z"), Some(&Value::Int(1)));
+    }
+}
+
+#[test]
+fn what_is_too_deep_is_a_text() {
+    let deep = |levels: usize, value: &str| {
+        format!("{}{value}{}", "{\"a\":".repeat(levels), "}".repeat(levels))
+    };
+    let line = format!("{{\"b\":{},\"c\":[1],\"msg\":\"m\"}}", deep(70, "[[]]"));
+    let described = describe(EntryKind::Line, line.as_bytes());
+    let name = format!("b{}", ".a".repeat(63));
+    assert_eq!(
+        described,
+        format!("{name}={} c=[1] | m whole", deep(7, "[[]]"))
+    );
+    let list = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let line = format!("{{\"b\":{list},\"c\":[1]}}");
+    let described = describe(EntryKind::Line, line.as_bytes());
+    assert_eq!(described, format!("b={list} c=[1] | none whole"));
+    let broken = line.replacen("]]", "]", 1);
+    assert!(describe(EntryKind::Line, broken.as_bytes()).contains("| {"));
+    let mixed = format!("{}1{}", "[{\"x\":".repeat(100), "}]".repeat(100));
+    let line = format!("{{\"b\":{mixed}}}");
+    let described = describe(EntryKind::Line, line.as_bytes());
+    assert_eq!(described, format!("b={mixed} | none whole"));
+    let broken = line.replacen("}]", "]}", 1);
+    assert!(!describe(EntryKind::Line, broken.as_bytes()).contains("whole"));
 }
 
 #[test]
@@ -301,7 +395,14 @@ proptest! {
                     prop_assert_eq!(rendered, text.as_bytes());
                 }
             }
-            _ => prop_assert!(text.parse::<f64>().unwrap().is_infinite()),
+            _ => {
+                let float: f64 = text.parse().unwrap();
+                let written = logpond_record::Decimal::parse(text.as_bytes()).unwrap();
+                prop_assert!(text.parse::<i64>().is_err());
+                let is_whole = !text.contains(['.', 'e', 'E']);
+                prop_assert!(is_whole || !written.is_written_float(float));
+                prop_assert!(token.canonical && token.value.number_text() == Some(&*text));
+            }
         }
     }
 

@@ -25,7 +25,7 @@ fn pairs_become_fields() {
         ),
         ("a=http://x/?y=z b=\"\"", "a=http://x/?y=z b= | line"),
         ("a=1 b=2\r", "a=1 b=2 | line"),
-        ("a=1 a=2", "a=1 | line whole"),
+        ("a=1 a=2", "a=2 | line whole"),
         ("_msg=5 a=2", "_msg@label=5 a=2 | line"),
         ("a=é b=⟨", "a=\\xc3\\xa9 b=\\xe2\\x9f\\xa8 | line"),
     ];

@@ -29,6 +29,7 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::members::keep_last;
 use super::{BATCH_BYTES_MAX, TooLarge, check_names, check_time};
 use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
 use crate::intake::msgpack::{Fields, MsgpackError, Reader, Token, flatten, json, write};
@@ -387,6 +388,8 @@ impl Taking<'_> {
                 (kind, Cow::Owned(json(record)?.into_bytes()))
             }
         };
+        keep_last(&mut fields, 0);
+        keep_last(&mut metadata, 0);
         fields.append(&mut metadata);
         fields.push(("tag".into(), Value::Str(tag.into())));
         if !fields.iter().any(|(name, _)| name == HOSTNAME) {

@@ -5,6 +5,7 @@
 //! the record is refused; of more than [`MEMBERS_MAX`] members nothing is read.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use logpond_record::Value;
@@ -104,18 +105,46 @@ fn flatten_within<'a>(name: Cow<'a, str>, value: &'a RawValue, depth: usize, to:
     to.push((name, field));
 }
 
-/// A number. A whole one that no integer holds stays text: as a float it would be another one.
+/// A number.
 fn number(json: &str) -> Value<'_> {
-    let is_float = json.contains(['.', 'e', 'E']);
-    match number_value(json, is_float) {
-        (Value::Float(_), _) if !is_float && json != "-0" => Value::Json(json.into()),
-        (value, _) => value,
+    number_value(json, json.contains(['.', 'e', 'E'])).0
+}
+
+/// Keeps the last one of several fields with one name, of those from this place on: what one object or
+/// list of attributes says twice counts as in JSON.
+pub(crate) fn keep_last<V>(fields: &mut Vec<(Cow<'_, str>, V)>, from: usize) {
+    let mut names = HashSet::with_capacity(fields.len() - from);
+    let backwards = fields[from..].iter().rev();
+    let is_last: Vec<bool> = backwards.map(|(name, _)| names.insert(&**name)).collect();
+    if is_last.iter().all(|is_last| *is_last) {
+        return;
     }
+    drop(names);
+    let mut kept = std::iter::repeat_n(true, from).chain(is_last.into_iter().rev());
+    fields.retain(|_| kept.next().unwrap_or(true));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_of_a_name_counts() {
+        let list = ["a", "b", "a", "c", "b"];
+        let mut fields: Vec<(Cow<'_, str>, usize)> = list
+            .iter()
+            .enumerate()
+            .map(|(at, name)| ((*name).into(), at))
+            .collect();
+        let places =
+            |fields: &[(Cow<'_, str>, usize)]| fields.iter().map(|(_, at)| *at).collect::<Vec<_>>();
+        keep_last(&mut fields, 3);
+        assert_eq!(places(&fields), [0, 1, 2, 3, 4]);
+        keep_last(&mut fields, 1);
+        assert_eq!(places(&fields), [0, 2, 3, 4]);
+        keep_last(&mut fields, 0);
+        assert_eq!(places(&fields), [2, 3, 4]);
+    }
 
     fn fields(json: &str) -> Vec<String> {
         let members: Members<'_> = serde_json::from_str(json).unwrap();

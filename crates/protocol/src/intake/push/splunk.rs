@@ -21,7 +21,7 @@ use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::members::{Fields, Members, flatten};
+use super::members::{Fields, Members, flatten, keep_last};
 use super::{
     Lines, Pushed, RejectReason, Shipment, TooLarge, check, check_names, check_time, put,
     without_cr,
@@ -160,12 +160,14 @@ fn add(
     if let Some(docker) = docker {
         docker.add_to(&mut fields);
     }
+    let beside = fields.len();
     for (name, value) in event.fields.into_iter().flat_map(|members| members.0) {
         if value.get().starts_with('{') {
             return Err(HecError::Fields("an object in 'fields'".to_owned()));
         }
         flatten(name, value, &mut fields);
     }
+    keep_last(&mut fields, beside);
     let own = [event.host, event.source, event.sourcetype, event.index];
     for ((_, name), value) in METADATA.into_iter().zip(own) {
         match value {

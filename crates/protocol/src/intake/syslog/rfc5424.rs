@@ -3,21 +3,26 @@
 //! Kept where it is harmless: words longer than the RFC allows, more digits of a second, a space
 //! between date and time, and a time without an offset. Where
 //! the structured data is missing or wrong, it and what follows it is the message.
+//!
+//! A parameter that an element repeats is a list, as the RFC has it: a JSON array of texts. An element
+//! that is there twice, which the RFC forbids, counts as JSON members do: the last one of a parameter.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use logpond_record::{TimeSource, Value};
+use logpond_record::limits::FIELD_NAME_BYTES_MAX;
+use logpond_record::{TimeSource, Value, write_json_string};
 use memchr::memchr;
 
 use super::rule::Context;
 use super::word;
 use crate::intake::sketch::Sketch;
 
-/// Elements and parameters of one message together; one with more is content.
+/// Parameters of a message whose shape rebuilds the line; with more it only lists them.
 const PARAMETERS_MAX: usize = 256;
 
-/// The RFC's limit for names of elements and parameters.
-const NAME_BYTES_MAX: usize = 32;
+/// Bytes of structured data beside values in such a shape: half of a shape.
+const LITERAL_BYTES_MAX: usize = 8 << 10;
 
 /// What some senders write before the message to say that it is UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -106,6 +111,8 @@ fn space(text: &[u8]) -> Option<&[u8]> {
 /// A parameter in the structured data. Positions are bytes from the start of the data.
 struct Parameter<'a> {
     element: &'a str,
+    /// Number of the element.
+    number: usize,
     name: &'a str,
     span: (usize, usize),
 }
@@ -138,11 +145,9 @@ fn structured_data(text: &[u8]) -> Option<StructuredData<'_>> {
             let start = text.len() - value.len();
             let end = start + value_length(value)?;
             std::str::from_utf8(&text[start..end]).ok()?;
-            if data.parameters.len() + elements >= PARAMETERS_MAX {
-                return None;
-            }
             data.parameters.push(Parameter {
                 element,
+                number: elements,
                 name,
                 span: (start, end),
             });
@@ -151,13 +156,27 @@ fn structured_data(text: &[u8]) -> Option<StructuredData<'_>> {
         rest = rest.strip_prefix(b"]")?;
     }
     data.length = text.len() - rest.len();
-    let ends =
-        elements > 0 && elements < PARAMETERS_MAX && matches!(rest.first(), None | Some(b' '));
-    (ends && no_name_twice(&data.parameters)).then_some(data)
+    let ends = elements > 0 && matches!(rest.first(), None | Some(b' '));
+    ends.then_some(data)
 }
 
-/// Whether each field occurs once. Repeated parameters are allowed by the RFC; they are kept as
-/// content, because two slots of one name would be one field.
+/// Whether slots can rebuild the data: they have names that slots may have, each one once.
+fn is_regular(data: &StructuredData<'_>) -> bool {
+    let parameters = &data.parameters;
+    let values: usize = parameters.iter().map(|p| p.span.1 - p.span.0).sum();
+    let names: usize = parameters
+        .iter()
+        .map(|p| p.element.len() + p.name.len())
+        .sum();
+    let is_short = |p: &Parameter<'_>| p.element.len() + p.name.len() < FIELD_NAME_BYTES_MAX;
+    parameters.len() <= PARAMETERS_MAX
+        && data.length - values + names <= LITERAL_BYTES_MAX
+        && parameters.iter().all(is_short)
+        && !parameters.iter().any(|p| p.element.starts_with("_time:"))
+        && no_name_twice(parameters)
+}
+
+/// Whether each field occurs once: two slots of one name would be one field.
 fn no_name_twice(parameters: &[Parameter<'_>]) -> bool {
     parameters.iter().enumerate().all(|(index, one)| {
         !parameters[..index]
@@ -167,12 +186,12 @@ fn no_name_twice(parameters: &[Parameter<'_>]) -> bool {
 }
 
 fn name(text: &[u8]) -> Option<Name<'_>> {
+    // Senders have longer ones than the 32 characters of the RFC.
     let end = text
         .iter()
-        .take(NAME_BYTES_MAX + 1)
         .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'=' | b']' | b'"'))
         .count();
-    if end == 0 || end > NAME_BYTES_MAX {
+    if end == 0 {
         return None;
     }
     let name = std::str::from_utf8(&text[..end]).ok()?;
@@ -199,6 +218,10 @@ fn draw_structured_data<'a>(
     data: &StructuredData<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> &'a [u8] {
+    if !is_regular(data) {
+        list_structured_data(text, data, sketch);
+        return &text[data.length..];
+    }
     let mut after = 0;
     for parameter in &data.parameters {
         let (start, end) = parameter.span;
@@ -213,6 +236,48 @@ fn draw_structured_data<'a>(
     }
     sketch.ascii(&text[after..data.length]);
     &text[data.length..]
+}
+
+/// Lists the parameters of data that slots do not rebuild.
+fn list_structured_data<'a>(
+    text: &'a [u8],
+    data: &StructuredData<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) {
+    sketch.become_listing();
+    let mut places = HashMap::new();
+    let mut fields: Vec<Vec<&Parameter<'_>>> = Vec::new();
+    for parameter in &data.parameters {
+        let next = fields.len();
+        let place = *places
+            .entry((parameter.element, parameter.name))
+            .or_insert(next);
+        match fields.get_mut(place) {
+            None => fields.push(vec![parameter]),
+            Some(values) if values[0].number == parameter.number => values.push(parameter),
+            Some(values) => *values = vec![parameter],
+        }
+    }
+    for values in &fields {
+        let name = format!("{}.{}", values[0].element, values[0].name);
+        let value =
+            |parameter: &Parameter<'_>| unescape(&text[parameter.span.0..parameter.span.1]).0;
+        match &values[..] {
+            [one] => sketch.list_slot(&name, "d", value(one)),
+            all => sketch.list_slot(&name, "r", list_of(all.iter().map(|one| value(one)))),
+        }
+    }
+}
+
+/// A list of texts.
+fn list_of<'a>(values: impl Iterator<Item = Value<'a>>) -> Value<'static> {
+    let mut list = Vec::new();
+    for value in values {
+        list.push(if list.is_empty() { b'[' } else { b',' });
+        write_json_string(&String::from_utf8_lossy(&value.to_text()), &mut list);
+    }
+    list.push(b']');
+    Value::Json(Cow::Owned(String::from_utf8(list).unwrap_or_default()))
 }
 
 /// A parameter's value, and whether rendering it gives the text back: a backslash before any but

@@ -46,8 +46,26 @@ fn rfc5424() {
             r#"facility=4 severity=2 hostname=h | [a i=""ok"] m"#,
         ),
         (
-            r#"<34>1 - h - - - [a i="1" i="2"] m"#,
-            r#"facility=4 severity=2 hostname=h | [a i="1" i="2"] m"#,
+            r#"<34>1 - h - - - [a i="1" j=""]x"#,
+            r#"facility=4 severity=2 hostname=h | [a i="1" j=""]x"#,
+        ),
+        // A parameter that an element repeats is a list; of elements with one name the last one counts.
+        (
+            r#"<34>1 - h - - - [a i="1" i="2\"" j="3"] m"#,
+            r#"facility=4 severity=2 hostname=h a.i=["1","2\\""] a.j=3 | m whole"#,
+        ),
+        (
+            r#"<34>1 - h - - - [a i="1" j="2"][b i="3"][a i="4"] m"#,
+            "facility=4 severity=2 hostname=h a.i=4 a.j=2 b.i=3 | m whole",
+        ),
+        // The message's fields are found likewise.
+        (
+            r#"<34>1 - h - - - - {"a":1,"a":2,"hostname":3,"msg":"m"}"#,
+            "facility=4 severity=2 hostname=h a=2 body.hostname=3 | m whole",
+        ),
+        (
+            "<34>1 - h - - - - a=1 b=2 a=3",
+            "facility=4 severity=2 hostname=h b=2 a=3 | line whole",
         ),
         (
             "<34>1 - - - - - - x\ny\0",
@@ -58,6 +76,24 @@ fn rfc5424() {
             "header=1772409600.123456789 facility=4 severity=2 | ",
         ),
     ]);
+}
+
+/// Names longer than the RFC has them, and more of them than a shape has room for, are found as others.
+#[test]
+fn structured_data_may_be_wide() {
+    let name = "n".repeat(300);
+    let pairs: Vec<String> = (0..600).map(|i| format!(" p{i}=\"{i}\"")).collect();
+    for data in [
+        format!("[{name} {name}=\"v\"][b p599=\"599\"]"),
+        format!("[b{}]", pairs.concat()),
+        format!("[b@{}{}]", "e".repeat(30), pairs.concat()),
+        format!("[b p599=\"599\"][_time:%Y x=\"1\"]"),
+    ] {
+        let line = format!("<34>1 - h - - - {data} m");
+        let described = describe(EntryKind::Line, line.as_bytes());
+        let is_told = described.contains("p599=599 ") && described.ends_with("| m whole");
+        assert!(is_told && described.contains("hostname=h"), "{described}");
+    }
 }
 
 #[test]

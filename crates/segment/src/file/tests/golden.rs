@@ -1,5 +1,7 @@
 //! The bytes of the format, as `testdata/segment/v1.parquet` keeps them, and
 //! `v1-interleaved.parquet` those of earlier writers: with each token index behind its row group.
+//! `v1-wide.parquet` has lines with more fields than a shape that rebuilds them may have, and numbers that
+//! no integer and no float is.
 //!
 //! If a test here fails because the layout has changed, raise the format version, keep the old
 //! file for the reader's test, and write a new one. If only a compressor or this program's name in
@@ -23,11 +25,86 @@ fn written() -> Vec<u8> {
     file.0.lock().unwrap().clone()
 }
 
-fn golden() -> Vec<u8> {
-    if std::env::var_os("LOGPOND_BLESS").is_some() {
-        std::fs::write(path("v1.parquet"), written()).unwrap();
+/// Lines of three thousand fields, some with names that slots do not have as they are.
+fn wide() -> Vec<Record<'static>> {
+    let mut shapes = ShapeTable::new();
+    let names: Vec<String> = (0..3000)
+        .map(|n| format!("attribute_number_{n:04}_x"))
+        .collect();
+    let odd = ["⟨a⟩", "_time:%Y", "\u{fdd0}<"].map(str::to_owned);
+    let names = [names, odd.to_vec()].concat();
+    let mut text = b"{".to_vec();
+    let mut line = String::from("{\"attribute_number_0000_x\":\"first\"");
+    for (at, name) in names.iter().enumerate() {
+        text.extend_from_slice("⟨".as_bytes());
+        Shape::write_listed_name(name, &mut text);
+        text.extend_from_slice(":i⟩".as_bytes());
+        line += &format!(",\"{name}\":{at}");
     }
-    std::fs::read(path("v1.parquet")).unwrap()
+    text.push(b'}');
+    line.push('}');
+    let shape = Arc::new(Shape::new(std::str::from_utf8(&text).unwrap()).unwrap());
+    let listed = |n: u64| {
+        let mut record = record(&mut shapes, n, "{⟨a:n⟩}", vec![Value::Null]);
+        record.shape = Arc::clone(&shape);
+        record.values = (0..names.len() as i64).map(Value::Int).collect();
+        record.whole = Some(line.clone().into_bytes().into());
+        record.labels = vec![("_unlisted_fields".into(), Value::Int(n as i64 + 1))];
+        record
+    };
+    let mut records: Vec<Record<'static>> = (0..3).map(listed).collect();
+    let large = [
+        "18446744073709551615",
+        "-9223372036854775809",
+        "0.1234567890123456789",
+    ];
+    for (n, digits) in large.into_iter().enumerate() {
+        let values = vec![
+            Value::Json(digits.into()),
+            Value::Json(format!("{digits}1").into()),
+        ];
+        records.push(record(
+            &mut shapes,
+            3 + n as u64,
+            "{\"id\":⟨id:r⟩,\"k\":⟨status:r⟩}",
+            values,
+        ));
+    }
+    records
+}
+
+fn golden() -> Vec<u8> {
+    kept("v1.parquet", &written())
+}
+
+/// The bytes of a file in `testdata`; with `LOGPOND_BLESS` those that are written now.
+fn kept(name: &str, now: &[u8]) -> Vec<u8> {
+    if std::env::var_os("LOGPOND_BLESS").is_some() {
+        std::fs::write(path(name), now).unwrap();
+    }
+    std::fs::read(path(name)).unwrap()
+}
+
+#[test]
+fn wide_lines_are_read() {
+    let records = wide();
+    let (file, _) = write(&records, Profile::Hot, 90);
+    let now = file.0.lock().unwrap().clone();
+    let golden = kept("v1-wide.parquet", &now);
+    check_same(golden.clone(), now);
+    let file = in_memory(golden);
+    let checked = verify::file(Arc::new(file.clone())).unwrap();
+    assert_eq!((checked.damages, checked.rows), (vec![], 6));
+    let found = read_all(&file).unwrap();
+    for (expected, (bytes, got)) in records.iter().zip(&found) {
+        assert_eq!(*bytes, line(expected));
+        assert_eq!(fields(got), fields(expected));
+    }
+    assert_eq!(found[0].1.field("⟨a⟩"), Some(&Value::Int(3000)));
+    assert_eq!(
+        found[2].1.field("attribute_number_2999_x"),
+        Some(&Value::Int(2999))
+    );
 }
 
 fn in_memory(bytes: Vec<u8>) -> Memory {
@@ -87,7 +164,10 @@ fn check_samples(bytes: Vec<u8>) -> Directory {
 /// be the same, but for the name of the program that wrote it.
 #[test]
 fn the_same_rows_give_the_same_bytes() {
-    let (golden, now) = (golden(), written());
+    check_same(golden(), written());
+}
+
+fn check_same(golden: Vec<u8>, now: Vec<u8>) {
     let footer = |bytes: &[u8]| {
         let file = in_memory(bytes.to_vec());
         SegmentFile::open(Arc::new(file)).unwrap().footer_from() as usize

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{LokiError, Pairs, add};
+use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, RejectReason, Shipment};
 
 #[derive(Deserialize)]
@@ -59,6 +60,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LabelTexts<'a> {
                     let Text(value) = value.map_err(A::Error::custom)?;
                     pairs.push((name, Value::Str(value)));
                 }
+                keep_last(&mut pairs, 0);
                 Ok(LabelTexts(pairs))
             }
         }
@@ -81,6 +83,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
                 while let Some((Text(name), Text(value))) = map.next_entry()? {
                     pairs.push((name, Value::Str(value)));
                 }
+                keep_last(&mut pairs, 0);
                 Ok(Texts(pairs))
             }
         }

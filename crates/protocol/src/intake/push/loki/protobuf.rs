@@ -14,6 +14,7 @@ use logpond_record::{Labels, Timestamp, Value};
 
 use super::{LokiError, Pairs, add, labels};
 use crate::intake::protobuf::{Field, fields};
+use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, RejectReason, Shipment};
 
 const NANOS: i64 = 1_000_000_000;
@@ -69,6 +70,7 @@ fn take_entry(entry: &[u8], labels: &Pairs<'_>, shipment: &mut Shipment) -> Resu
             _ => {}
         }
     }
+    keep_last(&mut metadata, 0);
     add(shipment, time, &metadata, labels, line)
 }
 

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::any::{Any, DEPTH_MAX};
 use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, Shipment};
 
 #[derive(Deserialize)]
@@ -215,6 +216,7 @@ fn attributes(pairs: Vec<KeyValue<'_>>) -> Fields<'_> {
         let value = pair.value.map_or(Any::Absent, |value| value.into_any(0));
         value.flatten(pair.key, &mut fields);
     }
+    keep_last(&mut fields, 0);
     fields
 }
 

@@ -19,6 +19,7 @@ use logpond_record::Labels;
 use super::any::{Any, DEPTH_MAX};
 use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
 use crate::intake::protobuf::{Field, WireError, fields, write};
+use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, Shipment};
 
 impl From<WireError> for OtlpError {
@@ -92,6 +93,7 @@ fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), Otlp
             }
         }
     }
+    keep_last(&mut resource, 0);
     for field in fields(of_resource).flatten() {
         if let (2, Field::Bytes(of_scope)) = field {
             take_scope(of_scope, &resource, shipment)?;
@@ -132,6 +134,7 @@ fn read_scope(message: &[u8]) -> Result<Fields<'_>, OtlpError> {
             _ => {}
         }
     }
+    keep_last(&mut attributes, 0);
     Ok(scope_fields(name.into(), version.into(), attributes))
 }
 
@@ -151,6 +154,7 @@ fn read_record(message: &[u8]) -> Result<LogRecord<'_>, OtlpError> {
             _ => {}
         }
     }
+    keep_last(&mut record.attributes, 0);
     Ok(record)
 }
 
