@@ -102,9 +102,13 @@ impl From<ApiError> for Failed {
             _ => Code::InvalidArgument,
         };
         let may_pass = code == Code::Unavailable || error.kind == Kind::Busy;
+        let message = match error.hint {
+            Some(hint) if error.kind == Kind::ForeignHost => format!("{}; {hint}", error.message),
+            _ => error.message,
+        };
         Failed {
             code,
-            message: error.message,
+            message,
             retry_after_s: may_pass.then_some(retry_after.unwrap_or(RETRY_AFTER_S)),
         }
     }

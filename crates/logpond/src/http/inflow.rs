@@ -21,8 +21,8 @@ use crate::shutdown::Shutdown;
 /// much is told, and nobody keeps the server busy.
 const DISCARDED_BYTES_MAX: usize = 64 << 20;
 
-/// How long that may take.
-const DISCARD_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long that may take: some clients need half a minute to have their own bytes ready.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The body of a request.
 #[derive(Debug)]
