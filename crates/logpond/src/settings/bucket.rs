@@ -33,6 +33,9 @@ impl Values<'_> {
         let cache_bytes = self.read("bucket-cache", |text| {
             parse_bytes(text).map_err(|error| error.to_string())
         })?;
+        // A wrong value is refused also while there is no bucket.
+        let local = self.local()?;
+        let table = self.read("open-table", |text| off_or(text, parse_age))?;
         let location = self.read("bucket", |text| match text {
             "off" | "" => Ok(None),
             text => {
@@ -47,8 +50,8 @@ impl Values<'_> {
             location,
             cache: data.join(BUCKET_CACHE),
             cache_bytes,
-            local: self.local()?,
-            table: self.read("open-table", |text| off_or(text, parse_age))?,
+            local,
+            table,
         }))
     }
 
