@@ -31,6 +31,8 @@ pub struct Settings {
     /// A claim is handed out when there is as much as this, and is never larger, single files
     /// aside: larger ones make larger segments, but keep more in flight.
     pub claim_bytes: u64,
+    /// So many rows are as much: each takes memory beside its bytes.
+    pub claim_rows: u64,
     /// Or when something has waited for this long: it bounds how long data has one copy only.
     pub gather_ms: u64,
     /// The same store consumes what is written during this time, so that its segments hold runs.
@@ -49,6 +51,7 @@ impl Default for Settings {
         Settings {
             lease_ms: 60_000,
             claim_bytes: 64 << 20,
+            claim_rows: 1 << 20,
             gather_ms: 1_000,
             slot_ms: 600_000,
             steal_ms: 30_000,
@@ -237,12 +240,13 @@ impl Offers {
         let mut free: Vec<SourceId> = Vec::new();
         let mut until_ms = self.claims.values().map(|c| c.until_ms).min();
         let mut wait = |until: u64| until_ms = Some(until_ms.map_or(until, |u| u.min(until)));
-        let (mut bytes, mut oldest_ms) = (0u64, u64::MAX);
+        let (mut bytes, mut rows, mut oldest_ms) = (0u64, 0u64, u64::MAX);
         for (source, offer) in &self.offers {
             match offer.state {
                 State::Offered { from_ms } if from_ms <= now_ms => {
                     free.push(*source);
                     bytes = bytes.saturating_add(offer.file.bytes);
+                    rows = rows.saturating_add(offer.file.content.rows);
                     oldest_ms = oldest_ms.min(offer.closed_ms);
                 }
                 State::Offered { from_ms } => wait(from_ms),
@@ -255,6 +259,7 @@ impl Offers {
         let is_owner = self.owner(live, now_ms).is_none_or(|owner| owner == store);
         let ready_ms = match is_owner {
             true if bytes >= self.settings.claim_bytes => now_ms,
+            true if rows >= self.settings.claim_rows => now_ms,
             true => oldest_ms.saturating_add(self.settings.gather_ms),
             false => oldest_ms.saturating_add(self.settings.steal_ms + 1),
         };
@@ -293,7 +298,7 @@ impl Offers {
             files: Vec::new(),
             lease_ms: self.settings.lease_ms,
         };
-        let (mut bytes, mut day) = (0u64, None);
+        let (mut bytes, mut rows, mut day) = (0u64, 0u64, None);
         for source in free {
             let Some(offer) = self.offers.get_mut(source) else {
                 continue;
@@ -302,7 +307,10 @@ impl Offers {
                 continue;
             }
             bytes = bytes.saturating_add(offer.file.bytes);
-            let is_full = bytes > bytes_max || claim.files.len() as u64 == CONTENTS_MAX;
+            rows = rows.saturating_add(offer.file.content.rows);
+            let is_full = bytes > bytes_max
+                || rows > self.settings.claim_rows
+                || claim.files.len() as u64 == CONTENTS_MAX;
             if is_full && !claim.files.is_empty() {
                 break;
             }

@@ -47,6 +47,7 @@ mod private_file;
 mod state_lock;
 mod recent;
 pub mod resends;
+mod step_mark;
 mod descriptors;
 pub mod clock;
 pub mod geoip;

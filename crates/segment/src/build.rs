@@ -12,24 +12,26 @@
 //!   that share sources one holds all sources of the other, whatever a crash brings back, and
 //!   [`settle`] can count each source once.
 
+mod merger;
+mod parts;
+
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 
 use logpond_record::{Entry, Id, Incarnation, Record};
 use parquet::errors::ParquetError;
 
 use crate::batches::{BatchSet, HeldBatches, RetryCopy, yielding};
 use crate::disk::Disk;
-use crate::file::{
-    Directory, Profile, ROW_GROUP_ROWS_MAX, ReadError, Retry, SegmentFile, SegmentWriter,
-    SourceEntry, Written,
-};
+use crate::file::{Profile, ReadError, Retry, SegmentFile, SourceEntry, Written};
 use crate::journal::{ClosedFile, Damages, JournalFile, OpenError};
-use crate::rows::{FieldCounts, Plans, Rows, RowsBuilder, RowsView};
+use crate::rows::{RowsBuilder, Schema, memory_bytes};
 use crate::sources::SourceSet;
 use crate::tally::Tally;
 use crate::verify;
+pub use merger::open_memory_bytes_max;
+use merger::{Output, source_maps};
+use parts::Parts;
 
 /// Directory of the segments.
 pub const DIRECTORY: &str = "segments";
@@ -45,8 +47,10 @@ pub const SUFFIX_QUARANTINED: &str = ".quarantined";
 /// name. Nobody reads them, and the program never removes them.
 pub const SUFFIX_SUPERSEDED: &str = ".superseded";
 
-/// Lines collected before a merge writes a row group.
-const MERGE_BYTES: u64 = 16 << 20;
+/// Memory in which a segment is made of journal files unless less is allowed. Files of ordinary lines
+/// of together some 50 MiB take no more, and are put in order at once; what takes more is written in
+/// parts.
+pub const MEMORY_BYTES_MAX: u64 = 192 << 20;
 
 /// The most batches of a segment that it names although they are named by what is in them: of each such
 /// segment these take some 100 KiB of memory. Those of the latest sources stay, and none of a segment at rest.
@@ -56,8 +60,27 @@ const CONTENT_NAMES_MAX: usize = 1024;
 /// Bytes of a deleted file that are written again at a time.
 const PUT_BACK_BYTES: u64 = 1 << 20;
 
-/// Marks a source whose rows another input gives, or nobody.
-const LEFT_OUT: u32 = u32::MAX;
+/// The least memory that is of use: a row group of each of two parts that are merged.
+pub const MEMORY_BYTES_MIN: u64 = 8 << 20;
+
+/// Within which bounds a segment is made of journal files.
+#[derive(Clone, Copy)]
+pub struct Within<'a> {
+    /// About the memory that rows may take that are collected or being merged, at least
+    /// [`MEMORY_BYTES_MIN`].
+    pub memory_bytes_max: u64,
+    /// Whether to stop; asked between parts.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Default for Within<'_> {
+    fn default() -> Self {
+        Within {
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            is_stopped: &|| false,
+        }
+    }
+}
 
 /// The path of a segment in one of its states.
 pub fn path(id: Id, suffix: &str) -> String {
@@ -133,37 +156,49 @@ pub struct Built {
     pub damages: Damages,
 }
 
-/// Makes a segment of closed journal files; `decode` reads their entries.
-///
-/// The files together are held in memory: let them be a few tens of megabytes.
+/// Makes a segment of closed journal files; `decode` reads their entries. Takes about
+/// [`MEMORY_BYTES_MAX`] of memory, however many rows there are.
 pub fn from_journal(
     disk: &dyn Disk,
     id: Id,
     closed: &[ClosedFile],
+    decode: impl for<'e> FnMut(&Entry<'e>) -> Record<'e>,
+) -> Result<Built, BuildError> {
+    from_journal_within(disk, id, closed, Within::default(), decode)
+}
+
+/// [`from_journal`] within other bounds.
+pub fn from_journal_within(
+    disk: &dyn Disk,
+    id: Id,
+    closed: &[ClosedFile],
+    within: Within<'_>,
     mut decode: impl for<'e> FnMut(&Entry<'e>) -> Record<'e>,
 ) -> Result<Built, BuildError> {
     let mut closed: Vec<&ClosedFile> = closed.iter().collect();
     closed.sort_by_key(|file| file.source);
-    let tallies = || closed.iter().map(|file| &file.summary.tally);
-    let mut builder = RowsBuilder::expecting(
-        tallies().map(|tally| tally.rows).sum(),
-        tallies().map(|tally| tally.bytes).sum(),
-    );
+    let mut parts = Parts::new(disk, id, within, closed.iter().map(|f| f.source).collect());
+    let mut builder = expecting(&closed, within);
     let mut damages = Damages::default();
     let (mut sources, mut batches) = (Vec::new(), BatchSet::default());
     let mut named = Vec::new();
+    // What senders said beside the lines: fields of envelopes.
+    let mut bytes_beside = 0;
     for (number, file) in closed.iter().enumerate() {
         let journal = JournalFile::from_closed(disk, file).map_err(BuildError::Journal)?;
         let (mut rows, mut bytes, mut held) = (0, 0, HeldBatches::default());
         let mut frames = journal.frames();
         while let Some(frame) = frames.next()? {
             held.add(frame.batch_id());
+            bytes_beside += frame.payload().len() as u64;
             for entry in frame.entries() {
-                rows += 1;
-                bytes += entry.raw.len() as u64;
+                let line_bytes = entry.raw.len() as u64;
+                (rows, bytes) = (rows + 1, bytes + line_bytes);
+                bytes_beside = bytes_beside.saturating_sub(line_bytes);
                 let row = number_of(entry.id, file.source.incarnation);
                 builder.push(&decode(&entry), row, number as u32, entry.raw.len());
             }
+            parts.spill(&mut builder, &mut bytes_beside)?;
         }
         damages.merge(frames.into_damages());
         let written = file.summary.tally;
@@ -187,13 +222,7 @@ pub fn from_journal(
         }
     }
     add_content(&mut batches, named.iter().rev());
-    let counts = builder.counts();
-    let schema = counts.schema();
-    let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
-    let mut writer = SegmentWriter::new(file, id, Profile::Hot, counts, schema.clone(), sources)?;
-    writer.set_batches(batches);
-    writer.write(&builder.take(&schema))?;
-    let written = writer.finish()?;
+    let written = parts.finish(builder, sources, batches)?;
     prove(disk, id)?;
     publish(disk, id)?;
     Ok(Built { written, damages })
@@ -205,6 +234,24 @@ fn add_content<'a>(batches: &mut BatchSet, newest: impl Iterator<Item = &'a Batc
     let runs = newest.flat_map(BatchSet::runs);
     for (epoch, run) in runs.take(CONTENT_NAMES_MAX) {
         batches.insert_run(epoch, run);
+    }
+}
+
+/// About the memory that the rows of a journal file take, of which there are so many, when a segment is
+/// made of it.
+pub fn journal_memory_bytes(rows: u64, file_bytes: u64) -> u64 {
+    memory_bytes(rows, Schema::default().row_bytes(), file_bytes)
+}
+
+/// A builder for the rows of these files, as far as they are held together.
+fn expecting(closed: &[&ClosedFile], within: Within<'_>) -> RowsBuilder {
+    let tallies = || closed.iter().map(|file| &file.summary.tally);
+    let rows: u64 = tallies().map(|tally| tally.rows).sum();
+    let bytes: u64 = tallies().map(|tally| tally.bytes).sum();
+    match journal_memory_bytes(rows, bytes) < within.memory_bytes_max {
+        true => RowsBuilder::expecting(rows, bytes),
+        // Of how many rows a part will be is not known before.
+        false => RowsBuilder::new(),
     }
 }
 
@@ -265,7 +312,7 @@ fn publish(disk: &dyn Disk, id: Id) -> io::Result<()> {
     disk.sync_directory(DIRECTORY)
 }
 
-/// Removes what a failed attempt may have left: a temporary file, or a finished one that could not
+/// Removes what a failed attempt may have left: temporary files, or a finished one that could not
 /// be made durable under its own name. What went into it is all still there.
 ///
 /// To be called, until it succeeds, before the next segment is made. Otherwise that one could take
@@ -277,7 +324,7 @@ pub fn discard(disk: &dyn Disk, id: Id) -> io::Result<()> {
     for suffix in [SUFFIX_TEMPORARY, SUFFIX_LIVE] {
         remove_if_there(disk, &path(id, suffix))?;
     }
-    Ok(())
+    parts::remove_parts(disk, id)
 }
 
 fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
@@ -291,8 +338,8 @@ fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
 /// left out of the others. A copy of a batch that was sent again is left out if the output has the
 /// batch in a source that counts before it ([`yielding`]); the output lists it with no rows.
 ///
-/// Holds the row groups that overlap in time at any one moment, decoded. `is_stopped` is asked
-/// between row groups.
+/// Holds one row group of each of the inputs that overlap in time at any one moment, decoded
+/// ([`open_memory_bytes_max`]). `is_stopped` is asked between row groups.
 pub fn merge(
     disk: &dyn Disk,
     id: Id,
@@ -338,30 +385,16 @@ fn merge_sources(
     profile: Profile,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Written, BuildError> {
-    let mut counts = FieldCounts::default();
-    let mut directories = Vec::new();
-    for input in inputs {
-        let directory = input.read_directory()?;
-        counts.merge(&directory.counts);
-        directories.push(directory);
-    }
-    let schema = counts.schema();
-    let file = disk.create(&path(id, SUFFIX_TEMPORARY))?;
-    let mut writer =
-        SegmentWriter::new(file, id, profile, counts, schema.clone(), sources.clone())?;
-    writer.set_batches(batches);
-    let mut merger = Merger::new(inputs, &directories, &sources);
-    let mut builder = RowsBuilder::new();
-    while merger.push_next(&mut builder)? {
-        if builder.line_bytes() >= MERGE_BYTES || builder.len() >= ROW_GROUP_ROWS_MAX {
-            if is_stopped() {
-                return Err(BuildError::Stopped);
-            }
-            writer.write(&builder.take(&schema))?;
-        }
-    }
-    writer.write(&builder.take(&schema))?;
-    let written = writer.finish()?;
+    let source_maps = source_maps(inputs, &sources);
+    let output = Output {
+        disk,
+        id,
+        path: path(id, SUFFIX_TEMPORARY),
+        profile,
+        sources,
+        batches,
+    };
+    let written = output.merge(inputs, source_maps, is_stopped)?;
     prove(disk, id)?;
     publish(disk, id)?;
     Ok(written)
@@ -402,210 +435,6 @@ fn merged_sources(inputs: &[SegmentFile], profile: Profile) -> (Vec<SourceEntry>
     (sources, batches)
 }
 
-/// For each input, the place of its sources in the output's list; [`LEFT_OUT`] for those that an
-/// earlier input has or that are not in the list, and for copies of batches that another source of the
-/// output has.
-fn source_maps(inputs: &[SegmentFile], sources: &[SourceEntry]) -> Vec<Vec<u32>> {
-    let mut taken = vec![false; sources.len()];
-    let mut place = |entry: &SourceEntry| {
-        let at = sources
-            .binary_search_by_key(&entry.source, |s| s.source)
-            .ok()?;
-        let is_shadowed = sources[at].retry.is_some_and(|retry| retry.is_shadowed);
-        let is_left_out = is_shadowed || std::mem::replace(&mut taken[at], true);
-        (!is_left_out).then_some(at as u32)
-    };
-    let map = |input: &SegmentFile| {
-        input
-            .manifest()
-            .sources
-            .iter()
-            .map(|entry| place(entry).unwrap_or(LEFT_OUT))
-            .collect()
-    };
-    inputs.iter().map(map).collect()
-}
-
-/// The row groups of all inputs, merged by time.
-struct Merger<'a> {
-    inputs: &'a [SegmentFile],
-    directories: &'a [Directory],
-    /// For each input, the place of its sources in the output's list.
-    source_maps: Vec<Vec<u32>>,
-    incarnations: Vec<Incarnation>,
-    /// Row groups not opened yet, the earliest last.
-    waiting: Vec<(i64, usize, usize)>,
-    active: Vec<Group>,
-}
-
-/// A row group whose rows are being merged.
-struct Group {
-    input: usize,
-    /// One entry per block.
-    blocks: Vec<(Rows, Plans)>,
-    /// Block and row of each row, the earliest last.
-    order: Vec<(u32, u32)>,
-}
-
-impl Group {
-    fn next_key(&self, incarnations: &[Incarnation], source_map: &[u32]) -> Option<(i64, Id)> {
-        let (block, row) = self.order.last()?;
-        let (rows, _) = &self.blocks[*block as usize];
-        let row = *row as usize;
-        Some((rows.time[row], id_of(rows, row, incarnations, source_map)))
-    }
-}
-
-fn id_of(rows: &Rows, row: usize, incarnations: &[Incarnation], source_map: &[u32]) -> Id {
-    let source = source_map
-        .get(rows.source[row] as usize)
-        .copied()
-        .unwrap_or(0);
-    let incarnation = incarnations
-        .get(source as usize)
-        .copied()
-        .unwrap_or_default();
-    Id::new(
-        rows.received[row].div_euclid(1000) as u64,
-        incarnation,
-        rows.number[row] as u64,
-    )
-}
-
-impl<'a> Merger<'a> {
-    fn new(
-        inputs: &'a [SegmentFile],
-        directories: &'a [Directory],
-        sources: &[SourceEntry],
-    ) -> Merger<'a> {
-        let source_maps = source_maps(inputs, sources);
-        let mut waiting: Vec<(i64, usize, usize)> = Vec::new();
-        for (input, directory) in directories.iter().enumerate() {
-            let groups = directory.row_groups.iter().enumerate();
-            waiting.extend(groups.map(|(number, group)| (group.time_bounds().0, input, number)));
-        }
-        waiting.sort_unstable_by(|a, b| b.cmp(a));
-        let incarnations = sources.iter().map(|s| s.source.incarnation).collect();
-        Merger {
-            inputs,
-            directories,
-            source_maps,
-            incarnations,
-            waiting,
-            active: Vec::new(),
-        }
-    }
-
-    /// Appends the next row in time; `false` at the end.
-    fn push_next(&mut self, builder: &mut RowsBuilder) -> Result<bool, BuildError> {
-        loop {
-            let next = self.first_active();
-            let opens = self
-                .waiting
-                .last()
-                .is_some_and(|(time, ..)| next.is_none_or(|((t, _), _)| *time <= t));
-            if opens {
-                self.open_group()?;
-                continue;
-            }
-            let Some((_, at)) = next else {
-                return Ok(false);
-            };
-            self.push_from(at, builder);
-            if self.active[at].order.is_empty() {
-                self.active.swap_remove(at);
-            }
-            return Ok(true);
-        }
-    }
-
-    fn first_active(&self) -> Option<((i64, Id), usize)> {
-        let key =
-            |group: &Group| group.next_key(&self.incarnations, &self.source_maps[group.input]);
-        self.active
-            .iter()
-            .enumerate()
-            .filter_map(|(at, group)| Some((key(group)?, at)))
-            .min()
-    }
-
-    fn open_group(&mut self) -> Result<(), BuildError> {
-        let Some((_, input, number)) = self.waiting.pop() else {
-            return Ok(());
-        };
-        let directory = &self.directories[input];
-        let mut reader = self.inputs[input].row_group(directory, number);
-        let mut blocks = Vec::new();
-        for block in 0..directory.row_groups[number].blocks.len() {
-            blocks.push((reader.rows(block)?, Plans::default()));
-        }
-        let mut order: Vec<(u32, u32)> = Vec::new();
-        let map = &self.source_maps[input];
-        for (block, (rows, _)) in blocks.iter().enumerate() {
-            let taken = |row: &usize| map.get(rows.source[*row] as usize) != Some(&LEFT_OUT);
-            order.extend(
-                (0..rows.len())
-                    .filter(taken)
-                    .map(|row| (block as u32, row as u32)),
-            );
-        }
-        if order.is_empty() {
-            return Ok(());
-        }
-        order.sort_by_cached_key(|(block, row)| {
-            let (rows, _) = &blocks[*block as usize];
-            let id = id_of(rows, *row as usize, &self.incarnations, map);
-            std::cmp::Reverse((rows.time[*row as usize], id))
-        });
-        self.active.push(Group {
-            input,
-            blocks,
-            order,
-        });
-        Ok(())
-    }
-
-    fn push_from(&mut self, at: usize, builder: &mut RowsBuilder) {
-        let group = &mut self.active[at];
-        let Some((block, row)) = group.order.pop() else {
-            return;
-        };
-        let (rows, plans) = &mut group.blocks[block as usize];
-        let row = row as usize;
-        let map = &self.source_maps[group.input];
-        let id = id_of(rows, row, &self.incarnations, map);
-        let view = RowsView::new(rows, &self.directories[group.input].schema, plans);
-        let source = map.get(rows.source[row] as usize).copied().unwrap_or(0);
-        let line_bytes = rows.line_bytes[row].saturating_sub(1) as usize;
-        builder.push(
-            &view.record(row, id),
-            rows.number[row] as u64,
-            source,
-            line_bytes,
-        );
-    }
-}
-
-/// The most bytes of lines in row groups that are open at a time when these files are merged: what
-/// the merge holds decoded.
-pub fn open_line_bytes_max(directories: &[Arc<Directory>]) -> u64 {
-    let groups = directories
-        .iter()
-        .flat_map(|directory| &directory.row_groups);
-    let mut changes: Vec<(i64, bool, u64)> = Vec::new();
-    for group in groups {
-        let (from, to) = group.time_bounds();
-        // At the same instant, what opens comes before what closes: both are open then.
-        changes.push((from, false, group.line_bytes()));
-        changes.push((to, true, group.line_bytes()));
-    }
-    changes.sort_unstable();
-    let (mut open, mut most) = (0, 0);
-    for (_, closes, bytes) in changes {
-        open = if closes { open - bytes } else { open + bytes };
-        most = most.max(open);
-    }
-    most
 }
 
 fn open_live(disk: &dyn Disk, path: &str) -> Result<SegmentFile, ReadError> {

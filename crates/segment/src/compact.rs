@@ -20,6 +20,10 @@ use crate::sources::SourceSet;
 /// The smallest tier ends here; below, files differ less than their fixed costs.
 const TIER_RAW_BYTES_BASE: u64 = 1 << 10;
 
+/// Bytes of lines that a row counts as at least: it bounds the rows of a merged segment, whose directory
+/// has an entry for each block of them, to 64 Mi where all lines are empty.
+pub const ROW_RAW_BYTES_MIN: u64 = 16;
+
 /// Segments of one tier differ by less than this factor.
 const TIER_FACTOR_LOG2: u32 = 3;
 
@@ -42,7 +46,7 @@ pub struct Live {
     pub rows: u64,
     /// Length of the file.
     pub bytes: u64,
-    /// Bytes of the lines in it.
+    /// Bytes of the lines in it, each counted as at least [`ROW_RAW_BYTES_MIN`].
     pub raw_bytes: u64,
     /// Whether it is compressed for rest.
     pub cold: bool,
@@ -62,7 +66,9 @@ impl Live {
             received_max: manifest.received_max,
             rows: manifest.rows,
             bytes,
-            raw_bytes: manifest.line_bytes,
+            raw_bytes: manifest
+                .line_bytes
+                .max(manifest.rows.saturating_mul(ROW_RAW_BYTES_MIN)),
             cold: manifest.cold,
             is_damaged: false,
         }

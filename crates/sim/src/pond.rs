@@ -19,6 +19,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const JOURNAL: Settings = Settings {
     rotate_age_ns: 30 * SECOND_NS,
     rotate_bytes: 8 << 10,
+    rotate_rows: 100,
     codec: Codec::None,
 };
 

@@ -35,6 +35,7 @@ fn set(numbers: &[u64]) -> SourceSet {
 const SETTINGS: Settings = Settings {
     lease_ms: 60_000,
     claim_bytes: 100,
+    claim_rows: 10,
     gather_ms: 1_000,
     slot_ms: 600_000,
     steal_ms: 30_000,
@@ -88,6 +89,27 @@ fn much_is_handed_out_at_once_and_in_pieces() {
         claim(&mut offers, owner, 3, 0).is_err(),
         "two claims are enough"
     );
+}
+
+/// However few bytes they have, many rows are a claim, and no more of them than one is to have.
+#[test]
+fn many_rows_are_handed_out_at_once_and_in_pieces() {
+    let settings = Settings {
+        claims_per_store_max: 3,
+        ..SETTINGS
+    };
+    let mut offers = Offers::new(INGESTER, settings);
+    for (number, rows) in [4, 4, 4, 30, 1].into_iter().enumerate() {
+        let mut file = file(number as u64, 1);
+        file.content.rows = rows;
+        offers.add(file, day(), 0);
+    }
+    let (owner, _) = owner(&offers);
+    let claims = [set(&[0, 1]), set(&[2]), set(&[3])];
+    for (number, expected) in (1..).zip(claims) {
+        let sources = claim(&mut offers, owner, number, 0);
+        assert_eq!(sources, Ok(expected), "claim {number}");
+    }
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Spool {
             rotate_age_ns: FILE_AGE_NS,
             rotate_bytes: FILE_BYTES_MAX.min(settings.bytes_max / FILES_MIN),
             codec: journal::Codec::None,
+            ..journal::Settings::default()
         };
         let writer = Writer::new(Arc::clone(&disk), journal_settings);
         writer.visible().add_closed(files);

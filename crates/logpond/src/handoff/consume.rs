@@ -11,7 +11,7 @@ use logpond_cluster::offers::{Claim, Offered};
 use logpond_cluster::placement::{Key, cohort_hour};
 use logpond_protocol::intake::Parser;
 use logpond_record::Id;
-use logpond_segment::build;
+use logpond_segment::build::{self, Within};
 use logpond_segment::journal::{ClosedFile, SUFFIX_CLOSED, Summary};
 
 use super::pace::Served;
@@ -151,7 +151,13 @@ impl Handoff {
         let disk = &*self.parts.disk;
         let id = self.new_id();
         let mut parser = Parser::new();
-        let built = caught(|| build::from_journal(disk, id, &closed, |entry| parser.parse(entry)));
+        let within = Within {
+            memory_bytes_max: self.mark.memory_bytes_max(),
+            ..Within::default()
+        };
+        let parse = || build::from_journal_within(disk, id, &closed, within, |e| parser.parse(e));
+        let built = self.mark.during(|| caught(parse));
+        let built = built.map_err(|error| self.discarded(id, &error))?;
         let built = built.map_err(|panicked| self.discarded(id, &panicked))?;
         let built = built.map_err(|error| self.discarded(id, &error))?;
         let manifest = &built.written.manifest;

@@ -55,6 +55,7 @@ use crate::ingest::{Changes, Closer, Gate, Replication};
 use crate::panics::caught;
 use crate::resends::Resends;
 use crate::shutdown::{Shutdown, Stopper};
+use crate::step_mark::StepMark;
 use crate::store::{Board, Elsewhere, LiveSet, Store, local};
 use crate::telemetry::{Metrics, warn};
 
@@ -135,6 +136,8 @@ pub struct Handoff {
     offering: poll::Offering,
     /// Wakes `lp-repair`.
     care: Changes,
+    /// How large the steps of `lp-consume` are, and what says so after a process that ended in one.
+    mark: StepMark,
 }
 
 struct State {
@@ -178,6 +181,7 @@ impl Handoff {
             confirmed: watch::Sender::new(0),
             offering: poll::Offering::default(),
             care: Changes::default(),
+            mark: StepMark::new(Arc::clone(&parts.disk), "consume"),
             parts,
         });
         handoff.expose();

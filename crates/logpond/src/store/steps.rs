@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use logpond_cluster::Day;
 use logpond_protocol::intake::Parser;
 use logpond_record::{Id, SourceId};
-use logpond_segment::build::{self, BuildError};
+use logpond_segment::build::{self, BuildError, Within};
 use logpond_segment::compact::{self, Job};
 use logpond_segment::disk::Disk;
-use logpond_segment::file::{Profile, SegmentFile, Written};
+use logpond_segment::file::{Directory, Profile, SegmentFile, Written};
 use logpond_segment::journal::{self, ClosedFile, Damages, JournalFile};
 use logpond_segment::retain::Held;
 use logpond_segment::sources::SourceSet;
@@ -26,16 +26,17 @@ use super::retention::Retention;
 use super::{Parts, Policy};
 use crate::clock;
 use crate::panics::caught;
+use crate::step_mark::StepMark;
 use crate::telemetry::warn;
 use crate::terminal::with_causes;
 
 /// Journal data that goes into one segment at most; it is held in memory while it is sorted. What is
-/// waiting together is rewritten less often by merges.
+/// waiting together is rewritten less often by merges. Rows cost memory beside their bytes: files
+/// together take no more of it than a step may.
 const CONSUME_BYTES_MAX: u64 = 48 << 20;
 
-/// Bytes of lines in the row groups that a merge holds decoded at a time. Decoded rows take about
-/// as much memory as their lines.
-const MERGE_OPEN_BYTES_MAX: u64 = 72 << 20;
+/// The name of the mark of this thread's steps.
+const STEP_MARK: &str = "store";
 
 /// The most runs of named batches in the inputs of a merge: the manifest lists them, and a footer
 /// of some 30 MiB is the most that should have to be read. It takes ten thousand producers a
@@ -93,6 +94,8 @@ pub(super) struct Worker {
     pub(super) policy: Policy,
     pub(super) counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
+    /// How large steps are, and what says so after a process that ended in one.
+    mark: Arc<StepMark>,
     parser: Parser,
     trash: Vec<Trash>,
     /// Failed attempts of which something may be left on disk.
@@ -143,6 +146,7 @@ impl Worker {
             trash: trash.collect(),
             failed: Vec::new(),
             retention: None,
+            mark: Arc::new(StepMark::new(Arc::clone(&parts.disk), STEP_MARK)),
             ids_made: 0,
             parts,
             board,
@@ -245,13 +249,16 @@ impl Worker {
     fn next_files(&mut self) -> Vec<ClosedFile> {
         let segments = self.parts.live.snapshot();
         let mut files = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut memory) = (0, 0);
+        let memory_max = self.mark.memory_bytes_max();
         for file in self.parts.visible.snapshot().closed.iter() {
             if holds(&segments, file.source) {
                 self.let_go(file);
                 continue;
             }
-            if !files.is_empty() && bytes + file.bytes > CONSUME_BYTES_MAX {
+            let more = build::journal_memory_bytes(file.summary.rows(), file.bytes);
+            let is_full = bytes + file.bytes > CONSUME_BYTES_MAX || memory + more > memory_max;
+            if !files.is_empty() && is_full {
                 break;
             }
             // Who else makes segments of them meets this node in the chain of their day.
@@ -259,7 +266,7 @@ impl Worker {
             if self.board.is_some() && files.first().is_some_and(|first| day(first) != day(file)) {
                 break;
             }
-            bytes += file.bytes;
+            (bytes, memory) = (bytes + file.bytes, memory + more);
             files.push(file.clone());
         }
         files
@@ -272,9 +279,20 @@ impl Worker {
         // What an attempt that failed has counted is counted again.
         parser.take_met();
         let disk = &*self.parts.disk;
-        let built = caught(|| build::from_journal(disk, id, files, |entry| parser.parse(entry)));
+        let is_stopping = Arc::clone(&self.is_stopping);
+        let within = Within {
+            memory_bytes_max: self.mark.memory_bytes_max(),
+            is_stopped: &|| is_stopping.load(Ordering::Relaxed),
+        };
+        let parse = || build::from_journal_within(disk, id, files, within, |e| parser.parse(e));
+        let built = self.mark.during(|| caught(parse));
         let what = "journal files could not be put into a segment";
+        let built = built.map_err(|error| self.failed(id, what, &error))?;
         let built = built.map_err(|panicked| self.failed(id, what, &panicked))?;
+        if matches!(built, Err(BuildError::Stopped)) {
+            self.failed(id, "", &BuildError::Stopped);
+            return Ok(());
+        }
         let built = built.map_err(|error| {
             self.miss_gone(files);
             self.failed(id, what, &error)
@@ -481,12 +499,17 @@ impl Worker {
                     .cloned()
             })
             .collect();
-        let (inputs, is_partial) = bounded(inputs)?;
+        let (inputs, is_partial) = bounded(inputs, self.mark.memory_bytes_max())?;
         if batch_runs(&inputs) > BATCH_RUNS_MAX {
             self.unmergeable.extend(ids_of(&inputs));
             return Err(
                 "segments name too many batches to be merged; they stay as they are".into(),
             );
+        }
+        // After a process that ended in a step even two may be too much; nothing is lost if they stay.
+        if self.mark.halvings() > 0 && open_memory(&inputs)? > self.mark.memory_bytes_max() {
+            self.unmergeable.extend(ids_of(&inputs));
+            return Err("segments take too much memory to be merged; they stay as they are".into());
         }
         // A part is merged again soon: it need not be small.
         let profile = if cold && !is_partial {
@@ -517,7 +540,10 @@ impl Worker {
         let is_stopping = Arc::clone(&self.is_stopping);
         let stopped = move || is_stopping.load(Ordering::Relaxed);
         let disk = &*self.parts.disk;
-        let written = caught(|| write(disk, id, &files, &stopped));
+        let mark = Arc::clone(&self.mark);
+        let written = mark.during(|| caught(|| write(disk, id, &files, &stopped)));
+        let written =
+            written.map_err(|error| self.failed(id, "segments could not be merged", &error))?;
         let written = written.map_err(|panicked| {
             // What brings it out stays as it is, and does not keep others from being merged.
             self.unmergeable.extend(ids_of(inputs));
@@ -711,22 +737,31 @@ fn damages_of(disk: &dyn Disk, file: &ClosedFile) -> Damages {
 
 /// The inputs of a merge, fewer if all of them would take too much memory at once: their merge
 /// comes in several rounds then. Says whether some were left out.
-fn bounded(mut inputs: Vec<Arc<LiveSegment>>) -> Result<(Vec<Arc<LiveSegment>>, bool), String> {
+fn bounded(
+    mut inputs: Vec<Arc<LiveSegment>>,
+    memory_bytes_max: u64,
+) -> Result<(Vec<Arc<LiveSegment>>, bool), String> {
     let wanted = inputs.len();
-    let mut directories = Vec::new();
-    for input in &inputs {
-        let directory = input.directory();
-        directories
-            .push(directory.map_err(|error| describe("a segment cannot be merged", &error))?);
-    }
+    let mut directories = directories_of(&inputs)?;
     while directories.len() > 2
-        && (build::open_line_bytes_max(&directories) > MERGE_OPEN_BYTES_MAX
+        && (build::open_memory_bytes_max(&directories) > memory_bytes_max
             || batch_runs(&inputs[..directories.len()]) > BATCH_RUNS_MAX)
     {
         directories.pop();
     }
     inputs.truncate(directories.len());
     Ok((inputs, directories.len() < wanted))
+}
+
+fn directories_of(segments: &[Arc<LiveSegment>]) -> Result<Vec<Arc<Directory>>, String> {
+    let each = segments.iter().map(|segment| segment.directory());
+    let read: Result<Vec<_>, _> = each.collect();
+    read.map_err(|error| describe("a segment cannot be merged", &error))
+}
+
+/// About the memory that a merge of these takes.
+fn open_memory(segments: &[Arc<LiveSegment>]) -> Result<u64, String> {
+    Ok(build::open_memory_bytes_max(&directories_of(segments)?))
 }
 
 /// Runs of named batches in the manifests.

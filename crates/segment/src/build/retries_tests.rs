@@ -1,5 +1,7 @@
 //! Batches that were sent again count once, whatever is merged in whatever order.
 
+use std::sync::Arc;
+
 use logpond_record::{Batch, EntryKind, Incarnation, SourceId, Timestamp};
 use proptest::prelude::*;
 
@@ -9,6 +11,7 @@ use crate::batches::{BatchId, RetryCopy, yielding};
 use crate::compact::{self, Live};
 use crate::journal::{self, Writer};
 use crate::mem_disk::MemDisk;
+use crate::rows::{Plans, RowsView};
 use crate::sources::SourceSet;
 use crate::verify;
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use logpond_record::{
     Assumed, Batch, EntryKind, Envelope, Message, ShapeTable, SourceId, TimeSource, Timestamp,
@@ -9,8 +10,10 @@ use logpond_record::{
 };
 
 use super::*;
+use crate::file::{Directory, ROW_GROUP_ROWS_MAX, SegmentWriter};
 use crate::journal::{self, Writer};
 use crate::mem_disk::{Fault, MemDisk};
+use crate::rows::{Plans, RowsView};
 use crate::sources::SourceSet;
 use crate::verify;
 
@@ -240,6 +243,105 @@ fn rows_that_do_not_add_up_end_the_writing() {
     }
 }
 
+/// However many rows a journal file has, only so many are held at a time; the segment is the same.
+#[test]
+fn rows_beyond_the_memory_are_put_in_order_by_parts() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[50_000, 1, 30_000]);
+    let whole = build(&disk, 1, &files);
+    for (id, memory_bytes_max) in [(2, 1), (3, 3 << 20), (4, 6 << 20)] {
+        let within = Within {
+            memory_bytes_max,
+            is_stopped: &|| false,
+        };
+        let built = from_journal_within(&disk, Id(id), &files, within, decode).unwrap();
+        assert_eq!(built.written.manifest.sources, whole.manifest().sources);
+        let segment = open(&disk, Id(id)).unwrap();
+        assert_eq!(
+            lines(&segment),
+            once(0..80_001),
+            "within {memory_bytes_max}"
+        );
+        purge(&disk, &[Id(id)]).unwrap();
+        assert_eq!(names(&disk), [format!("{}.parquet", Id(1))]);
+    }
+}
+
+/// Whatever ends the work in parts, all of them go.
+#[test]
+fn parts_of_a_segment_that_was_not_made_are_removed() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[50_000]);
+    let asked = std::cell::Cell::new(0);
+    for stop_at in [1, 3, 5] {
+        asked.set(0);
+        let within = Within {
+            memory_bytes_max: 1,
+            is_stopped: &|| {
+                asked.set(asked.get() + 1);
+                asked.get() >= stop_at
+            },
+        };
+        let built = from_journal_within(&disk, Id(1), &files, within, decode);
+        assert!(matches!(built, Err(BuildError::Stopped)), "at {stop_at}");
+        assert!(stop_at == 1 || !names(&disk).is_empty());
+        match stop_at {
+            3 => assert!(open_all(&disk).unwrap().live.is_empty()),
+            _ => discard(&disk, Id(1)).unwrap(),
+        }
+        assert_eq!(names(&disk), [""; 0], "at {stop_at}");
+    }
+}
+
+/// Row groups of one instant are opened one at a time of each input.
+#[test]
+fn rows_of_one_instant_are_merged_without_being_held_together() {
+    let disk = MemDisk::new();
+    let files = journals(&disk, &[9_000, 7_000]);
+    let at_once = |entry: &Entry<'_>| {
+        let mut record = decode(entry).into_owned();
+        record.time = Timestamp(0);
+        record
+    };
+    let mut inputs = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let mut builder = RowsBuilder::new();
+        let journal = JournalFile::from_closed(&disk, file).unwrap();
+        let mut frames = journal.frames();
+        let mut groups = Vec::new();
+        while let Some(frame) = frames.next().unwrap() {
+            for entry in frame.entries() {
+                let row = number_of(entry.id, file.source.incarnation);
+                builder.push(&at_once(&entry), row, 0, entry.raw.len());
+                if builder.len() == 1_000 {
+                    groups.push(std::mem::take(&mut builder));
+                }
+            }
+        }
+        let source = SourceEntry {
+            source: file.source,
+            rows: file.summary.tally.rows,
+            hash: file.summary.tally.hash_sum,
+            retry: None,
+        };
+        let counts = groups[0].counts();
+        let schema = counts.schema();
+        let id = Id(1 + number as u128);
+        let to = disk.create(&path(id, SUFFIX_LIVE)).unwrap();
+        let mut writer =
+            SegmentWriter::new(to, id, Profile::Hot, counts, schema.clone(), vec![source]).unwrap();
+        for group in &mut groups {
+            writer.write(&group.take(&schema)).unwrap();
+        }
+        writer.finish().unwrap();
+        inputs.push(open(&disk, id).unwrap());
+    }
+    let open_max = merger::most_open(&inputs);
+    assert_eq!(open_max, 2, "of 16 row groups");
+    let merged = merge(&disk, Id(9), &inputs, Profile::Hot, &|| false).unwrap();
+    assert_eq!(merged.manifest.rows, 16_000);
+}
+
 /// What is written must hold what it was made of, line by line (R4).
 #[test]
 fn lines_that_differ_make_no_segment() {
@@ -444,15 +546,20 @@ fn what_a_merge_holds_open_is_what_overlaps_in_time() {
             ..Directory::default()
         })
     };
+    // A row costs something beside its line.
+    let row = Schema::default().row_bytes();
     let table: [(&[&[Group]], u64); 4] = [
         (&[], 0),
-        (&[&[(0, 9, 5), (10, 19, 5)], &[(20, 29, 5)]], 5),
-        (&[&[(0, 9, 5), (9, 19, 5)], &[(5, 9, 7)]], 17),
-        (&[&[(0, 100, 1)], &[(0, 100, 2)], &[(50, 60, 4)]], 7),
+        (&[&[(0, 9, 5), (10, 19, 5)], &[(20, 29, 5)]], 5 + row),
+        (&[&[(0, 9, 5), (9, 19, 5)], &[(5, 9, 7)]], 12 + 2 * row),
+        (
+            &[&[(0, 100, 1)], &[(0, 100, 2)], &[(50, 60, 4)]],
+            7 + 3 * row,
+        ),
     ];
     for (inputs, expected) in table {
         let directories: Vec<_> = inputs.iter().map(|groups| directory(groups)).collect();
-        assert_eq!(open_line_bytes_max(&directories), expected, "{inputs:?}");
+        assert_eq!(open_memory_bytes_max(&directories), expected, "{inputs:?}");
     }
 }
 

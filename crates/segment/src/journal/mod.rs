@@ -59,7 +59,9 @@ pub use span::Span;
 pub use upload::{UploadError, UploadPart, UploadReader, UploadWriter, fuzz_uploads};
 pub use visible::{ClosedFile, OpenState, Released, Snapshot, Summary, Visible};
 pub use write_error::WriteError;
-pub use writer::{Appended, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer};
+pub use writer::{
+    Appended, FILE_ROWS_MAX, NAMED_BATCHES_MAX, Settings, UNCLOSED_FILES_MAX, Writer,
+};
 
 use logpond_record::{Incarnation, SourceId};
 

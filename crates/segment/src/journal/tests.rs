@@ -17,6 +17,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const SETTINGS: Settings = Settings {
     rotate_age_ns: 30 * SECOND_NS,
     rotate_bytes: 3000,
+    rotate_rows: FILE_ROWS_MAX,
     codec: Codec::None,
 };
 
@@ -811,6 +812,53 @@ fn an_incarnation_ends_and_another_one_begins_at_0() {
         writer.sync().unwrap();
         assert_eq!(visible.snapshot().latest, latest(1, second));
     }
+}
+
+/// However short lines are: a file has no more rows than it is allowed, unless a batch by itself has.
+#[test]
+fn files_end_before_they_have_too_many_rows() {
+    let disk = MemDisk::new();
+    let settings = Settings {
+        rotate_bytes: 1 << 30,
+        rotate_rows: 100,
+        ..SETTINGS
+    };
+    let mut writer = Writer::new(Arc::new(disk.clone()), settings);
+    let mut append = |rows: usize| {
+        let mut batch = Batch::new(EntryKind::Line, Labels::new());
+        (0..rows).for_each(|_| batch.push(b""));
+        let appended = writer.append(&batch, Timestamp(0), || Incarnation(5));
+        appended.unwrap().source.unwrap().sequence
+    };
+    // The file that each batch is in.
+    let files = [60, 40, 1, 70, 30, 99, 2, 250, 1].map(&mut append);
+    assert_eq!(files, [0, 0, 1, 1, 2, 3, 4, 5, 6]);
+    writer.close().unwrap();
+    let closed = writer.visible().snapshot().closed;
+    let rows: Vec<u64> = closed.iter().map(|file| file.summary.rows()).collect();
+    assert_eq!(rows, [100, 71, 30, 99, 2, 250, 1]);
+}
+
+/// A large batch does not make a file of nearly its full size twice as large.
+#[test]
+fn a_large_batch_begins_a_file() {
+    let disk = MemDisk::new();
+    let settings = Settings {
+        rotate_bytes: 3 << 20,
+        ..SETTINGS
+    };
+    let mut writer = Writer::new(Arc::new(disk.clone()), settings);
+    for bytes in [2 << 20, 1 << 20, 2 << 20, 8 << 20, 1] {
+        let mut batch = Batch::new(EntryKind::Line, Labels::new());
+        (0..bytes / 1024 + 1).for_each(|_| batch.push(&[b'x'; 1024]));
+        writer
+            .append(&batch, Timestamp(0), || Incarnation(5))
+            .unwrap();
+    }
+    writer.close().unwrap();
+    let closed = writer.visible().snapshot().closed;
+    let mib: Vec<u64> = closed.iter().map(|file| file.bytes >> 20).collect();
+    assert_eq!(mib, [3, 2, 8, 0]);
 }
 
 #[test]

@@ -38,6 +38,14 @@ pub const UNCLOSED_FILES_MAX: usize = 16;
 /// the index of a file to some megabytes, whatever producers call their batches.
 pub const NAMED_BATCHES_MAX: u64 = 65_536;
 
+/// The rows of a file by default. In memory, as columns, a row takes some 130 bytes beside its line,
+/// however short that is: with so many rows a file of empty lines takes about as much as one of long
+/// lines does.
+pub const FILE_ROWS_MAX: u64 = 1 << 20;
+
+/// How much a file may exceed its bytes by the batch that completes it. Larger batches begin a file.
+const ROTATE_OVERSHOOT_BYTES_MAX: u64 = FRAME_PAYLOAD_BYTES_TARGET as u64;
+
 /// How long a file that could not be closed is left alone before the next attempt.
 const RETRY_NS: i64 = 5_000_000_000;
 
@@ -51,16 +59,20 @@ pub struct Settings {
     pub rotate_age_ns: i64,
     /// A file is closed once it has this many bytes.
     pub rotate_bytes: u64,
+    /// A file is closed once it has this many rows, and before a batch that would make them more: only
+    /// a batch that has more by itself goes beyond.
+    pub rotate_rows: u64,
     /// How payloads are stored.
     pub codec: Codec,
 }
 
 impl Default for Settings {
-    /// 30 seconds, 16 MiB, not compressed.
+    /// 30 seconds, 16 MiB, [`FILE_ROWS_MAX`], not compressed.
     fn default() -> Settings {
         Settings {
             rotate_age_ns: 30_000_000_000,
             rotate_bytes: 16 << 20,
+            rotate_rows: FILE_ROWS_MAX,
             codec: Codec::None,
         }
     }
@@ -301,7 +313,9 @@ impl Writer {
         }
         self.rotate_if_due(now)?;
         let open = self.open.as_ref();
-        if open.is_some_and(|open| open.is_over_for(batch_id.as_ref())) {
+        let is_over =
+            |open: &OpenFile| open.is_over_for(batch_id.as_ref()) || self.lacks_room(open, batch);
+        if open.is_some_and(is_over) {
             self.end_file()?;
         }
         let incarnation = *self.incarnation.get_or_insert_with(mint);
@@ -386,7 +400,24 @@ impl Writer {
 
     /// Whether nothing more goes into the current file: it is large enough, or a retry.
     fn is_complete(&self, open: &OpenFile) -> bool {
-        open.appended.bytes >= self.settings.rotate_bytes || open.is_over_for(None)
+        open.appended.bytes >= self.settings.rotate_bytes
+            || open.appended.summary.rows() >= self.settings.rotate_rows
+            || open.is_over_for(None)
+    }
+
+    /// Whether the current file would become too large by a batch, which then begins the next one.
+    fn lacks_room(&self, open: &OpenFile, batch: &Batch) -> bool {
+        let Settings {
+            rotate_bytes,
+            rotate_rows,
+            ..
+        } = self.settings;
+        let bytes = open.appended.bytes + batch.payload().len() as u64 + batch.len() as u64;
+        let rows = open.appended.summary.rows() + batch.len() as u64;
+        let has_rows = open.appended.summary.rows() > 0;
+        has_rows
+            && (rows > rotate_rows
+                || bytes > rotate_bytes.saturating_add(ROTATE_OVERSHOOT_BYTES_MAX))
     }
 
     /// Syncs the current file, before with its end mark if it `ends` here.

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::column::{Column, NULL, Numbers, StringColumn, Strings};
 use super::fixes::write_fix;
+use super::memory::memory_of_fields;
 use super::overflow::write_overflow;
 use super::room::Room;
 use super::row_list::RowList;
@@ -369,6 +370,12 @@ impl RowsBuilder {
     /// Bytes of all lines so far, line ends included.
     pub fn line_bytes(&self) -> u64 {
         self.line_bytes_total
+    }
+
+    /// About the memory of all rows so far.
+    pub fn memory_bytes(&self) -> u64 {
+        let rows = self.len() as u64;
+        memory_of_fields(rows, self.fields.len(), self.line_bytes_total)
     }
 
     /// Appends a record: record `number` of its incarnation, from source `source` of the file's

@@ -10,6 +10,7 @@
 mod builder;
 mod column;
 mod fixes;
+mod memory;
 mod overflow;
 mod reorder;
 mod room;
@@ -21,6 +22,7 @@ mod view;
 pub use builder::{Rows, RowsBuilder};
 pub use column::{Column, NULL, Numbers, StringColumn, Strings};
 pub use fixes::Fixes;
+pub use memory::memory_bytes;
 pub use overflow::{BYTES_MARK, Overflow, OverflowField, write_overflow};
 pub use schema::{
     ColumnSpec, ColumnType, FieldCount, FieldCounts, Schema, from_decimal, to_decimal,

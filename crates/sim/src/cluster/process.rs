@@ -27,6 +27,7 @@ use super::world::{Knock, World};
 const OFFERS: logpond_cluster::offers::Settings = logpond_cluster::offers::Settings {
     lease_ms: 5_000,
     claim_bytes: 64,
+    claim_rows: 1 << 20,
     gather_ms: 100,
     slot_ms: 5_000,
     steal_ms: 2_000,
