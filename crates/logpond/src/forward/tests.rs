@@ -138,7 +138,7 @@ fn records_of(head: &str, body: Vec<u8>) -> (u64, Vec<u8>) {
     if !head.contains(entries::CONTENT_TYPE) {
         return (cutter::count_lines(&body), body);
     }
-    let pushed = push::decode_default(PushForm::Entries, &body, Vec::new());
+    let pushed = push::decode_default(PushForm::Entries, &body, Vec::new()).unwrap();
     assert_eq!(pushed.rejected, []);
     let mut text = Vec::new();
     for held in pushed.batch.iter() {

@@ -43,7 +43,10 @@ pub(super) async fn answer(
     let encoding = intake::encoding(request.headers())?;
     let id = batch_id(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| Ok(push::decode(form, body, labels, line_bytes_max));
+    let decode = move |body: &[u8]| {
+        let decoded = push::decode(form, body, labels, line_bytes_max);
+        decoded.map_err(|error| ApiError::new(Kind::BodyTooLarge, error.to_string()))
+    };
     let pushed = intake::decode(app, request.into_body(), encoding, decode).await?;
     let Pushed {
         batch,

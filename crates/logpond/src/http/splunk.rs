@@ -71,7 +71,15 @@ async fn events(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Bod
     let (metadata, has_channel) = read_head(&request)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
-    let decode = move |body: &[u8]| Ok(splunk::decode(body, &metadata, line_bytes_max));
+    let decode = move |body: &[u8]| {
+        let events = splunk::decode(body, &metadata, line_bytes_max);
+        match events.bad {
+            Some((_, HecError::TooLarge(error))) => {
+                Err(ApiError::new(Kind::BodyTooLarge, error.to_string()))
+            }
+            _ => Ok(events),
+        }
+    };
     let Events { batch, bad } = intake::decode(app, request.into_body(), encoding, decode).await?;
     let identity = once::identity_of(&batch);
     once::submit(app, Intake::Splunk, batch, identity).await?;

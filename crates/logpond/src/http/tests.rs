@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use logpond_protocol::intake::body::{BODY_BYTES_MAX, RATIO_MAX};
 use logpond_protocol::intake::journal_export::ENTRY_BYTES_MAX;
-use logpond_protocol::intake::push::REJECTIONS_MAX;
+use logpond_protocol::intake::push::{BATCH_RECORDS_MAX, REJECTIONS_MAX};
 use logpond_record::limits::{FIELD_NAME_BYTES_MAX, LINE_BYTES_DEFAULT};
 use logpond_search::aggregate::{BUCKETS_MAX, EXACT_VALUES_MAX};
 use logpond_search::context::CONTEXT_BYTES_MAX;
@@ -134,6 +134,7 @@ fn the_page_has_the_limits() {
         mib(body::RECEIVED_BYTES_MAX),
         mib(BODY_BYTES_MAX),
         RATIO_MAX.to_string(),
+        BATCH_RECORDS_MAX.to_string(),
         mib(BODIES_BYTES_MAX),
         seconds(ROOM_WAIT_MAX),
         seconds(bodies::BODY_IDLE_MAX),

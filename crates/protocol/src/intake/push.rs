@@ -6,7 +6,8 @@
 //!
 //! Of JSON an object a line is a record, and each object of an array; an object or an array may take several lines.
 //! Blank lines between JSON objects are no records. Of text every line is one, also an empty one,
-//! and all of its bytes but the LF are kept.
+//! and all of its bytes but the LF are kept. A body of very many lines is refused as a whole
+//! ([`BATCH_RECORDS_MAX`]): lines are never left out of one that is taken.
 
 pub mod elastic;
 pub mod fluent;
@@ -16,6 +17,7 @@ pub mod loki;
 pub mod otlp;
 pub mod splunk;
 mod arrays;
+mod bounded;
 mod members;
 
 use std::fmt;
@@ -131,11 +133,17 @@ impl Pushed {
     }
 
     /// Takes a line in, or notes why not.
-    fn add(&mut self, number: usize, line: &[u8], checked: Result<(), RejectReason>) {
+    fn add(
+        &mut self,
+        number: usize,
+        line: &[u8],
+        checked: Result<(), RejectReason>,
+    ) -> Result<(), TooLarge> {
         match checked {
             Ok(()) => self.batch.push(line),
             Err(reason) => self.reject(number, reason),
         }
+        TooLarge::check(&self.batch)
     }
 
     fn reject(&mut self, line: usize, reason: RejectReason) {
@@ -156,20 +164,55 @@ impl Pushed {
 /// many lines is repeated for each, so a small body can become a large batch.
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
 
-/// The records of a body take more than [`BATCH_BYTES_MAX`].
+/// The most records of one body. Each costs memory and disk beside its bytes, so that a small body of
+/// nothing but line ends would cost more than the longest one of lines. As many as a file of the journal
+/// has; the longest body has so many of 64 bytes.
+pub const BATCH_RECORDS_MAX: usize = 1 << 20;
+
+/// Why the records of a body are too much for one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge;
+pub enum TooLarge {
+    /// They take more than [`BATCH_BYTES_MAX`].
+    Bytes,
+    /// They are more than [`BATCH_RECORDS_MAX`].
+    Records,
+}
+
+impl TooLarge {
+    /// Whether a batch is.
+    ///
+    /// # Errors
+    /// When it is.
+    fn check(batch: &Batch) -> Result<(), TooLarge> {
+        if batch.len() > BATCH_RECORDS_MAX {
+            return Err(TooLarge::Records);
+        }
+        match batch.payload().len() > BATCH_BYTES_MAX {
+            true => Err(TooLarge::Bytes),
+            false => Ok(()),
+        }
+    }
+}
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "with its labels repeated for each record the body takes more than {} MiB; send smaller \
-             ones",
-            BATCH_BYTES_MAX >> 20
-        )
+        match self {
+            TooLarge::Bytes => write!(
+                f,
+                "with its labels repeated for each record the body takes more than {} MiB; send \
+                 smaller ones",
+                BATCH_BYTES_MAX >> 20
+            ),
+            TooLarge::Records => write!(
+                f,
+                "the body has more than {BATCH_RECORDS_MAX} records; nothing of it was taken: send it \
+                 in parts"
+            ),
+        }
     }
 }
+
+impl std::error::Error for TooLarge {}
 
 /// Records on their way into the batch of one body, each with what its sender said of it.
 struct Shipment {
@@ -234,10 +277,7 @@ fn put<'f>(
     line: &[u8],
 ) -> Result<(), TooLarge> {
     batch.push_enveloped(kind, time, fields, line);
-    match batch.payload().len() > BATCH_BYTES_MAX {
-        true => Err(TooLarge),
-        false => Ok(()),
-    }
+    TooLarge::check(batch)
 }
 
 /// The lines of a body without their LF. A last one without it is one, too.
@@ -264,7 +304,15 @@ fn without_cr(line: &[u8]) -> &[u8] {
 
 /// Decodes a body, which is as long as the caller allows. Lines longer than `line_bytes_max`, at
 /// most [`LINE_BYTES_MAX`], are rejected.
-pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+///
+/// # Errors
+/// When it has too many records for one batch; nothing of it is taken then.
+pub fn decode(
+    form: PushForm,
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<Pushed, TooLarge> {
     let line_bytes_max = line_bytes_max.min(LINE_BYTES_MAX);
     match form {
         PushForm::NdJson => decode_json(body, labels, line_bytes_max),
@@ -273,14 +321,14 @@ pub fn decode(form: PushForm, body: &[u8], labels: Labels, line_bytes_max: usize
     }
 }
 
-fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
     let mut pushed = Pushed::new(Batch::new(EntryKind::Json, labels));
     // Editors on Windows begin files with a byte order mark, which JSON does not allow.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let mut values = Values::new(body, line_bytes_max);
     let (mut at, mut number) = (0, 1);
     while at < body.len() {
-        if let Some(end) = values.take(at, number, &mut pushed) {
+        if let Some(end) = values.take(at, number, &mut pushed)? {
             number += memchr_iter(b'\n', &body[at..end]).count();
             at = end;
             continue;
@@ -288,19 +336,19 @@ fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
         let end = memchr(b'\n', &body[at..]).map_or(body.len(), |length| at + length);
         let line = without_cr(&body[at..end]);
         if !line.trim_ascii().is_empty() {
-            pushed.add(number, line, check(EntryKind::Json, line, line_bytes_max));
+            pushed.add(number, line, check(EntryKind::Json, line, line_bytes_max))?;
         }
         (at, number) = (end + 1, number + 1);
     }
-    pushed.finished()
+    Ok(pushed.finished())
 }
 
-fn decode_text(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+fn decode_text(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
     let mut pushed = Pushed::new(Batch::new(EntryKind::Line, labels));
     for (line, number) in Lines(body).zip(1..) {
-        pushed.add(number, line, check(EntryKind::Line, line, line_bytes_max));
+        pushed.add(number, line, check(EntryKind::Line, line, line_bytes_max))?;
     }
-    pushed.finished()
+    Ok(pushed.finished())
 }
 
 /// Leaves out of a batch that came whole what [`decode`] would reject: JSON entries that are no
@@ -317,7 +365,10 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
         true => pushed.batch = batch,
         false => {
             for (index, line) in batch.iter().enumerate() {
-                pushed.add(index + 1, line, check(kind, line, line_bytes_max));
+                match check(kind, line, line_bytes_max) {
+                    Ok(()) => pushed.batch.push(line),
+                    Err(reason) => pushed.reject(index + 1, reason),
+                }
             }
         }
     }
@@ -325,7 +376,10 @@ pub fn screen(batch: Batch, line_bytes_max: usize) -> Pushed {
 }
 
 /// [`decode`] with the default limit of a line.
-pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Pushed {
+///
+/// # Errors
+/// As for [`decode`].
+pub fn decode_default(form: PushForm, body: &[u8], labels: Labels) -> Result<Pushed, TooLarge> {
     decode(form, body, labels, LINE_BYTES_DEFAULT)
 }
 

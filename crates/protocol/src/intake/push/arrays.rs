@@ -4,8 +4,9 @@
 //! Invariant: a value is taken only if it ends; else the line that it begins with is one bad line, and the lines
 //! behind it are what they would be without it.
 
-use super::{Pushed, RejectReason, check};
 use logpond_record::EntryKind;
+
+use super::{Pushed, RejectReason, TooLarge, check};
 
 /// Where in a body values may reach beyond their line.
 pub(super) struct Values<'a> {
@@ -27,7 +28,32 @@ impl<'a> Values<'a> {
 
     /// Takes in the value that begins in the line at this byte, if it is one of these; gives the first byte
     /// behind the line that it ends in.
-    pub(super) fn take(&mut self, at: usize, line: usize, pushed: &mut Pushed) -> Option<usize> {
+    ///
+    /// # Errors
+    /// When there are more records than a batch may have.
+    pub(super) fn take(
+        &mut self,
+        at: usize,
+        line: usize,
+        pushed: &mut Pushed,
+    ) -> Result<Option<usize>, TooLarge> {
+        let Some((start, end, behind)) = self.find(at) else {
+            return Ok(None);
+        };
+        match self.body[start] {
+            b'[' => self.elements(start, end, line, pushed)?,
+            _ => {
+                let value = &self.body[start..end];
+                let checked = check(EntryKind::Json, value, self.line_bytes_max);
+                pushed.add(line, value, checked)?;
+            }
+        }
+        Ok(Some((behind + 1).min(self.body.len())))
+    }
+
+    /// Where the value that begins in the line at this byte begins and ends, and where its last line ends, if it
+    /// is one of these.
+    fn find(&mut self, at: usize) -> Option<(usize, usize, usize)> {
         let line_end = self.line_end(at);
         let start = at + blanks(&self.body[at..line_end]);
         match self.body.get(start)? {
@@ -49,22 +75,17 @@ impl<'a> Values<'a> {
         if blanks(&self.body[end..behind]) < behind - end {
             return None;
         }
-        match self.body[start] {
-            b'[' => self.elements(start, end, line, pushed),
-            _ => {
-                let value = &self.body[start..end];
-                pushed.add(
-                    line,
-                    value,
-                    check(EntryKind::Json, value, self.line_bytes_max),
-                );
-            }
-        }
-        Some((behind + 1).min(self.body.len()))
+        Some((start, end, behind))
     }
 
     /// Takes in the elements of an array between its brackets.
-    fn elements(&self, start: usize, end: usize, mut line: usize, pushed: &mut Pushed) {
+    fn elements(
+        &self,
+        start: usize,
+        end: usize,
+        mut line: usize,
+        pushed: &mut Pushed,
+    ) -> Result<(), TooLarge> {
         let (mut at, last) = (start + 1, end - 1);
         let mut number = 0;
         loop {
@@ -72,7 +93,7 @@ impl<'a> Values<'a> {
             line += line_ends(&self.body[at..at + blank]);
             at += blank;
             if at == last && number == 0 {
-                return;
+                return Ok(());
             }
             number += 1;
             let element_end = element_end(&self.body[..last], at);
@@ -81,10 +102,10 @@ impl<'a> Values<'a> {
             let checked = checked.map_err(|reason| {
                 RejectReason::Malformed(format!("element {number} of the array: {reason}"))
             });
-            pushed.add(line, element, checked);
+            pushed.add(line, element, checked)?;
             line += line_ends(&self.body[at..element_end]);
             if element_end == last {
-                return;
+                return Ok(());
             }
             at = element_end + 1;
         }

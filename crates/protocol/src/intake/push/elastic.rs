@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::members::text_of;
-use super::{BATCH_BYTES_MAX, Lines, RejectReason, TooLarge, check, without_cr};
+use super::{Lines, RejectReason, TooLarge, check, without_cr};
 
 /// The most actions of one request: a thousand times what clients send, and what an answer may name
 /// one by one.
@@ -225,9 +225,7 @@ pub fn decode(
             }
             _ => Err(ItemError::Unsupported(action)),
         };
-        if bulk.batch.payload().len() > BATCH_BYTES_MAX {
-            return Err(BulkError::TooLarge(TooLarge));
-        }
+        TooLarge::check(&bulk.batch).map_err(BulkError::TooLarge)?;
         bulk.items.push(Item {
             action,
             index: own.into(),

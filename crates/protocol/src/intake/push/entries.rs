@@ -10,7 +10,7 @@
 
 use logpond_record::{Batch, EntryKind, Labels};
 
-use super::{Pushed, RejectReason, check};
+use super::{Pushed, RejectReason, TooLarge, check};
 
 /// The content type of such a body.
 pub const CONTENT_TYPE: &str = "application/vnd.logpond.entries";
@@ -29,7 +29,11 @@ pub fn encode<'a>(entries: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 }
 
 /// Decodes a body. Where it ends in the middle of an entry, all before it are taken.
-pub(super) fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Pushed {
+pub(super) fn decode(
+    body: &[u8],
+    labels: Labels,
+    line_bytes_max: usize,
+) -> Result<Pushed, TooLarge> {
     let mut pushed = Pushed::new(Batch::new(EntryKind::Enveloped, labels));
     let mut rest = body;
     let mut number = 0;
@@ -42,9 +46,9 @@ pub(super) fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Push
         };
         rest = after;
         let checked = check(EntryKind::Enveloped, entry, line_bytes_max);
-        pushed.add(number, entry, checked);
+        pushed.add(number, entry, checked)?;
     }
-    pushed.finished()
+    Ok(pushed.finished())
 }
 
 /// The first entry, and what is behind it.
@@ -76,7 +80,7 @@ mod tests {
     fn what_is_encoded_is_decoded() {
         let batch = batch(&[b"a", b"", b"two\nlines\xff"], 5);
         let body = encode(batch.iter());
-        let pushed = decode_any(PushForm::Entries, &body, Labels::new(), 100);
+        let pushed = decode_any(PushForm::Entries, &body, Labels::new(), 100).unwrap();
         assert_eq!((pushed.accepted, pushed.rejected_total), (3, 0));
         assert_eq!(pushed.batch, batch);
         assert_eq!(PushForm::from_header(CONTENT_TYPE), Some(PushForm::Entries));
@@ -91,7 +95,7 @@ mod tests {
         let whole = body.len();
         body.extend(encode(batch(&[b"cut"], 5).iter()));
         let cut = &body[..body.len() - 1];
-        let pushed = decode_any(PushForm::Entries, cut, Labels::new(), 6);
+        let pushed = decode_any(PushForm::Entries, cut, Labels::new(), 6).unwrap();
         assert_eq!(pushed.accepted, 2);
         assert_eq!(
             reasons(&pushed),
@@ -105,7 +109,7 @@ mod tests {
             ]
         );
         for end in [whole + 1, whole + 3, whole + 4] {
-            let pushed = decode_any(PushForm::Entries, &body[..end], Labels::new(), 6);
+            let pushed = decode_any(PushForm::Entries, &body[..end], Labels::new(), 6).unwrap();
             assert_eq!((pushed.accepted, pushed.rejected_total), (2, 5), "{end}");
         }
     }

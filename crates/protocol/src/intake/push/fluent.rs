@@ -432,7 +432,7 @@ impl Taking<'_> {
             self.bytes += batch.payload().len() - before;
         }
         match self.bytes > BATCH_BYTES_MAX {
-            true => Err(FluentError::TooLarge(TooLarge)),
+            true => Err(FluentError::TooLarge(TooLarge::Bytes)),
             false => Ok(()),
         }
     }

@@ -15,6 +15,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+use logpond_record::limits::FIELDS_MAX;
 use logpond_record::{EntryKind, Timestamp, Value};
 
 use super::{RejectReason, Shipment, TooLarge};
@@ -65,6 +66,14 @@ impl std::error::Error for LokiError {}
 impl From<TooLarge> for LokiError {
     fn from(error: TooLarge) -> LokiError {
         LokiError::TooLarge(error)
+    }
+}
+
+/// Adds a pair. One more than a record may have fields is the last that is held, so that the record is
+/// refused.
+fn hold<'a>(pair: (Cow<'a, str>, Value<'a>), to: &mut Pairs<'a>) {
+    if to.len() <= FIELDS_MAX {
+        to.push(pair);
     }
 }
 

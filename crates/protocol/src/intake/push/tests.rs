@@ -12,7 +12,7 @@ fn reasons(pushed: &Pushed) -> Vec<String> {
 #[test]
 fn a_bad_line_takes_no_good_one_with_it() {
     let body = b"{\"a\":1}\r\n\n  \n[1]\n{\"a\":12345,\"b\":1 2}\n{\"b\":2}\n\xff\n{\"c\":3}";
-    let pushed = decode_default(PushForm::NdJson, body, Labels::new());
+    let pushed = decode_default(PushForm::NdJson, body, Labels::new()).unwrap();
     assert_eq!(
         entries(&pushed),
         [r#"{\"a\":1}"#, r#"{\"b\":2}"#, r#"{\"c\":3}"#]
@@ -32,17 +32,17 @@ fn a_bad_line_takes_no_good_one_with_it() {
 #[test]
 fn text_keeps_every_byte() {
     let body = b"a\r\n\n\0%\xff\n last";
-    let pushed = decode_default(PushForm::Text, body, Labels::new());
+    let pushed = decode_default(PushForm::Text, body, Labels::new()).unwrap();
     assert_eq!(entries(&pushed), ["a\\r", "", "\\x00%\\xff", " last"]);
     assert_eq!(pushed.batch.kind, EntryKind::Line);
-    let empty = decode_default(PushForm::Text, b"", Labels::new());
+    let empty = decode_default(PushForm::Text, b"", Labels::new()).unwrap();
     assert_eq!((empty.accepted, empty.rejected_total), (0, 0));
 }
 
 #[test]
 fn limits_are_named_and_lists_are_cut() {
     let body = b"123456789\n1\n".repeat(150);
-    let pushed = decode(PushForm::Text, &body, Labels::new(), 8);
+    let pushed = decode(PushForm::Text, &body, Labels::new(), 8).unwrap();
     assert_eq!(pushed.accepted, 150);
     assert_eq!(
         (pushed.rejected.len(), pushed.rejected_total),
@@ -94,7 +94,7 @@ fn entries_have_a_limit_of_their_own() {
 
 /// The lines that were taken, and the rejections as text.
 fn taken(body: &str) -> (Vec<String>, Vec<String>) {
-    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new());
+    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new()).unwrap();
     let lines = pushed.batch.iter();
     let lines = lines.map(|line| String::from_utf8_lossy(line).into_owned());
     let rejected = pushed.rejected.iter().map(ToString::to_string);
@@ -154,6 +154,37 @@ fn a_bad_element_takes_no_other_with_it() {
 #[test]
 fn arrays_without_an_end_take_no_time() {
     let body = "[{\"a\":\n".repeat(300_000);
-    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new());
+    let pushed = decode_default(PushForm::NdJson, body.as_bytes(), Labels::new()).unwrap();
     assert_eq!((pushed.accepted, pushed.rejected_total), (0, 300_000));
+}
+
+/// A record more than a batch may have: the body is refused, and nothing is left out of one that is not.
+#[test]
+fn bodies_of_too_many_records_are_refused_as_a_whole() {
+    let metadata = splunk::Metadata::default();
+    let times = |part: &[u8], count: usize| part.repeat(count);
+    let texts = |form, body: &[u8]| decode_default(form, body, Labels::new()).map(|p| p.accepted);
+    let raw = |body: &[u8]| splunk::decode_raw(body, &metadata, 100).map(|p| p.accepted);
+    let in_loki = |count| {
+        let values = times(br#",["1",""]"#, count);
+        let body = [
+            br#"{"streams":[{"stream":{},"values":["#,
+            &values[1..],
+            b"]}]}",
+        ]
+        .concat();
+        match loki::decode_json(&body, Labels::new(), 100) {
+            Err(loki::LokiError::TooLarge(error)) => Err(error),
+            pushed => Ok(pushed.unwrap().accepted),
+        }
+    };
+    let full = BATCH_RECORDS_MAX;
+    for (count, expected) in [(full, Ok(full)), (full + 1, Err(TooLarge::Records))] {
+        assert_eq!(texts(PushForm::Text, &times(b"\n", count)), expected);
+        assert_eq!(texts(PushForm::NdJson, &times(b"{}\n", count)), expected);
+        assert_eq!(raw(&times(b"\r\n", count)), expected);
+        assert_eq!(in_loki(count), expected);
+    }
+    // Blank lines between objects are no records, and are passed over however many they are.
+    assert_eq!(texts(PushForm::NdJson, &times(b"\n", full + 1)), Ok(0));
 }

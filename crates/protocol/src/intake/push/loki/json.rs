@@ -9,13 +9,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{LokiError, Pairs, add};
+use crate::intake::push::bounded::AtMost;
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{Pushed, RejectReason, Shipment};
+use crate::intake::push::{BATCH_RECORDS_MAX, Pushed, RejectReason, Shipment};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow, default)]
-    streams: Vec<Stream<'a>>,
+    streams: AtMost<Stream<'a>, BATCH_RECORDS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +59,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LabelTexts<'a> {
                         false => Ok(Text(Cow::Borrowed(written))),
                     };
                     let Text(value) = value.map_err(A::Error::custom)?;
-                    pairs.push((name, Value::Str(value)));
+                    super::hold((name, Value::Str(value)), &mut pairs);
                 }
                 keep_last(&mut pairs, 0);
                 Ok(LabelTexts(pairs))
@@ -81,7 +82,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts<'de>, A::Error> {
                 let mut pairs = Pairs::new();
                 while let Some((Text(name), Text(value))) = map.next_entry()? {
-                    pairs.push((name, Value::Str(value)));
+                    super::hold((name, Value::Str(value)), &mut pairs);
                 }
                 keep_last(&mut pairs, 0);
                 Ok(Texts(pairs))
@@ -174,11 +175,12 @@ fn time_of(text: &str) -> Result<Timestamp, RejectReason> {
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, LokiError> {
     let no_push = |error: serde_json::Error| LokiError::Body(error.to_string());
     let body: Body<'_> = serde_json::from_slice(body).map_err(no_push)?;
-    if body.streams.is_empty() {
+    let streams = body.streams.0;
+    if streams.is_empty() {
         return Err(LokiError::NoStreams);
     }
     let mut shipment = Shipment::new(labels, line_bytes_max);
-    for Stream { stream, values } in &body.streams {
+    for Stream { stream, values } in &streams {
         let mut error = None;
         let values_of = Values {
             shipment: &mut shipment,

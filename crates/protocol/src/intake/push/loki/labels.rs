@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<Pairs<'_>, LokiError> {
         if name.is_empty() || name.contains(['"', '{', '}', ',']) {
             return Err(refuse("expected a name"));
         }
-        pairs.push((Cow::Borrowed(name), Value::Str(value)));
+        super::hold((Cow::Borrowed(name), Value::Str(value)), &mut pairs);
         rest = match after.trim_start() {
             "" => "",
             after => {

@@ -66,7 +66,7 @@ fn take_entry(entry: &[u8], labels: &Pairs<'_>, shipment: &mut Shipment) -> Resu
         match field.map_err(|_| malformed("an entry"))? {
             (1, Field::Bytes(stamp)) => time = time_of(stamp)?,
             (2, Field::Bytes(text)) => line = text,
-            (3, Field::Bytes(pair)) => metadata.push(pair_of(pair)?),
+            (3, Field::Bytes(pair)) => super::hold(pair_of(pair)?, &mut metadata),
             _ => {}
         }
     }

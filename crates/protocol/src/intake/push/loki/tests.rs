@@ -173,5 +173,5 @@ fn labels_do_not_multiply_without_bounds() {
     let label = format!("{{a=\"{}\"}}", "x".repeat(1 << 20));
     let body = request(&[stream(&label, &vec![vec![]; 200])]);
     let error = decode_protobuf(&body, Labels::new(), 20).unwrap_err();
-    assert_eq!(error, LokiError::TooLarge(TooLarge));
+    assert_eq!(error, LokiError::TooLarge(TooLarge::Bytes));
 }

@@ -8,19 +8,27 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use logpond_record::Labels;
+use logpond_record::limits::FIELDS_MAX;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::any::{Any, DEPTH_MAX};
 use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use crate::intake::push::bounded::{AtMost, FirstOf};
 use crate::intake::push::members::keep_last;
-use crate::intake::push::{Pushed, Shipment};
+use crate::intake::push::{BATCH_RECORDS_MAX, Pushed, Shipment};
+
+/// The most values of a list or a map within a value: each takes some hundred bytes, however short it is.
+const VALUES_MAX: usize = 65_536;
+
+/// Attributes: one more than a record may have is the last that is held, so that it is refused.
+type Attributes<'a> = FirstOf<KeyValue<'a>, { FIELDS_MAX + 1 }>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request<'a> {
     #[serde(borrow, default)]
-    resource_logs: Vec<&'a RawValue>,
+    resource_logs: AtMost<&'a RawValue, BATCH_RECORDS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -29,13 +37,13 @@ struct ResourceLogs<'a> {
     #[serde(borrow)]
     resource: Option<Resource<'a>>,
     #[serde(borrow, default)]
-    scope_logs: Vec<&'a RawValue>,
+    scope_logs: AtMost<&'a RawValue, BATCH_RECORDS_MAX>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
     #[serde(borrow, default)]
-    attributes: Vec<KeyValue<'a>>,
+    attributes: Attributes<'a>,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +52,7 @@ struct ScopeLogs<'a> {
     #[serde(borrow)]
     scope: Option<Scope<'a>>,
     #[serde(borrow, default)]
-    log_records: Vec<&'a RawValue>,
+    log_records: AtMost<&'a RawValue, BATCH_RECORDS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +62,7 @@ struct Scope<'a> {
     #[serde(borrow, default)]
     version: Cow<'a, str>,
     #[serde(borrow, default)]
-    attributes: Vec<KeyValue<'a>>,
+    attributes: Attributes<'a>,
 }
 
 #[derive(Deserialize)]
@@ -71,7 +79,7 @@ struct JsonRecord<'a> {
     #[serde(borrow)]
     body: Option<AnyValue<'a>>,
     #[serde(borrow, default)]
-    attributes: Vec<KeyValue<'a>>,
+    attributes: Attributes<'a>,
     #[serde(default)]
     trace_id: String,
     #[serde(default)]
@@ -107,13 +115,13 @@ struct AnyValue<'a> {
 #[derive(Deserialize)]
 struct Values<'a> {
     #[serde(borrow, default)]
-    values: Vec<AnyValue<'a>>,
+    values: AtMost<AnyValue<'a>, VALUES_MAX>,
 }
 
 #[derive(Deserialize)]
 struct Pairs<'a> {
     #[serde(borrow, default)]
-    values: Vec<KeyValue<'a>>,
+    values: AtMost<KeyValue<'a>, VALUES_MAX>,
 }
 
 /// A 64-bit number, as a number or as text.
@@ -185,11 +193,11 @@ impl From<serde_json::Error> for OtlpError {
 pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, OtlpError> {
     let mut shipment = Shipment::new(labels, line_bytes_max);
     let request: Request<'_> = serde_json::from_slice(body)?;
-    for of_resource in request.resource_logs {
+    for of_resource in request.resource_logs.0 {
         let of_resource: ResourceLogs<'_> = serde_json::from_str(of_resource.get())?;
         let resource = of_resource.resource.map(|resource| resource.attributes);
         let resource = attributes(resource.unwrap_or_default());
-        for of_scope in of_resource.scope_logs {
+        for of_scope in of_resource.scope_logs.0 {
             let of_scope: ScopeLogs<'_> = serde_json::from_str(of_scope.get())?;
             let mut shared = match of_scope.scope {
                 None => Fields::new(),
@@ -198,7 +206,7 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
                 }
             };
             shared.extend(resource.iter().cloned());
-            for record in of_scope.log_records {
+            for record in of_scope.log_records.0 {
                 if !has_room_for(&mut shipment, record.get().len()) {
                     continue;
                 }
@@ -210,9 +218,9 @@ pub fn decode(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Push
     Ok(shipment.finish())
 }
 
-fn attributes(pairs: Vec<KeyValue<'_>>) -> Fields<'_> {
+fn attributes(pairs: Attributes<'_>) -> Fields<'_> {
     let mut fields = Fields::new();
-    for pair in pairs {
+    for pair in pairs.0 {
         let value = pair.value.map_or(Any::Absent, |value| value.into_any(0));
         value.flatten(pair.key, &mut fields);
     }
@@ -254,10 +262,10 @@ impl<'a> AnyValue<'a> {
                 Err(_) => Any::Text(text),
             }
         } else if let Some(list) = self.array_value.filter(|_| !is_deep) {
-            let values = list.values.into_iter();
+            let values = list.values.0.into_iter();
             Any::List(values.map(|value| value.into_any(depth + 1)).collect())
         } else if let Some(map) = self.kvlist_value.filter(|_| !is_deep) {
-            let pairs = map.values.into_iter().map(|pair| {
+            let pairs = map.values.0.into_iter().map(|pair| {
                 let value = pair
                     .value
                     .map_or(Any::Absent, |value| value.into_any(depth + 1));

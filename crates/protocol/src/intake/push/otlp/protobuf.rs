@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use logpond_record::Labels;
 
 use super::any::{Any, DEPTH_MAX};
-use super::{Fields, LogRecord, OtlpError, add, has_room_for, scope_fields};
+use super::{Fields, LogRecord, OtlpError, RECORD_BYTES_MAX, add, has_room_for, scope_fields};
 use crate::intake::protobuf::{Field, WireError, fields, write};
 use crate::intake::push::members::keep_last;
 use crate::intake::push::{Pushed, Shipment};
@@ -86,6 +86,7 @@ fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), Otlp
     // A resource may stand behind its records.
     for field in fields(of_resource) {
         if let (1, Field::Bytes(message)) = field? {
+            check_shared(message)?;
             for field in fields(message) {
                 if let (1, Field::Bytes(pair)) = field? {
                     attribute(pair, &mut resource)?;
@@ -102,6 +103,17 @@ fn take_resource(of_resource: &[u8], shipment: &mut Shipment) -> Result<(), Otlp
     Ok(())
 }
 
+/// Refuses a resource or a scope longer than a record may be: what is read of one takes a multiple of its
+/// length.
+fn check_shared(message: &[u8]) -> Result<(), OtlpError> {
+    match message.len() > RECORD_BYTES_MAX {
+        true => Err(OtlpError::Body(format!(
+            "a resource or a scope is longer than {RECORD_BYTES_MAX} bytes"
+        ))),
+        false => Ok(()),
+    }
+}
+
 fn take_scope(
     of_scope: &[u8],
     resource: &Fields<'_>,
@@ -110,6 +122,7 @@ fn take_scope(
     let mut shared = Fields::new();
     for field in fields(of_scope) {
         if let (1, Field::Bytes(message)) = field? {
+            check_shared(message)?;
             shared = read_scope(message)?;
         }
     }

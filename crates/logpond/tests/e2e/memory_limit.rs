@@ -1,0 +1,226 @@
+//! Servers with little memory, to which somebody sends as many records as a few bytes can be.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use flate2::write::GzEncoder;
+
+use crate::nodes::lines;
+use crate::pond::{ALL_TIME, Pond, Scratch, memory_bytes, wait_until, wait_within};
+use crate::surroundings::{program, say};
+
+/// The memory of a server.
+const LIMIT_BYTES: u64 = 512 << 20;
+
+/// What of it is enough, however many records there are: a step takes 192 MiB at most.
+const PEAK_BYTES_MAX: u64 = 256 << 20;
+
+/// Line ends that are sent over TCP. In one step they would take 350 MB.
+const LINE_ENDS: usize = 4 << 20;
+
+/// How long a slow machine may take to make segments of them.
+const SLOW: Duration = Duration::from_secs(600);
+
+/// Where a server is ended that takes more memory than it is given.
+enum Limit {
+    /// A control group of its own, as a container has.
+    Group(PathBuf),
+    /// A limit of the process, of all that it maps.
+    Process,
+}
+
+impl Limit {
+    fn new(name: &str) -> Limit {
+        let name = format!("logpond-{name}-{}", std::process::id());
+        for (root, file) in [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ] {
+            let group = Path::new(root).join(&name);
+            let made = fs::create_dir(&group)
+                .and_then(|()| fs::write(group.join(file), LIMIT_BYTES.to_string()));
+            if made.is_ok() {
+                return Limit::Group(group);
+            }
+            let _ = fs::remove_dir(&group);
+        }
+        say("memory is limited by ulimit, because control groups are not permitted here");
+        Limit::Process
+    }
+
+    /// What runs the program within the limit.
+    fn command(&self) -> Command {
+        let enter = match self {
+            Limit::Group(group) => format!("echo $$ > '{}/cgroup.procs'", group.display()),
+            Limit::Process => format!("ulimit -v {}", LIMIT_BYTES >> 10),
+        };
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("{enter} && exec \"$0\" \"$@\""))
+            .arg(program());
+        command
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        if let Limit::Group(group) = self {
+            // It is empty once its processes have ended.
+            let _ = fs::remove_dir(group);
+        }
+    }
+}
+
+/// How many records a node finds.
+fn count(pond: &Pond, q: &str) -> u64 {
+    let target = format!("/api/v1/query?{ALL_TIME}&count=true&q={q}");
+    let mut trailer = serde_json::Value::Null;
+    wait_until("the answer is complete", || {
+        trailer = lines(pond, &target).1;
+        trailer["complete"] == true
+    })
+    .unwrap_or_else(|e| panic!("{e}: {trailer}"));
+    trailer["rows"].as_u64().unwrap()
+}
+
+fn push_line(pond: &Pond, line: &str) {
+    let mut answer = None;
+    wait_until("the node takes records", || {
+        answer = pond.push("text/plain", line.as_bytes()).ok();
+        answer.as_ref().is_some_and(|answer| answer.status == 200)
+    })
+    .unwrap();
+}
+
+/// 61 KB that are 60 MiB of line ends.
+fn bomb() -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
+    for _ in 0..60 {
+        encoder.write_all(&vec![b'\n'; 1 << 20]).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+fn push_bomb(pond: &Pond) {
+    let headers = [("content-type", "text/plain"), ("content-encoding", "gzip")];
+    let mut client = pond.client().unwrap();
+    let answer = client.send("POST", "/api/v1/push", &headers, &bomb());
+    let answer = answer.unwrap();
+    let (status, text) = (answer.status, answer.text().unwrap());
+    assert_eq!(status, 413, "{text}");
+    assert!(text.contains("1048576 records"), "{text}");
+}
+
+/// Has everything put into segments, and waits until so many records are: every line end is one.
+fn put_into_segments(pond: &Pond, records: usize) {
+    let mut client = pond.client().unwrap();
+    let answer = client.send("POST", "/api/v1/compact", &[], b"").unwrap();
+    assert_eq!(answer.status, 202);
+    let rows = || {
+        pond.metric("logpond_segment_rows")
+            .map(|rows| rows as usize)
+    };
+    let is_done = || rows().is_ok_and(|rows| rows == records);
+    wait_within(SLOW, "all records are in segments", is_done)
+        .unwrap_or_else(|e| panic!("{e}: {:?} {}", rows(), pond.stderr()));
+}
+
+fn peak(pond: &Pond) -> u64 {
+    memory_bytes(pond.pid(), "VmHWM").unwrap()
+}
+
+#[test]
+fn line_ends_without_end_do_not_end_the_server() {
+    let scratch = Scratch::new("line-ends").unwrap();
+    let limit = Limit::new("line-ends");
+    let data = scratch.path().join("data");
+    let pond = Pond::start_under(limit.command(), &data, &[]).unwrap();
+    push_line(&pond, "honest before");
+    push_bomb(&pond);
+    pond.send_tcp("fast", &vec![b'\n'; LINE_ENDS]).unwrap();
+    push_line(&pond, "honest behind");
+    put_into_segments(&pond, LINE_ENDS + 2);
+    let (rows, trailer) = pond.query("honest").unwrap();
+    assert_eq!((rows.len(), &trailer["complete"]), (2, &true.into()));
+    let newest = pond.get(&format!("/api/v1/query?{ALL_TIME}&limit=500"));
+    assert_eq!(newest.unwrap().lines().count(), 501);
+    let machine: serde_json::Value = serde_json::from_str(&pond.get("/machine").unwrap()).unwrap();
+    let [from, to] = ["cutoff_from_realtime", "cutoff_to_realtime"].map(|name| {
+        let text = machine[name].as_str();
+        text.and_then(|us| us.parse::<u64>().ok()).unwrap_or(0)
+    });
+    assert!(0 < from && from < to, "{machine}");
+    let peak = peak(&pond);
+    assert!(peak <= PEAK_BYTES_MAX, "{} MiB", peak >> 20);
+    say(&format!("{LINE_ENDS} line ends took {} MiB", peak >> 20));
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// A process that ends in a step leaves a mark, and the next one makes smaller steps.
+#[test]
+fn a_server_that_ended_in_a_step_goes_on_in_smaller_ones() {
+    let scratch = Scratch::new("step").unwrap();
+    let data = scratch.path().join("data");
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    push_line(&pond, "honest line");
+    pond.kill();
+    let mark = data.join("steps").join("store");
+    fs::create_dir_all(mark.parent().unwrap()).unwrap();
+    fs::write(&mark, "1").unwrap();
+    let pond = Pond::start(program(), &data, &[]).unwrap();
+    wait_until("it is said", || {
+        pond.stderr().contains("with about 48 MiB of memory")
+    })
+    .unwrap_or_else(|e| panic!("{e}: {}", pond.stderr()));
+    pond.compact().unwrap();
+    assert_eq!(pond.query("honest").unwrap().0.len(), 1);
+    assert!(!mark.exists(), "the step has ended");
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_cluster_spreads_no_more_rows_than_a_node_can_hold() {
+    let scratch = Scratch::new("line-ends-cluster").unwrap();
+    let (mut limits, mut nodes): (Vec<Limit>, Vec<Pond>) = (Vec::new(), Vec::new());
+    for number in 0..2 {
+        let limit = Limit::new(&format!("line-ends-{number}"));
+        let data = scratch.path().join(format!("node-{number}"));
+        let join = nodes
+            .first()
+            .map_or("off".to_owned(), |node| node.address("gossip"));
+        let flags = [
+            "--gossip",
+            "127.0.0.1:0",
+            "--replication",
+            "2",
+            "--join",
+            &join,
+        ];
+        nodes.push(Pond::start_under(limit.command(), &data, &flags).unwrap());
+        limits.push(limit);
+    }
+    push_line(&nodes[1], "honest line");
+    push_bomb(&nodes[0]);
+    let sent = LINE_ENDS / 2;
+    nodes[0].send_tcp("fast", &vec![b'\n'; sent]).unwrap();
+    // Each has a copy of everything.
+    nodes
+        .iter()
+        .for_each(|node| put_into_segments(node, sent + 1));
+    for node in &nodes {
+        assert_eq!(count(node, "honest"), 1);
+        let peak = peak(node);
+        assert!(peak <= PEAK_BYTES_MAX, "{} MiB", peak >> 20);
+        say(&format!(
+            "{sent} line ends took {} MiB of a node",
+            peak >> 20
+        ));
+    }
+    for node in nodes {
+        assert_eq!(node.terminate().unwrap().code(), Some(0));
+    }
+}
