@@ -435,8 +435,6 @@ fn merged_sources(inputs: &[SegmentFile], profile: Profile) -> (Vec<SourceEntry>
     (sources, batches)
 }
 
-}
-
 fn open_live(disk: &dyn Disk, path: &str) -> Result<SegmentFile, ReadError> {
     SegmentFile::open(disk.open(path)?)
 }

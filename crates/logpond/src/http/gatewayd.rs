@@ -14,7 +14,6 @@
 //! refused (503), later it is broken off, so that nobody takes it for a whole one.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RANGE};
@@ -154,20 +153,17 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
             .lines()
             .find_map(|line| line.strip_prefix("PRETTY_NAME="))
             .map_or("Linux", |name| name.trim_matches('"'));
-        let cutoff = |direction| {
-            let row = first(&*engine, &shutdown, &Filter::All, direction)?;
-            let us = row.and_then(|row| row.time).map_or(0, |time| time.0 / 1000);
-            Ok::<_, QueryError>(us.to_string())
-        };
+        let held = held(&*engine, &shutdown)?;
+        let us = |time: Option<Timestamp>| time.map_or(0, |time| time.0 / 1000).to_string();
         let text = serde_json::json!({
             "machine_id": id("/etc/machine-id"),
             "boot_id": id("/proc/sys/kernel/random/boot_id"),
             "hostname": crate::hostname::own(),
             "os_pretty_name": system,
             "virtualization": "bare",
-            "usage": usage(&*engine, &shutdown)?.to_string(),
-            "cutoff_from_realtime": cutoff(Direction::Forward)?,
-            "cutoff_to_realtime": cutoff(Direction::Backward)?,
+            "usage": held.bytes.to_string(),
+            "cutoff_from_realtime": us(held.first),
+            "cutoff_to_realtime": us(held.last),
         });
         out.json(&text)?;
         out.rewrite(Box::new(|_, _| Rewritten::GoOn));
@@ -178,19 +174,44 @@ pub(super) async fn machine(app: &Arc<App>) -> Result<Response<Body>, ApiError> 
     Ok(response)
 }
 
-/// Bytes of the files that records are in.
-fn usage(engine: &dyn Engine, shutdown: &Shutdown) -> Result<u64, QueryError> {
-    let bytes = Arc::new(AtomicU64::new(0));
+/// What the files say in which records are.
+#[derive(Default)]
+struct Held {
+    bytes: u64,
+    /// When the first and the last record were.
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl Held {
+    fn add(&mut self, file: &serde_json::Value) {
+        self.bytes += file["bytes"].as_u64().unwrap_or(0);
+        // Of a file that was not read yet it is only known when its records came in.
+        let time = |name: &str, otherwise: &str| -> Option<Timestamp> {
+            let text = file[name].as_str().or(file[otherwise].as_str());
+            let time: jiff::Timestamp = text?.parse().ok()?;
+            i64::try_from(time.as_nanosecond()).ok().map(Timestamp)
+        };
+        let from = time("time_from", "received_from");
+        self.first = self.first.into_iter().chain(from).min();
+        self.last = self.last.max(time("time_to", "received_to"));
+    }
+}
+
+/// What is said of all files, without reading a record.
+fn held(engine: &dyn Engine, shutdown: &Shutdown) -> Result<Held, QueryError> {
+    let held = Arc::new(Mutex::new(Held::default()));
     let (mut out, _receiver) = Output::new(shutdown.clone());
-    let counting = Arc::clone(&bytes);
+    let adding = Arc::clone(&held);
     out.rewrite(Box::new(move |line, _| {
         let file: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-        let bytes = file["bytes"].as_u64().unwrap_or(0);
-        counting.fetch_add(bytes, Ordering::Relaxed);
+        let mut held = adding.lock().unwrap_or_else(PoisonError::into_inner);
+        held.add(&file);
         Rewritten::GoOn
     }));
     engine.segments(&mut out)?;
-    Ok(bytes.load(Ordering::Relaxed))
+    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *held))
 }
 
 /// `/browse`: there is a page.

@@ -13,7 +13,7 @@ use crate::store::LiveSegment;
 pub(super) fn all(engine: &Pond) -> Vec<Value> {
     let snapshot = engine.visible.snapshot();
     let file = |path: &str, state: &str, source: SourceId, bytes: u64, summary: &Summary| {
-        json!({
+        let mut file = json!({
             "path": path,
             "state": state,
             "rows": summary.rows(),
@@ -23,7 +23,12 @@ pub(super) fn all(engine: &Pond) -> Vec<Value> {
             "sources": [source.to_string()],
             "received_from": summary.received_min.to_string(),
             "received_to": summary.received_max.to_string(),
-        })
+        });
+        if let Some((from, to)) = engine.known.spans.of(source) {
+            file["time_from"] = from.to_string().into();
+            file["time_to"] = to.to_string().into();
+        }
+        file
     };
     let closed = snapshot.closed.iter();
     let closed = closed.map(|c| file(&c.path, "journal", c.source, c.bytes, &c.summary));

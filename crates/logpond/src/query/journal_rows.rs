@@ -14,6 +14,7 @@ use logpond_search::order::{Direction, Key};
 use logpond_segment::journal::JournalFile;
 
 use super::journal_grams::JournalGrams;
+use super::journal_spans::JournalSpans;
 use super::output::Output;
 use super::positions::Region;
 use super::progress::Progress;
@@ -26,6 +27,7 @@ use super::{QueryError, Scope, Search, Trailer};
 pub(super) struct Known {
     pub(super) newest: Newest,
     pub(super) grams: JournalGrams,
+    pub(super) spans: JournalSpans,
 }
 
 /// Event time of the newest journal record that was ever read.
@@ -110,6 +112,7 @@ impl Pass<'_> {
         let view = self.view;
         let mut parser = Parser::new();
         self.known.grams.retain(&view.snapshot);
+        self.known.spans.retain(&view.snapshot);
         let (looks_at_fields, mut unlisted) = (scope.filter.looks_at_fields(), 0);
         let mut each = |record: &Record<'_>| {
             let may_lack = looks_at_fields && record.whole.is_some();
@@ -153,6 +156,7 @@ impl Pass<'_> {
         let mut step_at = self.trailer.bytes_scanned + STEP_BYTES;
         // Where the last frame is, if its last record was not read.
         let mut unread = None;
+        let mut span: Option<(Timestamp, Timestamp)> = None;
         loop {
             if let Some((prefilter, grams)) = &mut grams {
                 unread = grams.pass_over(&mut frames, prefilter).or(unread);
@@ -175,6 +179,8 @@ impl Pass<'_> {
                             if may_match(entry.raw) {
                                 let record = parser.parse(&entry);
                                 self.known.newest.note(record.time);
+                                let (from, to) = span.unwrap_or((record.time, record.time));
+                                span = Some((from.min(record.time), to.max(record.time)));
                                 each(&record);
                             }
                         }
@@ -192,8 +198,12 @@ impl Pass<'_> {
             }
         }
         self.trailer.miss_damages(&frames.into_damages());
-        if let Some((_, grams)) = grams {
-            grams.finish();
+        match (grams, span) {
+            (Some((_, grams)), _) => grams.finish(),
+            (None, Some(span)) if self.arrived_after.is_none() => {
+                self.known.spans.note(file.source(), span);
+            }
+            (None, _) => {}
         }
         if let Some(at) = unread {
             self.note_last(file, at, parser);

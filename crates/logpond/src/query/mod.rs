@@ -15,6 +15,7 @@ mod retries;
 mod progress;
 mod journal_rows;
 mod journal_grams;
+mod journal_spans;
 mod segment_rows;
 mod segment_tables;
 mod follow;

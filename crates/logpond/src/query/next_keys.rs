@@ -62,6 +62,36 @@ impl NextKeys {
         self.put_in_order();
     }
 
+    /// Forgets all but the first so many, at least one; gives the first of those that were forgotten, if
+    /// there are some.
+    pub(super) fn keep_first(&mut self, count: usize) -> Option<Key> {
+        let count = count.max(1);
+        if self.len() <= count {
+            return None;
+        }
+        let is_forward = matches!(self.direction, Direction::Forward);
+        let order = |a: &Key, b: &Key| match is_forward {
+            true => b.cmp(a),
+            false => a.cmp(b),
+        };
+        if self.next.len() > count {
+            let left = self.next.len() - count;
+            let first = self.next[left - 1];
+            self.next = self.next.split_off(left);
+            self.rest = Vec::new();
+            return Some(first);
+        }
+        let left = self.rest.len() - (count - self.next.len());
+        if left < self.rest.len() {
+            self.rest.select_nth_unstable_by(left, order);
+        }
+        let kept = self.rest.split_off(left);
+        let first = self.rest.iter().copied().max_by(order);
+        // What was forgotten gives its memory back.
+        self.rest = kept;
+        first
+    }
+
     fn put_in_order(&mut self) {
         let left = self.rest.len().saturating_sub(self.count);
         self.count = self.count.saturating_mul(2);
@@ -96,6 +126,41 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_keys_are_kept(
+            parts in proptest::collection::vec(proptest::collection::vec(0i64..50, 1..300), 1..4),
+            taken in 0usize..200,
+            count in 0usize..500,
+            is_forward: bool,
+        ) {
+            let direction = match is_forward {
+                true => Direction::Forward,
+                false => Direction::Backward,
+            };
+            let (mut keys, mut number) = (NextKeys::new(direction), 0);
+            let mut model: Vec<Key> = Vec::new();
+            for times in parts {
+                let of_part: Vec<Key> = times.into_iter().map(|time| {
+                    number += 1;
+                    key(time, number)
+                }).collect();
+                model.extend(&of_part);
+                keys.extend(of_part);
+            }
+            model.sort_unstable();
+            if !is_forward {
+                model.reverse();
+            }
+            let taken = taken.min(model.len());
+            model.drain(..taken).for_each(|key| assert_eq!(keys.pop(), Some(key)));
+            let forgotten = keys.keep_first(count);
+            prop_assert_eq!(forgotten, model.get(count.max(1)).copied());
+            model.truncate(count.max(1));
+            prop_assert_eq!(keys.len(), model.len());
+            model.into_iter().for_each(|key| assert_eq!(keys.pop(), Some(key)));
+            prop_assert_eq!(keys.pop(), None);
+        }
+
         #[test]
         fn keys_leave_in_order(
             parts in proptest::collection::vec(proptest::collection::vec(0i64..50, 0..400), 1..5),

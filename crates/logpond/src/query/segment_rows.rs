@@ -3,6 +3,10 @@
 //! Row groups are opened in the order of time and only when their turn has come, and so are their blocks, so
 //! the newest rows are found without reading the rest. What is open at a time are the row groups that
 //! overlap in time, and a few ahead while nothing is found. Tables take row groups in any order.
+//!
+//! Where very many rows are of one time, none of their row groups can be left for later. Of each only the
+//! rows that leave first are held then, and the rest is read again when its turn comes: memory is bounded
+//! by [`KEYS_MAX`] and [`KEPT_BYTES_MAX`], whatever times rows have.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +19,7 @@ use logpond_search::scan::{
     self, BlockSpan, Evaluator, GroupScan, KeptColumns, SegmentScan, Selected,
 };
 use logpond_search::{Filter, Scratch};
-use logpond_segment::file::{Directory, ReadError, SegmentFile};
+use logpond_segment::file::{Directory, Manifest, ReadError, SegmentFile};
 
 use super::journal_rows::{Row, Start};
 use super::next_keys::NextKeys;
@@ -27,9 +31,13 @@ use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer};
 use crate::store::LiveSegment;
 
-/// Decoded blocks, counted as bytes of their lines, that the open row groups keep together.
-/// Above it they forget all, and read again what they need.
-const KEPT_BYTES_MAX: u64 = 48 << 20;
+/// About the memory of decoded blocks that the open row groups keep together. Above it they forget all,
+/// and read again what they need.
+const KEPT_BYTES_MAX: u64 = 96 << 20;
+
+/// Places of rows that are held at a time, of 48 bytes each: those of two row groups and more. Above it
+/// each open row group holds its part of half of them.
+const KEYS_MAX: usize = 1 << 18;
 
 /// Row groups that are opened at a time where next to nothing was found before. Each may have its keys and
 /// some decoded blocks in memory before its turn comes.
@@ -38,8 +46,11 @@ const GROUPS_AHEAD_MAX: usize = 8;
 /// Rows that are next to nothing: the next ones will be asked for soon.
 const ROWS_FEW: usize = 64;
 
-/// Bytes of lines in the decoded blocks that a row group keeps when it is opened ahead of its turn.
-const KEPT_AHEAD_BYTES_MAX: u64 = 4 << 20;
+/// About the memory of decoded blocks that a row group keeps when it is opened ahead of its turn.
+const KEPT_AHEAD_BYTES_MAX: u64 = 8 << 20;
+
+/// Bits of the milliseconds that an id begins with.
+const ID_MS_BITS: u32 = 48;
 
 /// Rows between two looks at what is kept and whether anybody still reads.
 const CHECK_ROWS: u32 = 256;
@@ -117,12 +128,14 @@ impl<'v> Opened<'v> {
     pub(super) fn groups(&self, range: TimeRange) -> Vec<Group> {
         let mut groups = Vec::new();
         for (segment, reading) in self.segments.iter().enumerate() {
+            let ids = ids_of(reading.viewed.segment.file().manifest());
             for (number, group) in reading.directory.row_groups.iter().enumerate() {
                 let (min, max) = group.time_bounds();
                 if range.overlaps(Timestamp(min), Timestamp(max)) {
                     groups.push(Group {
                         min: Timestamp(min),
                         max: Timestamp(max),
+                        ids,
                         segment,
                         number,
                     });
@@ -183,6 +196,8 @@ pub(super) struct Group {
     pub(super) min: Timestamp,
     /// Time of its last row.
     pub(super) max: Timestamp,
+    /// Between which ids all of its segment are.
+    ids: (Id, Id),
     segment: usize,
     number: usize,
 }
@@ -195,6 +210,18 @@ impl Group {
 
     fn scan<'s>(&self, segments: &'s [SegmentScan<'s>]) -> GroupScan<'s> {
         GroupScan::new(&segments[self.segment], self.number)
+    }
+}
+
+/// Between which ids the rows of a segment are: ids begin with the time at which their rows came in.
+fn ids_of(manifest: &Manifest) -> (Id, Id) {
+    let ms = |received: Timestamp| u64::try_from(received.unix_ms()).ok();
+    match (ms(manifest.received_min), ms(manifest.received_max)) {
+        (Some(from), Some(to)) if from <= to && to < 1 << ID_MS_BITS => {
+            let first = |ms: u64| u128::from(ms) << (u128::BITS - ID_MS_BITS);
+            (Id(first(from)), Id(first(to + 1).wrapping_sub(1)))
+        }
+        _ => (Id::MIN, Id::MAX),
     }
 }
 
@@ -219,10 +246,12 @@ fn settle(opened: &Opened<'_>, group: &Group, scan: &GroupScan<'_>, trailer: &mu
     for damage in scan.damages() {
         let viewed = opened.segments[group.segment].viewed;
         viewed.segment.note_damage();
-        trailer.miss(format_args!(
-            "segments/{}.parquet: {damage}",
-            viewed.segment.file().manifest().id
-        ));
+        let id = viewed.segment.file().manifest().id;
+        let what = format!("segments/{id}.parquet: {damage}");
+        // A row group may be read more than once.
+        if !trailer.missing.contains(&what) {
+            trailer.miss(what);
+        }
     }
 }
 
@@ -230,9 +259,52 @@ fn disk_error(error: std::io::Error) -> QueryError {
     QueryError::Disk(format!("a segment cannot be read: {error}"))
 }
 
+/// Rows of a row group that are to be read when their turn has come.
+#[derive(Clone, Copy)]
+struct Turn {
+    group: Group,
+    /// None of the rows leaves before this.
+    first: Key,
+    /// None leaves at this or behind it, if it is known.
+    end: Option<Key>,
+}
+
+impl Turn {
+    /// All rows of a row group.
+    fn of(group: Group, direction: Direction) -> Turn {
+        let first = match direction {
+            Direction::Forward => (group.min, group.ids.0),
+            Direction::Backward => (group.max, group.ids.1),
+        };
+        Turn {
+            group,
+            first: Key {
+                time: first.0,
+                id: first.1,
+            },
+            end: None,
+        }
+    }
+
+    fn has(&self, direction: Direction, key: Key) -> bool {
+        !is_before(direction, key, self.first)
+            && self.end.is_none_or(|end| is_before(direction, key, end))
+    }
+
+    /// Whether a block may have some of them.
+    fn may_have(&self, direction: Direction, block: &BlockSpan) -> bool {
+        let (earliest, latest) = match direction {
+            Direction::Forward => (Some(self.first), self.end),
+            Direction::Backward => (self.end, Some(self.first)),
+        };
+        earliest.is_none_or(|key| block.max >= key.time)
+            && latest.is_none_or(|key| block.min <= key.time)
+    }
+}
+
 /// An open row group.
 struct Active<'s> {
-    group: Group,
+    turn: Turn,
     scan: GroupScan<'s>,
     /// The selected rows of the blocks that were read.
     keys: NextKeys,
@@ -241,15 +313,17 @@ struct Active<'s> {
 }
 
 impl<'s> Active<'s> {
-    fn new(group: Group, mut scan: GroupScan<'s>, search: &Search) -> io::Result<Active<'s>> {
+    fn new(turn: Turn, mut scan: GroupScan<'s>, search: &Search) -> io::Result<Active<'s>> {
         let mut waiting = scan.blocks()?;
-        waiting.retain(|block| search.looks_between(block.min, block.max));
+        waiting.retain(|block| {
+            search.looks_between(block.min, block.max) && turn.may_have(search.direction, block)
+        });
         match search.direction {
             Direction::Forward => waiting.sort_by_key(|block| std::cmp::Reverse(block.min)),
             Direction::Backward => waiting.sort_by_key(|block| block.max),
         }
         Ok(Active {
-            group,
+            turn,
             scan,
             keys: NextKeys::new(search.direction),
             waiting,
@@ -266,8 +340,13 @@ impl<'s> Active<'s> {
             self.scan.visit_block(block.number, |scan, selected| {
                 scan.keys(&selected, &mut keys).map(|()| true)
             })?;
-            let is_wanted =
-                |key: &scan::Key| search.looks_at(key.time) && start.is_before(order_key(key));
+            let turn = &self.turn;
+            let is_wanted = |key: &scan::Key| {
+                let place = order_key(key);
+                search.looks_at(key.time)
+                    && start.is_before(place)
+                    && turn.has(search.direction, place)
+            };
             let mut at = 0;
             keys.retain(|key| {
                 at += 1;
@@ -280,6 +359,14 @@ impl<'s> Active<'s> {
 
     fn next(&self) -> Option<Key> {
         self.keys.peek().map(order_key)
+    }
+
+    /// Goes on with the first so many of its rows only, at least one; gives the others, if there are some.
+    fn keep_first(&mut self, count: usize) -> Option<Turn> {
+        let first = order_key(&self.keys.keep_first(count)?);
+        let rest = Turn { first, ..self.turn };
+        self.turn.end = Some(first);
+        Some(rest)
     }
 
     /// Whether a block that was not read yet may have a row that leaves before this one.
@@ -312,9 +399,11 @@ pub(super) struct SegmentRows<'s> {
     segments: &'s [SegmentScan<'s>],
     search: &'s Search,
     start: Start,
-    /// Row groups not opened yet, the next one last.
-    waiting: Vec<Group>,
+    /// Rows of row groups that are not open, the next ones last.
+    waiting: Vec<Turn>,
     active: Vec<Active<'s>>,
+    /// Places of rows that are held at a time: [`KEYS_MAX`].
+    keys_max: usize,
     /// Row groups that are opened at a time.
     groups_ahead: usize,
     scratch: Scratch,
@@ -329,12 +418,11 @@ impl<'s> SegmentRows<'s> {
         segments: &'s [SegmentScan<'s>],
         search: &'s Search,
     ) -> SegmentRows<'s> {
-        let mut waiting = opened.groups(search.scope.range);
-        waiting.retain(|group| search.looks_between(group.min, group.max));
-        match search.direction {
-            Direction::Forward => waiting.sort_by_key(|g| std::cmp::Reverse(g.min)),
-            Direction::Backward => waiting.sort_by_key(|g| g.max),
-        }
+        let direction = search.direction;
+        let mut groups = opened.groups(search.scope.range);
+        groups.retain(|group| search.looks_between(group.min, group.max));
+        let mut waiting: Vec<Turn> = groups.iter().map(|g| Turn::of(*g, direction)).collect();
+        waiting.sort_by(|a, b| direction.compare(b.first, a.first));
         SegmentRows {
             spare_threads,
             opened,
@@ -343,6 +431,7 @@ impl<'s> SegmentRows<'s> {
             start: Start::of(search),
             waiting,
             active: Vec::new(),
+            keys_max: KEYS_MAX,
             groups_ahead: match search.scope.filter == search.scope.surroundings() {
                 true => 1,
                 false => 2,
@@ -375,12 +464,31 @@ impl<'s> SegmentRows<'s> {
             if self.read_blocks_before(key)? {
                 continue;
             }
-            let group = self.waiting.last();
-            if !group.is_some_and(|group| may_come_first(direction, (group.min, group.max), key)) {
+            let turn = self.waiting.last();
+            let may_come_first =
+                |turn: &Turn| key.is_none_or(|key| !is_before(direction, key, turn.first));
+            if !turn.is_some_and(may_come_first) {
                 return Ok(key);
             }
             self.open_next(out, trailer, progress)?;
+            self.bound_keys();
         }
+    }
+
+    /// Leaves rows for later, of each open row group those that leave last, if too many are held.
+    fn bound_keys(&mut self) {
+        let held: usize = self.active.iter().map(|active| active.keys.len()).sum();
+        if held > self.keys_max {
+            let direction = self.search.direction;
+            let each = (self.keys_max / 2 / self.active.len()).max(ROWS_FEW);
+            let left = self.active.iter_mut().filter_map(|a| a.keep_first(each));
+            for turn in left {
+                let is_later = |w: &Turn| !is_before(direction, w.first, turn.first);
+                let at = self.waiting.partition_point(is_later);
+                self.waiting.insert(at, turn);
+            }
+        }
+        self.bound_kept();
     }
 
     /// Reads some more of an open row group that may have a row before this key. Gives whether there was
@@ -394,6 +502,7 @@ impl<'s> SegmentRows<'s> {
         active
             .read_some(self.search, &self.start)
             .map_err(disk_error)?;
+        self.bound_keys();
         Ok(true)
     }
 
@@ -418,23 +527,23 @@ impl<'s> SegmentRows<'s> {
         progress: &mut Progress,
     ) -> Result<(), QueryError> {
         let kept = self.waiting.len().saturating_sub(self.groups_ahead);
-        let mut groups = self.waiting.split_off(kept);
-        groups.reverse();
+        let mut turns = self.waiting.split_off(kept);
+        turns.reverse();
         let (bytes, rows) = (trailer.bytes_scanned, trailer.rows);
         let open = |opened: &mut Vec<_>, number: usize| {
-            opened.push((number, self.open(groups[number])));
+            opened.push((number, self.open(turns[number])));
         };
         let check = || progress.step(bytes, rows, out);
         let opened = self
             .spare_threads
-            .share(groups.len(), Vec::new, open, check)?;
+            .share(turns.len(), Vec::new, open, check)?;
         let mut opened: Vec<_> = opened.into_iter().flatten().collect();
         opened.sort_unstable_by_key(|(number, _)| *number);
         let mut found = 0;
         for (_, active) in opened {
             let active = active?;
             if active.is_done() {
-                settle(self.opened, &active.group, &active.scan, trailer);
+                settle(self.opened, &active.turn.group, &active.scan, trailer);
             } else {
                 found += active.keys.len();
                 self.active.push(active);
@@ -447,13 +556,13 @@ impl<'s> SegmentRows<'s> {
         Ok(())
     }
 
-    fn open(&self, group: Group) -> Result<Active<'s>, QueryError> {
-        let scan = group.scan(self.segments);
-        let mut active = Active::new(group, scan, self.search).map_err(disk_error)?;
+    fn open(&self, turn: Turn) -> Result<Active<'s>, QueryError> {
+        let scan = turn.group.scan(self.segments);
+        let mut active = Active::new(turn, scan, self.search).map_err(disk_error)?;
         active
             .read_some(self.search, &self.start)
             .map_err(disk_error)?;
-        if active.scan.kept_line_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
+        if active.scan.kept_bytes() > KEPT_AHEAD_BYTES_MAX && self.groups_ahead > 1 {
             active.scan.forget_rows();
         }
         Ok(active)
@@ -478,27 +587,27 @@ impl<'s> SegmentRows<'s> {
         let row = row.map_err(disk_error)?;
         if active.is_done() {
             let done = self.active.swap_remove(at);
-            settle(self.opened, &done.group, &done.scan, trailer);
+            settle(self.opened, &done.turn.group, &done.scan, trailer);
         }
-        self.bound_memory();
+        self.rows_since_check += 1;
+        if self.rows_since_check >= CHECK_ROWS {
+            self.bound_kept();
+        }
         Ok(row)
     }
 
-    fn bound_memory(&mut self) {
-        self.rows_since_check += 1;
-        if self.rows_since_check >= CHECK_ROWS {
-            self.rows_since_check = 0;
-            let kept: u64 = self.active.iter().map(|a| a.scan.kept_line_bytes()).sum();
-            if kept > KEPT_BYTES_MAX {
-                self.active.iter_mut().for_each(|a| a.scan.forget_rows());
-            }
+    fn bound_kept(&mut self) {
+        self.rows_since_check = 0;
+        let kept: u64 = self.active.iter().map(|a| a.scan.kept_bytes()).sum();
+        if kept > KEPT_BYTES_MAX {
+            self.active.iter_mut().for_each(|a| a.scan.forget_rows());
         }
     }
 
     /// Counts what the row groups that are still open have read, and names their damages.
     pub(super) fn finish(self, trailer: &mut Trailer) {
         for active in &self.active {
-            settle(self.opened, &active.group, &active.scan, trailer);
+            settle(self.opened, &active.turn.group, &active.scan, trailer);
         }
     }
 }
@@ -630,3 +739,6 @@ pub(super) fn each_block(
     })?;
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use logpond_record::{Id, Incarnation, Record, Shape, SlotKind, Timestamp};
 use logpond_segment::file::{
     Damage, Directory, Manifest, ReadError, RowGroupEntry, RowGroupReader,
 };
-use logpond_segment::rows::{Plans, Rows, RowsView, Strings};
+use logpond_segment::rows::{Plans, Rows, RowsView, Strings, memory_bytes};
 use logpond_segment::tokens::{self, BlockSet};
 
 use super::block::Block;
@@ -463,13 +463,19 @@ impl<'a> GroupScan<'a> {
         }
     }
 
-    /// Bytes of lines in the blocks that are kept for records.
-    pub fn kept_line_bytes(&self) -> u64 {
+    /// About the memory of the blocks that are kept for records.
+    pub fn kept_bytes(&self) -> u64 {
         let blocks = &self.directory.row_groups[self.number].blocks;
-        self.kept
-            .keys()
-            .map(|number| u64::from(blocks[*number].line_bytes))
-            .sum()
+        let row_bytes = self.directory.schema.row_bytes();
+        let of_block = |number: &usize| {
+            let block = blocks[*number];
+            memory_bytes(
+                u64::from(block.rows),
+                row_bytes,
+                u64::from(block.line_bytes),
+            )
+        };
+        self.kept.keys().map(of_block).sum()
     }
 
     /// Forgets the blocks kept for records; they are read again when they are needed.

@@ -202,13 +202,7 @@ fn context_belongs_to_each_match_that_is_shown() {
         let (all, _) = ask(&format!("from=@0&direction={direction}"));
         let all: Vec<u64> = all.into_iter().flatten().collect();
         assert_eq!(all.len(), 400);
-        let contexts = [
-            (3, 0, 1),
-            (0, 3, 1),
-            (2, 1, 7),
-            (1, 1, 0),
-            (40, 40, 2),
-        ];
+        let contexts = [(3, 0, 1), (0, 3, 1), (2, 1, 7), (1, 1, 0), (40, 40, 2)];
         for ((before, after, limit), (from, to)) in contexts
             .into_iter()
             .flat_map(|context| ranges.map(|range| (context, range)))
