@@ -233,8 +233,8 @@ fn what_cannot_work_is_said_at_the_start() {
             "each certificate needs its key",
         ),
         (
-            &["--cert", cert, "--key", key, "--to", "app:80"],
-            "'app:80' is no upstream",
+            &["--cert", cert, "--key", key, "--to", "http://app:80"],
+            "'http://app:80' is no upstream",
         ),
         (
             &["--cert", cert, "--key", key, "--idle-timeout", "soon"],
