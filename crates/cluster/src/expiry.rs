@@ -110,7 +110,12 @@ impl Deletion {
     /// Waits on; gives whether that was long enough.
     fn has_waited(&mut self, now: Timestamp, passed_ms: u64) -> bool {
         let ahead_ns = now.0.saturating_sub(self.reached.0);
-        let goes_on = |doubt: &Doubt| ahead_ns.saturating_sub(doubt.ahead_ns) <= FURTHER_NS_MAX;
+        // Clocks that are slightly off are waited for as well; that says nothing of a jump behind it.
+        let is_far = |ahead_ns: i64| ahead_ns > OFF_NS_MAX;
+        let goes_on = |doubt: &Doubt| {
+            is_far(ahead_ns) == is_far(doubt.ahead_ns)
+                && ahead_ns.saturating_sub(doubt.ahead_ns) <= FURTHER_NS_MAX
+        };
         let doubt = match self.doubt.filter(goes_on) {
             Some(doubt) => Doubt {
                 waited_ms: doubt.waited_ms.saturating_add(passed_ms),
@@ -279,7 +284,7 @@ mod tests {
         /// Days since [`START`] by which is deleted.
         fn ask(&mut self, days: f64, now_ms: u64, is_vouched_for: bool) -> f64 {
             let permit = self.0.permit(Clocks {
-                now: Timestamp(START.0 + (days * DAY_NS as f64) as i64),
+                now: Timestamp(START.0 + (days * DAY_NS as f64).round() as i64),
                 now_ms,
                 peers: &[],
                 is_vouched_for,
@@ -338,6 +343,20 @@ mod tests {
         assert_eq!(alone.at(1.0, DAY_MS * 11 / 10), 1.0);
         assert_eq!(alone.0.doubt(), None);
         assert_eq!(alone.at(40.0, DAY_MS * 11 / 10), 1.0);
+    }
+
+    #[test]
+    fn a_clock_that_was_slightly_off_is_not_believed_sooner() {
+        let mut alone = Alone(Deletion::resume(START, None, 0));
+        assert_eq!(alone.at(0.001, 0), 0.0);
+        assert_eq!(alone.at(0.751, DAY_MS * 3 / 4), 0.75);
+        assert_eq!(alone.0.doubt().unwrap().waited_ms, DAY_MS * 3 / 4);
+        assert_eq!(alone.at(1.65, DAY_MS * 3 / 4), 0.75);
+        assert_eq!(alone.0.doubt().unwrap().waited_ms, 0);
+        // A clock that is slightly off is believed after a day.
+        let mut alone = Alone(Deletion::resume(START, None, 0));
+        assert_eq!(alone.at(0.001, 0), 0.0);
+        assert_eq!(alone.at(1.001, DAY_MS), 1.001);
     }
 
     #[test]

@@ -413,7 +413,7 @@ impl Worker {
         let known = self.retention();
         let (reached, doubt) = known.expiry.reached();
         let held = known.hold.held();
-        let waits = (doubt.is_some(), held.is_some());
+        let waits = (known.expiry.is_doubted(), held.is_some());
         let interval = match waits {
             (false, false) => KEEP_INTERVAL,
             _ => KEEP_INTERVAL_WAITING,
