@@ -5,7 +5,7 @@
 //!   else a rule over all streams would count what it has written itself.
 //! - [`Filter::without_rule_results`] of its own outcome changes nothing, so that each node may do it.
 
-use super::ast::{FieldTest, Filter};
+use super::ast::{Comparison, FieldTest, Filter};
 use crate::label::LABEL_PREFIX;
 
 /// The field of a record that a recording rule has written: the rule's name.
@@ -60,11 +60,16 @@ fn named(filter: &Filter, is_wanted: bool) -> Named {
             let name = field.name.strip_prefix(LABEL_PREFIX);
             match name.unwrap_or(&field.name) {
                 RULE_FIELD => Named::Somewhere,
-                RECORD_FIELD if is_wanted => Named::Somewhere,
+                // The empty text is that of records without the field.
+                RECORD_FIELD if is_wanted && !is_empty(&field.test) => Named::Somewhere,
                 _ => Named::Nowhere,
             }
         }
     }
+}
+
+fn is_empty(test: &FieldTest) -> bool {
+    matches!(test, FieldTest::Compare(Comparison::Equal, value) if value.is_empty())
 }
 
 #[cfg(test)]
@@ -103,6 +108,7 @@ mod tests {
             (r#"{app=~".+"}"#, false),
             (r#"{app="x", record!="y"}"#, false),
             (r#"{app="x", record=""}"#, false),
+            (r#"{app="x", record!=""}"#, true),
             (r#"{record="app:errors"}"#, true),
             (r#"{record=~"app:.+"}"#, true),
             (r#"{_rule=~".+"}"#, true),
