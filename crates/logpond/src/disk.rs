@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use logpond_segment::disk::{AppendFile, DirEntry, Disk, ReadAt, Space};
+use logpond_segment::journal;
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
@@ -20,8 +21,9 @@ const DIRECTORY_MODE: u32 = 0o750;
 /// As for directories.
 const FILE_MODE: u32 = 0o640;
 
-/// Name of the file whose lock says that a server uses the directory. The directory itself is locked, too:
-/// a file can be deleted while its lock is held, and the next one of this name is another file.
+/// Name of the file whose lock says that a server uses the directory. The directory of its journal is
+/// locked, too: a file can be deleted while its lock is held, and the next one of this name is another file.
+/// (The data directory has a lock of its own, of those who change its tokens.)
 const LOCK_NAME: &str = "lock";
 
 /// A data directory.
@@ -71,14 +73,17 @@ impl RealDisk {
         &self.root
     }
 
-    /// Takes the right to change the directory; fails at once if another process has it.
+    /// Takes the right to change the directory; fails at once if another process has it. Makes the directory
+    /// of the journal if it is not there.
     pub fn lock(&self) -> io::Result<DataLock> {
-        let directory = File::open(&self.root).map_err(named(&self.root))?;
+        self.create_directory(journal::DIRECTORY)?;
+        let path = self.path(journal::DIRECTORY)?;
+        let directory = File::open(&path).map_err(named(&path))?;
         let directory = match directory.try_lock() {
             Ok(()) => Some(directory),
             Err(TryLockError::WouldBlock) => return Err(self.in_use()),
             Err(TryLockError::Error(error)) if has_no_directory_locks(&error) => None,
-            Err(TryLockError::Error(error)) => return Err(named(&self.root)(error)),
+            Err(TryLockError::Error(error)) => return Err(named(&path)(error)),
         };
         let path = self.root.join(LOCK_NAME);
         let file = OpenOptions::new()

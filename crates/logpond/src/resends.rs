@@ -306,6 +306,7 @@ mod tests {
 
     /// Closed files, each with a named batch and a message.
     fn files(disk: &MemDisk, count: usize) -> Vec<ClosedFile> {
+        disk.create_directory("").unwrap();
         let mut writer = Writer::new(Arc::new(disk.clone()), Settings::default());
         for number in 0..count {
             let mut batch = Batch::new(EntryKind::Syslog, vec![(LABEL.into(), "ash".into())]);

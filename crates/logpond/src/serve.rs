@@ -129,9 +129,7 @@ impl Server {
         let listening = listeners.listening();
         let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
         expose_recovery(&metrics, &recovered);
-        let has_relp = settings.relp.or(settings.relp_tls).is_some();
-        let resends = Arc::new(Resends::open(disk.clone(), has_relp));
-        let relp_peers = relp_peers(&resends, &*disk, &recovered, has_relp);
+        let (resends, relp_peers) = remembered(settings, &disk, &recovered);
         let (stopper, shutdown) = stopping();
         let found = (&addresses, &recovered, &resends);
         let mut roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
@@ -277,12 +275,8 @@ impl Roles {
         let mut journal = DiskJournal::new(disk.clone(), journal::Settings::default());
         let visible = journal.visible();
         visible.add_closed(recovered.closed.clone());
-        let Opened {
-            live,
-            trash,
-            salvaged,
-            listed,
-        } = open_segments(&*disk, settings.gossip.is_some())?;
+        let opened = open_segments(&*disk, settings.gossip.is_some())?;
+        let live = opened.live;
         note_unusable(recovered, &live);
         let bucket = settings.bucket.clone();
         let bucket = bucket.map(|bucket| (bucket, Board::default()));
@@ -321,10 +315,10 @@ impl Roles {
             visible: visible.clone(),
             changes: news.closed.clone(),
             live: live.clone(),
-            trash,
-            listed,
+            trash: opened.trash,
+            listed: opened.listed,
             resends: resends.clone(),
-            salvaged,
+            salvaged: opened.salvaged,
             closer: ingest.closer(),
             clock: clock::now,
             metrics: metrics.clone(),
@@ -498,21 +492,22 @@ fn start_runtime(parts: Parts) -> Result<JoinHandle<()>, ServeError> {
     }
 }
 
-/// What clients of RELP may send again after this start.
-fn relp_peers(
-    resends: &Resends,
-    disk: &dyn Disk,
+/// The memory of what left the journal, and what clients of RELP may send again after this start.
+fn remembered(
+    settings: &Settings,
+    disk: &Arc<dyn Disk>,
     recovered: &Recovered,
-    has_relp: bool,
-) -> Arc<RelpPeers> {
+) -> (Arc<Resends>, Arc<RelpPeers>) {
+    let has_relp = settings.relp.or(settings.relp_tls).is_some();
+    let resends = Resends::open(disk.clone(), has_relp);
     let peers = RelpPeers::default();
-    if has_relp && let Err(error) = peers.read(resends, disk, &recovered.closed) {
+    if has_relp && let Err(error) = peers.read(&resends, &**disk, &recovered.closed) {
         warn(&format!(
             "the journal could not be read to its end ({error}): what clients of RELP send again may be \
              stored twice"
         ));
     }
-    Arc::new(peers)
+    (Arc::new(resends), Arc::new(peers))
 }
 
 /// The data directory, which nobody else changes from now on, and which is whole.

@@ -3,6 +3,7 @@
 //! `restoring` is in the directory from the first file to the last and names the snapshot, so that a
 //! restore that was interrupted can go on, and no server starts with half of the records.
 
+use std::fs::ReadDir;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -124,12 +125,20 @@ fn begin(disk: &RealDisk, restore: &str) -> Result<(), BackupError> {
     let marker_temporary = format!("{MARKER}.new");
     for entry in std::fs::read_dir(disk.root())? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if !NOTHING.contains(&&*name) && name != marker_temporary {
+        let is_nothing = NOTHING.contains(&&*name) || name == marker_temporary;
+        // It is locked while a directory is used.
+        let is_empty_journal =
+            || name == journal::DIRECTORY && disk.root().join(&name).read_dir().is_ok_and(is_empty);
+        if !is_nothing && !is_empty_journal() {
             let directory = directory();
             return Err(BackupError::NotEmpty { directory, name });
         }
     }
     Ok(replace(disk, "", MARKER, restore.as_bytes())?)
+}
+
+fn is_empty(mut directory: ReadDir) -> bool {
+    directory.next().is_none()
 }
 
 fn check_room(disk: &RealDisk, snapshot: &Snapshot) -> Result<(), BackupError> {

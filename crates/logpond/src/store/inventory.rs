@@ -134,7 +134,7 @@ impl Keeper {
             live,
             visible,
             is_cluster,
-            // Whatever it says, it is written anew before anything is taken off it.
+            // Whatever it says, it is written anew.
             written: None,
             absent: listed.inventory,
             seen: None,
@@ -241,19 +241,13 @@ impl Keeper {
     ///
     /// # Errors
     /// When the list can be neither written nor removed; then nothing may go.
-    pub(super) fn release(
-        &mut self,
-        segments: impl IntoIterator<Item = Id>,
-        journal: impl IntoIterator<Item = SourceId>,
-    ) -> io::Result<()> {
-        let mut released = match &self.written {
-            Some(written) => written.clone(),
-            // The list on disk is not known.
-            None => self.current(&self.visible.snapshot(), &self.live.snapshot()),
-        };
-        if !released.forget(segments, journal) && self.written.is_some() {
+    pub(super) fn release(&mut self, segments: Vec<Id>, journal: Vec<SourceId>) -> io::Result<()> {
+        if segments.is_empty() && journal.is_empty() {
             return Ok(());
         }
+        // Not the list on disk: it may have files that were merged since, and whose rows go now.
+        let mut released = self.current(&self.visible.snapshot(), &self.live.snapshot());
+        released.forget(segments, journal);
         self.seen = None;
         if self.write(released).is_ok() {
             return Ok(());

@@ -61,16 +61,10 @@ impl Unclosed {
                     };
                     ended.map_err(failed("cut"))?;
                 }
-                Fate::Rename => match rename_once(disk, &from, &to) {
-                    Ok(()) => file.fate = Fate::Name,
-                    // Somebody has deleted it; what is open can be read all the same.
-                    Err(error)
-                        if error.kind() == io::ErrorKind::NotFound && file.reader.is_some() =>
-                    {
-                        file.fate = Fate::Salvage;
-                    }
-                    Err(error) => return Err(failed("rename")(error)),
-                },
+                Fate::Rename => {
+                    let renamed = rename_once(disk, &from, &to);
+                    file.fate = file.renamed(renamed).map_err(failed("rename"))?;
+                }
                 Fate::Salvage => {
                     if let Some(state) = file.state() {
                         let (synced, counts) = (&file.synced, file.synced.end_mark(&file.synced));
@@ -100,6 +94,18 @@ impl Unclosed {
                     }));
                 }
             }
+        }
+    }
+
+    /// The next step once it should have its final name.
+    fn renamed(&self, renamed: io::Result<()>) -> io::Result<Fate> {
+        match renamed {
+            Ok(()) => Ok(Fate::Name),
+            // Somebody has deleted it, and it is open: it can be read all the same.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.reader.is_some() => {
+                Ok(Fate::Salvage)
+            }
+            Err(error) => Err(error),
         }
     }
 
