@@ -25,7 +25,7 @@ use std::fmt;
 use logpond_record::limits::LINE_BYTES_MAX;
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value};
 
-use super::members::{Fields, Members, flatten, keep_last, text_of};
+use super::members::{Fields, Members, flatten, keep_last_but, text_of};
 use super::splunk::seconds;
 use super::{Lines, Pushed, RejectReason, TooLarge, check, check_names, check_time, put};
 use crate::intake::body::{BODY_BYTES_MAX, BodyError, Encoding, decompressed};
@@ -141,7 +141,7 @@ fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
     let members: Members<'_> = serde_json::from_slice(raw)
         .map_err(|error| malformed(format!("it is no JSON object: {error}")))?;
     let (mut short, mut full, mut time) = (None, None, None);
-    let (mut fields, mut of_header) = (Fields::new(), Fields::new());
+    let mut fields = Fields::new();
     for (name, value) in members.0 {
         match &*name {
             "version" => {}
@@ -149,23 +149,22 @@ fn read(raw: &[u8]) -> Result<Message<'_>, RejectReason> {
             "full_message" => full = text_of(value).or(full),
             "host" => {
                 let host = text_of(value).filter(|host| !host.is_empty());
-                of_header.extend(host.map(|host| (HOSTNAME.into(), Value::Str(host))));
+                fields.extend(host.map(|host| (HOSTNAME.into(), Value::Str(host))));
             }
             "timestamp" => match time_of(value.get()) {
                 Some(given) => time = Some(given),
                 None => flatten(name, value, &mut fields),
             },
             "level" => match severity_of(value.get()) {
-                Some(severity) => of_header.push(("severity".into(), Value::Int(severity))),
+                Some(severity) => fields.push(("severity".into(), Value::Int(severity))),
                 None => flatten(name, value, &mut fields),
             },
             _ => flatten(without_underscore(name), value, &mut fields),
         }
     }
-    // Of one name the first field counts: what the header says, whatever additional ones there are.
-    keep_last(&mut of_header, 0);
-    keep_last(&mut fields, 0);
-    let mut fields = [of_header, fields].concat();
+    // An additional field does not replace what the header says.
+    let is_of_header = |name: &str| matches!(name, HOSTNAME | "severity");
+    keep_last_but(&mut fields, 0, is_of_header);
     let line = line_of(short, full, &mut fields)
         .ok_or_else(|| malformed("it has no short_message".to_owned()))?;
     check_names(fields.iter().map(|(name, _)| &**name))?;
