@@ -40,7 +40,7 @@ pub mod tokens;
 pub mod saved;
 pub mod watch;
 pub mod disk;
-mod memory;
+pub mod memory;
 mod open_files;
 pub mod panics;
 mod private_file;

@@ -304,6 +304,11 @@ mod tests {
         format!("<13>1 2026-03-02T00:00:00.{number:06}Z ash app 7 - - x")
     }
 
+    /// The low bits of an identity are in no name.
+    fn identity(number: usize) -> u128 {
+        (number as u128) << 64
+    }
+
     /// Closed files, each with a named batch and a message.
     fn files(disk: &MemDisk, count: usize) -> Vec<ClosedFile> {
         disk.create_directory("").unwrap();
@@ -312,7 +317,7 @@ mod tests {
             let mut batch = Batch::new(EntryKind::Syslog, vec![(LABEL.into(), "ash".into())]);
             batch.push(message(number).as_bytes());
             let now = Timestamp(1_772_409_600_000_000_000);
-            let id = Some(name_of(number as u128));
+            let id = Some(name_of(identity(number)));
             writer
                 .append_identified(&batch, id, now, || Incarnation(5))
                 .unwrap();
@@ -322,7 +327,7 @@ mod tests {
     }
 
     fn knows(resends: &Resends, number: usize) -> bool {
-        resends.has(name_of(number as u128).epoch)
+        resends.has(name_of(identity(number)).epoch)
     }
 
     fn messages(resends: &Resends) -> usize {

@@ -16,10 +16,20 @@ mod error;
 mod kafka;
 mod node;
 mod runtime;
+/// The part of the memory that statements may sort, group and join in before they spill.
+#[cfg(feature = "sql")]
+const SQL_SHARE: u64 = 4;
+
 /// Has the endpoints answer SQL, too.
 #[cfg(feature = "sql")]
 fn with_sql(app: App, settings: &Settings) -> App {
-    app.asked_in(logpond_sql::Sql::new(spill_directory(&settings.data)))
+    let budget = settings.memory.of(memory::bytes());
+    let share = usize::try_from(budget / SQL_SHARE).unwrap_or(usize::MAX);
+    let bytes = logpond_sql::MEMORY_BYTES_MAX.min(share);
+    app.asked_in(logpond_sql::Sql::with_memory(
+        spill_directory(&settings.data),
+        bytes,
+    ))
 }
 
 /// Without the feature there is none.
@@ -54,7 +64,7 @@ use crate::handoff::{self, Handoff};
 use crate::hostname;
 use crate::http::{self, App, Hosts};
 use crate::ingest::{self, DiskJournal, Gate, Ingest, Journal, News, OneCopy, Replication, Writer};
-use crate::memory;
+use crate::memory::{self, Budget};
 use crate::net::tls::ClusterTls;
 use crate::net::{self, RelpPeers};
 use crate::open_files;
@@ -99,7 +109,7 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let started = Instant::now();
     telemetry::begin_log();
     open_files::raise_limit();
-    memory::keep_freed();
+    memory::begin();
     let server = Server::start_with(settings, true)?;
     if let Some(path) = &settings.ready_file {
         server.addresses.write_ready_file(path)?;
@@ -121,33 +131,24 @@ impl Server {
     fn start_with(settings: &Settings, ends_by_signal: bool) -> Result<Server, ServeError> {
         let is_new = !settings.data.exists();
         let (disk, lock) = take_data(&settings.data).map_err(ServeError::Data)?;
-        let disk: Arc<dyn Disk> = Arc::new(disk);
         let metrics = Arc::new(Metrics::default());
         let access = Access::start(settings, &disk, &metrics)?;
         let listeners = Listeners::bind(settings, ends_by_signal)?;
-        let addresses = listeners.addresses();
-        let listening = listeners.listening();
-        let recovered = journal::recover(&*disk).map_err(ServeError::Recover)?;
-        expose_recovery(&metrics, &recovered);
+        let (addresses, listening) = (listeners.addresses(), listeners.listening());
+        let recovered = recover(&*disk, &metrics)?;
         let (resends, relp_peers) = remembered(settings, &disk, &recovered);
         let (stopper, shutdown) = stopping();
         let found = (&addresses, &recovered, &resends);
         let mut roles = Roles::start(settings, disk, found, &access, &metrics, &stopper)?;
+        let memory = roles.pond.budget();
         let zones = roles.declare(settings)?;
-
         let tools = roles.tools(settings, &stopper);
         let canary = roles.canary(settings);
         let needs = roles.needs_of_alerts(settings, addresses.http);
         let kafka = kafka::start(settings, &roles, &metrics, (&stopper, &shutdown))?;
-        let mut node = node::start(
-            roles.node,
-            tools,
-            canary,
-            roles.pond,
-            (access.cluster(), access.alerts().map(alerts::states)),
-            &metrics,
-            &shutdown,
-        )?;
+        let known = (access.cluster(), access.alerts().map(alerts::states));
+        let (pond, member) = (roles.pond, roles.node);
+        let mut node = node::start(member, tools, canary, pond, known, &metrics, &shutdown)?;
         needs.start(access.alerts(), &mut node, &shutdown)?;
         let app = App::new(http::Parts {
             ingest: roles.ingest.clone(),
@@ -161,11 +162,13 @@ impl Server {
             listening: listening.clone(),
             saved: access.saved(),
             resends,
+            memory,
         });
         let app = app.operated_by(node.operator).alerting(access.alerts());
+        let app = Arc::new(with_sql(app, settings));
         let parts = Parts {
             listeners,
-            app: Arc::new(with_sql(app, settings)),
+            app,
             cluster: node.parts,
             ingest: roles.ingest,
             metrics: metrics.clone(),
@@ -180,7 +183,6 @@ impl Server {
             syslog_tls: access.syslog(),
             relp_peers,
         };
-        let runtime = start_runtime(parts)?;
         Ok(Server {
             addresses,
             listening,
@@ -188,7 +190,7 @@ impl Server {
             is_new,
             stopper,
             metrics,
-            runtime,
+            runtime: start_runtime(parts)?,
             access,
             store: roles.store_thread,
             writer: roles.writer,
@@ -328,7 +330,10 @@ impl Roles {
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::from)?;
-        let pond = Pond::new(disk.clone(), visible, live, news.grown, store.clone());
+        let budget = Budget::new(settings.memory.of(memory::bytes()));
+        budget.expose(metrics);
+        let shown = (visible, live);
+        let pond = Pond::new(disk.clone(), shown, news.grown, store.clone(), budget);
         Ok(Roles {
             disk,
             node: member.zip(handoff),
@@ -511,11 +516,18 @@ fn remembered(
 }
 
 /// The data directory, which nobody else changes from now on, and which is whole.
-fn take_data(data: &Path) -> io::Result<(RealDisk, DataLock)> {
+fn take_data(data: &Path) -> io::Result<(Arc<dyn Disk>, DataLock)> {
     let disk = RealDisk::create(data)?;
     let lock = disk.lock()?;
     backup::refuse_unfinished(&disk)?;
-    Ok((disk, lock))
+    Ok((Arc::new(disk), lock))
+}
+
+/// Recovers the journal, and shows what was found.
+fn recover(disk: &dyn Disk, metrics: &Metrics) -> Result<Recovered, ServeError> {
+    let recovered = journal::recover(disk).map_err(ServeError::Recover)?;
+    expose_recovery(metrics, &recovered);
+    Ok(recovered)
 }
 
 /// What recovery found, as metrics: it does not change any more.

@@ -1,10 +1,9 @@
 //! What `logpond serve` is told: a file, then the environment, then flags, each over the one before.
 //!
 //! Invariants: every setting is one row of [`TABLE`], which also makes its reference page; a name
-//! that is not in the table is an error, as a variable a warning, and never silently ignored;
-//! values stay text until
-//! [`Settings::resolve`] gives all of them their meaning at once, so that an error can say where
-//! the text came from.
+//! that is not in the table is an error, as a variable a warning, and never silently ignored; values stay
+//! text until [`Settings::resolve`] gives all their meaning at once, so that an error can say where the
+//! text came from.
 
 mod access_logs;
 mod bucket;
@@ -21,10 +20,8 @@ mod table;
 mod timezones;
 
 use std::ffi::OsString;
-use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::{fmt, net::SocketAddr, time::Duration};
 
 pub use access_logs::access_logs;
 pub(crate) use bucket::BUCKET_CACHE;
@@ -45,13 +42,12 @@ pub use shippers::{SHIPPERS, Shipper, ShipperAddresses, Transport};
 pub use table::{Setting, TABLE};
 pub use timezones::{Named, Network, Timezones, named_zones};
 
-use logpond_cluster::Roles;
-use logpond_cluster::registry::ZONE_BYTES_MAX;
-use logpond_record::Labels;
-use logpond_record::limits::{LINE_BYTES_DEFAULT, LINE_BYTES_MAX};
+use logpond_cluster::{Roles, registry::ZONE_BYTES_MAX};
+use logpond_record::{Labels, limits::LINE_BYTES_DEFAULT, limits::LINE_BYTES_MAX};
 use logpond_search::size::Size;
 
 use crate::alert::{Receiver, ReceiverForm};
+use crate::memory::BUDGET_BYTES_MIN;
 use crate::net::local::WAIT_MAX;
 use crate::net::tls::{CertificateFiles, ClientRules, Peer};
 use crate::store::BucketSettings;
@@ -214,6 +210,8 @@ pub struct Settings {
     pub scrub_every: Option<Duration>,
     /// Where segments are put beside the local disk, if anywhere.
     pub bucket: Option<BucketSettings>,
+    /// How much memory queries and caches share with all else.
+    pub memory: Size,
     /// The longest line that is taken whole, in bytes.
     pub line_bytes_max: usize,
     /// Labels that declare formats of access logs.
@@ -239,8 +237,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Leaves out what a node of these roles has nothing to do with: one that takes no records in
-    /// listens for none.
+    /// Leaves out what a node of these roles has nothing to do with: one that takes no records in listens for none.
     ///
     /// # Errors
     /// When it cannot work alone and is to.
@@ -412,12 +409,8 @@ impl Settings {
         let tls = values.certificate_files()?;
         let address = |name| values.address(name, insecure);
         let http = values.address("http", insecure || tls.is_some())?;
-        let http = http.ok_or_else(|| {
-            values.refuse(
-                "http",
-                "HTTP cannot be off: the commands need it".to_string(),
-            )
-        })?;
+        let off = "HTTP cannot be off: the commands need it";
+        let http = http.ok_or_else(|| values.refuse("http", off.to_owned()))?;
         let optional_file = |text: &str| Ok((text != "off").then(|| PathBuf::from(text)));
         let cluster_tls = values.read("cluster-tls", optional_file)?;
         let syslog_clients = ClientRules {
@@ -467,6 +460,7 @@ impl Settings {
             at_start: values.at_start()?,
             keep_free: values.read("keep-free", room)?,
             scrub_every: values.read("scrub-every", scrub_time)?,
+            memory: values.read("memory", memory)?,
             line_bytes_max: values.read("line-bytes-max", line_bytes)?,
             access_logs: values.read("access-log", access_logs)?,
             timezones: values.read("timezone", timezones::timezones)?,
@@ -549,6 +543,16 @@ fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
             Err("nothing is read more often than once a second".to_owned())
         }
         time => Ok(time),
+    }
+}
+
+fn memory(text: &str) -> Result<Size, String> {
+    match parse_room(text).map_err(|error| error.to_string())? {
+        Size::Bytes(bytes) if bytes < BUDGET_BYTES_MIN => Err(format!(
+            "expected at least {} MiB: less has no room for a query",
+            BUDGET_BYTES_MIN >> 20
+        )),
+        memory => Ok(memory),
     }
 }
 

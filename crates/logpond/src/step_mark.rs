@@ -79,11 +79,14 @@ impl StepMark {
 
     fn set(&self) -> io::Result<()> {
         self.disk.create_directory(DIRECTORY)?;
-        match self.disk.remove(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = self.disk.create(&self.path)?;
+        let mut file = match self.disk.create(&self.path) {
+            // An earlier process has left it.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                self.disk.remove(&self.path)?;
+                self.disk.create(&self.path)?
+            }
+            created => created?,
+        };
         file.append(self.halvings.to_string().as_bytes())
     }
 }

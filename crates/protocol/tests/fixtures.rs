@@ -223,7 +223,12 @@ fn the_json_test_suite_is_met() {
             }
             objects += usize::from(valid.is_ok());
             with_record(&mut Parser::new(), EntryKind::Json, text, |record| {
-                assert_eq!(record.shape.is_json(), valid.is_ok(), "{name}");
+                // Deeper objects than a push may have are read from lines all the same.
+                let is_deep = valid
+                    .as_ref()
+                    .is_err_and(|e| e.to_string().contains("deep"));
+                let is_json = valid.is_ok() || is_deep && !name.starts_with('n');
+                assert_eq!(record.shape.is_json(), is_json, "{name}");
             });
         }
     }

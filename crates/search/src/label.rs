@@ -356,7 +356,7 @@ pub fn declared<'r, 'a>(record: &'r Record<'a>) -> Vec<(Cow<'r, str>, &'r Value<
     labels.map(|(label, _, value)| (label, value)).collect()
 }
 
-/// What is counted where people name a field: by `level` they mean the severity that any source says.
+/// The field that splits a histogram: by `level` people mean the severity that any source says.
 pub fn counted_field(name: &str) -> &str {
     match name {
         "level" => SEVERITY,
@@ -448,7 +448,8 @@ mod tests {
 
     #[test]
     fn one_field_says_the_severity() {
-        let table: [(&[(&str, &str)], &str, &str); 9] = [
+        type Pairs = &'static [(&'static str, &'static str)];
+        let table: [(Pairs, &str, &str); 9] = [
             (&[("level", "WARNING")], "warn", "warn"),
             (&[("severity", "notice")], "info", "notice"),
             (&[("level", "30"), ("pid", "1")], "info", "info"),

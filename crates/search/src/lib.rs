@@ -44,7 +44,7 @@ pub mod scan;
 
 pub use field::{FieldError, FieldMatcher, Target};
 pub use literal::{TokenPart, TokenQuery, token_query};
-pub use lru::Lru;
+pub use lru::{Lru, Room, allocated};
 pub use matcher::{Matcher, Scratch};
 pub use nearest::nearest;
 pub use number::Number;

@@ -190,6 +190,9 @@ pub struct Node {
     /// Leave this much of the disk free [default: 20%].
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub keep_free: Option<String>,
+    /// Share this much memory between queries, caches and all else [default: 40%].
+    #[arg(long, value_name = "SIZE|PERCENT")]
+    pub memory: Option<String>,
     /// Read each segment once in this time, to find damage early [default: 14d].
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub scrub_every: Option<String>,
@@ -223,7 +226,7 @@ pub struct Node {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub external_url: Option<String>,
     /// Write the bound addresses to this file, as JSON, once ready.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
     pub ready_file: Option<String>,
     /// Allow addresses that other machines can reach.
     #[arg(long)]
@@ -317,6 +320,7 @@ impl Node {
             ("retain-age", &self.retain_age),
             ("retain-size", &self.retain_size),
             ("keep-free", &self.keep_free),
+            ("memory", &self.memory),
             ("scrub-every", &self.scrub_every),
             ("bucket", &self.bucket),
             ("bucket-cache", &self.bucket_cache),

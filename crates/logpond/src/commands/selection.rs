@@ -219,7 +219,7 @@ mod tests {
             fields: vec!["host!=a".into()],
             ..Selection::default()
         };
-        expect![[r#"NOT i"x" AND host!=a AND _level>=warn"#]].assert_eq(&text_of("x", &inverted));
+        expect![[r#"NOT i"x" AND host!=a AND level>=warn"#]].assert_eq(&text_of("x", &inverted));
         expect!["*"].assert_eq(&text_of("", &Selection::default()));
     }
 

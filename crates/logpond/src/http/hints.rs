@@ -34,12 +34,13 @@ pub(super) fn note(
     if !is_empty || trailer.missing_count > 0 || trailer.is_cancelled {
         return;
     }
+    let asked = scope.asked();
     let look = Look {
         app,
         scope,
         until: Instant::now() + LOOK_TIME_MAX,
     };
-    let names = (field.is_some() || wants_names(&scope.filter)).then(|| look.names());
+    let names = (field.is_some() || wants_names(&asked)).then(|| look.names());
     let names = names.flatten();
     let names: Option<Vec<&str>> = names
         .as_ref()
@@ -66,7 +67,7 @@ pub(super) fn note(
         _ => None,
     });
     trailer.hints = hints(&Asked {
-        filter: &scope.filter,
+        filter: &asked,
         field,
         names: names.as_deref(),
         before,

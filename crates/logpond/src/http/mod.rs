@@ -86,6 +86,7 @@ use unread::Unread;
 
 use crate::alert::Alerts;
 use crate::ingest::Ingest;
+use crate::memory::Budget;
 use crate::net;
 use crate::net::tls::{self, Acceptor};
 use crate::operate::Operator;
@@ -178,6 +179,8 @@ pub struct Parts {
     pub saved: Arc<SavedQueries>,
     /// The memory of requests, beyond the journal.
     pub resends: Arc<Resends>,
+    /// What queries share.
+    pub memory: Arc<Budget>,
 }
 
 impl App {
@@ -188,7 +191,8 @@ impl App {
             QUERIES_MAX,
             parts.metrics.clone(),
             parts.shutdown.clone(),
-        );
+        )
+        .within(parts.memory);
         App {
             ingest: parts.ingest,
             engine: parts.engine,

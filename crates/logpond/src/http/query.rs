@@ -124,7 +124,8 @@ fn begins(params: &Params) -> Result<Begins, ApiError> {
         return Err(ApiError::bad_request(message));
     }
     Ok(match (is_strict, params.flag("count", false)?) {
-        (false, _) => Begins::AtOnce,
+        (false, false) => Begins::AtOnce,
+        (false, true) => Begins::WithBytes,
         (true, false) => Begins::WithRows,
         (true, true) => Begins::AtEnd,
     })

@@ -15,10 +15,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::body::Body;
 use super::error::{ApiError, Kind};
+use super::logql::run::failed;
 use super::params::Params;
 use super::{App, authorization, hints};
 use crate::clock;
 use crate::ingest::Refused;
+use crate::memory::Budget;
 use crate::query::{Chunks, Output, QueryError, Reader, Scope, Trailer};
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
@@ -51,6 +53,8 @@ pub(super) const SCOPE_PARAMS: [&str; 4] = ["q", "from", "to", "strict"];
 pub(super) enum Begins {
     /// At once: what is missing is said at its end.
     AtOnce,
+    /// With its first bytes, which come late: until then it may turn out that there is no memory for it.
+    WithBytes,
     /// With its first rows, if until then nothing is missing.
     WithRows,
     /// At its end, if nothing is missing.
@@ -74,6 +78,8 @@ pub struct QueryThreads {
     readers: Arc<Mutex<Vec<Weak<Reader>>>>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
+    /// Where queries take memory to begin.
+    budget: Option<Arc<Budget>>,
 }
 
 /// Gives the number back when the thread ends, however it ends.
@@ -114,6 +120,16 @@ impl QueryThreads {
             readers: Arc::default(),
             metrics,
             shutdown,
+            budget: None,
+        }
+    }
+
+    /// The same, whose queries take memory to begin, or are refused before their answer begins.
+    #[must_use]
+    pub(super) fn within(self, budget: Arc<Budget>) -> QueryThreads {
+        QueryThreads {
+            budget: Some(budget),
+            ..self
         }
     }
 
@@ -202,7 +218,7 @@ impl QueryThreads {
                 out.hold();
             }
             let result = run(parts, &mut out);
-            finish(result, out, &prepared, started, &metrics);
+            finish(result, (out, begins), &prepared, started, &metrics);
         };
         self.run(prepare, run).await
     }
@@ -285,9 +301,14 @@ impl QueryThreads {
         let (prepared, is_prepared) = oneshot::channel();
         let is_broken = Arc::<AtomicBool>::default();
         let breaks = Arc::clone(&is_broken);
+        let budget = self.budget.clone();
         let work = move |mut out: Output| {
             out.breaks_by(breaks);
-            let parts = match prepare() {
+            let begin = |parts| {
+                let begun = budget.map(|budget| out.begin(&budget)).transpose();
+                begun.map(|_| parts).map_err(failed)
+            };
+            let parts = match prepare().and_then(begin) {
                 Ok(parts) => parts,
                 Err(e) => return drop(prepared.send(Err(e))),
             };
@@ -342,13 +363,20 @@ const SLOW_READER: &str =
 
 fn finish(
     result: Result<Trailer, QueryError>,
-    mut out: Output,
+    (mut out, begins): (Output, Begins),
     prepared: &Mutex<Option<Prepared>>,
     started: Instant,
     metrics: &Metrics,
 ) {
     let elapsed = started.elapsed();
     metrics.query_ns.observe_duration(elapsed);
+    let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
+    let result = match result {
+        Err(error @ QueryError::Memory(_)) if !is_begun => {
+            return tell(prepared, Err(failed(error)));
+        }
+        result => result,
+    };
     let mut trailer = match result {
         Ok(trailer) => trailer,
         Err(e) => {
@@ -364,14 +392,13 @@ fn finish(
         .queries_cancelled
         .add(u64::from(trailer.is_cancelled));
     metrics.query_bytes.add(trailer.bytes_scanned);
-    let is_begun = prepared.lock().is_ok_and(|prepared| prepared.is_none());
     if let Some(error) = refused(&out) {
         if !is_begun {
             return tell(prepared, Err(error));
         }
         trailer.miss(error.message);
     }
-    if !is_begun && trailer.missing_count > 0 {
+    if !is_begun && begins != Begins::WithBytes && trailer.missing_count > 0 {
         return tell(prepared, Err(incomplete(&trailer)));
     }
     out.release();
@@ -448,7 +475,7 @@ pub(super) async fn table<P: Send + 'static>(
 ) -> Result<Response<Body>, ApiError> {
     let begins = match params.flag("strict", false)? {
         true => Begins::AtEnd,
-        false => Begins::AtOnce,
+        false => Begins::WithBytes,
     };
     let app_there = app.clone();
     let prepare = move || {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use logpond_search::label::counted_field;
 
 use super::body::Body;
 use super::error::ApiError;
@@ -32,7 +31,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         let n = params.number("n", VALUES_DEFAULT, VALUES_MAX)?;
         // No limit, as everywhere, is still this limit.
         let n = if n == 0 { VALUES_MAX } else { n };
-        Ok((counted_field(field).to_owned(), n as usize))
+        Ok((field.to_owned(), n as usize))
     };
     let run = |app: &App, scope: &Scope, (field, n): (String, usize), out: &mut Output| {
         let mut trailer = app.engine.top(scope, &field, n, out)?;

@@ -222,6 +222,10 @@ impl Table for FieldTypes {
         FieldTypes::merge(self, other);
     }
 
+    fn bytes(&self) -> usize {
+        FieldTypes::bytes(self)
+    }
+
     fn kind(&self) -> TableKind {
         TableKind::FieldTypes(self.is_of_lines())
     }

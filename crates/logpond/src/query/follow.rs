@@ -123,6 +123,7 @@ impl<'a> Follower<'a> {
 
     /// Emits until the limit, or until nobody listens.
     pub(super) fn run(mut self, out: &mut Output, trailer: &mut Trailer) -> Result<(), QueryError> {
+        out.idle();
         while self.wants_more(trailer) {
             out.check()?;
             let seen = self.engine.changes.wait(self.seen, CHECK_INTERVAL);

@@ -14,6 +14,8 @@ use logpond_record::SourceId;
 use logpond_search::{RawGrams, RawPrefilter};
 use logpond_segment::journal::{Frame, Frames, Snapshot, Span};
 
+use crate::memory::Budget;
+
 /// A chunk is done once it has so many bytes of entries, or if the next frame does not fit in. Little
 /// enough that its bitmap stays in the processor's nearest memory while it is filled, and that the
 /// rest of a file, which is read again each time, is little.
@@ -22,9 +24,24 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// What all chunks take at most: mostly an eighth of what they sum up. What there is no room for is read.
 const BYTES_MAX: usize = 32 << 20;
 
+/// The part of the memory for queries and caches that they take at most.
+const MEMORY_SHARE: usize = 16;
+
 /// Chunks of all files.
-#[derive(Debug, Default)]
-pub(super) struct JournalGrams(Mutex<HashMap<SourceId, Arc<FileGrams>>>);
+#[derive(Debug)]
+pub(super) struct JournalGrams {
+    files: Mutex<HashMap<SourceId, Arc<FileGrams>>>,
+    bytes_max: usize,
+}
+
+impl Default for JournalGrams {
+    fn default() -> JournalGrams {
+        JournalGrams {
+            files: Mutex::default(),
+            bytes_max: BYTES_MAX,
+        }
+    }
+}
 
 /// Chunks of one file.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +58,45 @@ struct Chunk {
     grams: RawGrams,
 }
 
+impl Chunk {
+    /// What it takes, with its place in the map.
+    fn bytes(&self) -> usize {
+        self.grams.bytes() + 2 * size_of::<(u64, Chunk)>()
+    }
+}
+
 impl FileGrams {
     fn bytes(&self) -> usize {
-        self.chunks.values().map(|chunk| chunk.grams.bytes()).sum()
+        self.chunks.values().map(|chunk| chunk.bytes()).sum()
     }
 }
 
 impl JournalGrams {
+    /// None yet, for as many as are right within this memory.
+    pub(super) fn within(budget: &Budget) -> JournalGrams {
+        JournalGrams {
+            bytes_max: budget.share(MEMORY_SHARE, BYTES_MAX),
+            ..JournalGrams::default()
+        }
+    }
+
+    /// What all take.
+    pub(super) fn bytes(&self) -> usize {
+        bytes_of(&self.lock())
+    }
+
+    /// Forgets files until so many bytes are free, or there are none; gives how many are.
+    pub(super) fn give_way(&self, bytes: usize) -> usize {
+        let mut files = self.lock();
+        let mut freed = 0;
+        files.retain(|_, file| {
+            let stays = freed >= bytes;
+            freed += if stays { 0 } else { file.bytes() };
+            stays
+        });
+        freed
+    }
+
     /// Begins a reading of a file.
     pub(super) fn of(&self, source: SourceId) -> Reading<'_> {
         let files = self.lock();
@@ -55,7 +104,7 @@ impl JournalGrams {
             all: self,
             source,
             known: files.get(&source).map(Arc::clone).unwrap_or_default(),
-            has_room: bytes_of(&files) < BYTES_MAX,
+            has_room: bytes_of(&files) < self.bytes_max,
             known_to: 0,
             read_to: 0,
             growing: None,
@@ -83,8 +132,8 @@ impl JournalGrams {
         let file = Arc::make_mut(files.entry(source).or_default());
         file.read_to = file.read_to.max(read_to);
         for chunk in done {
-            bytes += chunk.grams.bytes();
-            if bytes > BYTES_MAX {
+            bytes += chunk.bytes();
+            if bytes > self.bytes_max {
                 return;
             }
             // Another reading may have done the same meanwhile.
@@ -93,7 +142,7 @@ impl JournalGrams {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SourceId, Arc<FileGrams>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -344,6 +393,8 @@ mod tests {
                 reading.finish();
             }
         }
-        assert!((BYTES_MAX / 2..=BYTES_MAX).contains(&bytes_of(&journal.known.lock())));
+        assert!((BYTES_MAX / 2..=BYTES_MAX).contains(&journal.known.bytes()));
+        let freed = journal.known.give_way(BYTES_MAX / 4);
+        assert!(freed >= BYTES_MAX / 4 && journal.known.bytes() < BYTES_MAX * 3 / 4);
     }
 }

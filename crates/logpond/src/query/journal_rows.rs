@@ -19,8 +19,9 @@ use super::output::Output;
 use super::positions::Region;
 use super::progress::Progress;
 use super::view::View;
-use super::window::{WINDOW_BYTES_MAX, Window, is_before};
+use super::window::{WINDOW_BYTES_MAX, WINDOW_SHARE, Window, is_before};
 use super::{QueryError, Scope, Search, Trailer};
+use crate::memory::{Budget, Charge, GivesWay};
 
 /// What readings of the journal leave for later ones.
 #[derive(Debug, Default)]
@@ -28,6 +29,27 @@ pub(super) struct Known {
     pub(super) newest: Newest,
     pub(super) grams: JournalGrams,
     pub(super) spans: JournalSpans,
+}
+
+impl Known {
+    /// Nothing yet; what is kept is within this memory.
+    pub(super) fn within(budget: &Budget) -> Known {
+        Known {
+            newest: Newest::default(),
+            grams: JournalGrams::within(budget),
+            spans: JournalSpans::default(),
+        }
+    }
+}
+
+impl GivesWay for Known {
+    fn bytes(&self) -> usize {
+        self.grams.bytes()
+    }
+
+    fn give_way(&self, bytes: usize) -> usize {
+        self.grams.give_way(bytes)
+    }
 }
 
 /// Event time of the newest journal record that was ever read.
@@ -229,6 +251,8 @@ pub(super) type Row = (Key, Box<[u8]>, bool);
 /// The journal's rows in order, a window at a time.
 pub(super) struct JournalRows {
     waiting: VecDeque<Row>,
+    /// For the rows that wait.
+    charge: Charge,
     start: Start,
     is_last: bool,
 }
@@ -237,6 +261,7 @@ impl JournalRows {
     pub(super) fn new(search: &Search, view: &View) -> JournalRows {
         JournalRows {
             waiting: VecDeque::new(),
+            charge: Charge::default(),
             start: Start::of(search),
             is_last: view.journal.is_empty(),
         }
@@ -267,7 +292,9 @@ impl JournalRows {
                 .and_then(|l| usize::try_from(l).ok())
                 .unwrap_or(usize::MAX),
         };
-        let mut window = Window::new(search.direction, rows_max.max(1), WINDOW_BYTES_MAX);
+        let bytes_max = pass.out.share(WINDOW_SHARE, WINDOW_BYTES_MAX);
+        let mut window = Window::new(search.direction, rows_max.max(1), bytes_max);
+        let mut charge = pass.out.charge();
         let mut scratch = Scratch::new();
         let mut buffer = Vec::new();
         let (missing, missing_count) = (pass.trailer.missing.len(), pass.trailer.missing_count);
@@ -296,8 +323,12 @@ impl JournalRows {
                 search.write_row(record, &mut buffer);
                 let row: Box<[u8]> = buffer.as_slice().into();
                 window.insert(key, (row, is_match), buffer.len());
+                // The pass ends soon if there is no more memory.
+                charge.set_soon(window.bytes());
             }
         })?;
+        pass.out.take(&mut charge, window.bytes())?;
+        self.charge = charge;
         if has_passed {
             // What is missing was named by the first pass.
             pass.trailer.missing.truncate(missing);

@@ -5,21 +5,13 @@
 
 use std::any::Any;
 use std::mem::size_of_val;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use logpond_record::Id;
-use logpond_search::Lru;
 use logpond_search::scan::KeptColumns;
+use logpond_search::{Lru, allocated};
 
-use crate::memory;
-
-/// The share of the machine's memory that is used, for parts of tables and for columns together.
-const MEMORY_SHARE: u64 = 32;
-
-/// The bounds of it: the panels and columns of some dashboards over four million rows; and what nobody
-/// should be surprised by.
-const BYTES: RangeInclusive<u64> = 128 << 20..=2 << 30;
+use crate::memory::{Budget, CacheRoom, GivesWay};
 
 /// Part of the memory for tables that what is kept of one row group may take: what is larger would push
 /// out too much else.
@@ -27,9 +19,6 @@ const GROUP_SHARE: usize = 64;
 
 /// The same of what many row groups add together.
 const TOGETHER_SHARE: usize = 4;
-
-/// What an entry takes beside its question and its answer: its places in the maps.
-const ENTRY_BYTES: usize = 256;
 
 /// What was asked of which row groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,21 +45,27 @@ pub(super) struct Kept {
     columns: KeptColumns,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept::with_memory(memory::bytes())
+impl GivesWay for Kept {
+    fn bytes(&self) -> usize {
+        self.added.bytes() + self.columns.bytes()
+    }
+
+    fn give_way(&self, bytes: usize) -> usize {
+        // Columns answer more questions, but are read again in less time than a table is made.
+        let freed = self.columns.give_way(bytes);
+        freed + self.added.give_way(bytes.saturating_sub(freed))
     }
 }
 
 impl Kept {
-    /// Keeps as much as is right where there is so much memory.
-    fn with_memory(bytes: u64) -> Kept {
-        let bytes = (bytes / MEMORY_SHARE).clamp(*BYTES.start(), *BYTES.end());
-        let half = usize::try_from(bytes / 2).unwrap_or(usize::MAX);
+    /// Keeps as much as is right within this memory, for parts of tables and for columns together.
+    pub(super) fn within(budget: &Arc<Budget>) -> Kept {
+        let half = budget.cache_bytes() / 2;
+        let room = CacheRoom::of(budget);
         Kept {
-            added: Lru::new(half),
+            added: Lru::new(half).within(room.clone()),
             added_bytes_max: half,
-            columns: KeptColumns::new(half),
+            columns: KeptColumns::new(half).within(room),
         }
     }
 
@@ -86,12 +81,12 @@ impl Kept {
 
     /// Keeps an answer that takes so many bytes, unless it is too large.
     pub(super) fn put(&self, asked: Asked, added: Added, bytes: usize) {
-        let key_bytes = asked.question.len() + size_of_val(&*asked.groups);
+        let key_bytes = allocated(asked.question.len()) + allocated(size_of_val(&*asked.groups));
         let share = match asked.groups.len() {
             1 => GROUP_SHARE,
             _ => TOGETHER_SHARE,
         };
-        let bytes = bytes + 2 * key_bytes + ENTRY_BYTES;
+        let bytes = bytes + 2 * key_bytes;
         if bytes <= self.added_bytes_max / share {
             self.added.put(asked, added, bytes);
         }
@@ -123,7 +118,8 @@ mod tests {
 
     #[test]
     fn what_is_small_is_kept_and_a_large_answer_never() {
-        let kept = Kept::with_memory(0);
+        let budget = Budget::unmeasured(512 << 20);
+        let kept = Kept::within(&budget);
         let group_bytes_max = (64 << 20) / GROUP_SHARE;
         kept.put(asked(1..2), added(1), 1000);
         kept.put(asked(3..4), added(3), group_bytes_max);
@@ -140,9 +136,22 @@ mod tests {
 
     #[test]
     fn memory_is_a_share_with_bounds() {
-        let columns = |bytes: u64| Kept::with_memory(bytes).added_bytes_max >> 20;
+        let columns = |bytes: usize| Kept::within(&Budget::unmeasured(bytes)).added_bytes_max >> 20;
+        assert_eq!(columns(64 << 20), 8);
         assert_eq!(columns(512 << 20), 64);
-        assert_eq!(columns(16 << 30), 256);
+        assert_eq!(columns(12 << 30), 512);
         assert_eq!(columns(1 << 40), 1024);
+    }
+
+    #[test]
+    fn what_is_kept_gives_way() {
+        let budget = Budget::unmeasured(512 << 20);
+        let kept = Kept::within(&budget);
+        (0..10).for_each(|n| kept.put(asked(n..n + 1), added(n), 10_000));
+        let before = kept.bytes();
+        assert!(before > 100_000);
+        let freed = kept.give_way(15_000);
+        assert_eq!((freed > 15_000, kept.bytes()), (true, before - freed));
+        assert!(kept.get(&asked(0..1)).is_none() && kept.get(&asked(9..10)).is_some());
     }
 }

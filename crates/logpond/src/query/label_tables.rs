@@ -37,6 +37,10 @@ impl Table for Labels {
         self.0.merge(other.0);
     }
 
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     fn kind(&self) -> TableKind {
         TableKind::Labels
     }
@@ -67,6 +71,10 @@ impl Table for LabelValues {
         LabelValues::merge(self, other);
     }
 
+    fn bytes(&self) -> usize {
+        LabelValues::bytes(self)
+    }
+
     fn kind(&self) -> TableKind {
         TableKind::LabelValues(self.label().to_owned())
     }
@@ -95,6 +103,10 @@ impl Table for Streams {
 
     fn merge(&mut self, other: Streams) {
         Streams::merge(self, other);
+    }
+
+    fn bytes(&self) -> usize {
+        Streams::bytes(self)
     }
 
     fn kind(&self) -> TableKind {

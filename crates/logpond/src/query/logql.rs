@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use logpond_record::{TimeRange, Timestamp};
+use logpond_search::allocated;
 use logpond_search::logql::{LogQuery, NamedLabels, filter_of};
 use logpond_search::metric::{Answer, EvaluationError, Plan, RangeTable};
 use logpond_search::order::{Direction, Key};
@@ -17,12 +18,10 @@ use super::journal_rows::Row;
 use super::output::Output;
 use super::reads::Reads;
 use super::{QueryError, Scope, Search, Trailer, line_rows};
+use crate::memory::Charge;
 
 /// The most memory that the lines of an answer take.
 const LINES_BYTES_MAX: usize = 256 << 20;
-
-/// What a line costs beside its texts.
-const LINE_OVERHEAD_BYTES: usize = 128;
 
 /// Lines that are wanted.
 #[derive(Debug)]
@@ -72,13 +71,15 @@ impl Line {
         }
     }
 
-    /// About the memory that it takes.
+    /// The memory that it takes.
     pub fn bytes(&self) -> usize {
         let labels = self.labels.iter();
         let texts: usize = labels
-            .map(|(name, value, _)| name.len() + value.len())
+            .map(|(name, value, _)| allocated(name.len()) + allocated(value.len()))
             .sum();
-        self.line.len() + texts + LINE_OVERHEAD_BYTES
+        let list = allocated(self.labels.capacity() * size_of::<(Box<str>, Box<str>, Origin)>());
+        // The list of lines grows to twice as many.
+        2 * size_of::<Line>() + allocated(self.line.capacity()) + texts + list
     }
 }
 
@@ -127,13 +128,18 @@ pub(super) fn lines(
         pipeline: &pipeline,
         answer: LineAnswer::default(),
         bytes: 0,
+        charge: out.charge(),
         labels: Work::new(),
         errors: BTreeMap::new(),
     };
     reads.each_row(&search, out, trailer, &mut |row, out, trailer| {
         out.check()?;
-        run.take(row, trailer)
+        let goes_on = run.take(row, trailer)?;
+        out.take(&mut run.charge, run.bytes)?;
+        Ok(goes_on)
     })?;
+    // Until they have been sent.
+    run.charge.leave();
     run.answer.warnings = warnings(run.errors.iter().map(|(error, count)| (*error, *count)));
     Ok(run.answer)
 }
@@ -143,6 +149,7 @@ struct Run<'q> {
     pipeline: &'q Pipeline,
     answer: LineAnswer,
     bytes: usize,
+    charge: Charge,
     /// Memory that is used again for each line.
     labels: Work<'static>,
     errors: BTreeMap<&'static str, u64>,

@@ -3,7 +3,9 @@
 //! Invariants:
 //! - Rows leave in the total order `(time, id)`, each exactly once; followed rows leave in the
 //!   order of their arrival.
-//! - The memory of a query is bounded by [`output::CHUNKS_MAX`] chunks and one window of rows.
+//! - All queries and what is kept for them share one budget of memory ([`crate::memory::Budget`]): a query
+//!   takes some of it to begin, asks for more before its tables and lines grow, and is refused where there
+//!   is none; what waits for its reader is bounded beside.
 //! - A slow reader makes the query wait, a reader that went away ends it.
 //! - What could not be read is named in the trailer; it never ends the answer.
 //!
@@ -21,6 +23,7 @@ mod segment_tables;
 mod follow;
 mod follow_stored;
 mod kept;
+mod bounded;
 mod spare_threads;
 mod reads;
 mod rows;
@@ -61,6 +64,7 @@ use logpond_search::hints::Hint;
 use logpond_search::metric::Plan;
 use logpond_segment::journal::Damages;
 
+pub use bounded::Bounded;
 pub use columns::{ColumnsQuery, TakeColumns};
 pub use encode::{RowParts, write_row};
 pub use entry::read_entry;
@@ -224,6 +228,8 @@ pub enum QueryError {
     Impossible(String),
     /// The disk failed; what was done, in words.
     Disk(String),
+    /// There is no memory for it; how much there is and was asked for, in words.
+    Memory(String),
 }
 
 impl From<Cancelled> for QueryError {
@@ -237,7 +243,9 @@ impl fmt::Display for QueryError {
         match self {
             QueryError::Cancelled => f.write_str("the query was cancelled"),
             QueryError::Unsupported(what) => f.write_str(what),
-            QueryError::Impossible(what) | QueryError::Disk(what) => f.write_str(what),
+            QueryError::Impossible(what) | QueryError::Disk(what) | QueryError::Memory(what) => {
+                f.write_str(what)
+            }
         }
     }
 }

@@ -34,6 +34,9 @@ pub(super) struct Neighbours<'s> {
     pub(super) rows_max: usize,
 }
 
+/// Takes a row; says whether it wants more.
+pub(super) type Take<'t> = dyn FnMut(Box<[u8]>, &mut Output) -> Result<bool, QueryError> + 't;
+
 impl Neighbours<'_> {
     /// Hands them over in order, until `take` wants no more.
     pub(super) fn each(
@@ -41,7 +44,7 @@ impl Neighbours<'_> {
         reads: &impl Reads,
         out: &mut Output,
         trailer: &mut Trailer,
-        take: &mut dyn FnMut(Box<[u8]>, &mut Output) -> Result<bool, QueryError>,
+        take: &mut Take<'_>,
     ) -> Result<(), QueryError> {
         let mut left = self.rows_max;
         let mut behind = match self.start {

@@ -38,6 +38,11 @@ impl Pond {
     }
 
     fn answer_question(&self, question: &Question, out: &mut Output) -> Result<(), Cancelled> {
+        match out.begin(&self.budget) {
+            Ok(()) => {}
+            Err(QueryError::Cancelled) => return Err(Cancelled),
+            Err(error) => return frames::write_failed(&error.to_string(), out),
+        }
         if let Kind::Follow(search, positions) = &question.kind {
             let positions = positions.clone();
             return NodeFollower::new(self, search, positions).run(out);
@@ -65,7 +70,8 @@ impl Pond {
         };
         let mut trailer = Trailer::default();
         look.view.note_missing(&mut trailer);
-        match answer(&look, &question.kind, out, &mut trailer) {
+        let answered = answer(&look, &question.kind, out, &mut trailer);
+        match answered.map_err(|error| out.explained(error)) {
             Ok(()) => {
                 trailer.newest = self.newest_time();
                 let receipt = Receipt {

@@ -70,6 +70,7 @@ impl<'a> NodeFollower<'a> {
             // Also if there is no news: it says that all that is visible was sent.
             frames::write_passed(&passed, out)?;
             out.flush()?;
+            out.idle();
             self.pond.changes.wait(seen, CHECK_INTERVAL);
             out.check()?;
         }

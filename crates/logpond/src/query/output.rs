@@ -1,5 +1,11 @@
 //! The answer on its way out: chunks of lines into a bounded channel.
+//!
+//! Invariant: what waits for the reader is [`CHUNKS_MAX`] chunks at most, and together [`WAITING_BYTES_MAX`] or
+//! one chunk: a line may be as long as lines may be.
 
+mod in_flight;
+
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +14,11 @@ use hyper::body::Bytes;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use super::QueryError;
 use super::reader::{Chunks, Reader};
+use crate::memory::{Budget, Charge, Lease};
 use crate::shutdown::Shutdown;
+use in_flight::InFlight;
 
 /// Size at which a chunk is sent.
 pub const CHUNK_BYTES: usize = 64 << 10;
@@ -17,6 +26,9 @@ pub const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the reader. With the socket's own buffers enough that scan and sending
 /// overlap; more would only be memory that a stalled reader holds.
 pub const CHUNKS_MAX: usize = 8;
+
+/// Bytes that wait for the reader, but for a single chunk that has more.
+pub(super) const WAITING_BYTES_MAX: usize = CHUNKS_MAX * CHUNK_BYTES;
 
 /// Nobody reads any more.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +71,9 @@ pub struct Output {
     /// Says why the reader may have no more, and when it was asked last.
     refuses: Option<(Refuses, Instant)>,
     refusal: Option<String>,
+    /// What the query has of the memory, once it has begun.
+    lease: Option<Arc<Lease>>,
+    in_flight: Arc<InFlight>,
 }
 
 /// Says why a reader may have no more, once that is so.
@@ -105,6 +120,8 @@ impl Output {
             is_wanted: None,
             refuses: None,
             refusal: None,
+            lease: None,
+            in_flight: Arc::default(),
         };
         (output, receiver)
     }
@@ -134,6 +151,63 @@ impl Output {
         self.reader
             .as_ref()
             .is_some_and(|reader| reader.is_given_up())
+    }
+
+    /// Takes the memory that a query needs to begin, if it has none; waits until there is some.
+    ///
+    /// # Errors
+    /// When there is none in time, with why; or when nobody waits any more.
+    pub fn begin(&mut self, budget: &Arc<Budget>) -> Result<(), QueryError> {
+        if self.lease.is_none() {
+            let lease = Lease::of_query(budget, &mut || self.check().is_ok());
+            self.lease = Some(lease.map_err(|refusal| match refusal {
+                Some(refusal) => QueryError::Memory(refusal.to_string()),
+                None => QueryError::Cancelled,
+            })?);
+            self.in_flight.count_in(Lease::of_reader(budget));
+        }
+        Ok(())
+    }
+
+    /// What the query has of the memory.
+    pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
+        self.lease.as_ref()
+    }
+
+    /// A part of the memory for queries and caches, and no more than so many bytes.
+    pub(super) fn share(&self, share: usize, bytes_max: usize) -> usize {
+        let lease = self.lease.as_ref();
+        lease.map_or(bytes_max, |lease| lease.share(share, bytes_max))
+    }
+
+    /// Something of the query that will take memory.
+    pub(super) fn charge(&self) -> Charge {
+        Charge::new(self.lease.as_ref())
+    }
+
+    /// Takes so many bytes for something; waits until there are as many.
+    ///
+    /// # Errors
+    /// When there are none, or nobody waits any more.
+    pub(super) fn take(&mut self, charge: &mut Charge, bytes: usize) -> Result<(), Cancelled> {
+        charge
+            .set_while(bytes, &mut || self.check().is_ok())
+            .map_err(|_| Cancelled)
+    }
+
+    /// Gives back what the query took to begin, but for a little: it waits for something to come.
+    pub(super) fn idle(&self) {
+        if let Some(lease) = &self.lease {
+            lease.idle();
+        }
+    }
+
+    /// Why a query came to its end: that it was cancelled may be for want of memory.
+    pub(super) fn explained(&self, error: QueryError) -> QueryError {
+        match (error, self.lease.as_ref().and_then(|lease| lease.refusal())) {
+            (QueryError::Cancelled, Some(refusal)) => QueryError::Memory(refusal.to_string()),
+            (error, _) => error,
+        }
     }
 
     /// Sends these bytes between two others whenever nothing was sent for so long, as long as
@@ -302,7 +376,7 @@ impl Output {
     pub fn flush(&mut self) -> Result<(), Cancelled> {
         if let Some(tap) = &mut self.tap {
             let message = tap.message();
-            return message.map_or(Ok(()), |message| self.send(message.into()));
+            return message.map_or(Ok(()), |message| self.send(message));
         }
         if self.chunk.is_empty() || self.is_held {
             return Ok(());
@@ -321,36 +395,46 @@ impl Output {
             heartbeat.sent_at = Instant::now();
         }
         let chunk = std::mem::take(&mut self.chunk);
-        self.send(chunk.into())
+        self.send(chunk)
     }
 
     /// Sends a chunk. Blocks while the reader is behind.
-    fn send(&mut self, chunk: Bytes) -> Result<(), Cancelled> {
-        let chunk = match self.sender.try_send(chunk) {
-            Ok(()) => return Ok(()),
-            Err(TrySendError::Closed(_)) => return Err(Cancelled),
-            Err(TrySendError::Full(chunk)) => chunk,
-        };
-        let note = |is_stalled| {
-            if let Some(reader) = &self.reader {
-                reader.note_stalled(is_stalled);
+    fn send(&mut self, chunk: Vec<u8>) -> Result<(), Cancelled> {
+        let is_stalled = Cell::new(false);
+        let stall = || {
+            if let Some(reader) = self.reader.as_ref().filter(|_| !is_stalled.replace(true)) {
+                reader.note_stalled(true);
             }
         };
-        note(true);
-        let sent = self.sender.blocking_send(chunk);
-        note(false);
-        sent.map_err(|_| Cancelled)
+        let goes_on = || {
+            stall();
+            !self.sender.is_closed()
+        };
+        let chunk = self.in_flight.begin(chunk, WAITING_BYTES_MAX, goes_on);
+        let sent = match chunk.map(|chunk| self.sender.try_send(chunk)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(TrySendError::Full(chunk))) => {
+                stall();
+                self.sender.blocking_send(chunk).map_err(|_| Cancelled)
+            }
+            None | Some(Err(TrySendError::Closed(_))) => Err(Cancelled),
+        };
+        if let Some(reader) = self.reader.as_ref().filter(|_| is_stalled.get()) {
+            reader.note_stalled(false);
+        }
+        sent
     }
 
     /// Whether the work is in vain: to be asked every few milliseconds of it.
     ///
     /// # Errors
-    /// When the reader is gone or the process stops.
+    /// When the reader is gone, the process stops, or there is no more memory for the query.
     pub fn check(&mut self) -> Result<(), Cancelled> {
         let is_wanted = self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted());
         self.look_for_refusal();
+        let has_memory = self.lease.as_ref().is_none_or(|lease| lease.watch());
         let is_over = self.shutdown.is_stopping() || self.refusal.is_some();
-        if self.sender.is_closed() || is_over || !is_wanted {
+        if self.sender.is_closed() || is_over || !is_wanted || !has_memory {
             return Err(Cancelled);
         }
         let due = self.heartbeat.as_ref();

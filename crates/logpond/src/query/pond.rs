@@ -29,6 +29,7 @@ use super::{
     TakeColumns, Trailer, columns, files, logql, rows, tables,
 };
 use crate::ingest::Changes;
+use crate::memory::{Budget, GivesWay};
 use crate::store::{LiveSet, Store};
 
 /// Answers from the journal and the segments.
@@ -37,31 +38,58 @@ pub struct Pond {
     pub(super) visible: Arc<Visible>,
     pub(super) live: LiveSet,
     pub(super) changes: Changes,
-    pub(super) known: Known,
+    pub(super) known: Arc<Known>,
     pub(super) spare_threads: SpareThreads,
-    pub(super) kept: Kept,
+    pub(super) kept: Arc<Kept>,
+    pub(super) budget: Arc<Budget>,
     store: Store,
 }
 
+/// Directories of segments give way, too.
+struct Directories(LiveSet);
+
+impl GivesWay for Directories {
+    fn bytes(&self) -> usize {
+        self.0.directory_bytes()
+    }
+
+    fn give_way(&self, bytes: usize) -> usize {
+        self.0.forget_unused(bytes)
+    }
+}
+
 impl Pond {
-    /// An engine over what `visible` and `live` show; `changes` wakes its followers.
+    /// An engine over what `visible` and `live` show, within a budget of memory; `changes` wakes its
+    /// followers.
     pub fn new(
         disk: Arc<dyn Disk>,
-        visible: Arc<Visible>,
-        live: LiveSet,
+        (visible, live): (Arc<Visible>, LiveSet),
         changes: Changes,
         store: Store,
+        budget: Arc<Budget>,
     ) -> Pond {
+        let known = Arc::new(Known::within(&budget));
+        let kept = Arc::new(Kept::within(&budget));
+        // In the order in which they give way.
+        budget.add_cache(kept.clone());
+        budget.add_cache(known.clone());
+        budget.add_cache(Arc::new(Directories(live.clone())));
         Pond {
             disk,
             visible,
             live,
             changes,
-            known: Known::default(),
+            known,
             spare_threads: SpareThreads::new(),
-            kept: Kept::default(),
+            kept,
+            budget,
             store,
         }
+    }
+
+    /// The memory that its queries share.
+    pub fn budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.budget)
     }
 
     /// All that this node has, at this moment.
@@ -145,6 +173,9 @@ impl Pond {
     }
 }
 
+/// Records that a table takes from the journal between two looks at its memory.
+const CHARGE_ROWS: u64 = 256;
+
 /// What this node has at one moment, or a share of it.
 pub(super) struct Look<'a> {
     pub(super) pond: &'a Pond,
@@ -167,7 +198,7 @@ impl Reads for Look<'_> {
         opened.miss_unlisted(&search.scope, trailer);
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
-        let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search);
+        let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search, out);
         let mut journal = JournalRows::new(search, view);
         loop {
             let stored = segments.peek(out, trailer, &mut progress)?;
@@ -186,7 +217,7 @@ impl Reads for Look<'_> {
                 (stored, _) => stored.is_some(),
             };
             let row = if from_segment {
-                segments.pop(trailer)?
+                segments.pop(out, trailer)?
             } else {
                 journal.pop()
             };
@@ -283,7 +314,8 @@ impl Reads for Look<'_> {
     ) -> Result<T, QueryError> {
         let (pond, view) = (self.pond, &self.view);
         let mut progress = Progress::new(false, view.bytes());
-        let (mut table, mut rows) = (empty.clone(), 0);
+        let (mut table, mut rows) = (empty.clone(), 0_u64);
+        let mut charge = out.charge();
         let mut pass = Pass {
             arrived_after: None,
             view,
@@ -295,7 +327,12 @@ impl Reads for Look<'_> {
         pass.matches(scope, |record| {
             rows += 1;
             table.add(record);
+            if rows.is_multiple_of(CHARGE_ROWS) {
+                // The pass ends soon if there is no more memory.
+                charge.set_soon(table.bytes());
+            }
         })?;
+        out.take(&mut charge, table.bytes())?;
         let pass = SegmentPass {
             spare_threads: &pond.spare_threads,
             kept: pond.kept.columns(),
@@ -310,6 +347,8 @@ impl Reads for Look<'_> {
         };
         let stored = stored.fill(out, trailer, &mut progress)?;
         table.merge(stored);
+        // For as long as the answer is made of it.
+        charge.leave();
         trailer.rows += rows;
         Ok(table)
     }
@@ -319,7 +358,7 @@ impl Engine for Pond {
     fn search(&self, search: &Search, out: &mut Output) -> Result<Trailer, QueryError> {
         let mut trailer = Trailer::default();
         let outcome = self.answer(search, out, &mut trailer);
-        trailer.end(outcome)?;
+        trailer.end(outcome.map_err(|error| out.explained(error)))?;
         Ok(self.end(trailer))
     }
 

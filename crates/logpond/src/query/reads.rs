@@ -81,6 +81,9 @@ pub(super) trait Table: Clone + Send + Sync {
     /// Adds what another has.
     fn merge(&mut self, other: Self);
 
+    /// About the memory that it takes.
+    fn bytes(&self) -> usize;
+
     /// What is asked of a row group with rows from one time to another, both included: where this is the
     /// same, for the same filter, the group adds the same. `None` if nothing is kept of such tables.
     fn question(&self, _from: Timestamp, _to: Timestamp) -> Option<Vec<u8>> {
@@ -147,6 +150,10 @@ impl Table for Top {
         Top::merge(self, other);
     }
 
+    fn bytes(&self) -> usize {
+        Top::bytes(self)
+    }
+
     fn kind(&self) -> TableKind {
         TableKind::Top(self.field().to_owned())
     }
@@ -175,6 +182,10 @@ impl Table for Histogram {
 
     fn merge(&mut self, other: Histogram) {
         Histogram::merge(self, other);
+    }
+
+    fn bytes(&self) -> usize {
+        Histogram::bytes(self)
     }
 
     fn kind(&self) -> TableKind {
@@ -207,6 +218,10 @@ impl Table for Patterns {
         Patterns::merge(self, other);
     }
 
+    fn bytes(&self) -> usize {
+        Patterns::bytes(self)
+    }
+
     fn kind(&self) -> TableKind {
         TableKind::Patterns(self.range(), self.step_ns())
     }
@@ -235,6 +250,10 @@ impl Table for FieldStats {
 
     fn merge(&mut self, other: FieldStats) {
         FieldStats::merge(self, other);
+    }
+
+    fn bytes(&self) -> usize {
+        FieldStats::bytes(self)
     }
 
     fn kind(&self) -> TableKind {
@@ -269,6 +288,10 @@ impl Table for RangeTable {
 
     fn merge(&mut self, other: RangeTable) {
         RangeTable::merge(self, other);
+    }
+
+    fn bytes(&self) -> usize {
+        RangeTable::bytes(self)
     }
 
     fn question(&self, from: Timestamp, to: Timestamp) -> Option<Vec<u8>> {

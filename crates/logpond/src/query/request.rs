@@ -71,6 +71,11 @@ impl Scope {
         }
     }
 
+    /// The filter as it was asked for: results of recording rules are left out beside it.
+    pub fn asked(&self) -> Filter {
+        logpond_search::query::parse(&self.text).unwrap_or_else(|_| self.filter.clone())
+    }
+
     /// The same records.
     pub fn copied(&self) -> Scope {
         Scope {

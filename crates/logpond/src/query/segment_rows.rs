@@ -29,11 +29,15 @@ use super::spare_threads::SpareThreads;
 use super::view::{View, Viewed};
 use super::window::is_before;
 use super::{QueryError, Scope, Search, Trailer};
+use crate::memory::Charge;
 use crate::store::LiveSegment;
 
 /// About the memory of decoded blocks that the open row groups keep together. Above it they forget all,
 /// and read again what they need.
-const KEPT_BYTES_MAX: u64 = 96 << 20;
+const KEPT_BYTES_MAX: usize = 96 << 20;
+
+/// The part of the memory for queries and caches that this is at most.
+const KEPT_SHARE: usize = 16;
 
 /// Places of rows that are held at a time, of 48 bytes each: those of two row groups and more. Above it
 /// each open row group holds its part of half of them.
@@ -409,6 +413,8 @@ pub(super) struct SegmentRows<'s> {
     scratch: Scratch,
     buffer: Vec<u8>,
     rows_since_check: u32,
+    kept_bytes_max: usize,
+    charge: Charge,
 }
 
 impl<'s> SegmentRows<'s> {
@@ -417,6 +423,7 @@ impl<'s> SegmentRows<'s> {
         opened: &'s Opened<'s>,
         segments: &'s [SegmentScan<'s>],
         search: &'s Search,
+        out: &Output,
     ) -> SegmentRows<'s> {
         let direction = search.direction;
         let mut groups = opened.groups(search.scope.range);
@@ -439,6 +446,8 @@ impl<'s> SegmentRows<'s> {
             scratch: Scratch::new(),
             buffer: Vec::new(),
             rows_since_check: 0,
+            kept_bytes_max: out.share(KEPT_SHARE, KEPT_BYTES_MAX),
+            charge: out.charge(),
         }
     }
 
@@ -461,7 +470,7 @@ impl<'s> SegmentRows<'s> {
         loop {
             let next = self.first();
             let key = next.map(|(key, _)| key);
-            if self.read_blocks_before(key)? {
+            if self.read_blocks_before(key, out)? {
                 continue;
             }
             let turn = self.waiting.last();
@@ -471,12 +480,12 @@ impl<'s> SegmentRows<'s> {
                 return Ok(key);
             }
             self.open_next(out, trailer, progress)?;
-            self.bound_keys();
+            self.bound_keys(out)?;
         }
     }
 
     /// Leaves rows for later, of each open row group those that leave last, if too many are held.
-    fn bound_keys(&mut self) {
+    fn bound_keys(&mut self, out: &mut Output) -> Result<(), QueryError> {
         let held: usize = self.active.iter().map(|active| active.keys.len()).sum();
         if held > self.keys_max {
             let direction = self.search.direction;
@@ -488,12 +497,16 @@ impl<'s> SegmentRows<'s> {
                 self.waiting.insert(at, turn);
             }
         }
-        self.bound_kept();
+        self.bound_memory(out)
     }
 
     /// Reads some more of an open row group that may have a row before this key. Gives whether there was
     /// one.
-    fn read_blocks_before(&mut self, key: Option<Key>) -> Result<bool, QueryError> {
+    fn read_blocks_before(
+        &mut self,
+        key: Option<Key>,
+        out: &mut Output,
+    ) -> Result<bool, QueryError> {
         let direction = self.search.direction;
         let mut active = self.active.iter_mut();
         let Some(active) = active.find(|active| active.may_have_before(direction, key)) else {
@@ -502,7 +515,7 @@ impl<'s> SegmentRows<'s> {
         active
             .read_some(self.search, &self.start)
             .map_err(disk_error)?;
-        self.bound_keys();
+        self.bound_keys(out)?;
         Ok(true)
     }
 
@@ -549,6 +562,7 @@ impl<'s> SegmentRows<'s> {
                 self.active.push(active);
             }
         }
+        self.bound_memory(out)?;
         self.groups_ahead = match found > ROWS_FEW {
             true => 1,
             false => (self.groups_ahead * 2).min(GROUPS_AHEAD_MAX),
@@ -569,7 +583,11 @@ impl<'s> SegmentRows<'s> {
     }
 
     /// The next row, after [`SegmentRows::peek`]; `None` if its block turns out to be damaged.
-    pub(super) fn pop(&mut self, trailer: &mut Trailer) -> Result<Option<Row>, QueryError> {
+    pub(super) fn pop(
+        &mut self,
+        out: &mut Output,
+        trailer: &mut Trailer,
+    ) -> Result<Option<Row>, QueryError> {
         let Some((key, at)) = self.first() else {
             return Ok(None);
         };
@@ -591,17 +609,23 @@ impl<'s> SegmentRows<'s> {
         }
         self.rows_since_check += 1;
         if self.rows_since_check >= CHECK_ROWS {
-            self.bound_kept();
+            self.bound_memory(out)?;
         }
         Ok(row)
     }
 
-    fn bound_kept(&mut self) {
+    /// Forgets decoded blocks that are too many, and takes the memory for the others.
+    fn bound_memory(&mut self, out: &mut Output) -> Result<(), QueryError> {
         self.rows_since_check = 0;
-        let kept: u64 = self.active.iter().map(|a| a.scan.kept_bytes()).sum();
-        if kept > KEPT_BYTES_MAX {
+        let kept = |active: &Active<'_>| active.scan.kept_bytes() as usize;
+        let mut bytes: usize = self.active.iter().map(kept).sum();
+        if bytes > self.kept_bytes_max {
             self.active.iter_mut().for_each(|a| a.scan.forget_rows());
+            bytes = 0;
         }
+        let keys: usize = self.active.iter().map(|active| active.keys.len()).sum();
+        let bytes = bytes + keys * size_of::<scan::Key>();
+        Ok(out.take(&mut self.charge, bytes)?)
     }
 
     /// Counts what the row groups that are still open have read, and names their damages.
@@ -691,6 +715,8 @@ impl<'a> SegmentPass<'a> {
             progress.step(bytes, rows_before + rows.load(Ordering::Relaxed), out)
         };
         let all = self.spare_threads.share(groups.len(), new, work, check)?;
+        // A part may have ended early for want of memory.
+        out.check()?;
         let mut tables = Vec::with_capacity(all.len());
         for gathered in all {
             if let Some(error) = gathered.failed {

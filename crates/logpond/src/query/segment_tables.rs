@@ -2,6 +2,7 @@
 //! group, side by side.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use logpond_record::Timestamp;
@@ -13,6 +14,7 @@ use super::progress::Progress;
 use super::reads::Table;
 use super::segment_rows::{Chosen, Group, Opened, SegmentPass, each_block};
 use super::{QueryError, Trailer};
+use crate::memory::Charge;
 
 /// A table that is to be filled.
 pub(super) struct SegmentTables<'a, T> {
@@ -28,6 +30,13 @@ struct Filled<T> {
     whole: T,
     /// Of the others.
     others: T,
+    charge: Charge,
+}
+
+impl<T: Table> Filled<T> {
+    fn bytes(&self) -> usize {
+        self.whole.bytes() + self.others.bytes()
+    }
 }
 
 /// What is seen while a table is filled.
@@ -59,16 +68,22 @@ impl<T: Table> SegmentTables<'_, T> {
             is_small: AtomicBool::new(true),
             whole_rows: AtomicU64::new(0),
         };
+        let lease = out.lease().map(Arc::clone);
         let new = || Filled {
             whole: self.empty.clone(),
             others: self.empty.clone(),
+            charge: Charge::new(lease.as_ref()),
         };
         let visit = |scan: &mut GroupScan<'_>, group: &Group, filled: &mut Filled<T>| {
             self.add_group(&chosen.opened, scan, group, filled, &seen)
         };
         let tables = self.pass.run(&chosen, out, trailer, progress, new, visit)?;
-        let (whole, others): (Vec<T>, Vec<T>) =
-            tables.into_iter().map(|t| (t.whole, t.others)).unzip();
+        let (mut whole, mut others, mut charges) = (Vec::new(), Vec::new(), Vec::new());
+        for filled in tables {
+            whole.push(filled.whole);
+            others.push(filled.others);
+            charges.push(filled.charge);
+        }
         let mut table = match (known, asked) {
             (Some(known), _) => {
                 let mut table = self.empty.clone();
@@ -82,6 +97,11 @@ impl<T: Table> SegmentTables<'_, T> {
             _ => self.merged(whole),
         };
         table.merge(self.merged(others));
+        drop(charges);
+        let mut charge = out.charge();
+        out.take(&mut charge, table.bytes())?;
+        // For as long as the answer is made of it.
+        charge.leave();
         Ok(table)
     }
 
@@ -138,11 +158,14 @@ impl<T: Table> SegmentTables<'_, T> {
         seen: &Seen,
     ) -> io::Result<u64> {
         if !opened.is_whole(group, self.pass.scope.range) {
-            let rows = add(scan, &mut filled.others)?;
+            let beside = filled.whole.bytes();
+            let rows = add(scan, &mut filled.others, beside, &mut filled.charge)?;
             filled.others.end_group();
             return Ok(rows);
         }
-        let rows = self.add_whole(scan, group, &mut filled.whole, seen)?;
+        let rows = self.add_whole(scan, group, filled, seen)?;
+        let bytes = filled.bytes();
+        filled.charge.set_soon(bytes);
         seen.whole_rows.fetch_add(rows, Ordering::Relaxed);
         Ok(rows)
     }
@@ -151,13 +174,15 @@ impl<T: Table> SegmentTables<'_, T> {
         &self,
         scan: &mut GroupScan<'_>,
         group: &Group,
-        table: &mut T,
+        filled: &mut Filled<T>,
         seen: &Seen,
     ) -> io::Result<u64> {
+        let (table, charge) = (&mut filled.whole, &mut filled.charge);
+        let beside = filled.others.bytes();
         let is_small = seen.is_small.load(Ordering::Relaxed);
         let question = is_small.then(|| self.question(group.min, group.max));
         let Some(question) = question.flatten() else {
-            let rows = add(scan, table)?;
+            let rows = add(scan, table, beside, charge)?;
             table.end_group();
             return Ok(rows);
         };
@@ -170,8 +195,9 @@ impl<T: Table> SegmentTables<'_, T> {
             return Ok(rows);
         }
         let mut alone = self.empty.clone();
-        let rows = add(scan, &mut alone)?;
-        let is_known = scan.damages().is_empty();
+        let rows = add(scan, &mut alone, beside + table.bytes(), charge)?;
+        // One that ended for want of memory has not seen all.
+        let is_known = scan.damages().is_empty() && !charge.is_refused();
         match alone.into_part(group.min) {
             Ok((part, bytes)) => {
                 table.add_part(&*part);
@@ -188,8 +214,17 @@ impl<T: Table> SegmentTables<'_, T> {
     }
 }
 
-fn add<T: Table>(scan: &mut GroupScan<'_>, table: &mut T) -> io::Result<u64> {
+/// Adds the selected rows of a row group to a table, and takes the memory that it needs block by block, with
+/// what the thread has beside. Ends early if there is none.
+fn add<T: Table>(
+    scan: &mut GroupScan<'_>,
+    table: &mut T,
+    beside: usize,
+    charge: &mut Charge,
+) -> io::Result<u64> {
     each_block(scan, |scan, selected| {
-        table.add_block(scan, &selected).map(|()| true)
+        table.add_block(scan, &selected)?;
+        charge.set_soon(beside + table.bytes());
+        Ok(!charge.is_refused())
     })
 }

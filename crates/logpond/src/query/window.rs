@@ -10,6 +10,9 @@ use logpond_search::order::{Direction, Key};
 /// Encoded rows that one window holds. An answer larger than this is read in several passes.
 pub(super) const WINDOW_BYTES_MAX: usize = 16 << 20;
 
+/// The part of the memory for queries and caches that one window takes at most.
+pub(super) const WINDOW_SHARE: usize = 32;
+
 /// Bookkeeping per row beside its text.
 const ROW_OVERHEAD_BYTES: usize = 96;
 
@@ -64,6 +67,11 @@ impl<R> Window<R> {
             self.bytes -= dropped.map_or(0, |(_, (_, bytes))| bytes);
             self.overflowed = true;
         }
+    }
+
+    /// The memory that the rows take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether rows were left out.

@@ -38,8 +38,21 @@ pub(super) fn bind(wanted: &Wanted) -> Result<(Bound, SocketAddr), BindError> {
     }
 }
 
+/// Begins to try for those that are absent, and shows which listeners there are.
+pub(super) fn begin(
+    tasks: &mut JoinSet<()>,
+    (absent, listening): (Vec<Wanted>, Arc<Listening>),
+    context: &net::Context,
+    shared: Shared,
+) {
+    listening.expose_in(&context.metrics);
+    if !absent.is_empty() {
+        tasks.spawn(try_again(absent, listening, context.clone(), shared));
+    }
+}
+
 /// Tries to have listeners until all can be had, and serves them until the stop.
-pub(super) async fn try_again(
+async fn try_again(
     mut absent: Vec<Wanted>,
     listening: Arc<Listening>,
     context: net::Context,

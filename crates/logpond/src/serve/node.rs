@@ -16,7 +16,7 @@ use crate::handoff::{Handoff, Tools};
 use crate::ingest::Ingest;
 use crate::net::tls::ClusterTls;
 use crate::operate::{Operator, canary};
-use crate::query::{Cluster, Engine, Pond};
+use crate::query::{Bounded, Cluster, Engine, Pond};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::store::LiveSet;
@@ -81,7 +81,7 @@ pub(super) fn start(
 ) -> Result<Started, ServeError> {
     let Some((member, handoff)) = node else {
         return Ok(Started {
-            engine: pond,
+            engine: Arc::new(Bounded::new(pond.clone(), pond.budget())),
             parts: None,
             operator: None,
             threads: Vec::new(),
@@ -93,7 +93,7 @@ pub(super) fn start(
         .map_err(ServeError::Thread)?;
     threads.extend(handoff.start(tools, shutdown).map_err(ServeError::Thread)?);
     let engine = Cluster::new(pond.clone(), member.clone(), metrics, shutdown.clone());
-    let engine: Arc<dyn Engine> = Arc::new(engine);
+    let engine: Arc<dyn Engine> = Arc::new(Bounded::new(Arc::new(engine), pond.budget()));
     if let Some((ingest, every)) = canary {
         let parts = canary::Parts {
             ingest,

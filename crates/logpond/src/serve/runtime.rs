@@ -286,16 +286,8 @@ impl Running {
             take_datagrams(&mut tasks, socket, context_of(intake))?;
         }
         answer_heartbeats(&mut tasks, listeners.heartbeats, &shutdown)?;
-        listeners.listening.expose_in(&metrics);
-        if !listeners.absent.is_empty() {
-            let (absent, listening) = (listeners.absent, listeners.listening);
-            tasks.spawn(absent::try_again(
-                absent,
-                listening,
-                context.clone(),
-                shared,
-            ));
-        }
+        let absent = (listeners.absent, listeners.listening);
+        absent::begin(&mut tasks, absent, &context, shared);
         let held = |epoch| held_of(epoch, &app);
         listeners.local.serve(context_of, &held, &mut tasks)?;
         let listener = tokio::net::TcpListener::from_std(listeners.http.0)?;

@@ -84,6 +84,7 @@ fn settings(data: &Path) -> Settings {
             networks: Vec::new(),
         },
         bucket: None,
+        memory: Size::Percent(40.0),
         line_bytes_max: 1 << 20,
         rules: None,
         alerts: AlertSettings::default(),

@@ -22,7 +22,7 @@ impl Setting {
 }
 
 /// All settings of `logpond serve`, in the order of their reference page.
-pub const TABLE: [Setting; 64] = [
+pub const TABLE: [Setting; 65] = [
     Setting {
         name: "data",
         form: "DIR",
@@ -316,6 +316,12 @@ pub const TABLE: [Setting; 64] = [
         form: "SIZE|off",
         default: "off",
         doc: "The most bytes of what is in the bucket that stay on the local disk, too; `off`: as many as there is room for.",
+    },
+    Setting {
+        name: "memory",
+        form: "SIZE|PERCENT",
+        default: "40%",
+        doc: "The memory that queries and caches share with all else in the process, see docs/memory.md; `PERCENT` is of the machine, or of the container. At least 32MiB.",
     },
     Setting {
         name: "line-bytes-max",

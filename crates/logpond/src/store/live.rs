@@ -27,12 +27,19 @@ use super::PutAside;
 /// about a millisecond.
 const DIRECTORY_IDLE: Duration = Duration::from_secs(30);
 
+/// A directory that was read.
+struct Known {
+    directory: Arc<Directory>,
+    bytes: usize,
+    used: Instant,
+}
+
 /// A segment that queries read.
 pub struct LiveSegment {
     file: SegmentFile,
     sources: SourceSet,
     retries: Vec<RetryCopy>,
-    directory: Mutex<Option<(Arc<Directory>, Instant)>>,
+    directory: Mutex<Option<Known>>,
     is_damaged: AtomicBool,
     /// Where it is read from, if not from the local disk.
     remote: Option<Arc<RemoteFile>>,
@@ -129,12 +136,34 @@ impl LiveSegment {
             .directory
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let directory = match &*known {
-            Some((directory, _)) => Arc::clone(directory),
-            None => Arc::new(self.file.read_directory()?),
-        };
-        *known = Some((Arc::clone(&directory), Instant::now()));
+        if let Some(known) = &mut *known {
+            known.used = Instant::now();
+            return Ok(Arc::clone(&known.directory));
+        }
+        let directory = Arc::new(self.file.read_directory()?);
+        *known = Some(Known {
+            bytes: directory.memory_bytes(),
+            directory: Arc::clone(&directory),
+            used: Instant::now(),
+        });
         Ok(directory)
+    }
+
+    /// The memory of the directory, if it is kept.
+    fn directory_bytes(&self) -> usize {
+        let known = self.directory.lock();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().map_or(0, |known| known.bytes)
+    }
+
+    /// Forgets the directory if no query reads by it now; gives the memory that it took.
+    fn forget_unused(&self) -> usize {
+        let mut known = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let unused = known.take_if(|known| Arc::strong_count(&known.directory) == 1);
+        unused.map_or(0, |unused| unused.bytes)
     }
 
     /// Notes that a part of it could not be read. It counts as a copy no more, as far as this node
@@ -155,7 +184,7 @@ impl LiveSegment {
             .unwrap_or_else(PoisonError::into_inner);
         if known
             .as_ref()
-            .is_some_and(|(_, used)| used.elapsed() > DIRECTORY_IDLE)
+            .is_some_and(|known| known.used.elapsed() > DIRECTORY_IDLE)
         {
             *known = None;
         }
@@ -255,6 +284,24 @@ impl LiveSet {
         segments.retain(|s| !out.iter().any(|o| Arc::ptr_eq(o, s)));
         segments.extend(new);
         *list = Arc::new(segments);
+    }
+
+    /// The memory of the directories that are kept.
+    pub fn directory_bytes(&self) -> usize {
+        let segments = self.snapshot();
+        let bytes = segments.iter().map(|segment| segment.directory_bytes());
+        bytes.sum()
+    }
+
+    /// Forgets directories that no query reads by now until so many bytes are free; gives how many are.
+    pub fn forget_unused(&self, bytes: usize) -> usize {
+        let mut freed = 0;
+        for segment in self.snapshot().iter() {
+            if freed < bytes {
+                freed += segment.forget_unused();
+            }
+        }
+        freed
     }
 
     /// Forgets directories that nobody uses.

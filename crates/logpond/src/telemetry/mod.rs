@@ -174,6 +174,75 @@ pub struct IntakeMetrics {
     pub connections_total: Counter,
 }
 
+type ReadIntake = fn(&IntakeMetrics) -> i64;
+
+/// What is exposed of each intake: name, type, meaning, and the number.
+const INTAKE_TABLE: [(&str, &str, &str, ReadIntake); 11] = [
+    (
+        "logpond_ingest_records_total",
+        "counter",
+        "Records accepted.",
+        |m| m.records.get(),
+    ),
+    (
+        "logpond_ingest_bytes_total",
+        "counter",
+        "Bytes of accepted records.",
+        |m| m.bytes.get(),
+    ),
+    (
+        "logpond_ingest_rejected_total",
+        "counter",
+        "Bad lines refused by name.",
+        |m| m.rejected.get(),
+    ),
+    (
+        "logpond_ingest_truncated_total",
+        "counter",
+        "Records cut to the line limit.",
+        |m| m.truncated.get(),
+    ),
+    (
+        "logpond_ingest_lost_total",
+        "counter",
+        "Records received but not kept.",
+        |m| m.lost.get(),
+    ),
+    (
+        "logpond_ingest_malformed_total",
+        "counter",
+        "Records not in the form of their protocol: kept as text, or lost.",
+        |m| m.malformed.get(),
+    ),
+    (
+        "logpond_ingest_resent_records_total",
+        "counter",
+        "Records of RELP that were sent again, were there already and not written again.",
+        |m| m.resent.get(),
+    ),
+    (
+        "logpond_ingest_foreign_connections_total",
+        "counter",
+        "Connections ended because they speak HTTP or TLS where neither is taken.",
+        |m| m.foreign.get(),
+    ),
+    (
+        "logpond_connections_refused_total",
+        "counter",
+        "Connections closed because their address has its share.",
+        |m| m.connections_refused.get(),
+    ),
+    ("logpond_connections", "gauge", "Open connections.", |m| {
+        m.connections.get()
+    }),
+    (
+        "logpond_connections_total",
+        "counter",
+        "Connections taken.",
+        |m| m.connections_total.get(),
+    ),
+];
+
 /// Every metric of the process. One per process, shared by reference.
 pub struct Metrics {
     intakes: [IntakeMetrics; INTAKES.len()],
@@ -295,73 +364,7 @@ impl Metrics {
     }
 
     fn expose_intakes(&self, out: &mut Exposition) {
-        type Read = fn(&IntakeMetrics) -> i64;
-        let table: [(&str, &str, &str, Read); 11] = [
-            (
-                "logpond_ingest_records_total",
-                "counter",
-                "Records accepted.",
-                |m| m.records.get(),
-            ),
-            (
-                "logpond_ingest_bytes_total",
-                "counter",
-                "Bytes of accepted records.",
-                |m| m.bytes.get(),
-            ),
-            (
-                "logpond_ingest_rejected_total",
-                "counter",
-                "Bad lines refused by name.",
-                |m| m.rejected.get(),
-            ),
-            (
-                "logpond_ingest_truncated_total",
-                "counter",
-                "Records cut to the line limit.",
-                |m| m.truncated.get(),
-            ),
-            (
-                "logpond_ingest_lost_total",
-                "counter",
-                "Records received but not kept.",
-                |m| m.lost.get(),
-            ),
-            (
-                "logpond_ingest_malformed_total",
-                "counter",
-                "Records not in the form of their protocol: kept as text, or lost.",
-                |m| m.malformed.get(),
-            ),
-            (
-                "logpond_ingest_resent_records_total",
-                "counter",
-                "Records of RELP that were sent again, were there already and not written again.",
-                |m| m.resent.get(),
-            ),
-            (
-                "logpond_ingest_foreign_connections_total",
-                "counter",
-                "Connections ended because they speak HTTP or TLS where neither is taken.",
-                |m| m.foreign.get(),
-            ),
-            (
-                "logpond_connections_refused_total",
-                "counter",
-                "Connections closed because their address has its share.",
-                |m| m.connections_refused.get(),
-            ),
-            ("logpond_connections", "gauge", "Open connections.", |m| {
-                m.connections.get()
-            }),
-            (
-                "logpond_connections_total",
-                "counter",
-                "Connections taken.",
-                |m| m.connections_total.get(),
-            ),
-        ];
-        for (name, kind, help, read) in table {
+        for (name, kind, help, read) in INTAKE_TABLE {
             out.family(name, kind, help);
             for intake in INTAKES {
                 out.sample(

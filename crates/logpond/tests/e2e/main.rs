@@ -63,6 +63,7 @@ mod readers;
 mod refused;
 mod relp_resends;
 mod members;
+mod memory;
 mod memory_limit;
 mod resends;
 mod reserved_names;

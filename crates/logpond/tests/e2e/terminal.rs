@@ -67,17 +67,8 @@ fn pond(scratch: &Scratch) -> Pond {
     pond
 }
 
-#[test]
-fn nothing_of_a_record_moves_the_cursor() {
-    if !has_program("script") {
-        return skip("the commands on a terminal", "there is no script");
-    }
-    let scratch = Scratch::new("terminal").unwrap();
-    let pond = pond(&scratch);
-    let ask = |arguments: &str| {
-        let (command, rest) = arguments.split_once(' ').unwrap_or((arguments, ""));
-        on_terminal(&format!("{command} --addr {} {rest}", pond.url()))
-    };
+/// Commands that print records.
+fn commands() -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for format in ["pretty", "line", "raw", "json", "logfmt", "csv"] {
         commands.push(format!("query '' -o {format}"));
@@ -117,6 +108,21 @@ fn nothing_of_a_record_moves_the_cursor() {
         "segments",
     ];
     commands.extend(others.map(str::to_owned));
+    commands
+}
+
+#[test]
+fn nothing_of_a_record_moves_the_cursor() {
+    if !has_program("script") {
+        return skip("the commands on a terminal", "there is no script");
+    }
+    let scratch = Scratch::new("terminal").unwrap();
+    let pond = pond(&scratch);
+    let ask = |arguments: &str| {
+        let (command, rest) = arguments.split_once(' ').unwrap_or((arguments, ""));
+        on_terminal(&format!("{command} --addr {} {rest}", pond.url()))
+    };
+    let commands = commands();
     let mut shown = 0;
     for command in &commands {
         let text = check(&ask(command), command);

@@ -9,6 +9,7 @@ use logpond_segment::rows::FieldCount;
 use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::value_type::{TypeSet, ValueType};
+use crate::lru::allocated;
 
 /// The most names that are kept. A table with more columns is of little use, and planning a
 /// question about it takes longer than answering.
@@ -44,6 +45,13 @@ impl FieldTypes {
     /// Whether there are more fields than have room.
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let names = self.fields.keys();
+        let bytes = names.map(|name| allocated(name.len()) + 2 * size_of::<(Box<str>, TypeSet)>());
+        bytes.sum()
     }
 
     /// Adds the fields of a record.

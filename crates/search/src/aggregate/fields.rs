@@ -12,6 +12,7 @@ use logpond_segment::wire::{DecodeError, Decoder, Encoder};
 
 use super::streams::stream_of;
 use super::value_type::TypeSet;
+use crate::lru::allocated;
 
 /// The most distinct values that are counted exactly per field.
 pub const EXACT_VALUES_MAX: usize = 1024;
@@ -112,6 +113,15 @@ impl FieldStats {
         field.rows += rows;
         field.types.merge(TypeSet::of(value));
         field.distinct.add(fingerprint(&value.to_text()));
+    }
+
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let fields = self.fields.iter();
+        let bytes = fields.map(|(name, field)| {
+            allocated(name.len()) + 2 * size_of::<(Box<str>, Field)>() + field.distinct.bytes()
+        });
+        bytes.sum()
     }
 
     fn field(&mut self, name: &str) -> Option<&mut Field> {
@@ -231,6 +241,14 @@ impl Distinct {
                 }
             }
             Distinct::Estimate(registers) => register(registers, fingerprint),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            // The nodes of such a set are two thirds full.
+            Distinct::Exact(seen) => seen.len() * size_of::<u64>() * 3 / 2,
+            Distinct::Estimate(registers) => registers.len(),
         }
     }
 

@@ -156,6 +156,15 @@ pub fn nice_step_ns(range: TimeRange, buckets_wanted: u32) -> i64 {
 }
 
 impl Histogram {
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let split = self
+            .split
+            .as_ref()
+            .map_or(0, |split| split.series.len() + 2);
+        self.totals.len() * size_of::<u64>() * (1 + split)
+    }
+
     /// An empty histogram of a range. `phase_ns` moves where buckets begin: with the offset of a
     /// time zone, days begin at its midnight.
     pub fn new(range: TimeRange, step_ns: i64, phase_ns: i64) -> Result<Histogram, HistogramError> {

@@ -38,6 +38,11 @@ impl LabelValues {
         &self.label
     }
 
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Adds the value that a record has.
     pub fn add(&mut self, record: &Record<'_>) {
         let label = std::mem::take(&mut self.label);

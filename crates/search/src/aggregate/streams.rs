@@ -152,6 +152,11 @@ impl Streams {
         &self.asked
     }
 
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Counts a record.
     pub fn add(&mut self, record: &Record<'_>) {
         let labels = match &self.asked.by {

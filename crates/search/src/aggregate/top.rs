@@ -83,6 +83,12 @@ impl Top {
         &self.field
     }
 
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+            .max(self.values.capacity() * size_of::<(Box<[u8]>, Tally)>())
+    }
+
     /// Counts a record.
     pub fn add(&mut self, record: &Record<'_>) {
         let field = std::mem::take(&mut self.field);

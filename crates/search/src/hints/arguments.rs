@@ -99,9 +99,8 @@ pub(super) fn escaped(text: &str) -> String {
 /// The part as an argument of `-f`, if it is a condition that can be one.
 fn condition(part: &Filter) -> Option<String> {
     let is_condition = match part {
-        Filter::Field(_) => true,
-        Filter::Not(inner) => matches!(**inner, Filter::Field(_)),
-        _ => false,
+        Filter::Not(inner) => inner.is_condition(),
+        other => other.is_condition(),
     };
     let written = is_condition.then(|| part.to_string())?;
     let read = query::parse_condition(&written);

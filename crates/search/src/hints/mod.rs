@@ -18,7 +18,7 @@ mod tests;
 use logpond_record::Timestamp;
 
 use crate::nearest;
-use crate::query::{self, Filter, Pattern};
+use crate::query::{self, FieldFilter, Filter, Pattern};
 use reading::{Reading, reading};
 
 pub use arguments::{arguments, shell_word};
@@ -170,7 +170,10 @@ fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) 
         Filter::Or(parts) => Filter::or(parts.iter().map(|part| with_names(part, &mut *renamed))),
         Filter::Not(inner) => Filter::negate(with_names(inner, renamed)),
         Filter::Field(field) => match renamed(&field.name) {
-            Some(name) => Filter::field(&name, field.test.clone()),
+            Some(name) => query::by_severity(FieldFilter {
+                name: name.into(),
+                test: field.test.clone(),
+            }),
             None => filter.clone(),
         },
     }

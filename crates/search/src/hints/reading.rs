@@ -180,7 +180,7 @@ fn slashes(text: &str) -> Option<Reading> {
 fn language(text: &str) -> Option<Reading> {
     let filter = structured(text).or_else(|| structured(&normalised(text)?))?;
     let looks_like = match &filter {
-        Filter::Field(_) => "a condition on a field",
+        one if one.is_condition() => "a condition on a field",
         Filter::Not(_) => "a negation",
         Filter::Text(_) => return None,
         _ if has_field(&filter) => "conditions of the query language",

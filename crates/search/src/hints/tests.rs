@@ -13,83 +13,84 @@ fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
 
 const NAMES: [&str; 5] = ["app", "level", "path", "status", "user"];
 
+/// The text, the question that is suggested, and its arguments.
+const QUERIES: &[(&str, &str, &str)] = &[
+    ("level=error", "level=error", "-f level=error"),
+    ("status>=500", "status>=500", "-f 'status>=500'"),
+    ("level = error", "level=error", "-f level=error"),
+    ("level==error", "level=error", "-f level=error"),
+    ("status:>=500", "status>=500", "-f 'status>=500'"),
+    ("status<>200", "status!=200", "-f 'status!=200'"),
+    ("user=\"a b\"", "user=\"a b\"", "-f 'user=\"a b\"'"),
+    ("user:*", "user:*", "-f 'user:*'"),
+    ("path=~/^\\/api/", "path~/^\\/api/", "-f 'path~/^\\/api/'"),
+    (
+        "level=error status=500",
+        "level=error AND status=500",
+        "-f level=error -f status=500",
+    ),
+    (
+        "timeout level=error",
+        "\"timeout\" AND level=error",
+        "timeout -f level=error",
+    ),
+    (
+        "status=500 OR status=404",
+        "status=500 OR status=404",
+        "--where 'status=500 OR status=404'",
+    ),
+    ("{app=\"x\"} |= \"y\"", "app=x AND \"y\"", "y -f app=x"),
+    (
+        "{app=~\"x|z\", level!=\"info\"} |~ \"y+\" | json | status >= 500",
+        "app~/^(?:x|z)$/ AND \"level\"!=info AND /y+/ AND status>=500",
+        "-f 'app~/^(?:x|z)$/' -f '\"level\"!=info' -e y+ -f 'status>=500'",
+    ),
+    (
+        "{app=\"x\"} != \"y\"",
+        "app=x AND NOT \"y\"",
+        "-f app=x --where 'NOT \"y\"'",
+    ),
+    (
+        "timeout OR error",
+        "\"timeout\" OR \"error\"",
+        "-e 'timeout|error'",
+    ),
+    (
+        "timeout or error",
+        "\"timeout\" OR \"error\"",
+        "-e 'timeout|error'",
+    ),
+    ("a.b || c d", "\"a.b\" OR \"c d\"", "-e 'a\\.b|c d'"),
+    (
+        "timeout AND error",
+        "\"timeout\" AND \"error\"",
+        "timeout --where '\"error\"'",
+    ),
+    ("NOT error", "NOT \"error\"", "--where 'NOT \"error\"'"),
+    ("-status=200", "status!=200", "-f 'status!=200'"),
+    ("!status=200", "status!=200", "-f 'status!=200'"),
+    (
+        "failed -debug",
+        "\"failed\" AND NOT \"debug\"",
+        "failed --where 'NOT \"debug\"'",
+    ),
+    ("pay*failed", "/pay.*failed/", "-e 'pay.*failed'"),
+    ("*.failed", "\".failed\"", ".failed"),
+    ("err?r", "/err.r/", "-e err.r"),
+    ("/time(d )?out/i", "/time(d )?out/i", "-e 'time(d )?out' -i"),
+    ("pay.*failed", "/pay.*failed/", "-e 'pay.*failed'"),
+    ("timeout|error", "/timeout|error/", "-e 'timeout|error'"),
+    ("order [0-9]+", "/order [0-9]+/", "-e 'order [0-9]+'"),
+    ("statsu=500", "status=500", "-f status=500"),
+    ("Level=error", "level=error", "-f level=error"),
+];
+
 #[test]
 fn texts_that_look_like_queries_are_recognised() {
-    // The text, the question that is suggested, and its arguments.
-    let table = [
-        ("level=error", "level=error", "-f level=error"),
-        ("status>=500", "status>=500", "-f 'status>=500'"),
-        ("level = error", "level=error", "-f level=error"),
-        ("level==error", "level=error", "-f level=error"),
-        ("status:>=500", "status>=500", "-f 'status>=500'"),
-        ("status<>200", "status!=200", "-f 'status!=200'"),
-        ("user=\"a b\"", "user=\"a b\"", "-f 'user=\"a b\"'"),
-        ("user:*", "user:*", "-f 'user:*'"),
-        ("path=~/^\\/api/", "path~/^\\/api/", "-f 'path~/^\\/api/'"),
-        (
-            "level=error status=500",
-            "level=error AND status=500",
-            "-f level=error -f status=500",
-        ),
-        (
-            "timeout level=error",
-            "\"timeout\" AND level=error",
-            "timeout -f level=error",
-        ),
-        (
-            "status=500 OR status=404",
-            "status=500 OR status=404",
-            "--where 'status=500 OR status=404'",
-        ),
-        ("{app=\"x\"} |= \"y\"", "app=x AND \"y\"", "y -f app=x"),
-        (
-            "{app=~\"x|z\", level!=\"info\"} |~ \"y+\" | json | status >= 500",
-            "app~/^(?:x|z)$/ AND level!=info AND /y+/ AND status>=500",
-            "-f 'app~/^(?:x|z)$/' -f 'level!=info' -e y+ -f 'status>=500'",
-        ),
-        (
-            "{app=\"x\"} != \"y\"",
-            "app=x AND NOT \"y\"",
-            "-f app=x --where 'NOT \"y\"'",
-        ),
-        (
-            "timeout OR error",
-            "\"timeout\" OR \"error\"",
-            "-e 'timeout|error'",
-        ),
-        (
-            "timeout or error",
-            "\"timeout\" OR \"error\"",
-            "-e 'timeout|error'",
-        ),
-        ("a.b || c d", "\"a.b\" OR \"c d\"", "-e 'a\\.b|c d'"),
-        (
-            "timeout AND error",
-            "\"timeout\" AND \"error\"",
-            "timeout --where '\"error\"'",
-        ),
-        ("NOT error", "NOT \"error\"", "--where 'NOT \"error\"'"),
-        ("-status=200", "status!=200", "-f 'status!=200'"),
-        ("!status=200", "status!=200", "-f 'status!=200'"),
-        (
-            "failed -debug",
-            "\"failed\" AND NOT \"debug\"",
-            "failed --where 'NOT \"debug\"'",
-        ),
-        ("pay*failed", "/pay.*failed/", "-e 'pay.*failed'"),
-        ("*.failed", "\".failed\"", ".failed"),
-        ("err?r", "/err.r/", "-e err.r"),
-        ("/time(d )?out/i", "/time(d )?out/i", "-e 'time(d )?out' -i"),
-        ("pay.*failed", "/pay.*failed/", "-e 'pay.*failed'"),
-        ("timeout|error", "/timeout|error/", "-e 'timeout|error'"),
-        ("order [0-9]+", "/order [0-9]+/", "-e 'order [0-9]+'"),
-        ("statsu=500", "status=500", "-f status=500"),
-        ("Level=error", "level=error", "-f level=error"),
-    ];
-    for (text, query, arguments) in table {
+    for (text, query, arguments) in QUERIES {
         let hints = said(&Filter::substring(text.as_bytes(), false), &NAMES);
         let hint = hints.first().unwrap_or_else(|| panic!("{text}: no hint"));
-        assert_eq!(hint.query.as_deref(), Some(query), "{text}");
+        assert_eq!(hint.query.as_deref(), Some(*query), "{text}");
         let command = format!("logpond query {arguments}");
         assert_eq!(hint.command.as_deref(), Some(&*command), "{text}");
         assert_eq!(hints.len(), 1, "{text}");

@@ -51,8 +51,7 @@ impl CodedCounts {
 
     /// About the memory that it takes, with the values, which others may have, too.
     pub(super) fn bytes(&self) -> usize {
-        let values = self.values.bytes().len() + self.values.len() * size_of::<(u32, u32)>();
-        values + size_of_val(&*self.counts)
+        self.values.memory_bytes() + size_of_val(&*self.counts)
     }
 
     fn is_of(&self, piece: u32, values: &Arc<Strings>) -> bool {

@@ -13,6 +13,7 @@ use super::coded::CodedCounts;
 use super::leaf::Leaf;
 use super::series_map::SeriesMap;
 use super::table::RangeTable;
+use crate::lru::allocated;
 use crate::pipeline::StageError;
 
 /// A version of the encoding of questions is not needed: they do not leave the process.
@@ -34,10 +35,10 @@ pub struct KeptNumbers {
 }
 
 impl KeptNumbers {
-    /// About the memory that it takes.
+    /// The memory that it takes; a dictionary counts wherever it is.
     pub fn bytes(&self) -> usize {
         let coded = self.coded.as_ref().map_or(0, CodedCounts::bytes);
-        size_of::<KeptNumbers>() + coded + self.series_bytes.max(self.series.bytes())
+        allocated(size_of::<KeptNumbers>()) + coded + self.series.memory_bytes()
     }
 
     /// The piece of a table of other times that has the rows of a piece.
@@ -85,7 +86,7 @@ impl RangeTable {
         if self.is_full() {
             return Err(Box::new(self));
         }
-        let (leaf, series_bytes) = (Arc::clone(self.leaf()), self.bytes());
+        let (leaf, series_bytes) = (Arc::clone(self.leaf()), self.counted_bytes());
         let (series, errors) = self.into_parts();
         Ok(KeptNumbers {
             coded,

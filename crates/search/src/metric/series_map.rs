@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::cells::Cell;
+use crate::lru::allocated;
 
 /// Cells with their pieces of time.
 type Timed = (u32, Cell);
@@ -35,6 +36,22 @@ impl Cells {
         match self {
             Cells::One(one) => one,
             Cells::Many(many) => many,
+        }
+    }
+
+    /// The memory that the cells take beside this.
+    fn memory_bytes(&self) -> usize {
+        let numbers = |(_, cell): &Timed| cell.numbers_bytes() + cell.moments_bytes();
+        let beside = self.as_slice().iter().map(numbers).sum::<usize>();
+        match self {
+            Cells::One(_) => beside,
+            Cells::Many(many) => beside + allocated(many.capacity() * size_of::<Timed>()),
+        }
+    }
+
+    fn shrink(&mut self) {
+        if let Cells::Many(many) = self {
+            many.shrink_to_fit();
         }
     }
 
@@ -123,7 +140,15 @@ impl SeriesMap {
 
     /// The memory that all take, but for that of cells beyond the first ones of their series.
     pub(super) fn bytes(&self) -> usize {
-        self.keys.len() + self.series.len() * (size_of::<Series>() + 2 * size_of::<Place>())
+        // A full table has seven of eight places taken, and a byte beside each.
+        let places = self.places.capacity() / 7 * 8 * (size_of::<Place>() + 1);
+        self.keys.capacity() + self.series.capacity() * size_of::<Series>() + places
+    }
+
+    /// The memory that all take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let cells = self.series.iter().map(|series| series.cells.memory_bytes());
+        self.bytes() + cells.sum::<usize>()
     }
 
     fn shrink(&mut self) {
@@ -132,6 +157,7 @@ impl SeriesMap {
             series,
             keys,
         } = self;
+        series.iter_mut().for_each(|series| series.cells.shrink());
         series.shrink_to_fit();
         keys.shrink_to_fit();
         places.shrink_to_fit(|place| place.tag.hash());

@@ -405,8 +405,14 @@ impl RangeTable {
         is_empty
     }
 
-    /// About the memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    /// About the memory that it takes, room for further series included.
+    pub fn bytes(&self) -> usize {
+        let coded = self.coded.as_ref().map_or(0, CodedCounts::bytes);
+        coded + self.bytes.max(self.series.bytes())
+    }
+
+    /// The part of its bound that its series take.
+    pub(super) fn counted_bytes(&self) -> usize {
         self.bytes
     }
 }

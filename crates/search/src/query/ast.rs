@@ -8,6 +8,7 @@ use std::fmt::{self, Write};
 use logpond_record::Severity;
 
 use crate::field::Target;
+use crate::label;
 
 /// Which records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,8 +217,47 @@ fn unescape_slashes(source: &str) -> String {
     out
 }
 
+impl Filter {
+    /// Whether it is written as one condition on a field.
+    pub(crate) fn is_condition(&self) -> bool {
+        matches!(self, Filter::Field(_)) || self.as_level().is_some()
+    }
+
+    /// How a condition on `level` is written that means this: see [`label::SEVERITY`].
+    fn as_level(&self) -> Option<(Comparison, &[u8])> {
+        let compared = |field: &FieldFilter, name: &str| match &field.test {
+            FieldTest::Compare(comparison, word) if &*field.name == name => {
+                let is_word = Severity::of_word(word).is_some();
+                is_word.then(|| (*comparison, word.clone()))
+            }
+            _ => None,
+        };
+        let (field, of_text) = match self {
+            Filter::Field(field) => (field, None),
+            Filter::Or(parts) => match &parts[..] {
+                [Filter::Field(field), Filter::Field(of_text)] => (field, Some(of_text)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let severity = compared(field, label::SEVERITY)?;
+        let of_text = of_text.map(|field| compared(field, "level"));
+        let is_written = match of_text {
+            None => severity.0 != Comparison::Equal,
+            Some(text) => severity.0 == Comparison::Equal && text.as_ref() == Some(&severity),
+        };
+        match &field.test {
+            FieldTest::Compare(comparison, word) if is_written => Some((*comparison, word)),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((comparison, word)) = self.as_level() {
+            return write_level("", comparison, word, f);
+        }
         match self {
             Filter::All => f.write_char('*'),
             Filter::And(parts) => write_joined(parts, " AND ", f),
@@ -244,14 +284,35 @@ fn write_joined(parts: &[Filter], joint: &str, f: &mut fmt::Formatter<'_>) -> fm
     Ok(())
 }
 
+fn write_level(
+    bang: &str,
+    comparison: Comparison,
+    word: &[u8],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "level{bang}{}", comparison.as_str())?;
+    write_value(word, f)
+}
+
+fn write_value(value: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match is_plain_value(value) {
+        true => f.write_str(&String::from_utf8_lossy(value)),
+        false => write_quoted(value, f),
+    }
+}
+
 fn write_operand(filter: &Filter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match filter {
+        _ if filter.as_level().is_some() => write!(f, "{filter}"),
         Filter::And(_) | Filter::Or(_) => write!(f, "({filter})"),
         _ => write!(f, "{filter}"),
     }
 }
 
 fn write_negated(inner: &Filter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some((Comparison::Equal, word)) = inner.as_level() {
+        return write_level("!", Comparison::Equal, word, f);
+    }
     match inner {
         Filter::Field(field) if field.has_negated_form() => field.write(true, f),
         _ => {
@@ -290,10 +351,7 @@ impl FieldFilter {
             FieldTest::Exists => f.write_str(":*"),
             FieldTest::Compare(comparison, value) => {
                 write!(f, "{bang}{}", comparison.as_str())?;
-                if is_plain_value(value) {
-                    return f.write_str(&String::from_utf8_lossy(value));
-                }
-                write_quoted(value, f)
+                write_value(value, f)
             }
             FieldTest::Contains(pattern @ Pattern::Substring { .. }) => write!(f, ":{pattern}"),
             FieldTest::Contains(pattern @ Pattern::Regex { .. }) => write!(f, "{bang}~{pattern}"),

@@ -30,6 +30,7 @@ mod rule_results;
 mod syntax_error;
 
 pub use ast::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
+pub(crate) use parse::by_severity;
 pub use parse::{QUERY_BYTES_MAX, parse, parse_condition};
 pub use rule_results::{RECORD_FIELD, RULE_FIELD};
 pub use syntax_error::SyntaxError;

@@ -95,7 +95,7 @@ pub fn parse_condition(text: &str) -> Result<Filter> {
 
 /// A condition on `level` with a word for a severity means the severity that any source says, `_level`.
 /// Equality also means the text of the field itself, which another field may overrule.
-fn by_severity(field: FieldFilter) -> Filter {
+pub(crate) fn by_severity(field: FieldFilter) -> Filter {
     let FieldTest::Compare(comparison, _) = &field.test else {
         return Filter::Field(field);
     };

@@ -11,10 +11,10 @@ use logpond_segment::file::{ReadError, RowGroupReader};
 use logpond_segment::rows::{Column, Numbers, StringColumn, Strings};
 
 use super::packed::Packed;
-use crate::lru::Lru;
+use crate::lru::{Lru, Room, allocated};
 
-/// What an entry takes beside its column: its places in the maps.
-const ENTRY_BYTES: usize = 256;
+/// What stands before the value of an [`Arc`]: two counts.
+const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 
 /// A column of a block, or what its blocks have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,9 +56,20 @@ impl KeptColumns {
         KeptColumns(Lru::new(bytes_max))
     }
 
-    /// Bytes of all that is kept.
+    /// The same, which keeps only what this has room for, too.
+    #[must_use]
+    pub fn within(self, room: Arc<dyn Room>) -> KeptColumns {
+        KeptColumns(self.0.within(room))
+    }
+
+    /// The memory of all that is kept.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
+    }
+
+    /// Forgets what was not asked for longest, until so many bytes are free; gives how many are.
+    pub fn give_way(&self, bytes: usize) -> usize {
+        self.0.give_way(bytes)
     }
 
     /// The part of it that is of one row group.
@@ -113,7 +124,7 @@ impl KeptGroup<'_> {
         let (kept, bytes) = match &values {
             Column::Ints(numbers) => {
                 let packed = Packed::new(&numbers.values);
-                let bytes = packed.bytes() + numbers.valid.len();
+                let bytes = allocated(packed.bytes()) + allocated(numbers.valid.len());
                 (Kept::Ints(Arc::new((packed, numbers.valid.clone()))), bytes)
             }
             Column::Floats(numbers) => (Kept::Floats(Arc::new(numbers.clone())), bytes_of(numbers)),
@@ -179,7 +190,7 @@ impl KeptGroup<'_> {
     fn put_dictionary(&self, column: usize, values: &Arc<Strings>) {
         let part = Part::Dictionary(column);
         if self.get(part).is_none() {
-            let bytes = values.bytes().len() + values.len() * size_of::<(u32, u32)>();
+            let bytes = values.memory_bytes();
             self.put(part, Kept::Dictionary(Arc::clone(values)), bytes);
         }
     }
@@ -189,7 +200,16 @@ impl KeptGroup<'_> {
     }
 
     fn put(&self, part: Part, kept: Kept, bytes: usize) {
-        self.kept.put(self.place(part), kept, bytes + ENTRY_BYTES);
+        let value = match &kept {
+            Kept::Times(_) | Kept::Codes(_) => size_of::<Packed>(),
+            Kept::Dictionary(_) => size_of::<Strings>(),
+            Kept::Ints(_) => size_of::<(Packed, Vec<bool>)>(),
+            Kept::Floats(_) => size_of::<Numbers<f64>>(),
+            Kept::Bools(_) => size_of::<Numbers<bool>>(),
+            Kept::Absent => return self.kept.put(self.place(part), kept, 0),
+        };
+        let bytes = allocated(bytes) + allocated(COUNTS_BYTES + value);
+        self.kept.put(self.place(part), kept, bytes);
     }
 
     fn place(&self, part: Part) -> Place {
@@ -202,5 +222,5 @@ impl KeptGroup<'_> {
 }
 
 fn bytes_of<T>(numbers: &Numbers<T>) -> usize {
-    numbers.values.len() * size_of::<T>() + numbers.valid.len()
+    allocated(numbers.values.len() * size_of::<T>()) + allocated(numbers.valid.len())
 }

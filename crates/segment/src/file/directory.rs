@@ -95,6 +95,15 @@ pub struct RowGroupEntry {
 }
 
 impl RowGroupEntry {
+    /// The memory that the row group takes in a directory.
+    fn memory_bytes(&self) -> usize {
+        let pages = self.columns.iter().map(|column| column.pages.capacity());
+        self.blocks.capacity() * size_of::<BlockEntry>()
+            + self.columns.capacity() * size_of::<ColumnEntry>()
+            + pages.sum::<usize>() * size_of::<PageEntry>()
+            + self.tokens.crcs.capacity() * size_of::<u32>()
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.blocks.iter().map(|b| b.rows as usize).sum()
@@ -141,6 +150,15 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// The memory that it takes, but for the names and shapes of columns.
+    pub fn memory_bytes(&self) -> usize {
+        let groups = self.row_groups.iter().map(RowGroupEntry::memory_bytes);
+        self.row_groups.capacity() * size_of::<RowGroupEntry>()
+            + self.words.capacity() * size_of::<WordsEntry>()
+            + self.schema.columns.capacity() * size_of::<ColumnSpec>()
+            + groups.sum::<usize>()
+    }
+
     /// The number of the list with the words of a row group.
     pub fn words_of(&self, group: usize) -> Option<usize> {
         let holds = |list: &WordsEntry| {

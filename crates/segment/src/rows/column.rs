@@ -55,6 +55,11 @@ impl Strings {
         self.ranges.is_empty()
     }
 
+    /// The memory that the strings take, room for further ones included.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ranges.capacity() * size_of::<(u32, u32)>()
+    }
+
     /// String number `code`.
     pub fn get(&self, code: u32) -> &[u8] {
         let (from, to) = self.ranges[code as usize];

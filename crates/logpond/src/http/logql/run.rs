@@ -161,6 +161,7 @@ pub(in crate::http) fn failed(error: QueryError) -> ApiError {
         QueryError::Unsupported(_) | QueryError::Impossible(_) => Kind::BadRequest,
         QueryError::Cancelled => Kind::Stopping,
         QueryError::Disk(_) => Kind::Internal,
+        QueryError::Memory(_) => Kind::MemoryFull,
     };
     ApiError::new(kind, error.to_string())
 }

@@ -208,6 +208,7 @@ impl Follower<'_> {
     /// Emits until the limit, or until nobody listens.
     fn follow(&mut self, events: &Receiver<Event>, out: &mut Output) -> Result<(), QueryError> {
         self.stream_all();
+        out.idle();
         while self.wants_more() {
             out.check()?;
             self.look();

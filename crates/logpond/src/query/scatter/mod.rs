@@ -135,7 +135,7 @@ impl Engine for Cluster {
             true => rows::count(&gathered, search, out, &mut trailer),
             false => rows::emit(&gathered, search, out, &mut trailer),
         };
-        trailer.end(outcome)?;
+        trailer.end(outcome.map_err(|error| out.explained(error)))?;
         if search.wants_positions {
             let since = search.limit.map(|_| since);
             trailer.position = Some(gathered.positions(since).to_text());

@@ -18,6 +18,9 @@ use super::calls::{Calls, Done};
 use super::gather::Gathered;
 use super::streams::{Next, Stream, Undone};
 
+/// How many times the bytes of a table between nodes it takes in memory, at most mostly.
+const DECODED_TIMES: usize = 4;
+
 impl Reads for Gathered<'_> {
     fn each_row(
         &self,
@@ -94,7 +97,7 @@ impl Reads for Gathered<'_> {
             search.scope.range,
             out,
             trailer,
-            |_| Ok(()),
+            |_, _| Ok(()),
         )?;
         Ok(trailer.rows - before)
     }
@@ -107,12 +110,18 @@ impl Reads for Gathered<'_> {
         trailer: &mut Trailer,
     ) -> Result<T, QueryError> {
         let mut table = empty.clone();
+        let mut charge = out.charge();
         let asked = Asked::Table(scope, empty.kind());
-        self.add_up(&asked, scope.range, out, trailer, |bytes| {
+        self.add_up(&asked, scope.range, out, trailer, |bytes, out| {
+            // What a node sends takes some times as much decoded.
+            out.take(&mut charge, table.bytes() + DECODED_TIMES * bytes.len())?;
             let mut from = Decoder::bare(bytes);
             let merged = table.merge_encoded(&mut from).and_then(|()| from.finish());
-            merged.map_err(|error| QueryError::Impossible(error.to_string()))
+            merged.map_err(|error| QueryError::Impossible(error.to_string()))?;
+            Ok(out.take(&mut charge, table.bytes())?)
         })?;
+        // For as long as the answer is made of it.
+        charge.leave();
         Ok(table)
     }
 }
@@ -125,7 +134,7 @@ impl Gathered<'_> {
         range: TimeRange,
         out: &mut Output,
         trailer: &mut Trailer,
-        mut add: impl FnMut(&[u8]) -> Result<(), QueryError>,
+        mut add: impl FnMut(&[u8], &mut Output) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         let (mut question, mut tasks) = self.question(range);
         while !tasks.is_empty() {
@@ -148,7 +157,7 @@ impl Gathered<'_> {
                     continue;
                 };
                 if let Some(table) = opening.table {
-                    add(&table)?;
+                    add(&table, out)?;
                 }
                 self.add_trailer(task.node, receipt.trailer, trailer);
             }

@@ -60,7 +60,7 @@ fn read(disk: &MemDisk, live: &LiveSet, search: &Search, keys_max: usize) -> (Ve
     let evaluator = SegmentRows::evaluator(search).unwrap();
     let scans = opened.scans(&evaluator);
     let threads = SpareThreads::new();
-    let mut rows = SegmentRows::new(&threads, &opened, &scans, search);
+    let mut rows = SegmentRows::new(&threads, &opened, &scans, search, &out);
     rows.keys_max = keys_max;
     let (mut keys, mut held_max) = (Vec::new(), 0);
     let limit = search.limit.unwrap_or(u64::MAX) as usize;
@@ -68,7 +68,7 @@ fn read(disk: &MemDisk, live: &LiveSet, search: &Search, keys_max: usize) -> (Ve
         && let Some(key) = rows.peek(&mut out, &mut trailer, &mut progress).unwrap()
     {
         held_max = held_max.max(rows.active.iter().map(|a| a.keys.len()).sum());
-        let (popped, ..) = rows.pop(&mut trailer).unwrap().unwrap();
+        let (popped, ..) = rows.pop(&mut out, &mut trailer).unwrap().unwrap();
         assert_eq!(popped, key);
         keys.push(key);
     }

@@ -228,14 +228,11 @@ fn context_belongs_to_each_match_that_is_shown() {
                 assert_eq!(trailer["complete"], true, "{asked}{cursor}: {trailer}");
                 let is_last = limit == 0 || (at + 1) * limit >= found.len();
                 assert_eq!(trailer["more"] == true, !is_last, "{asked}{cursor}");
-                cursor = match trailer["cursor"].as_str() {
-                    Some(cursor) => format!("&cursor={cursor}"),
-                    None => break,
-                };
                 // Some pages are enough of many.
-                if at == 12 {
+                let Some(next) = trailer["cursor"].as_str().filter(|_| at < 12) else {
                     break;
-                }
+                };
+                cursor = format!("&cursor={next}");
             }
         }
     }

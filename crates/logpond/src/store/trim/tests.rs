@@ -42,6 +42,7 @@ fn build_of(disk: &MemDisk, id: u128, files: &[ClosedFile]) -> Arc<LiveSegment> 
 }
 
 fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
+    disk.create_directory("").unwrap();
     let parts = Parts {
         scrub_every: None,
         disk: Arc::new(disk.clone()),

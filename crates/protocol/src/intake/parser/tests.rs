@@ -188,63 +188,65 @@ fn labels_are_fields_behind_those_of_the_line() {
 /// Names with texts.
 type Pairs = &'static [(&'static str, &'static str)];
 
+/// A line, the labels that it was sent with, those of its batch, and the fields of its record.
+const LABELS_APART: [(&str, Pairs, Pairs, &str); 10] = [
+    (
+        r#"{"app":"y","n":1}"#,
+        &[("app", "a"), ("job", "j")],
+        &[],
+        "app=y n=1 app@label=a job=j",
+    ),
+    (r#"{"app":"a"}"#, &[("app", "a")], &[], "app=a app@label=a"),
+    (
+        r#"{"app":null}"#,
+        &[("app", "a")],
+        &[],
+        "app=null app@label=a",
+    ),
+    (r#"{"app":"y"}"#, &[("app", "")], &[], "app=y app="),
+    (
+        r#"{"app@label":"y"}"#,
+        &[("app", "a")],
+        &[],
+        "app@label=y app@label@label=a",
+    ),
+    (
+        "file=x.go hostname=h n=1",
+        &[],
+        &[("file", "/f"), ("hostname", "peer")],
+        "file=x.go hostname=h n=1 file@label=/f hostname=peer",
+    ),
+    (
+        r#"{"hostname":"h"}"#,
+        &[("hostname", "sent")],
+        &[("hostname", "peer")],
+        "hostname=h hostname@label=sent hostname=peer",
+    ),
+    (
+        r#"{"severity":"ERROR","app":"y"}"#,
+        &[
+            ("PRIORITY", "6"),
+            ("severity", "6"),
+            ("_COMM", "c"),
+            ("app", "a"),
+        ],
+        &[],
+        "severity=ERROR app=y PRIORITY=6 severity=6 _COMM=c app@label=a",
+    ),
+    ("plain", &[("_msg", "a")], &[], "_msg@label=a"),
+    (
+        r#"{"_gap":1,"msg":"m"}"#,
+        &[("_gap", "a"), ("_trailer", "b")],
+        &[("_id", "c"), ("_time", "")],
+        "_gap@label=1 _gap@label@label=a _trailer@label=b _id@label=c _time@label=",
+    ),
+];
+
 /// A line keeps the names of its fields, and no label of its sender is lost for that; but what only
 /// stands in for what a line does not say yields to the line.
 #[test]
 fn labels_are_set_apart_from_fields_of_the_line() {
-    let table: [(&str, Pairs, Pairs, &str); 10] = [
-        (
-            r#"{"app":"y","n":1}"#,
-            &[("app", "a"), ("job", "j")],
-            &[],
-            "app=y n=1 app@label=a job=j",
-        ),
-        (r#"{"app":"a"}"#, &[("app", "a")], &[], "app=a app@label=a"),
-        (
-            r#"{"app":null}"#,
-            &[("app", "a")],
-            &[],
-            "app=null app@label=a",
-        ),
-        (r#"{"app":"y"}"#, &[("app", "")], &[], "app=y app="),
-        (
-            r#"{"app@label":"y"}"#,
-            &[("app", "a")],
-            &[],
-            "app@label=y app@label@label=a",
-        ),
-        (
-            "file=x.go hostname=h n=1",
-            &[],
-            &[("file", "/f"), ("hostname", "peer")],
-            "file=x.go hostname=h n=1 file@label=/f hostname=peer",
-        ),
-        (
-            r#"{"hostname":"h"}"#,
-            &[("hostname", "sent")],
-            &[("hostname", "peer")],
-            "hostname=h hostname@label=sent hostname=peer",
-        ),
-        (
-            r#"{"severity":"ERROR","app":"y"}"#,
-            &[
-                ("PRIORITY", "6"),
-                ("severity", "6"),
-                ("_COMM", "c"),
-                ("app", "a"),
-            ],
-            &[],
-            "severity=ERROR app=y PRIORITY=6 severity=6 _COMM=c app@label=a",
-        ),
-        ("plain", &[("_msg", "a")], &[], "_msg@label=a"),
-        (
-            r#"{"_gap":1,"msg":"m"}"#,
-            &[("_gap", "a"), ("_trailer", "b")],
-            &[("_id", "c"), ("_time", "")],
-            "_gap@label=1 _gap@label@label=a _trailer@label=b _id@label=c _time@label=",
-        ),
-    ];
-    for (line, own, of_batch, expected) in table {
+    for (line, own, of_batch, expected) in LABELS_APART {
         let own = own
             .iter()
             .map(|(name, text)| (*name, Value::Str((*text).into())));

@@ -87,7 +87,7 @@ fn structured_data_may_be_wide() {
         format!("[{name} {name}=\"v\"][b p599=\"599\"]"),
         format!("[b{}]", pairs.concat()),
         format!("[b@{}{}]", "e".repeat(30), pairs.concat()),
-        format!("[b p599=\"599\"][_time:%Y x=\"1\"]"),
+        "[b p599=\"599\"][_time:%Y x=\"1\"]".to_owned(),
     ] {
         let line = format!("<34>1 - h - - - {data} m");
         let described = describe(EntryKind::Line, line.as_bytes());

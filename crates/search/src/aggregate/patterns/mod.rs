@@ -100,6 +100,11 @@ pub struct PatternsAnswer {
 }
 
 impl Patterns {
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Counts over a range with buckets as those of a [`Histogram`].
     ///
     /// # Errors

@@ -93,7 +93,7 @@ fn wide_lines_are_read() {
     let golden = kept("v1-wide.parquet", &now);
     check_same(golden.clone(), now);
     let file = in_memory(golden);
-    let checked = verify::file(Arc::new(file.clone())).unwrap();
+    let checked = verify::file(Arc::new(file.clone()), None).unwrap();
     assert_eq!((checked.damages, checked.rows), (vec![], 6));
     let found = read_all(&file).unwrap();
     for (expected, (bytes, got)) in records.iter().zip(&found) {

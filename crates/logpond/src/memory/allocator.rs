@@ -1,0 +1,115 @@
+//! The allocator of the process: jemalloc, which says what it has handed out, and gives back what is free.
+
+use std::fs;
+
+use tikv_jemalloc_ctl::{Access, AsName, arenas, background_thread, epoch, stats};
+use tikv_jemallocator::Jemalloc;
+
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
+/// Pages of the program and of other files that the process has in memory.
+const STATUS: &str = "/proc/self/status";
+const STATUS_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
+
+/// What the process has, in bytes. All zero where it cannot be said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// What the allocator has handed out, with what its pages have beside it and with its own notes, and the pages
+    /// of the program.
+    pub in_use: usize,
+    /// What the system has given, and was not given back.
+    pub resident: usize,
+}
+
+impl Usage {
+    /// What there is at this moment. Takes some ten microseconds.
+    pub(super) fn now() -> Usage {
+        // Numbers are those of the last epoch.
+        if epoch::advance().is_err() {
+            return Usage::default();
+        }
+        let read = |number: Result<usize, _>| number.unwrap_or(0);
+        let program = program_bytes();
+        Usage {
+            in_use: read(stats::active::read()) + read(stats::metadata::read()) + program,
+            resident: read(stats::resident::read()) + program,
+        }
+    }
+}
+
+fn program_bytes() -> usize {
+    let status = fs::read_to_string(STATUS).unwrap_or_default();
+    let kib = status.lines().filter_map(|line| {
+        let value = STATUS_LINES
+            .iter()
+            .find_map(|name| line.strip_prefix(name))?;
+        value.split_ascii_whitespace().next()?.parse::<usize>().ok()
+    });
+    kib.sum::<usize>() << 10
+}
+
+/// Has threads of the allocator give back pages that were free for some ten seconds, also while nothing is
+/// allocated.
+pub fn begin() {
+    // Without such threads pages are given back by later allocations.
+    let _ = background_thread::write(true);
+}
+
+/// Gives back all pages that are free.
+pub(super) fn purge() {
+    let count = arenas::narenas::read().unwrap_or(0);
+    for number in 0..count {
+        // Arenas that nothing was allocated in yet are not there.
+        let name = format!("arena.{number}.dirty_decay_ms\0");
+        let decay = name.as_str().name();
+        let Ok(before) = Access::<isize>::read(decay) else {
+            continue;
+        };
+        // A decay in no time is a purge.
+        if decay.write(0_isize).is_ok() {
+            let _ = decay.write(before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Set in the process of its own in which memory is looked at.
+    const ALONE: &str = "LOGPOND_TEST_ALLOCATOR_ALONE";
+
+    /// Other tests allocate and free as they like, so this one looks at memory in a process of its own.
+    #[test]
+    fn what_is_allocated_is_in_use_and_given_back() {
+        const BYTES: usize = 64 << 20;
+        if std::env::var_os(ALONE).is_none() {
+            let name = "memory::allocator::tests::what_is_allocated_is_in_use_and_given_back";
+            let own = std::env::current_exe().unwrap();
+            let alone = std::process::Command::new(own)
+                .args(["--exact", name])
+                .env(ALONE, "1")
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&alone.stdout);
+            assert!(
+                alone.status.success() && said.contains("1 passed"),
+                "{said}"
+            );
+            return;
+        }
+        let before = Usage::now();
+        let block = vec![1_u8; BYTES];
+        let during = Usage::now();
+        assert!(
+            during.in_use >= before.in_use + BYTES,
+            "{before:?} {during:?}"
+        );
+        assert!(during.resident >= BYTES);
+        drop(block);
+        purge();
+        let after = Usage::now();
+        assert!(after.in_use + BYTES / 2 < during.in_use, "{after:?}");
+    }
+}

@@ -1,0 +1,178 @@
+use std::sync::atomic::AtomicUsize;
+use std::thread;
+
+use logpond_search::Room;
+
+use super::*;
+use crate::memory::{CacheRoom, GivesWay, Usage};
+
+const MIB: usize = 1 << 20;
+
+/// A budget of so many MiB; what is measured is what is set here.
+fn budget(mib: usize, measured_mib: usize) -> (Arc<Budget>, Arc<AtomicUsize>) {
+    let in_use = Arc::new(AtomicUsize::new(measured_mib * MIB));
+    let measured = Arc::clone(&in_use);
+    let meter = move || {
+        let bytes = measured.load(Ordering::Relaxed);
+        Usage {
+            in_use: bytes,
+            resident: 0,
+        }
+    };
+    (Budget::measured_by(mib * MIB, Box::new(meter)), in_use)
+}
+
+fn query(budget: &Arc<Budget>) -> Arc<Lease> {
+    Lease::of_query(budget, &mut || true).unwrap()
+}
+
+/// A query that holds so much, its base included.
+fn holding(budget: &Arc<Budget>, mib: usize) -> (Arc<Lease>, Charge) {
+    let lease = query(budget);
+    let mut charge = Charge::new(Some(&lease));
+    let bytes = mib * MIB - budget.query_bytes();
+    charge.set_while(bytes, &mut || true).unwrap();
+    (lease, charge)
+}
+
+#[test]
+fn what_a_query_has_comes_back_with_its_end() {
+    let (budget, _) = budget(128, 0);
+    assert_eq!(budget.query_bytes(), 12 * MIB);
+    let (first, mut charge) = holding(&budget, 64);
+    assert_eq!(charge.set_while(53 * MIB, &mut || true), Err(Stopped));
+    let refusal = first.refusal().unwrap();
+    let expected = Refusal {
+        asked: MIB,
+        held: 64 * MIB,
+        in_use: 64 * MIB,
+        budget: 128 * MIB,
+    };
+    assert_eq!(refusal, expected);
+    let text = refusal.to_string();
+    let numbers = "the query has 64.0 MiB of memory and needs 1.0 MiB more; one query may have \
+                   64.0 MiB, half of 128.0 MiB: ";
+    assert!(text.starts_with(numbers), "{text}");
+    assert!(text.contains("--memory"), "{text}");
+    let (second, others) = holding(&budget, 64);
+    let error = Lease::of_query(&budget, &mut || false).unwrap_err();
+    assert!(error.is_none(), "it was not wanted any more");
+    drop((charge, first));
+    let (third, mut charge) = holding(&budget, 54);
+    charge.set_while(0, &mut || true).unwrap();
+    others.leave();
+    drop(second);
+    let all = [third, query(&budget), query(&budget)];
+    for lease in &all {
+        let mut charge = Charge::new(Some(lease));
+        charge.set_while(50 * MIB, &mut || true).unwrap();
+    }
+}
+
+#[test]
+fn what_is_measured_counts_too() {
+    let (budget, _) = budget(128, 100);
+    let lease = query(&budget);
+    let mut charge = Charge::new(Some(&lease));
+    charge.set_while(12 * MIB, &mut || true).unwrap();
+    charge.set_soon(18 * MIB);
+    assert!(charge.is_refused());
+    let text = lease.refusal().unwrap().to_string();
+    let numbers =
+        "has 24.0 MiB of memory and needs 6.0 MiB more, but 124.0 MiB of 128.0 MiB are in use";
+    assert!(text.contains(numbers), "{text}");
+}
+
+#[test]
+fn the_largest_query_ends_while_more_is_measured_than_there_may_be() {
+    let (budget, in_use) = budget(128, 10);
+    let (small, _small) = holding(&budget, 14);
+    let (large, _large) = holding(&budget, 30);
+    assert!(small.watch() && large.watch());
+    in_use.store(150 * MIB, Ordering::Relaxed);
+    // It is measured now and then.
+    while large.watch() {
+        thread::yield_now();
+    }
+    assert!(small.watch());
+    let text = large.refusal().unwrap().to_string();
+    assert!(text.starts_with("150.0 MiB of 128.0 MiB"), "{text}");
+}
+
+#[test]
+fn who_begins_waits_for_one_that_ends() {
+    let (budget, _) = budget(128, 0);
+    let first = holding(&budget, 64);
+    let second = holding(&budget, 63);
+    let waiting = thread::spawn({
+        let budget = Arc::clone(&budget);
+        move || query(&budget).refusal()
+    });
+    while budget.waits() == 0 {
+        thread::yield_now();
+    }
+    drop(first);
+    assert_eq!(waiting.join().unwrap(), None);
+    drop(second);
+}
+
+#[test]
+fn of_queries_that_wait_for_each_other_the_largest_ends() {
+    let (budget, _) = budget(128, 0);
+    let all = [43, 42, 42].map(|mib| holding(&budget, mib));
+    let more = all.map(|(lease, mut charge)| {
+        let bytes = 44 * MIB;
+        thread::spawn(move || {
+            (
+                charge.set_while(bytes, &mut || true),
+                lease.refusal().is_some(),
+            )
+        })
+    });
+    let ends = more.map(|thread| thread.join().unwrap());
+    assert_eq!(
+        ends,
+        [(Err(Stopped), true), (Ok(()), false), (Ok(()), false)]
+    );
+}
+
+struct Cache(AtomicUsize);
+
+impl GivesWay for Cache {
+    fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn give_way(&self, bytes: usize) -> usize {
+        let freed = bytes.min(self.bytes());
+        self.0.fetch_sub(freed, Ordering::Relaxed);
+        freed
+    }
+}
+
+#[test]
+fn caches_give_way_to_queries_and_leave_them_room() {
+    let (budget, _) = budget(128, 0);
+    let room = CacheRoom::of(&budget);
+    assert!(room.take(96 * MIB) && !room.take(1));
+    let cache = Arc::new(Cache(AtomicUsize::new(100 * MIB)));
+    budget.add_cache(cache.clone());
+    let (_lease, _charge) = holding(&budget, 44);
+    assert_eq!(cache.bytes(), 84 * MIB);
+    let (_lease, _charge) = holding(&budget, 64);
+    assert_eq!(cache.bytes(), 20 * MIB);
+}
+
+#[test]
+fn a_follower_that_waits_and_a_reader_hold_little() {
+    let (budget, _) = budget(128, 0);
+    let follower = query(&budget);
+    follower.idle();
+    follower.idle();
+    let reader = Lease::of_reader(&budget);
+    let charge = Charge::of(&reader, 60 * MIB);
+    let (_lease, _charge) = holding(&budget, 64);
+    drop(reader);
+    drop(charge);
+    let (_lease, _charge) = holding(&budget, 63);
+}

@@ -1,0 +1,115 @@
+//! How much memory the process may have: that of the machine, of the containers that it is in, or of its own
+//! limits, whichever is least.
+
+use std::fs;
+
+use rustix::process::{Resource, getrlimit};
+
+/// Files of a control group that bound its memory (version 2); the text is `max` where there is no bound.
+/// Above the second one the kernel slows the group down.
+const V2_FILES: [&str; 2] = ["memory.max", "memory.high"];
+
+/// The same of version 1; a number beyond all memory where there is no bound.
+const V1_FILES: [&str; 1] = ["memory.limit_in_bytes"];
+
+/// The memory that this process may have, in bytes.
+pub fn bytes() -> u64 {
+    let of_machine = rustix::system::sysinfo();
+    // Both are numbers of the C library, as wide as the platform's words.
+    let of_machine = of_machine.totalram as u64 * u64::from(of_machine.mem_unit);
+    let limits = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
+    let of_process = limits.into_iter().flatten().min();
+    let of_groups = of_groups(&|path| fs::read_to_string(path).ok());
+    of_machine
+        .min(of_groups)
+        .min(of_process.unwrap_or(u64::MAX))
+}
+
+/// The least bound of the control groups that the process is in. In a container the kernel shows only those
+/// from the container's own on; without, a service has one of its own below those of the system.
+fn of_groups(read: &dyn Fn(&str) -> Option<String>) -> u64 {
+    let memberships = read("/proc/self/cgroup").unwrap_or_default();
+    let mut least = u64::MAX;
+    for line in memberships.lines() {
+        // `NUMBER:CONTROLLERS:PATH`; version 2 has no controllers here.
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (root, files) = match controllers {
+            "" => ("/sys/fs/cgroup", &V2_FILES[..]),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", &V1_FILES[..])
+            }
+            _ => continue,
+        };
+        let mut path = path.trim_end_matches('/');
+        loop {
+            for file in files {
+                least = least.min(limit(read(&format!("{root}{path}/{file}")).as_deref()));
+            }
+            match path.rfind('/') {
+                Some(parent) => path = &path[..parent],
+                None => break,
+            }
+        }
+    }
+    least
+}
+
+fn limit(text: Option<&str>) -> u64 {
+    let number = text.and_then(|text| text.trim().parse().ok());
+    number.unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> u64 {
+        of_groups(&|path| {
+            let found = files.iter().find(|(name, _)| *name == path);
+            found.map(|(_, text)| (*text).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_container_may_have_less_than_the_machine() {
+        assert_eq!(limit(Some("536870912\n")), 512 << 20);
+        assert_eq!([limit(Some("max\n")), limit(None)], [u64::MAX; 2]);
+        assert!(bytes() > 1 << 20);
+    }
+
+    #[test]
+    fn the_least_of_all_groups_counts() {
+        let container = [
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/sys/fs/cgroup/memory.max", "1073741824\n"),
+        ];
+        assert_eq!(of(&container), 1 << 30);
+        let service = [
+            ("/proc/self/cgroup", "0::/system.slice/logpond.service\n"),
+            (
+                "/sys/fs/cgroup/system.slice/logpond.service/memory.max",
+                "max",
+            ),
+            (
+                "/sys/fs/cgroup/system.slice/logpond.service/memory.high",
+                "400",
+            ),
+            ("/sys/fs/cgroup/system.slice/memory.max", "500"),
+        ];
+        assert_eq!(of(&service), 400);
+        assert_eq!(of(&service[..2]), u64::MAX);
+        let version_1 = [
+            (
+                "/proc/self/cgroup",
+                "9:cpu,cpuacct:/a\n7:memory:/docker/a\n",
+            ),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "600"),
+            ("/sys/fs/cgroup/memory.max", "1"),
+        ];
+        assert_eq!(of(&version_1), 600);
+        assert_eq!(of(&[]), u64::MAX);
+    }
+}
