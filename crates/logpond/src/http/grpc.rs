@@ -178,7 +178,10 @@ where
     http2::serve_connection(stream, context.shutdown, service).await;
 }
 
-async fn answer(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Answer>, Infallible> {
+async fn answer(
+    app: Arc<App>,
+    mut request: Request<Inflow>,
+) -> Result<Response<Answer>, Infallible> {
     let is_grpc = content_type(request.headers()).starts_with(b"application/grpc");
     if *request.method() != Method::POST || !is_grpc {
         let mut response = Response::new(Answer {
@@ -190,14 +193,18 @@ async fn answer(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Answ
         return Ok(response);
     }
     app.metrics.http_answers[1].add(1);
+    let end = request.body_mut().end();
     let (message, trailers, headers) = match call(&app, request).await {
         Ok(message) => {
             let mut trailers = HeaderMap::new();
             trailers.insert(STATUS, HeaderValue::from_static("0"));
             (Some(message), Some(trailers), HeaderMap::new())
         }
-        // Without a message the trailers are the headers.
-        Err(failed) => (None, None, failed.headers()),
+        // Without a message the trailers are the headers, and the end of the answer.
+        Err(failed) => {
+            end.wait().await;
+            (None, None, failed.headers())
+        }
     };
     let mut response = Response::new(Answer { message, trailers });
     *response.headers_mut() = headers;

@@ -5,6 +5,9 @@
 //! have sent everything. So the rest is read and thrown away, within bounds, while the answer is under
 //! way. Behind a bound a stream ends with `NO_ERROR` (RFC 9113, section 8.1), a connection of HTTP/1.1 is
 //! closed.
+//!
+//! An answer of HTTP/2 that ends with its headers, as a failure of gRPC does, is missed by clients that
+//! are still sending (curl 7.88): such an answer waits for the end of the rest, within bounds.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,6 +17,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::EXPECT;
 use hyper::{Request, Version};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use crate::shutdown::Shutdown;
 
@@ -24,6 +28,20 @@ const DISCARDED_BYTES_MAX: usize = 64 << 20;
 /// How long that may take: some clients need half a minute to have their own bytes ready.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(120);
 
+/// How long an answer waits for the rest of a body.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The end of what is read of a body.
+pub(super) struct End(oneshot::Receiver<()>);
+
+impl End {
+    /// Waits until nothing more of the body is read, for ten seconds at most.
+    pub(super) async fn wait(self) {
+        // The sender is dropped at the end; nothing is ever sent.
+        let _ = tokio::time::timeout(ANSWER_WAIT_MAX, self.0).await;
+    }
+}
+
 /// The body of a request.
 #[derive(Debug)]
 pub(crate) struct Inflow {
@@ -33,6 +51,8 @@ pub(crate) struct Inflow {
     is_discarded: bool,
     /// Whether other requests of the connection go on when this one is broken.
     is_stream: bool,
+    /// Dropped when nothing more is read.
+    ended: Option<oneshot::Sender<()>>,
     shutdown: Shutdown,
 }
 
@@ -46,12 +66,18 @@ impl Inflow {
             body: Some(body),
             is_discarded,
             is_stream,
+            ended: None,
             shutdown: shutdown.clone(),
         })
     }
-}
 
-impl Inflow {
+    /// The end of what is read of it, by whoever reads it.
+    pub(super) fn end(&mut self) -> End {
+        let (ended, end) = oneshot::channel();
+        self.ended = Some(ended);
+        End(end)
+    }
+
     /// Nobody waits for the rest, which does not come: the connection ends with the answer.
     pub(super) fn give_up(&mut self) {
         // A stream that ends before its answer takes it along, and holds up no other.
@@ -94,12 +120,12 @@ impl Drop for Inflow {
             // Without a runtime it ends, and the connection with it.
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(discard(rest, self.shutdown.clone()));
+            runtime.spawn(discard(rest, self.ended.take(), self.shutdown.clone()));
         }
     }
 }
 
-async fn discard(mut rest: Incoming, mut shutdown: Shutdown) {
+async fn discard(mut rest: Incoming, ended: Option<oneshot::Sender<()>>, mut shutdown: Shutdown) {
     let reading = async {
         let mut discarded = 0;
         while discarded < DISCARDED_BYTES_MAX {
@@ -110,6 +136,7 @@ async fn discard(mut rest: Incoming, mut shutdown: Shutdown) {
             }
         }
         // The client may still read the answer.
+        drop(ended);
         std::future::pending().await
     };
     tokio::select! {
