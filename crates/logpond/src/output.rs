@@ -26,6 +26,8 @@ use crate::cli::Format;
 
 pub use bars::{Bar, Bars};
 pub use cell::Cells;
+#[cfg(feature = "sql")]
+pub use cell::defused;
 pub use csv::Csv;
 pub use pretty::{Spans, Style};
 pub use row::{Row, RowError, decode_base64};

@@ -2,9 +2,11 @@
 //!
 //! Invariant: a value that is not null is written as something else than a null.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, Field, FieldRef, Float32Type, Float64Type, IntervalUnit, Schema, SchemaRef,
 };
@@ -78,26 +80,60 @@ fn name(value: f64) -> Option<&'static str> {
     }
 }
 
-/// The columns as CSV has them: lists, structs and maps are JSON.
-pub(crate) fn flat_schema(schema: &SchemaRef) -> SchemaRef {
-    let flat = |field: &FieldRef| match field.data_type().is_nested() {
-        true => Arc::new(Field::new(field.name(), DataType::Utf8, true)),
-        false => Arc::clone(field),
+/// Rewrites a text before it is a cell of CSV.
+pub type Rewrite = fn(&str) -> Cow<'_, str>;
+
+/// The columns as CSV has them: lists, structs and maps are JSON; names and texts are rewritten.
+pub(crate) fn flat_schema(schema: &SchemaRef, rewrite: Option<Rewrite>) -> SchemaRef {
+    let flat = |field: &FieldRef| {
+        let name = rewrite.map_or(Cow::Borrowed(field.name().as_str()), |to| to(field.name()));
+        let is_text = rewrite.is_some() && is_text(field.data_type());
+        match field.data_type().is_nested() || is_text {
+            true => Arc::new(Field::new(name, DataType::Utf8, true)),
+            false => Arc::new(field.as_ref().clone().with_name(name)),
+        }
     };
     Arc::new(Schema::new(
         schema.fields().iter().map(flat).collect::<Vec<_>>(),
     ))
 }
 
+fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
 /// The rows in these columns.
-pub(crate) fn flat(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+pub(crate) fn flat(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    rewrite: Option<Rewrite>,
+) -> Result<RecordBatch, ArrowError> {
     let fields = batch.schema();
     let columns = fields.fields().iter().zip(batch.columns());
-    let columns = columns.map(|(field, column)| match field.data_type().is_nested() {
-        true => texts(field, column),
-        false => Ok(Arc::clone(column)),
+    let columns = columns.map(|(field, column)| {
+        let flat = match field.data_type().is_nested() {
+            true => texts(field, column)?,
+            false => Arc::clone(column),
+        };
+        match rewrite {
+            Some(rewrite) if is_text(flat.data_type()) => rewritten(&flat, rewrite),
+            _ => Ok(flat),
+        }
     });
     RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)
+}
+
+fn rewritten(column: &ArrayRef, rewrite: Rewrite) -> Result<ArrayRef, ArrowError> {
+    let column = cast(column, &DataType::Utf8)?;
+    let mut texts = StringBuilder::new();
+    for text in column.as_string::<i32>() {
+        texts.append_option(text.map(rewrite));
+    }
+    Ok(Arc::new(texts.finish()))
 }
 
 fn texts(field: &FieldRef, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {

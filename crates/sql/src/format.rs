@@ -14,7 +14,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::encoding;
+use crate::encoding::{self, Rewrite};
 
 /// Rows of a row group of a Parquet file, as in files that others write.
 const ROW_GROUP_ROWS: usize = 128 << 10;
@@ -84,7 +84,7 @@ impl Write for Pipe {
 
 enum Kind {
     Json(json::LineDelimitedWriter<Pipe>),
-    Csv(Box<csv::Writer<Pipe>>, SchemaRef),
+    Csv(Box<csv::Writer<Pipe>>, SchemaRef, Option<Rewrite>),
     Arrow(StreamWriter<Pipe>),
     Parquet(Box<ArrowWriter<Pipe>>),
 }
@@ -109,16 +109,7 @@ impl Writer {
                     .with_encoder_factory(Arc::new(encoding::Floats));
                 Kind::Json(builder.build(pipe.clone()))
             }
-            Format::Csv => {
-                let builder = csv::WriterBuilder::new().with_header(true);
-                let mut writer = builder.build(pipe.clone());
-                let schema = encoding::flat_schema(schema);
-                // The names stand there also if no row does.
-                writer
-                    .write(&RecordBatch::new_empty(Arc::clone(&schema)))
-                    .map_err(of_arrow)?;
-                Kind::Csv(Box::new(writer), schema)
-            }
+            Format::Csv => csv_kind(&pipe, schema, None)?,
             Format::Arrow => {
                 Kind::Arrow(StreamWriter::try_new(pipe.clone(), schema).map_err(of_arrow)?)
             }
@@ -145,6 +136,21 @@ impl Writer {
         Ok(Writer { kind, pipe })
     }
 
+    /// The same as CSV whose names and texts are rewritten.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn of_cells(
+        schema: &SchemaRef,
+        rewrite: Rewrite,
+        out: &mut Vec<u8>,
+    ) -> Result<Writer, String> {
+        let pipe = Pipe::default();
+        let kind = csv_kind(&pipe, schema, Some(rewrite))?;
+        pipe.take(out);
+        Ok(Writer { kind, pipe })
+    }
+
     /// Appends rows to `out`, or keeps them for the next row group.
     ///
     /// # Errors
@@ -152,8 +158,8 @@ impl Writer {
     pub fn write(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), String> {
         match &mut self.kind {
             Kind::Json(writer) => writer.write(batch).map_err(of_arrow)?,
-            Kind::Csv(writer, schema) => {
-                let flat = encoding::flat(batch, schema).map_err(of_arrow)?;
+            Kind::Csv(writer, schema, rewrite) => {
+                let flat = encoding::flat(batch, schema, *rewrite).map_err(of_arrow)?;
                 writer.write(&flat).map_err(of_arrow)?;
             }
             Kind::Arrow(writer) => writer.write(batch).map_err(of_arrow)?,
@@ -182,6 +188,17 @@ impl Writer {
         self.pipe.take(out);
         Ok(())
     }
+}
+
+fn csv_kind(pipe: &Pipe, schema: &SchemaRef, rewrite: Option<Rewrite>) -> Result<Kind, String> {
+    let builder = csv::WriterBuilder::new().with_header(true);
+    let mut writer = builder.build(pipe.clone());
+    let schema = encoding::flat_schema(schema, rewrite);
+    // The names stand there also if no row does.
+    writer
+        .write(&RecordBatch::new_empty(Arc::clone(&schema)))
+        .map_err(of_arrow)?;
+    Ok(Kind::Csv(Box::new(writer), schema, rewrite))
 }
 
 fn of_arrow(error: ArrowError) -> String {

@@ -51,6 +51,7 @@ mod error;
 
 pub use datafusion::arrow::datatypes::SchemaRef;
 pub use datafusion::arrow::record_batch::RecordBatch;
+pub use encoding::Rewrite;
 pub use engine::{Answer, MEMORY_BYTES_MAX, SILENCE_MAX, SPILL_BYTES_MAX, Sql, Stop};
 pub use error::{Blame, SqlError};
 pub use format::{Format, Writer};

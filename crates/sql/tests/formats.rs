@@ -111,3 +111,38 @@ fn what_a_form_cannot_say_is_said_at_the_beginning() {
     .unwrap();
     assert!(whole.is_empty(), "a row group is kept until it is full");
 }
+
+#[test]
+fn names_and_texts_of_cells_are_rewritten() {
+    fn marked(text: &str) -> std::borrow::Cow<'_, str> {
+        match text.starts_with('=') {
+            true => format!("'{text}").into(),
+            false => text.into(),
+        }
+    }
+    struct Marked(Option<Writer>, Vec<u8>);
+    impl Answer for Marked {
+        fn begin(&mut self, schema: &SchemaRef) -> Result<(), Stop> {
+            self.0 = Writer::of_cells(schema, marked, &mut self.1).ok();
+            Ok(())
+        }
+
+        fn rows(&mut self, batch: &RecordBatch) -> Result<(), Stop> {
+            let writer = self.0.as_mut().ok_or(Stop)?;
+            writer.write(batch, &mut self.1).map_err(|_| Stop)
+        }
+
+        fn check(&mut self) -> Result<(), Stop> {
+            Ok(())
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let source: Arc<dyn Source> = Records::new(3);
+    let mut written = Marked(None, Vec::new());
+    let statement = "SELECT '=1+1' AS a, 'b' AS \"=x\", -5 AS c, ['=2'] AS d, NULL::text AS e, \
+        arrow_cast('=3', 'Dictionary(Int32, Utf8)') AS f";
+    sql.run(statement, source, &mut written).unwrap();
+    let expected = "a,'=x,c,d,e,f\n'=1+1,b,-5,\"[\"\"=2\"\"]\",,'=3\n";
+    assert_eq!(String::from_utf8(written.1).unwrap(), expected);
+}

@@ -13,7 +13,9 @@ use super::params::Params;
 use super::router::FORM_BYTES_MAX;
 
 /// Parameters of a statement.
-pub(super) const PARAMS: [&str; 7] = ["query", "format", "columns", "q", "from", "to", "strict"];
+pub(super) const PARAMS: [&str; 8] = [
+    "query", "format", "columns", "q", "from", "to", "strict", "defuse",
+];
 
 /// Answers a statement, if this build has what it needs.
 pub(super) async fn answer(
@@ -90,6 +92,7 @@ mod run {
     use super::super::rows::{self, Prepared};
     use super::*;
     use crate::clock;
+    use crate::output::defused;
     use crate::query::{Output, Scope, SqlSource, Trailer};
 
     /// Names of members of lines that are no rows.
@@ -113,6 +116,8 @@ mod run {
         /// Whether the answer begins by the names and types of its columns.
         has_columns: bool,
         is_strict: bool,
+        /// Whether texts of CSV that spreadsheets would take for formulas are made texts.
+        are_defused: bool,
     }
 
     pub(super) async fn answer(
@@ -175,6 +180,7 @@ mod run {
             format,
             has_columns: params.flag("columns", false)?,
             is_strict: params.flag("strict", false)?,
+            are_defused: params.flag("defuse", false)?,
         })
     }
 
@@ -183,6 +189,7 @@ mod run {
         asked: Option<Asked>,
         format: Format,
         has_columns: bool,
+        are_defused: bool,
         out: Output,
         prepared: Mutex<Option<Prepared>>,
         schema: Option<SchemaRef>,
@@ -203,6 +210,7 @@ mod run {
                 held: asked.is_strict.then_some(0),
                 format: asked.format,
                 has_columns: asked.has_columns,
+                are_defused: asked.are_defused,
                 asked: Some(asked),
                 out,
                 prepared: Mutex::new(Some(prepared)),
@@ -330,7 +338,11 @@ mod run {
                     .map_err(|_| Stop)?;
             }
             let mut bytes = Vec::new();
-            match Writer::new(self.format, &schema, &mut bytes) {
+            let writer = match self.format {
+                Format::Csv if self.are_defused => Writer::of_cells(&schema, defused, &mut bytes),
+                format => Writer::new(format, &schema, &mut bytes),
+            };
+            match writer {
                 Ok(writer) => self.writer = Some(writer),
                 Err(what) => {
                     self.unwritten = Some(what);

@@ -42,14 +42,23 @@ impl Cells {
     /// Appends a text as a cell.
     pub fn write_text(self, text: &[u8], out: &mut Vec<u8>) {
         match self.are_defused {
-            true => self.write(&defused(text), out),
+            true => self.write(&without_formulas(text), out),
             false => self.write(text, out),
         }
     }
 }
 
 /// The text with marks where a cell would be a formula.
-fn defused(text: &[u8]) -> Cow<'_, [u8]> {
+#[cfg(feature = "sql")]
+pub fn defused(text: &str) -> Cow<'_, str> {
+    match without_formulas(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        // Marks stand between characters.
+        Cow::Owned(marked) => Cow::Owned(String::from_utf8_lossy(&marked).into_owned()),
+    }
+}
+
+fn without_formulas(text: &[u8]) -> Cow<'_, [u8]> {
     let may_split = |byte: &u8| matches!(byte, b';' | b'\t' | b'\r' | b'\n');
     // The begin of the part that was not written yet, and of the one that may be a cell of its own.
     let (mut written, mut begin) = (0, 0);
