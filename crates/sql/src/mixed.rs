@@ -3,6 +3,10 @@
 //! A field that has numbers in most records and a word in one is a column of text. Whoever compares it with a
 //! number means the numbers in it.
 //!
+//! A field is a column of texts, too, if one of its numbers is beyond 64 bits, or has more digits than a
+//! `DOUBLE`. What is compared with a number that a `DOUBLE` does not tell from others is compared as a
+//! decimal of [`EXACT`].
+//!
 //! Invariant: where a text is compared with a number, a text that is no number is neither equal to it, nor
 //! different, nor before or behind it; it is no error.
 
@@ -17,6 +21,10 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operato
 
 /// The first whole number that a `DOUBLE` does not tell from its neighbour.
 const INEXACT_FROM: u64 = 1 << 53;
+
+/// What exact numbers are compared as: the longest decimals that there are, as many digits before the point
+/// as behind it.
+const EXACT: DataType = DataType::Decimal256(76, 38);
 
 /// Makes numbers of texts that are compared with numbers.
 #[derive(Debug)]
@@ -39,16 +47,28 @@ impl FunctionRewrite for NumbersOfTexts {
                 let Some(kind) = number_for(&list.expr, list.list.iter(), schema) else {
                     return Ok(Transformed::no(Expr::InList(list)));
                 };
-                let expr = Box::new(tried(*list.expr, kind));
-                Transformed::yes(Expr::InList(InList { expr, ..list }))
+                let expr = Box::new(tried(*list.expr, kind.clone()));
+                let others = list.list.into_iter();
+                let others = others.map(|other| compared_as(other, &kind)).collect();
+                let negated = list.negated;
+                Transformed::yes(Expr::InList(InList {
+                    expr,
+                    list: others,
+                    negated,
+                }))
             }
             Expr::Between(between) => {
                 let bounds = [&*between.low, &*between.high];
                 let Some(kind) = number_for(&between.expr, bounds.into_iter(), schema) else {
                     return Ok(Transformed::no(Expr::Between(between)));
                 };
-                let expr = Box::new(tried(*between.expr, kind));
-                Transformed::yes(Expr::Between(Between { expr, ..between }))
+                let expr = Box::new(tried(*between.expr, kind.clone()));
+                Transformed::yes(Expr::Between(Between {
+                    expr,
+                    low: Box::new(compared_as(*between.low, &kind)),
+                    high: Box::new(compared_as(*between.high, &kind)),
+                    ..between
+                }))
             }
             other => Transformed::no(other),
         })
@@ -71,9 +91,11 @@ pub(crate) fn is_comparison(op: Operator) -> bool {
 fn compared(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     let BinaryExpr { left, op, right } = binary;
     let (left, right) = if let Some(kind) = number_for(&left, [&*right].into_iter(), schema) {
-        (Box::new(tried(*left, kind)), right)
+        let right = compared_as(*right, &kind);
+        (Box::new(tried(*left, kind)), Box::new(right))
     } else if let Some(kind) = number_for(&right, [&*left].into_iter(), schema) {
-        (left, Box::new(tried(*right, kind)))
+        let left = compared_as(*left, &kind);
+        (Box::new(left), Box::new(tried(*right, kind)))
     } else {
         return Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }));
     };
@@ -82,6 +104,14 @@ fn compared(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
 
 fn tried(expr: Expr, kind: DataType) -> Expr {
     Expr::TryCast(TryCast::new(Box::new(expr), kind))
+}
+
+/// The number that a text is compared with, of the type that the text becomes.
+fn compared_as(number: Expr, kind: &DataType) -> Expr {
+    match *kind == EXACT {
+        true => tried(number, EXACT),
+        false => number,
+    }
 }
 
 /// What to make of a text that is compared with these, if all of them are numbers.
@@ -98,8 +128,9 @@ fn number_for<'e>(
     let mut kind = DataType::Float64;
     for other in others {
         let other_kind = other.get_type(schema).ok().filter(DataType::is_numeric)?;
-        if other_kind.is_integer() && !is_exact_float(other) {
-            kind = DataType::Int64;
+        let is_exact = other_kind.is_integer() && !is_exact_float(other);
+        if is_exact || other_kind.is_decimal() {
+            kind = EXACT;
         }
     }
     Some(kind)

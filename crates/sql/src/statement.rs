@@ -1,14 +1,21 @@
 //! Which statements may be run: one that asks.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{Expr, Statement as Ast, Value, visit_expressions_mut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use logpond_record::Decimal;
 
 use crate::error::{Blame, SqlError};
 
 /// The longest statement. Planning takes memory and time for each of its words.
 pub const STATEMENT_BYTES_MAX: usize = 64 << 10;
+
+/// Digits of a decimal before the point and behind it: as many as have room in the longest one.
+const DECIMAL_DIGITS: usize = 38;
 
 /// How deep a statement may nest.
 pub(crate) const DEPTH_MAX: usize = 50;
@@ -48,13 +55,53 @@ pub(crate) fn parse(text: &str) -> Result<Statement, SqlError> {
         .and_then(|mut parser| parser.parse_statements());
     let mut statements = parsed.map_err(|error| SqlError::of(&error))?;
     match (statements.pop_front(), statements.len()) {
-        (Some(statement), 0) => check(&statement).map(|()| statement),
+        (Some(mut statement), 0) => {
+            check(&statement)?;
+            keep_digits(&mut statement);
+            Ok(statement)
+        }
         (None, _) => Err(SqlError::new(Blame::Statement, "there is no statement")),
         _ => Err(SqlError::new(
             Blame::Statement,
             "more than one statement: ask one at a time",
         )),
     }
+}
+
+/// Makes decimals of the numbers that would become the nearest `DOUBLE`, and so another number.
+fn keep_digits(statement: &mut Statement) {
+    let Statement::Statement(ast) = statement else {
+        return;
+    };
+    // Nothing breaks off.
+    let _ = visit_expressions_mut(&mut **ast, |expr| {
+        if let Expr::Value(value) = expr
+            && let Value::Number(digits, _) = &value.value
+            && let Some(decimal) = decimal(digits)
+        {
+            *expr = decimal;
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
+
+/// A number as a decimal, if it is no integer of 64 bits, and no `DOUBLE`, and has room.
+fn decimal(digits: &str) -> Option<Expr> {
+    if digits.parse::<u64>().is_ok() {
+        return None;
+    }
+    let float: f64 = digits.parse().ok()?;
+    let is_float = Decimal::parse(digits.as_bytes())?.is_written_float(float);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let has_room = whole.len() <= DECIMAL_DIGITS && fraction.len() <= DECIMAL_DIGITS;
+    let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if is_float || !has_room || !is_plain {
+        return None;
+    }
+    let precision = 2 * DECIMAL_DIGITS;
+    let cast = format!("CAST('{digits}' AS DECIMAL({precision}, {DECIMAL_DIGITS}))");
+    let parser = Parser::new(&GenericDialect {}).try_with_sql(&cast);
+    parser.ok()?.parse_expr().ok()
 }
 
 /// Whether a statement asks which columns there are.

@@ -69,3 +69,44 @@ fn a_cast_that_fails_names_its_column() {
         assert!(error.message.contains(expected), "{statement}: {error}");
     }
 }
+
+/// Numbers that no `DOUBLE` tells from others, as fields have them that are texts for that reason.
+const WIDE: &str = "(VALUES ('18446744073709551610'), ('18446744073709551613'), \
+    ('18446744073709551616'), ('5'), ('0.1234567890123456789'), ('none')) t(s)";
+
+#[test]
+fn numbers_are_compared_exactly() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = Sql::new(directory.path().join("spill"));
+    let records = Records::new(1);
+    let table = [
+        ("s = 18446744073709551613", "18446744073709551613"),
+        ("s = 18446744073709551616", "18446744073709551616"),
+        (
+            "18446744073709551616 > s AND s > 5",
+            "18446744073709551610;18446744073709551613",
+        ),
+        (
+            "s <> 18446744073709551613 AND s > 6",
+            "18446744073709551610;18446744073709551616",
+        ),
+        ("s IN (18446744073709551616, 5)", "18446744073709551616;5"),
+        (
+            "s BETWEEN 18446744073709551611 AND 18446744073709551615",
+            "18446744073709551613",
+        ),
+        (
+            "s > -18446744073709551616 AND s < 1",
+            "0.1234567890123456789",
+        ),
+        ("s = 0.1234567890123456789", "0.1234567890123456789"),
+        ("s = 0.1234567890123456788", ""),
+        ("s = '18446744073709551613'", "18446744073709551613"),
+    ];
+    for (condition, expected) in table {
+        let statement = format!("SELECT s FROM {WIDE} WHERE {condition}");
+        let text = run(&sql, &records, &statement).unwrap_or_else(|e| panic!("{condition}: {e}"));
+        let found: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(found.join(";"), expected, "{condition}");
+    }
+}
