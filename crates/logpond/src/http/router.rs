@@ -587,8 +587,6 @@ async fn route(app: Arc<App>, request: Request<Inflow>) -> Result<Response<Body>
     }
     let target = match endpoint {
         Endpoint::Greeting | Endpoint::JournalPage => Target::Page,
-        // Notices of alerts link here.
-        Endpoint::Loki(loki::Question::Query) => Target::Page,
         _ => Target::Other,
     };
     authorization::check_origin(&app, &request, target)?;

@@ -87,7 +87,7 @@ fn one(
     };
     let (found, trailer) = run::run(&*app.engine, resolved.query, &wanted, out)?;
     app.metrics.query_bytes.add(trailer.bytes_scanned);
-    let mut warnings = run::missing(&trailer);
+    let mut warnings = run::absent(&trailer);
     warnings.extend_from_slice(found.warnings());
     Ok(Answered {
         found,

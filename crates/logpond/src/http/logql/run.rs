@@ -155,6 +155,14 @@ pub(in crate::http) fn missing(trailer: &Trailer) -> Vec<String> {
     warnings
 }
 
+/// What an answer does not have, and what is lost for good and no answer will have.
+pub(in crate::http) fn absent(trailer: &Trailer) -> Vec<String> {
+    let mut warnings = missing(trailer);
+    let lost = trailer.lost.iter();
+    warnings.extend(lost.map(|what| format!("lost for good: {what}")));
+    warnings
+}
+
 /// Why a question has no answer.
 pub(in crate::http) fn failed(error: QueryError) -> ApiError {
     let kind = match error {

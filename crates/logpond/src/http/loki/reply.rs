@@ -13,7 +13,7 @@ use crate::http::App;
 use crate::http::body::Body;
 use crate::http::coding::Coding;
 use crate::http::error::ApiError;
-pub(super) use crate::http::logql::run::{failed, missing as warnings};
+pub(super) use crate::http::logql::run::{absent as warnings, failed};
 use crate::query::{Output, Trailer};
 
 /// The type of all answers that are no error, as Loki writes it.
