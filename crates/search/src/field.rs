@@ -67,6 +67,11 @@ impl Target {
             },
         }
     }
+
+    /// Whether it is found by the name of a field.
+    pub fn is_of_fields(&self) -> bool {
+        matches!(self, Target::Field(_) | Target::Label(_) | Target::Entry(_))
+    }
 }
 
 /// A compiled condition.

@@ -95,6 +95,8 @@ pub struct Absent {
     pub received_min: Timestamp,
     /// Latest receive time.
     pub received_max: Timestamp,
+    /// Earliest and latest event time, where they are known.
+    pub times: Option<(Timestamp, Timestamp)>,
 }
 
 impl fmt::Display for Absent {
@@ -191,6 +193,7 @@ impl Inventory {
             is_at_least: false,
             received_min: summary.received_min,
             received_max: summary.received_max,
+            times: Some((summary.time_min, summary.time_max)),
         });
         let journal = self.journal.iter().map(|(source, entry)| Absent {
             path: journal::path(*source, journal::SUFFIX_CLOSED),
@@ -199,6 +202,7 @@ impl Inventory {
             is_at_least: entry.is_open,
             received_min: entry.received_min,
             received_max: entry.received_max,
+            times: None,
         });
         let each = segments.chain(journal);
         each.filter(|absent| is_gone(&absent.path, &absent.sources))

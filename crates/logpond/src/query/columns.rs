@@ -99,9 +99,12 @@ pub(super) fn in_any_order(
     let view = &look.view;
     let handing = Handing::new(take);
     let mut progress = Progress::new(false, view.bytes());
+    // Columns are fields.
+    let looks_at_fields = true;
     let mut builder = ColumnsBuilder::new(Arc::clone(&query.columns));
     let mut pass = Pass {
         arrived_after: None,
+        looks_at_fields,
         view,
         known: &look.pond.known,
         out,
@@ -121,6 +124,7 @@ pub(super) fn in_any_order(
             view,
             scope: &query.scope,
             counts_only: false,
+            looks_at_fields,
         };
         let visit = |scan: &mut GroupScan<'_>, _: &Group, (): &mut ()| {
             each_block(scan, |scan, selected| {
@@ -224,6 +228,10 @@ impl Table for FieldTypes {
 
     fn bytes(&self) -> usize {
         FieldTypes::bytes(self)
+    }
+
+    fn looks_at_fields(&self) -> bool {
+        true
     }
 
     fn kind(&self) -> TableKind {

@@ -117,6 +117,8 @@ const STEP_BYTES: u64 = 64 << 10;
 pub(super) struct Pass<'a> {
     /// What arrived up to here is not wanted.
     pub(super) arrived_after: Option<Id>,
+    /// Whether the answer depends on names of fields.
+    pub(super) looks_at_fields: bool,
     pub(super) view: &'a View,
     pub(super) known: &'a Known,
     pub(super) out: &'a mut Output,
@@ -135,7 +137,7 @@ impl Pass<'_> {
         let mut parser = Parser::new();
         self.known.grams.retain(&view.snapshot);
         self.known.spans.retain(&view.snapshot);
-        let (looks_at_fields, mut unlisted) = (scope.filter.looks_at_fields(), 0);
+        let (looks_at_fields, mut unlisted) = (self.looks_at_fields, 0);
         let mut each = |record: &Record<'_>| {
             let may_lack = looks_at_fields && record.whole.is_some();
             let lacks = may_lack && record.field(UNLISTED_FIELD).is_some();

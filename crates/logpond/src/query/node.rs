@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use logpond_record::{Id, SourceId, Timestamp};
+use logpond_record::{Id, SourceId, TimeRange, Timestamp};
 use logpond_search::aggregate::{FieldStats, FieldTypes, LabelValues, Patterns, Streams, Top};
 use logpond_search::metric::{Leaf, RangeTable};
 use logpond_search::order::Key;
@@ -69,7 +69,8 @@ impl Pond {
             seen: 0,
         };
         let mut trailer = Trailer::default();
-        look.view.note_missing(&mut trailer);
+        // A node of a cluster names only what it cannot read, which may be of any time.
+        look.view.note_missing(&[TimeRange::ALL], &mut trailer);
         let answered = answer(&look, &question.kind, out, &mut trailer);
         match answered.map_err(|error| out.explained(error)) {
             Ok(()) => {

@@ -117,7 +117,7 @@ impl Pond {
             ));
         }
         let look = self.look()?;
-        look.view.note_missing(trailer);
+        look.view.note_missing(&[search.scope.range], trailer);
         let outcome = self.answer_from(&look, search, out, trailer);
         look.view.note_costs(trailer);
         outcome
@@ -144,9 +144,9 @@ impl Pond {
         Ok(())
     }
 
-    fn look_and_note(&self) -> Result<(Look<'_>, Trailer), QueryError> {
+    fn look_and_note(&self, ranges: &[TimeRange]) -> Result<(Look<'_>, Trailer), QueryError> {
         let (look, mut trailer) = (self.look()?, Trailer::default());
-        look.view.note_missing(&mut trailer);
+        look.view.note_missing(ranges, &mut trailer);
         Ok((look, trailer))
     }
 
@@ -195,7 +195,9 @@ impl Reads for Look<'_> {
         let (pond, view) = (self.pond, &self.view);
         let mut progress = Progress::new(search.wants_progress, view.bytes());
         let opened = Opened::new(view, search.scope.range, trailer);
-        opened.miss_unlisted(&search.scope, trailer);
+        if search.scope.looks_at_fields {
+            opened.miss_unlisted(trailer);
+        }
         let evaluator = SegmentRows::evaluator(search)?;
         let scans = opened.scans(&evaluator);
         let mut segments = SegmentRows::new(&pond.spare_threads, &opened, &scans, search, out);
@@ -204,6 +206,7 @@ impl Reads for Look<'_> {
             let stored = segments.peek(out, trailer, &mut progress)?;
             let mut pass = Pass {
                 arrived_after: search.arrived_after(),
+                looks_at_fields: search.scope.looks_at_fields,
                 view,
                 known: &pond.known,
                 out,
@@ -268,6 +271,7 @@ impl Reads for Look<'_> {
         let mut in_journal = 0;
         let mut pass = Pass {
             arrived_after: search.arrived_after(),
+            looks_at_fields: search.scope.looks_at_fields,
             view,
             known: &pond.known,
             out,
@@ -287,6 +291,7 @@ impl Reads for Look<'_> {
             view,
             scope: &search.scope,
             counts_only: !has_start,
+            looks_at_fields: search.scope.looks_at_fields,
         };
         let count = |scan: &mut GroupScan<'_>, _: &Group, before_start: &mut u64| {
             each_block(scan, |scan, selected| {
@@ -315,9 +320,11 @@ impl Reads for Look<'_> {
         let (pond, view) = (self.pond, &self.view);
         let mut progress = Progress::new(false, view.bytes());
         let (mut table, mut rows) = (empty.clone(), 0_u64);
+        let looks_at_fields = scope.looks_at_fields || empty.looks_at_fields();
         let mut charge = out.charge();
         let mut pass = Pass {
             arrived_after: None,
+            looks_at_fields,
             view,
             known: &pond.known,
             out,
@@ -339,6 +346,7 @@ impl Reads for Look<'_> {
             view,
             scope,
             counts_only: false,
+            looks_at_fields,
         };
         let stored = SegmentTables {
             pass,
@@ -369,7 +377,7 @@ impl Engine for Pond {
         count_max: usize,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         tables::top(&look, scope, field, count_max, out, &mut trailer)?;
         Ok(self.finish(&look, trailer))
     }
@@ -380,7 +388,7 @@ impl Engine for Pond {
         spec: &HistogramSpec,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         tables::histogram(&look, scope, spec, out, &mut trailer)?;
         Ok(self.finish(&look, trailer))
     }
@@ -393,14 +401,14 @@ impl Engine for Pond {
         count_max: usize,
         out: &mut Output,
     ) -> Result<(PatternsAnswer, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         let buckets = (range, step_ns);
         let patterns = tables::patterns(&look, scope, buckets, count_max, out, &mut trailer)?;
         Ok((patterns, self.finish(&look, trailer)))
     }
 
     fn fields(&self, scope: &Scope, out: &mut Output) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         tables::fields(&look, scope, out, &mut trailer)?;
         Ok(self.finish(&look, trailer))
     }
@@ -410,7 +418,7 @@ impl Engine for Pond {
         scope: &Scope,
         out: &mut Output,
     ) -> Result<(FieldsAnswer, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         let labels = tables::labels(&look, scope, out, &mut trailer)?;
         Ok((labels, self.finish(&look, trailer)))
     }
@@ -421,7 +429,7 @@ impl Engine for Pond {
         label: &str,
         out: &mut Output,
     ) -> Result<(Vec<String>, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         let values = tables::label_values(&look, scope, label, out, &mut trailer)?;
         Ok((values, self.finish(&look, trailer)))
     }
@@ -432,20 +440,21 @@ impl Engine for Pond {
         asked: &StreamsAsked,
         out: &mut Output,
     ) -> Result<(Vec<StreamRow>, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         let streams = tables::streams(&look, scope, asked, out, &mut trailer)?;
         Ok((streams, self.finish(&look, trailer)))
     }
 
     fn lines(&self, query: &LineQuery, out: &mut Output) -> Result<LineAnswer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[query.range])?;
         let mut answer = logql::lines(&look, query, out, &mut trailer)?;
         answer.trailer = self.finish(&look, trailer);
         Ok(answer)
     }
 
     fn numbers(&self, plan: &Plan, out: &mut Output) -> Result<NumberAnswer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let ranges: Vec<_> = plan.leaves().iter().map(|leaf| leaf.range()).collect();
+        let (look, mut trailer) = self.look_and_note(&ranges)?;
         let mut answer = logql::numbers(&look, plan, out, &mut trailer)?;
         answer.trailer = self.finish(&look, trailer);
         Ok(answer)
@@ -457,7 +466,7 @@ impl Engine for Pond {
         of_lines: bool,
         out: &mut Output,
     ) -> Result<(FieldTypes, Trailer), QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[scope.range])?;
         let types = columns::field_types(&look, scope, of_lines, out, &mut trailer)?;
         Ok((types, self.finish(&look, trailer)))
     }
@@ -468,7 +477,7 @@ impl Engine for Pond {
         take: TakeColumns<'_>,
         out: &mut Output,
     ) -> Result<Trailer, QueryError> {
-        let (look, mut trailer) = self.look_and_note()?;
+        let (look, mut trailer) = self.look_and_note(&[query.scope.range])?;
         match query.order {
             _ if query.columns.is_empty() => columns::bare(&look, query, take, out, &mut trailer),
             Some(_) => columns::in_order(&look, query, take, out, &mut trailer),

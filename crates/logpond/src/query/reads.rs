@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use logpond_record::{Record, TimeRange, Timestamp};
+use logpond_search::Target;
 use logpond_search::aggregate::{
     FieldStats, Histogram, HistogramSpec, Patterns, StreamsAsked, Top,
 };
@@ -84,6 +85,11 @@ pub(super) trait Table: Clone + Send + Sync {
     /// About the memory that it takes.
     fn bytes(&self) -> usize;
 
+    /// Whether it depends on names of fields, beside the conditions of the scope.
+    fn looks_at_fields(&self) -> bool {
+        false
+    }
+
     /// What is asked of a row group with rows from one time to another, both included: where this is the
     /// same, for the same filter, the group adds the same. `None` if nothing is kept of such tables.
     fn question(&self, _from: Timestamp, _to: Timestamp) -> Option<Vec<u8>> {
@@ -152,6 +158,10 @@ impl Table for Top {
 
     fn bytes(&self) -> usize {
         Top::bytes(self)
+    }
+
+    fn looks_at_fields(&self) -> bool {
+        Target::new(self.field()).is_of_fields()
     }
 
     fn kind(&self) -> TableKind {
@@ -254,6 +264,10 @@ impl Table for FieldStats {
 
     fn bytes(&self) -> usize {
         FieldStats::bytes(self)
+    }
+
+    fn looks_at_fields(&self) -> bool {
+        true
     }
 
     fn kind(&self) -> TableKind {

@@ -27,6 +27,8 @@ pub struct Scope {
     pub range: TimeRange,
     /// True if results of recording rules are left out because nobody names them.
     hides_results: bool,
+    /// True if a condition that was asked for looks at a field.
+    pub looks_at_fields: bool,
 }
 
 impl Scope {
@@ -41,6 +43,7 @@ impl Scope {
             matcher,
             range,
             hides_results: false,
+            looks_at_fields: false,
         }
     }
 
@@ -84,6 +87,7 @@ impl Scope {
             matcher: self.matcher.clone(),
             range: self.range,
             hides_results: self.hides_results,
+            looks_at_fields: self.looks_at_fields,
         }
     }
 
@@ -94,6 +98,8 @@ impl Scope {
     pub fn new(text: &str, range: TimeRange) -> Result<Scope, SyntaxError> {
         let asked = logpond_search::query::parse(text)?;
         let hides_results = !asked.names_rule_results();
+        // Results of rules have a listed name: leaving them out misses nothing.
+        let looks_at_fields = asked.looks_at_fields();
         let filter = asked.without_rule_results();
         let matcher = Matcher::new(&filter)?;
         Ok(Scope {
@@ -102,6 +108,7 @@ impl Scope {
             matcher,
             range,
             hides_results,
+            looks_at_fields,
         })
     }
 }

@@ -109,11 +109,8 @@ impl<'v> Opened<'v> {
         Opened { segments }
     }
 
-    /// Names the segments with records of which a condition on fields may not find all fields.
-    pub(super) fn miss_unlisted(&self, scope: &Scope, trailer: &mut Trailer) {
-        if !scope.filter.looks_at_fields() {
-            return;
-        }
+    /// Names the segments with records of which not all fields are found by their names.
+    pub(super) fn miss_unlisted(&self, trailer: &mut Trailer) {
         for reading in &self.segments {
             let fields = &reading.directory.counts.fields;
             if let Some(count) = fields.get(UNLISTED_FIELD) {
@@ -663,6 +660,8 @@ pub(super) struct SegmentPass<'a> {
     pub(super) scope: &'a Scope,
     /// Whether row groups that the scope wants whole are counted without being read.
     pub(super) counts_only: bool,
+    /// Whether the answer depends on names of fields.
+    pub(super) looks_at_fields: bool,
 }
 
 /// Row groups with the segments that they are of.
@@ -675,7 +674,9 @@ impl<'a> SegmentPass<'a> {
     /// The row groups that overlap the scope's range.
     pub(super) fn choose(&self, trailer: &mut Trailer) -> Chosen<'a> {
         let opened = Opened::new(self.view, self.scope.range, trailer);
-        opened.miss_unlisted(self.scope, trailer);
+        if self.looks_at_fields {
+            opened.miss_unlisted(trailer);
+        }
         let groups = opened.groups(self.scope.range);
         Chosen { opened, groups }
     }

@@ -10,13 +10,14 @@ use std::sync::atomic::Ordering;
 
 use logpond_bucket::Costs;
 use logpond_cluster::Share;
+use logpond_record::TimeRange;
 use logpond_segment::disk::Disk;
 use logpond_segment::journal::{JournalFile, OpenError, Snapshot, Visible};
 use logpond_segment::sources::SourceSet;
 
 use super::question::Open;
 use super::{QueryError, Trailer, retries};
-use crate::store::{LiveSegment, LiveSet, Segments, holds};
+use crate::store::{LiveSegment, LiveSet, Missing, Segments, holds};
 
 /// How often a view is taken anew because the store moved a file meanwhile. It moves one a second
 /// at most; each try takes well below a millisecond.
@@ -38,7 +39,7 @@ pub(super) struct View {
     /// The live segments.
     pub(super) segments: Vec<Viewed>,
     /// Journal files that cannot be opened and files that were put aside, with the reason.
-    missing: Vec<String>,
+    missing: Vec<Missing>,
     /// What was asked of the bucket for it.
     pub(super) costs: Arc<Costs>,
 }
@@ -161,7 +162,7 @@ impl View {
                 {
                     return None;
                 }
-                Err(error) => view.missing.push(format!("{}: {error}", closed.path)),
+                Err(error) => view.missing.push(unopened(&closed.path, &error)),
             }
         }
         for open in &view.snapshot.open {
@@ -170,7 +171,7 @@ impl View {
             }
             match JournalFile::from_open(open) {
                 Ok(file) => view.journal.push(file),
-                Err(error) => view.missing.push(format!("{}: {error}", open.path)),
+                Err(error) => view.missing.push(unopened(&open.path, &error)),
             }
         }
         Some(view)
@@ -182,9 +183,17 @@ impl View {
         trailer.bucket_bytes = self.costs.bytes.load(Ordering::Relaxed);
     }
 
-    /// Names in the trailer what cannot be opened.
-    pub(super) fn note_missing(&self, trailer: &mut Trailer) {
-        self.missing.iter().for_each(|what| trailer.miss(what));
+    /// Names in the trailer the files that cannot be opened and may have records of one of these ranges.
+    pub(super) fn note_missing(&self, ranges: &[TimeRange], trailer: &mut Trailer) {
+        for missing in &self.missing {
+            let overlaps = |range: &TimeRange| match missing.times {
+                Some((min, max)) => range.overlaps(min, max),
+                None => true,
+            };
+            if ranges.iter().any(overlaps) {
+                trailer.miss(&missing.what);
+            }
+        }
     }
 
     /// Bytes of all files: what a full scan reads at most.
@@ -193,6 +202,12 @@ impl View {
         let segments = self.segments.iter().map(|s| s.segment.file().bytes());
         journal + segments.sum::<u64>()
     }
+}
+
+/// A file that cannot be opened.
+fn unopened(path: &str, error: &OpenError) -> Missing {
+    let what = format!("{path}: {error}");
+    Missing { what, times: None }
 }
 
 /// The segments, each without the sources that are in no answer, and those that a sound one or one with more

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use logpond_bucket::{Costs, RemoteFile};
-use logpond_record::{Id, SourceId};
+use logpond_record::{Id, SourceId, Timestamp};
 use logpond_segment::batches::RetryCopy;
 use logpond_segment::compact::Live;
 use logpond_segment::disk::Disk;
@@ -210,6 +210,14 @@ impl LiveSegment {
     }
 }
 
+/// A file that answers lack.
+pub struct Missing {
+    /// The file, with the reason.
+    pub what: String,
+    /// Earliest and latest event time of its records; `None` if they may be of any time.
+    pub times: Option<(Timestamp, Timestamp)>,
+}
+
 /// A snapshot of the live segments.
 pub type Segments = Arc<Vec<Arc<LiveSegment>>>;
 
@@ -236,14 +244,19 @@ impl LiveSet {
         &self.put_aside
     }
 
-    /// The files that every answer lacks, with the reasons. Costs one look at each file that was put aside.
-    pub fn missing(&self, disk: &dyn Disk) -> Vec<String> {
-        let mut missing = self.put_aside.list(disk);
+    /// The files that answers lack. Costs one look at each file that was put aside.
+    pub fn missing(&self, disk: &dyn Disk) -> Vec<Missing> {
+        let put_aside = self.put_aside.list(disk).into_iter();
+        let mut missing: Vec<_> = put_aside
+            .map(|what| Missing { what, times: None })
+            .collect();
         missing.extend(self.absent().into_iter().map(|absent| {
             let name = absent.path.rsplit('/').next().unwrap_or_default();
-            format!(
+            let what = format!(
                 "{absent}; put it back and restart the server, or accept the loss: logpond forget {name}"
-            )
+            );
+            let times = absent.times;
+            Missing { what, times }
         }));
         missing
     }

@@ -193,3 +193,43 @@ fn check_logql(pond: &Pond, place: &str) {
         assert_eq!(logql(query), expected, "{place}: {query}");
     }
 }
+
+/// A line whose names take more room than a listing has, because objects in it have long names themselves.
+fn unlisted() -> String {
+    let inner: Vec<String> = (0..20_000).map(|n| format!("\"f{n:05}\":{n}")).collect();
+    let outer = "p".repeat(400);
+    format!(
+        r#"{{"msg":"hello wide","user":"ann","{outer}":{{{}}}}}"#,
+        inner.join(",")
+    )
+}
+
+/// Of a record that has more names than can be listed, only answers that depend on names are not complete.
+#[test]
+fn answers_about_text_are_complete_beside_fields_that_are_not_listed() {
+    let scratch = Scratch::new("unlisted").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    assert_eq!(pond.push(JSON, unlisted().as_bytes()).unwrap().status, 200);
+    let table = [
+        ("query?q=hello", true),
+        ("query?q=", true),
+        ("query?q=user%3Dann", false),
+        ("histogram?q=hello", true),
+        ("top?field=user", false),
+        ("top?field=_level", true),
+        ("top?field=_msg", true),
+        ("fields?", false),
+    ];
+    for place in ["journal", "segment"] {
+        for (asked, is_complete) in table {
+            let answer = pond.get(&format!("/api/v1/{asked}&{ALL_TIME}")).unwrap();
+            let trailer: Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
+            let trailer = &trailer["_trailer"];
+            assert_eq!(
+                trailer["complete"], is_complete,
+                "{place}: {asked}: {trailer}"
+            );
+        }
+        pond.compact().unwrap();
+    }
+}

@@ -87,6 +87,9 @@ fn what_vanished_is_missing_until_somebody_accepts_it() {
     assert_eq!((rows, missing.len()), (210, 1), "{missing:?}");
     let stem = name(&segment).replace(".parquet", "");
     assert!(missing[0].contains("1000 records") && missing[0].contains(&stem));
+    // Another range has nothing of it.
+    let answer = pond.get("/api/v1/query?from=@0&to=@1").unwrap();
+    assert!(answer.contains("\"complete\":true"), "{answer}");
     let refused = forget(&pond, &["01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     let done = forget(&pond, &[&stem]);

@@ -147,10 +147,7 @@ impl Filter {
             Filter::All | Filter::Text(_) => false,
             Filter::And(parts) | Filter::Or(parts) => parts.iter().any(Filter::looks_at_fields),
             Filter::Not(inner) => inner.looks_at_fields(),
-            Filter::Field(FieldFilter { name, .. }) => matches!(
-                Target::new(name),
-                Target::Field(_) | Target::Label(_) | Target::Entry(_)
-            ),
+            Filter::Field(FieldFilter { name, .. }) => Target::new(name).is_of_fields(),
         }
     }
 
