@@ -285,6 +285,7 @@ impl Roles {
         let board = bucket.as_ref().map(|(_, board)| board.clone());
         let held = (live.clone(), visible.clone(), board.is_some());
         let member = node::member(settings, &disk, held, addresses, access)?;
+        let memory_bytes = settings.memory.of(memory::bytes());
         if let Some(member) = &member {
             journal.announce_to(member.clone());
         }
@@ -300,6 +301,7 @@ impl Roles {
                 clock: clock::now,
                 metrics: metrics.clone(),
                 resends: resends.clone(),
+                memory_bytes,
             })
         });
         let replication: Arc<dyn Replication> = match &handoff {
@@ -327,10 +329,11 @@ impl Roles {
             cluster: handoff.clone().map(|handoff| handoff as Arc<dyn Elsewhere>),
             bucket,
             scrub_every: settings.scrub_every,
+            memory_bytes,
         };
         let (store, store_thread) =
             store::start(parts, Policy::new(settings)).map_err(ServeError::from)?;
-        let budget = Budget::new(settings.memory.of(memory::bytes()));
+        let budget = Budget::new(memory_bytes);
         budget.expose(metrics);
         let shown = (visible, live);
         let pond = Pond::new(disk.clone(), shown, news.grown, store.clone(), budget);

@@ -20,6 +20,9 @@ const DIRECTORY: &str = "steps";
 /// How often steps are halved at most: from [`MEMORY_BYTES_MAX`] to less than [`MEMORY_BYTES_MIN`].
 const HALVINGS_MAX: u32 = 5;
 
+/// The part of the memory of the process that a step takes: queries and what comes in have the rest.
+const STEP_SHARE: u64 = 6;
+
 /// The longest mark; it is a number.
 const MARK_BYTES_MAX: u64 = 16;
 
@@ -27,19 +30,22 @@ const MARK_BYTES_MAX: u64 = 16;
 pub(crate) struct StepMark {
     disk: Arc<dyn Disk>,
     path: String,
+    /// About the memory of a step that was not halved.
+    bytes_max: u64,
     halvings: u32,
 }
 
 impl StepMark {
-    /// The mark of a thread that is called `name`. If an earlier process has ended in a step, those of this
+    /// The mark of a thread that is called `name`, in a process that may have so much memory. If an earlier process has ended in a step, those of this
     /// one are half as large as its were.
-    pub(crate) fn new(disk: Arc<dyn Disk>, name: &str) -> StepMark {
+    pub(crate) fn new(disk: Arc<dyn Disk>, name: &str, process_bytes: u64) -> StepMark {
         let path = format!("{DIRECTORY}/{name}");
+        let bytes_max = (process_bytes / STEP_SHARE).min(MEMORY_BYTES_MAX);
         let halvings = match left_over(&*disk, &path) {
             None => 0,
             Some(halvings) => {
                 let halvings = (halvings + 1).min(HALVINGS_MAX);
-                let mib = memory_bytes(halvings) >> 20;
+                let mib = memory_bytes(bytes_max, halvings) >> 20;
                 warn(&format!(
                     "the last process ended while it made a segment ({path} is left of it): steps are \
                      made smaller, with about {mib} MiB of memory; if the system ended it for want \
@@ -51,13 +57,14 @@ impl StepMark {
         StepMark {
             disk,
             path,
+            bytes_max,
             halvings,
         }
     }
 
     /// About the memory that the rows of a step may take.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
-        memory_bytes(self.halvings)
+        memory_bytes(self.bytes_max, self.halvings)
     }
 
     /// How often steps were halved.
@@ -91,8 +98,8 @@ impl StepMark {
     }
 }
 
-fn memory_bytes(halvings: u32) -> u64 {
-    (MEMORY_BYTES_MAX >> halvings).max(MEMORY_BYTES_MIN)
+fn memory_bytes(bytes_max: u64, halvings: u32) -> u64 {
+    (bytes_max >> halvings).max(MEMORY_BYTES_MIN)
 }
 
 /// What the mark of an earlier process says; `None` if there is none.
@@ -117,7 +124,9 @@ mod tests {
     #[test]
     fn a_step_that_ended_the_process_is_halved() {
         let disk = MemDisk::new();
-        let new = || StepMark::new(Arc::new(disk.clone()), "store");
+        let new = || StepMark::new(Arc::new(disk.clone()), "store", u64::MAX);
+        let small = StepMark::new(Arc::new(disk.clone()), "store", 240 << 20);
+        assert_eq!(small.memory_bytes_max(), 40 << 20);
         let mark = new();
         assert_eq!(
             (mark.halvings(), mark.memory_bytes_max()),

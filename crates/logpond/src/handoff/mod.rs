@@ -101,6 +101,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The memory of journal files that are gone.
     pub resends: Arc<Resends>,
+    /// The memory that the process may have; steps take a part.
+    pub memory_bytes: u64,
 }
 
 /// What the hand-off moves of the node around it.
@@ -181,7 +183,7 @@ impl Handoff {
             confirmed: watch::Sender::new(0),
             offering: poll::Offering::default(),
             care: Changes::default(),
-            mark: StepMark::new(Arc::clone(&parts.disk), "consume"),
+            mark: StepMark::new(Arc::clone(&parts.disk), "consume", parts.memory_bytes),
             parts,
         });
         handoff.expose();

@@ -49,7 +49,7 @@ use crate::settings::{AtStart, Settings};
 use crate::telemetry::Metrics;
 pub use counters::Counters;
 pub use inventory::{Keeper, Listed};
-pub use live::{LiveSegment, LiveSet, Segments, holds, local};
+pub use live::{LiveSegment, LiveSet, Missing, Segments, holds, local};
 use offload::OffloadThread;
 pub use offload::{Board, BucketSettings, BucketStartError};
 pub use put_aside::PutAside;
@@ -94,6 +94,8 @@ pub struct Parts {
     pub bucket: Option<(BucketSettings, Board)>,
     /// In which time each local segment is read once to find damage; `None`: never.
     pub scrub_every: Option<Duration>,
+    /// The memory that the process may have; steps take a part.
+    pub memory_bytes: u64,
 }
 
 /// What a store of a cluster leaves to others.
@@ -185,7 +187,7 @@ enum Request {
     /// Remove the oldest files.
     Vacuum {
         limits: Vacuum,
-        done: mpsc::Sender<Result<Vacuumed, String>>,
+        done: mpsc::Sender<Result<Vacuumed, RequestError>>,
     },
 }
 
@@ -206,8 +208,16 @@ pub enum RequestError {
     Stopping,
     /// Too many requests wait.
     Busy,
+    /// It cannot be done as things are; why, in words.
+    Impossible(&'static str),
     /// It failed; why, in words.
     Failed(String),
+}
+
+impl From<String> for RequestError {
+    fn from(what: String) -> RequestError {
+        RequestError::Failed(what)
+    }
 }
 
 impl fmt::Display for RequestError {
@@ -215,6 +225,7 @@ impl fmt::Display for RequestError {
         match self {
             RequestError::Stopping => f.write_str("the server is stopping"),
             RequestError::Busy => f.write_str("too many requests wait; try again later"),
+            RequestError::Impossible(what) => f.write_str(what),
             RequestError::Failed(what) => f.write_str(what),
         }
     }
@@ -308,14 +319,14 @@ impl Store {
     }
 
     /// Requests something, and waits for what comes of it.
-    fn ask<T>(
+    fn ask<T, E: Into<RequestError>>(
         &self,
-        request: impl FnOnce(mpsc::Sender<Result<T, String>>) -> Request,
+        request: impl FnOnce(mpsc::Sender<Result<T, E>>) -> Request,
     ) -> Result<T, RequestError> {
         let (done, waiting) = mpsc::channel();
         self.request(request(done))?;
         let outcome = waiting.recv().map_err(|_| RequestError::Stopping)?;
-        outcome.map_err(RequestError::Failed)
+        outcome.map_err(Into::into)
     }
 
     fn request(&self, request: Request) -> Result<(), RequestError> {

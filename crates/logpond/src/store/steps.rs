@@ -146,7 +146,11 @@ impl Worker {
             trash: trash.collect(),
             failed: Vec::new(),
             retention: None,
-            mark: Arc::new(StepMark::new(Arc::clone(&parts.disk), STEP_MARK)),
+            mark: Arc::new(StepMark::new(
+                Arc::clone(&parts.disk),
+                STEP_MARK,
+                parts.memory_bytes,
+            )),
             ids_made: 0,
             parts,
             board,

@@ -2,6 +2,7 @@
 
 use logpond_segment::retain::{self, Room};
 
+use super::RequestError;
 use super::steps::{Worker, describe};
 use crate::output::quantity;
 use crate::telemetry::say;
@@ -32,7 +33,7 @@ pub struct Vacuumed {
 
 impl Worker {
     /// Removes what is beyond the limits. What was retired before goes from the disk, too.
-    pub(super) fn vacuum(&mut self, limits: &Vacuum) -> Result<Vacuumed, String> {
+    pub(super) fn vacuum(&mut self, limits: &Vacuum) -> Result<Vacuumed, RequestError> {
         if limits.rotate {
             self.parts.closer.close();
         }
@@ -41,11 +42,10 @@ impl Worker {
             None => None,
         };
         if limits.age_ns.is_some() && now.is_none() {
-            return Err(
+            return Err(RequestError::Impossible(
                 "nothing is removed for its age while it is not certain what time it is: this node's \
-                 clock is ahead of the other nodes', or none of them answers"
-                    .to_owned(),
-            );
+                 clock is ahead of the other nodes', or none of them answers",
+            ));
         }
         let space = self.parts.disk.space();
         let space = space.map_err(|error| describe("the free space is not known", &error))?;
@@ -64,11 +64,10 @@ impl Worker {
         // The answer would say that little was old enough.
         let by_clock = now.map(|_| (self.parts.clock)());
         if retain::plan(&held, by_clock, &settings, &room).len() > plan.len() && self.is_doubted() {
-            return Err(
+            return Err(RequestError::Impossible(
                 "nothing is removed for its age while it is not certain what time it is: nobody agrees with \
-                 this server's clock yet; if it is right, start the server once with --trust-clock"
-                    .to_owned(),
-            );
+                 this server's clock yet; if it is right, start the server once with --trust-clock",
+            ));
         }
         let files: Vec<_> = plan.into_iter().map(|(kept, _)| kept).collect();
         let removed = Vacuumed {

@@ -45,6 +45,7 @@ fn worker(disk: &MemDisk, live: &LiveSet) -> Worker {
     disk.create_directory("").unwrap();
     let parts = Parts {
         scrub_every: None,
+        memory_bytes: u64::MAX,
         disk: Arc::new(disk.clone()),
         visible: Arc::new(Visible::default()),
         changes: Changes::default(),
