@@ -451,7 +451,7 @@ pub struct Query {
     #[command(flatten)]
     pub server: Server,
     /// Print nothing, not even a count; stop at the first match.
-    #[arg(short = 'q', long)]
+    #[arg(short = 'q', long, conflicts_with = "follow")]
     pub quiet: bool,
     /// Print rows, bytes and time to standard error.
     #[arg(long)]

@@ -109,6 +109,7 @@ pub(super) fn tail(mut args: Query) -> Result<Exit, Failure> {
         (args.count, "--count"),
         (args.reverse, "--reverse"),
         (args.selection.strict, "--strict"),
+        (args.quiet, "--quiet"),
     ];
     if let Some((_, flag)) = wrong.into_iter().find(|(is_given, _)| *is_given) {
         return Err(format!(

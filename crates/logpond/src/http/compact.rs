@@ -40,6 +40,7 @@ pub(super) fn refusal(error: RequestError) -> ApiError {
     let kind = match error {
         RequestError::Stopping => Kind::Stopping,
         RequestError::Busy => Kind::Busy,
+        RequestError::Impossible(_) => Kind::Conflict,
         RequestError::Failed(_) => Kind::Internal,
     };
     ApiError::new(kind, error.to_string())

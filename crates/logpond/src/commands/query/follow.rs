@@ -90,7 +90,7 @@ pub(in crate::commands) fn follow(
                     note("-- reconnected --");
                 }
                 is_lost = false;
-                listen(&mut answer, &mut place, &mut rows, sink)
+                listen(&mut answer, following.until, &mut place, &mut rows, sink)
             }
             Err(
                 error
@@ -185,15 +185,21 @@ fn backlog(
     Ok(trailer.rows)
 }
 
-/// Prints what arrives until the connection ends.
+/// Prints what arrives until the connection ends, or something comes behind the end of the range.
 fn listen(
     answer: &mut crate::client::Answer,
+    until: Option<Timestamp>,
     place: &mut Place,
     rows: &mut u64,
     sink: &mut Sink,
 ) -> Result<(), Failure> {
     loop {
-        match answer.next_item()? {
+        let item = answer.next_item()?;
+        // The server shows what arrives, whatever its time.
+        if until.is_some_and(|until| until < crate::commands::selection::now()) {
+            return Ok(());
+        }
+        match item {
             Item::Row(line) => {
                 if place.see(line)? {
                     *rows += 1;
