@@ -8,7 +8,8 @@
 //! - rows: none twice, none that nobody sent or that is altered, none of a push that was refused;
 //! - complete: nothing is absent that was there when the question began;
 //! - not complete: something is named as missing, and each record that is absent although it was
-//!   acknowledged lies in what is named, by the node that took it and by the time;
+//!   acknowledged lies in what is named, by the node that took it and by the time, which may be that
+//!   of a clock that was wrong by then;
 //! - counts: at most what was sent until the end, and if complete at least what was there before.
 //!
 //! And of each question: a node that was running all the time answers to the end. What followers are
@@ -27,6 +28,8 @@ mod tests;
 
 /// How far the stamps of nodes and ours may be apart: the system's clock is slewed, ours is not.
 const CLOCK_SLACK_NS: i64 = 50_000_000;
+
+const DAY_NS: i64 = 86_400_000_000_000;
 
 /// How long after a process was started again somebody may meet the end of its earlier life.
 const GRACE: Micros = 1_000_000;
@@ -82,6 +85,8 @@ struct Ledger<'a> {
     /// When each record was there, and sent, per client in order.
     there: Vec<Vec<Micros>>,
     sent: Vec<Vec<Micros>>,
+    /// Clocks that became wrong: whose, when, and by how many days.
+    clocks: Vec<(Place, Micros, i64)>,
 }
 
 /// All that is wrong with a history.
@@ -170,6 +175,7 @@ impl<'a> Ledger<'a> {
             fates,
             there: Vec::new(),
             sent: Vec::new(),
+            clocks: Vec::new(),
         };
         events.iter().for_each(|event| ledger.note(event));
         for fates in &ledger.fates {
@@ -203,6 +209,7 @@ impl<'a> Ledger<'a> {
                 self.some(*client, numbers.clone())
                     .for_each(|fate| fate.is_refused = true);
             }
+            Event::Clock { place, days, at } => self.clocks.push((*place, *at, *days)),
             Event::Answered(answer) => {
                 let (Question::Rows(client, _) | Question::Pages(client, _)) = &answer.question
                 else {
@@ -408,11 +415,12 @@ impl<'a> Ledger<'a> {
             let nanos = i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(1_000);
             self.facts.start_time.saturating_add(nanos)
         };
+        let (behind, ahead) = self.days_off(fate);
         let latest = fate
             .there()
             .map_or(Timestamp::MAX, time)
-            .saturating_add(CLOCK_SLACK_NS);
-        let earliest = time(fate.sent).saturating_add(-CLOCK_SLACK_NS);
+            .saturating_add(CLOCK_SLACK_NS + ahead * DAY_NS);
+        let earliest = time(fate.sent).saturating_add(behind * DAY_NS - CLOCK_SLACK_NS);
         let in_time = gap.from <= latest.to_string()
             && gap.to.as_ref().is_none_or(|to| *to >= earliest.to_string());
         let Some(place) = gap.node.as_deref().and_then(|name| {
@@ -424,6 +432,20 @@ impl<'a> Ledger<'a> {
             return in_time;
         };
         in_time && fate.acknowledged.is_none_or(|(_, by)| by == place)
+    }
+
+    /// By how many days the receive time of a record may be off at most, to either side. A node whose clock
+    /// was ahead does not go back to earlier times.
+    fn days_off(&self, fate: &Fate) -> (i64, i64) {
+        let by = fate.acknowledged.map(|(_, by)| by);
+        let there = fate.there().unwrap_or(Micros::MAX);
+        let may_count = |(place, at, days): &(Place, Micros, i64)| {
+            (by.is_none_or(|by| by == *place) && *at <= there).then_some(*days)
+        };
+        let days = self.clocks.iter().filter_map(may_count);
+        days.fold((0, 0), |(behind, ahead), days| {
+            (days.min(behind), days.max(ahead))
+        })
     }
 }
 

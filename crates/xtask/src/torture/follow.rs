@@ -169,7 +169,7 @@ impl Follower<'_> {
         let is_due = |planned: &&Planned| {
             let place = planned.fault.place();
             let is_ahead = planned.from_ms > now_ms + BEFORE_FAULT_MS;
-            is_ahead && planned.fault.is_down() && others.contains(&place)
+            is_ahead && planned.fault.ends_a_process() && others.contains(&place)
         };
         let next = self.plan.iter().filter(is_due).min_by_key(|p| p.from_ms);
         next.map_or(drawn, |planned| planned.fault.place())

@@ -173,6 +173,8 @@ pub(super) enum Event {
         down: Vec<Place>,
         at: Micros,
     },
+    /// The clock of a node is wrong by so many days from now on; 0 if it is right again.
+    Clock { place: Place, days: i64, at: Micros },
     /// Something befell a follower.
     Followed {
         follower: Follower,
@@ -368,6 +370,9 @@ fn to_json(event: &Event) -> Value {
         }),
         Event::Healed { fault, down, at } => json!({
             "event": "healed", "at": at, "fault": fault, "down": down
+        }),
+        Event::Clock { place, days, at } => json!({
+            "event": "clock", "at": at, "place": place, "days": days
         }),
         Event::Followed { follower, what, at } => json!({
             "event": "followed", "at": at, "follower": follower, "what": followed(what)

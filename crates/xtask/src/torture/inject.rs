@@ -7,8 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::history::{Event, Micros, Place};
+use super::limits::{Group, Limit};
 use super::plan::{Fault, Planned, Way};
-use super::{Run, operator};
+use super::topology::{Condition, Process};
+use super::tracer::Tracer;
+use super::{Run, bomb, operator};
 use crate::run::Outcome;
 
 /// How often it is looked whether something is due, or dead.
@@ -152,6 +155,31 @@ fn begin(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
             fill(&mut File::create(&path).map_err(|e| format!("ballast: {e}"))?);
             Ok(())
         }
+        Fault::Errors { calls, step, .. } => {
+            let tracer = Tracer::attach(process.pid()?, &process.data(), (*calls, *step))?;
+            state.tracers.insert(process.place, tracer);
+            Ok(())
+        }
+        Fault::PowerCut(_) => {
+            let image = process.image().ok_or("its disk is no image")?;
+            let cut = process.stop().and_then(|()| image.cut_power());
+            process.kill();
+            cut.and_then(|()| image.unmount())
+        }
+        Fault::Memory { is_address, .. } => {
+            let limit = match is_address {
+                true => Limit::Address,
+                false => Limit::Group(Group::create(&process.name())?),
+            };
+            let restarted = restart(run, process, Condition::Memory(&limit));
+            state.limits.insert(process.place, limit);
+            restarted?;
+            bomb::throw(run, process)
+        }
+        Fault::Clock { days, .. } => {
+            note_clock(run, process.place, *days);
+            restart(run, process, Condition::Clock(*days))
+        }
         Fault::Cut { is_silent, .. } => state.cuts.cut(run, &ways(fault), *is_silent),
     }
 }
@@ -171,6 +199,26 @@ fn end(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
             }
             process.start().and(ended)
         }
+        Fault::Errors { .. } => match state.tracers.remove(&process.place) {
+            // strace ends with its process, whose end is seen by the watch.
+            Some(tracer) => tracer.detach().map(drop),
+            None => Ok(()),
+        },
+        Fault::PowerCut(_) => {
+            let image = process.image().ok_or("its disk is no image")?;
+            image.mount()?;
+            process.start()
+        }
+        Fault::Memory { .. } => {
+            let restarted = restart(run, process, Condition::Normal);
+            state.limits.remove(&process.place);
+            restarted
+        }
+        Fault::Clock { .. } => {
+            let restarted = restart(run, process, Condition::Normal);
+            note_clock(run, process.place, 0);
+            restarted
+        }
         Fault::Pause(_) => process.signal("CONT"),
         Fault::Fill(_) => {
             fs::remove_file(process.disk().join("ballast")).map_err(|e| format!("ballast: {e}"))
@@ -179,10 +227,47 @@ fn end(run: &Run, fault: &Fault, state: &mut State) -> Outcome<()> {
     }
 }
 
+/// Ends a process by SIGTERM and starts it under a condition: a fault of its own, so that nobody
+/// expects answers meanwhile.
+fn restart(run: &Run, process: &Process, condition: Condition<'_>) -> Outcome<()> {
+    let (name, death) = (process.name(), process.death());
+    if let Some(status) = death {
+        let text = format!("{name} ended by itself: {status}");
+        run.history.wrong("DIED", text);
+    }
+    let (fault, down) = (format!("restart {name}"), vec![process.place]);
+    run.history.note(Event::Broken {
+        fault: fault.clone(),
+        kind: "restart",
+        down: down.clone(),
+        at: run.history.now(),
+    });
+    let ended = match death {
+        Some(_) => Ok(()),
+        None => process.signal("TERM").and_then(|()| process.wait_for_end()),
+    };
+    if ended.is_err() {
+        process.kill();
+    }
+    let started = process.start_under(condition);
+    let at = run.history.now();
+    run.history.note(Event::Healed { fault, down, at });
+    started.and(ended)
+}
+
+fn note_clock(run: &Run, place: Place, days: i64) {
+    let at = run.history.now();
+    run.history.note(Event::Clock { place, days, at });
+}
+
 /// What is broken at the moment.
 #[derive(Default)]
 struct State {
     cuts: Cuts,
+    /// What has system calls fail.
+    tracers: BTreeMap<Place, Tracer>,
+    /// What limits memory.
+    limits: BTreeMap<Place, Limit>,
     /// When a disk was lost last, or its node came back without what was on it.
     lost_at: Option<Micros>,
     /// Who is killed only, although it was to lose its disk.

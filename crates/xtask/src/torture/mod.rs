@@ -14,17 +14,22 @@
 //! works looks for a record that was lost, doubled or invented, and for an answer that claimed more
 //! than was true. A seed names the faults and questions, not how they fall together.
 
+mod bomb;
 mod checker;
 mod ending;
 mod follow;
 mod history;
+mod image;
 mod inject;
+mod limits;
 mod load;
 mod operator;
 mod plan;
 mod questions;
 mod summary;
+mod tools;
 mod topology;
+mod tracer;
 mod world;
 
 use std::collections::BTreeSet;
@@ -43,6 +48,7 @@ use history::{History, Place};
 use load::{Kind, Producer};
 use plan::{Planned, Targets};
 use summary::Summary;
+use tools::Tools;
 use topology::{Launch, Process, Role};
 use world::World;
 
@@ -103,6 +109,8 @@ struct Settings {
     /// The program to torture, if it is not one that is built for it.
     program: Option<PathBuf>,
     keeps: bool,
+    /// Kinds of faults that are drawn only if they are asked for.
+    with: BTreeSet<String>,
     is_inside: bool,
 }
 
@@ -111,6 +119,7 @@ struct Run {
     seed: u64,
     world: World,
     program: PathBuf,
+    tools: Tools,
     history: History,
     processes: Vec<Process>,
     clients: Vec<Producer>,
@@ -172,6 +181,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         topology: &TOPOLOGIES[0],
         program: None,
         keeps: false,
+        with: BTreeSet::new(),
         is_inside: false,
     };
     let mut rest = arguments.iter();
@@ -196,6 +206,14 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
                 settings.topology = found.ok_or_else(unknown)?;
             }
             "--program" => settings.program = Some(value()?.into()),
+            "--with" => {
+                let kind = value()?;
+                if !plan::OPTIONAL.contains(&kind.as_str()) {
+                    let kinds = plan::OPTIONAL.join(", ");
+                    return Err(format!("--with: {kind} is none of {kinds}"));
+                }
+                settings.with.insert(kind);
+            }
             "--keep" => settings.keeps = true,
             world::INSIDE => settings.is_inside = true,
             _ => return Err(format!("torture: unknown flag {flag}")),
@@ -252,6 +270,8 @@ fn prepare(
     (world, program): (World, PathBuf),
     directory: &Path,
 ) -> Outcome<Run> {
+    world.begin()?;
+    let tools = Tools::find(world)?;
     let launch = Launch {
         world,
         program,
@@ -263,6 +283,7 @@ fn prepare(
             .topology
             .has_bucket
             .then(|| directory.join("bucket")),
+        tools: tools.clone(),
     };
     let processes = topology::processes(&launch, settings.topology.roles);
     world.join(processes.len())?;
@@ -279,6 +300,7 @@ fn prepare(
         seed: settings.seed,
         world,
         program: launch.program,
+        tools,
         history: History::create(&directory.join("history.jsonl"))?,
         processes,
         clients: clients.collect(),
@@ -308,7 +330,16 @@ fn torture(
         nodes: run.nodes(),
         stores: run.places(Role::is_store_only),
         forwarders: run.places(|role| !role.is_node()),
+        images: if run.tools.has_images {
+            run.nodes()
+        } else {
+            Vec::new()
+        },
         is_isolated: world == World::Isolated,
+        has_tracer: run.tools.has_tracer,
+        has_memory_limits: run.tools.has_groups,
+        has_address_limits: settings.with.contains(plan::ADDRESS_LIMIT),
+        has_clocks: run.tools.faketime.is_some(),
     };
     let length_ms = settings.load.as_millis() as u64;
     let plan = plan::plan(&mut Draw::new(settings.seed, 1), &targets, length_ms);

@@ -1,8 +1,8 @@
 //! Which faults happen when, drawn from a seed before the run begins.
 //!
 //! Invariants: every fault ends within [`LENGTH_MS_MAX`] and before the time is up; a process has
-//! one fault of its own at a time; each kind comes once before any comes twice. Faults of different
-//! places may overlap.
+//! one fault of its own at a time; each kind comes once before any comes twice; one clock is wrong at
+//! a time. Other faults of different places may overlap.
 
 use super::history::Place;
 use crate::draw::Draw;
@@ -19,6 +19,12 @@ const PAUSE_MS_MAX: u64 = 1_500;
 /// How long a place is left alone after a fault of its own, to start again.
 const REST_MS: u64 = 2_000;
 
+/// The most calls of a thread of which one fails.
+const ERROR_STEP_MAX: u64 = 4;
+
+/// Days by which a clock is wrong: beyond the retention of a node by default, and before its newest record.
+const CLOCK_DAYS: [i64; 2] = [40, -3];
+
 /// Of 100 faults, how many begin before the one before them has ended.
 const OVERLAPPING_PERCENT: usize = 40;
 
@@ -31,6 +37,17 @@ pub(super) enum Way {
     Out,
     /// From the others to the place only.
     In,
+}
+
+/// System calls of a node that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// `fsync` and `fdatasync` fail with EIO.
+    Sync,
+    /// Writes to files fail with ENOSPC.
+    Write,
+    /// `rename` and `unlink` fail with EIO.
+    Rename,
 }
 
 /// Something that breaks.
@@ -46,6 +63,19 @@ pub(super) enum Fault {
     Wipe(Place),
     /// The disk of a node is full.
     Fill(Place),
+    /// System calls of the running process fail. `step`: one of so many of each thread.
+    Errors {
+        place: Place,
+        calls: Calls,
+        step: u64,
+    },
+    /// The file system loses what was not synced, SIGKILL, and a new process later.
+    PowerCut(Place),
+    /// SIGTERM, and a new process with little memory, to which a push of very many records is sent.
+    /// `is_address`: what it maps is limited, used or not.
+    Memory { place: Place, is_address: bool },
+    /// SIGTERM, and a new process whose clock is wrong by so many days.
+    Clock { place: Place, days: i64 },
     /// The network between a place and others is cut. `is_silent`: packets vanish, otherwise the
     /// sender is told that there is no way.
     Cut {
@@ -56,12 +86,35 @@ pub(super) enum Fault {
     },
 }
 
+/// Kinds of faults that need tools of the system.
+const POWER_CUT: &str = "power cut";
+const MEMORY_LIMIT: &str = "memory limit";
+pub(super) const ADDRESS_LIMIT: &str = "address limit";
+const WRONG_CLOCK: &str = "wrong clock";
+
+/// Kinds that are drawn only if they are asked for, since the product is known to fail by them.
+pub(super) const OPTIONAL: [&str; 1] = [ADDRESS_LIMIT];
+
+impl Calls {
+    const ALL: [Calls; 3] = [Calls::Sync, Calls::Write, Calls::Rename];
+
+    fn kind(self) -> &'static str {
+        match self {
+            Calls::Sync => "sync errors",
+            Calls::Write => "write errors",
+            Calls::Rename => "rename errors",
+        }
+    }
+}
+
 impl Fault {
     /// The process or network that it befalls.
     pub(super) fn place(&self) -> Place {
         match self {
             Fault::Kill(place) | Fault::Restart(place) | Fault::Pause(place) => *place,
             Fault::Wipe(place) | Fault::Fill(place) | Fault::Cut { place, .. } => *place,
+            Fault::PowerCut(place) | Fault::Memory { place, .. } => *place,
+            Fault::Errors { place, .. } | Fault::Clock { place, .. } => *place,
         }
     }
 
@@ -73,6 +126,13 @@ impl Fault {
             Fault::Pause(_) => "pause",
             Fault::Wipe(_) => "lost disk",
             Fault::Fill(_) => "full disk",
+            Fault::Errors { calls, .. } => calls.kind(),
+            Fault::PowerCut(_) => POWER_CUT,
+            Fault::Memory { is_address, .. } => match is_address {
+                true => ADDRESS_LIMIT,
+                false => MEMORY_LIMIT,
+            },
+            Fault::Clock { .. } => WRONG_CLOCK,
             Fault::Cut { way: Way::Both, .. } => "partition",
             Fault::Cut { .. } => "one-way partition",
         }
@@ -82,8 +142,17 @@ impl Fault {
     pub(super) fn is_down(&self) -> bool {
         matches!(
             self,
-            Fault::Kill(_) | Fault::Restart(_) | Fault::Pause(_) | Fault::Wipe(_)
+            Fault::Kill(_)
+                | Fault::Restart(_)
+                | Fault::Pause(_)
+                | Fault::Wipe(_)
+                | Fault::PowerCut(_)
         )
+    }
+
+    /// Whether a process ends when it begins.
+    pub(super) fn ends_a_process(&self) -> bool {
+        self.is_down() || matches!(self, Fault::Memory { .. } | Fault::Clock { .. })
     }
 }
 
@@ -104,8 +173,18 @@ pub(super) struct Targets {
     pub(super) stores: Vec<Place>,
     /// Places of forwarders.
     pub(super) forwarders: Vec<Place>,
+    /// Places of those whose disk is an image of a file system, which can lose what was not synced.
+    pub(super) images: Vec<Place>,
     /// Whether each place has a network and a disk of its own.
     pub(super) is_isolated: bool,
+    /// Whether system calls can be made to fail.
+    pub(super) has_tracer: bool,
+    /// Whether the memory of a process can be limited.
+    pub(super) has_memory_limits: bool,
+    /// Whether the address space of a process is to be limited.
+    pub(super) has_address_limits: bool,
+    /// Whether the clock of a process can be set.
+    pub(super) has_clocks: bool,
 }
 
 /// A card of the deck from which faults are drawn.
@@ -117,6 +196,11 @@ enum Card {
     KillForwarder,
     Wipe,
     Fill,
+    Errors(Calls),
+    PowerCut,
+    Memory,
+    Address,
+    Clock,
     Cut(Way),
 }
 
@@ -132,6 +216,21 @@ fn deck(targets: &Targets) -> Vec<Card> {
         cards.extend([Card::Fill, Card::Cut(Way::Both), Card::Cut(Way::Both)]);
         cards.extend([Card::Cut(Way::Out), Card::Cut(Way::In)]);
     }
+    if targets.has_tracer {
+        cards.extend(Calls::ALL.map(Card::Errors));
+    }
+    if !targets.images.is_empty() {
+        cards.push(Card::PowerCut);
+    }
+    if targets.has_memory_limits {
+        cards.push(Card::Memory);
+    }
+    if targets.has_address_limits {
+        cards.push(Card::Address);
+    }
+    if targets.has_clocks {
+        cards.push(Card::Clock);
+    }
     cards
 }
 
@@ -143,6 +242,21 @@ pub(super) fn kinds(targets: &Targets) -> Vec<&'static str> {
     }
     if targets.is_isolated {
         kinds.extend(["full disk", "partition", "one-way partition"]);
+    }
+    if targets.has_tracer {
+        kinds.extend(Calls::ALL.map(Calls::kind));
+    }
+    if !targets.images.is_empty() {
+        kinds.push(POWER_CUT);
+    }
+    if targets.has_memory_limits {
+        kinds.push(MEMORY_LIMIT);
+    }
+    if targets.has_address_limits {
+        kinds.push(ADDRESS_LIMIT);
+    }
+    if targets.has_clocks {
+        kinds.push(WRONG_CLOCK);
     }
     kinds
 }
@@ -166,7 +280,11 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
         if to_ms > length_ms {
             return planned;
         }
-        match fault(draw, targets, card, &busy(&planned, at)) {
+        let card_fault = match card {
+            Card::Clock if has_wrong_clock(&planned, at) => None,
+            _ => fault(draw, targets, card, &busy(&planned, at)),
+        };
+        match card_fault {
             Some(fault) => planned.push(Planned {
                 fault,
                 from_ms: at,
@@ -188,11 +306,18 @@ fn busy(planned: &[Planned], at: u64) -> Vec<Place> {
     near.map(|p| p.fault.place()).collect()
 }
 
+/// Whether a clock is wrong at this time, or was a moment ago: two that are wrong alike would agree.
+fn has_wrong_clock(planned: &[Planned], at: u64) -> bool {
+    let mut near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
+    near.any(|p| matches!(p.fault, Fault::Clock { .. }))
+}
+
 /// A fault of this kind at a place that has none.
 fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Option<Fault> {
     let of = match card {
         Card::KillForwarder => &targets.forwarders,
         Card::Wipe => &targets.stores,
+        Card::PowerCut => &targets.images,
         // A forwarder is cut off as well.
         Card::Cut(Way::Both) => &[&targets.nodes[..], &targets.forwarders[..]].concat(),
         _ => &targets.nodes,
@@ -208,6 +333,20 @@ fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Opti
         Card::Pause => Fault::Pause(place),
         Card::Wipe => Fault::Wipe(place),
         Card::Fill => Fault::Fill(place),
+        Card::Errors(calls) => Fault::Errors {
+            place,
+            calls,
+            step: draw.within(1, ERROR_STEP_MAX + 1),
+        },
+        Card::PowerCut => Fault::PowerCut(place),
+        Card::Memory | Card::Address => Fault::Memory {
+            place,
+            is_address: matches!(card, Card::Address),
+        },
+        Card::Clock => Fault::Clock {
+            place,
+            days: *draw.one(&CLOCK_DAYS),
+        },
         Card::Cut(way) => {
             let mut others = targets.nodes.clone();
             others.retain(|other| *other != place);
@@ -227,7 +366,7 @@ fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
@@ -236,21 +375,33 @@ mod tests {
             nodes: vec![0, 1, 2],
             stores: vec![1, 2],
             forwarders: vec![3, 4],
+            images: if is_isolated {
+                vec![0, 1, 2]
+            } else {
+                Vec::new()
+            },
             is_isolated,
+            has_tracer: is_isolated,
+            has_memory_limits: is_isolated,
+            has_address_limits: false,
+            has_clocks: is_isolated,
         }
     }
+
+    /// The length of a run that has all kinds.
+    const LENGTH_MS: u64 = 90_000;
 
     #[test]
     fn faults_are_bounded_and_of_all_kinds() {
         for seed in 0..200 {
-            let planned = plan(&mut Draw::new(seed, 1), &targets(true), 60_000);
+            let planned = plan(&mut Draw::new(seed, 1), &targets(true), LENGTH_MS);
             let found: BTreeSet<&str> = planned.iter().map(|p| p.fault.kind()).collect();
             let all: BTreeSet<&str> = kinds(&targets(true)).into_iter().collect();
             assert_eq!(found, all, "seed {seed}");
             for p in &planned {
                 let length = p.to_ms - p.from_ms;
                 assert!((LENGTH_MS_MIN..=LENGTH_MS_MAX).contains(&length), "{p:?}");
-                assert!(p.to_ms <= 60_000, "seed {seed}: {p:?}");
+                assert!(p.to_ms <= LENGTH_MS, "seed {seed}: {p:?}");
             }
             for (at, one) in planned.iter().enumerate() {
                 let others = planned[at + 1..].iter();
@@ -258,6 +409,84 @@ mod tests {
                 assert!(same.all(|p| p.from_ms >= one.to_ms), "seed {seed}: {one:?}");
             }
         }
+    }
+
+    #[test]
+    fn one_clock_is_wrong_at_a_time() {
+        let mut days = BTreeSet::new();
+        for seed in 0..200 {
+            let planned = plan(&mut Draw::new(seed, 1), &targets(true), LENGTH_MS);
+            let is_clock = |p: &&Planned| matches!(p.fault, Fault::Clock { .. });
+            let clocks: Vec<&Planned> = planned.iter().filter(is_clock).collect();
+            let apart = |pair: &[&Planned]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
+            assert!(clocks.windows(2).all(apart), "seed {seed}: {clocks:?}");
+            days.extend(clocks.iter().filter_map(|p| match p.fault {
+                Fault::Clock { days, .. } => Some(days),
+                _ => None,
+            }));
+        }
+        assert_eq!(days, BTreeSet::from(CLOCK_DAYS));
+    }
+
+    #[test]
+    fn power_is_cut_of_images_only() {
+        let targets = Targets {
+            images: vec![2],
+            ..targets(true)
+        };
+        for seed in 0..50 {
+            let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
+            let is_cut = |p: &&Planned| p.fault.kind() == POWER_CUT;
+            let mut cuts = planned.iter().filter(is_cut);
+            assert!(cuts.all(|p| p.fault == Fault::PowerCut(2)), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn calls_fail_always_or_now_and_then() {
+        let mut found: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+        for seed in 0..200 {
+            let planned = plan(&mut Draw::new(seed, 1), &targets(true), LENGTH_MS);
+            for p in planned {
+                if let Fault::Errors { calls, step, .. } = p.fault {
+                    assert!(!p.fault.is_down() && !p.fault.ends_a_process());
+                    found.entry(calls.kind()).or_default().insert(step);
+                }
+            }
+        }
+        let steps: BTreeSet<u64> = (1..=ERROR_STEP_MAX).collect();
+        let all = Calls::ALL.map(|calls| (calls.kind(), steps.clone()));
+        assert_eq!(found, BTreeMap::from(all));
+    }
+
+    #[test]
+    fn what_tools_are_missing_for_is_neither_planned_nor_asked_for() {
+        let without = Targets {
+            images: Vec::new(),
+            has_tracer: false,
+            has_memory_limits: false,
+            has_clocks: false,
+            ..targets(true)
+        };
+        let planned = plan(&mut Draw::new(3, 1), &without, LENGTH_MS);
+        let found: BTreeSet<&str> = planned.iter().map(|p| p.fault.kind()).collect();
+        let all: BTreeSet<&str> = kinds(&without).into_iter().collect();
+        assert_eq!(found, all);
+        let mut left_out = Calls::ALL.map(Calls::kind).to_vec();
+        left_out.extend([POWER_CUT, MEMORY_LIMIT, ADDRESS_LIMIT, WRONG_CLOCK]);
+        assert!(left_out.iter().all(|kind| !all.contains(kind)));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_planned() {
+        let targets = Targets {
+            has_address_limits: true,
+            ..targets(true)
+        };
+        let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
+        let mut found = planned.iter().map(|p| p.fault.kind());
+        assert!(found.any(|kind| kind == ADDRESS_LIMIT));
+        assert!(kinds(&targets).contains(&ADDRESS_LIMIT));
     }
 
     #[test]

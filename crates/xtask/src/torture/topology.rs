@@ -2,11 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::history::Place;
+use super::image::Image;
+use super::limits::Limit;
+use super::tools::Tools;
 use super::world::World;
 use crate::e2e::pond::{INTAKES, signal, wait_within};
 use crate::run::{Outcome, output};
@@ -17,6 +20,9 @@ const PROCESS_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a node may be gone until copies of what it has are made anew: shorter than most faults,
 /// so that copies are made in vain and given up again.
 const REPAIR_AFTER: &str = "3s";
+
+/// When certificates of nodes begin to be valid: before the time of any wrong clock.
+const CERTIFICATE_DAYS: i64 = -10;
 
 /// Where nodes answer people.
 const HTTP_PORT: u16 = 7650;
@@ -67,6 +73,16 @@ impl Role {
     }
 }
 
+/// Under what a process runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Condition<'a> {
+    Normal,
+    /// It has little memory.
+    Memory(&'a Limit),
+    /// Its clock is wrong by so many days.
+    Clock(i64),
+}
+
 /// How nodes are started.
 #[derive(Clone, Debug)]
 pub(super) struct Launch {
@@ -81,6 +97,8 @@ pub(super) struct Launch {
     pub(super) copies: usize,
     /// The directory that is the bucket behind the nodes, if there is one.
     pub(super) bucket: Option<PathBuf>,
+    /// Tools of the system.
+    pub(super) tools: Tools,
 }
 
 /// A process of the topology, running or not.
@@ -93,6 +111,8 @@ pub(super) struct Process {
     nodes: Vec<Place>,
     /// Those that take records in.
     intakes: Vec<Place>,
+    /// Its disk, if its power can be cut.
+    image: OnceLock<Image>,
     child: Mutex<Option<Child>>,
 }
 
@@ -114,6 +134,7 @@ pub(super) fn processes(launch: &Launch, roles: &[(Role, usize)]) -> Vec<Process
         launch: launch.clone(),
         nodes: nodes.clone(),
         intakes: intakes.clone(),
+        image: OnceLock::new(),
         child: Mutex::new(None),
     });
     processes.collect()
@@ -163,13 +184,17 @@ impl Process {
                 .map(drop)
                 .map_err(|e| format!("input: {e}"));
         }
-        self.launch.world.disk(&self.disk())?;
+        self.make_disk()?;
         if !self.launch.has_certificates {
             return Ok(());
         }
         let ca = self.launch.directory.join("ca");
         let run = |arguments: &[&str]| {
-            let mut command = std::process::Command::new(&self.launch.program);
+            let mut command = Command::new(&self.launch.program);
+            // They are valid also for a node whose clock is behind.
+            if self.launch.tools.faketime.is_some() {
+                self.set_clock(&mut command, CERTIFICATE_DAYS)?;
+            }
             output(command.arg("cluster").args(arguments)).map(drop)
         };
         let (ca, out) = (text(&ca), text(&self.path(".tls")));
@@ -179,6 +204,22 @@ impl Process {
         let address = self.launch.world.address(self.place);
         let whose = ["--name", &self.name(), "--address", &address, "--out", &out];
         run(&[&["certificate", "--ca", &ca][..], &whose[..]].concat())
+    }
+
+    fn make_disk(&self) -> Outcome<()> {
+        let disk = self.disk();
+        fs::create_dir_all(&disk).map_err(|e| format!("{}: {e}", disk.display()))?;
+        if !self.launch.tools.has_images {
+            return self.launch.world.disk(&disk);
+        }
+        let image = Image::create(&self.name(), &disk)?;
+        self.image.get_or_init(|| image);
+        Ok(())
+    }
+
+    /// The disk of a node, if its power can be cut.
+    pub(super) fn image(&self) -> Option<&Image> {
+        self.image.get()
     }
 
     fn addresses(&self, of: &[Place], scheme: &str, port: u16) -> String {
@@ -235,14 +276,46 @@ impl Process {
         arguments
     }
 
+    /// The program, to be run at its place.
+    fn command(&self, condition: Condition<'_>) -> Outcome<Command> {
+        let (world, program) = (self.launch.world, &self.launch.program);
+        match condition {
+            Condition::Normal => Ok(world.command(self.place, program)),
+            Condition::Memory(limit) => {
+                let mut command = limit.command(|first| world.command(self.place, first));
+                command.arg(program);
+                Ok(command)
+            }
+            Condition::Clock(days) => {
+                let mut command = world.command(self.place, program);
+                self.set_clock(&mut command, days)?;
+                Ok(command)
+            }
+        }
+    }
+
+    fn set_clock(&self, command: &mut Command, days: i64) -> Outcome<()> {
+        let library = self.launch.tools.faketime.as_ref();
+        command
+            .env("LD_PRELOAD", library.ok_or("there is no libfaketime")?)
+            .env("FAKETIME", format!("{days:+}d"))
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        Ok(())
+    }
+
     /// Starts the process, and waits until a node is ready.
     pub(super) fn start(&self) -> Outcome<()> {
+        self.start_under(Condition::Normal)
+    }
+
+    /// Starts the process under a condition, and waits until a node is ready.
+    pub(super) fn start_under(&self, condition: Condition<'_>) -> Outcome<()> {
         let ready = self.path(".ready");
         let _ = fs::remove_file(&ready);
         let log = self.path(".log");
         let log = OpenOptions::new().append(true).create(true).open(&log);
         let log = log.map_err(|e| format!("{}: {e}", self.name()))?;
-        let mut command = self.launch.world.command(self.place, &self.launch.program);
+        let mut command = self.command(condition)?;
         command
             .args(self.arguments())
             .stdin(Stdio::null())
@@ -278,12 +351,28 @@ impl Process {
             .and_then(|child| child.try_wait().ok().flatten())
     }
 
-    /// Sends a signal.
-    pub(super) fn signal(&self, name: &str) -> Outcome<()> {
+    /// The id of the running process.
+    pub(super) fn pid(&self) -> Outcome<u32> {
         match &*self.child() {
-            Some(child) => signal(name, child.id()),
+            Some(child) => Ok(child.id()),
             None => Err(format!("{} is not running", self.name())),
         }
+    }
+
+    /// Sends a signal.
+    pub(super) fn signal(&self, name: &str) -> Outcome<()> {
+        signal(name, self.pid()?)
+    }
+
+    /// SIGSTOP, and waits until no thread of it runs, not even within a system call.
+    pub(super) fn stop(&self) -> Outcome<()> {
+        self.signal("STOP")?;
+        let tasks = format!("/proc/{}/task", self.pid()?);
+        wait_within(PROCESS_DEADLINE, "all threads are stopped", || {
+            let threads = fs::read_dir(&tasks).into_iter().flatten().flatten();
+            let mut states = threads.map(|thread| fs::read_to_string(thread.path().join("status")));
+            states.all(|status| status.map_or(true, |text| text.contains("State:\tT")))
+        })
     }
 
     /// The name that a node has given itself, which is in its data directory.

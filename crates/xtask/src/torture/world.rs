@@ -2,8 +2,9 @@
 //!
 //! The whole run is moved into a network and a mount namespace (`unshare`), which vanish with it.
 //! Within, every place has a network namespace, all joined by a bridge, and nodes have a small file
-//! system in memory. Where that is not permitted, everything is on loopback addresses and in plain
-//! directories: networks and disks are then not broken, and that is said loudly.
+//! system in memory: ext4 where it can be mounted ([`super::image`]), tmpfs otherwise. Where
+//! namespaces are not permitted, everything is on loopback addresses and in plain directories:
+//! networks and disks are then not broken, and that is said loudly.
 //!
 //! Packets from one place to another are lost by a wrong hardware address of the other (they go out
 //! and nobody takes them), or refused by a route that leads nowhere.
@@ -20,7 +21,7 @@ use crate::run::{Outcome, output};
 pub(super) const INSIDE: &str = "--inside";
 
 /// The size of a node's disk: some minutes of load, copies of others' included.
-const DISK_BYTES: u64 = 192 << 20;
+pub(super) const DISK_BYTES: u64 = 192 << 20;
 
 /// A hardware address that nobody has.
 const NOBODY: &str = "02:00:5e:00:53:ff";
@@ -72,12 +73,21 @@ fn ip(arguments: &str) -> Outcome<()> {
 }
 
 impl World {
+    /// Makes room for files that vanish with the run, if it has namespaces of its own.
+    pub(super) fn begin(self) -> Outcome<()> {
+        match self {
+            World::Loopback => Ok(()),
+            World::Isolated => {
+                output(Command::new("mount").args(["-t", "tmpfs", "none", "/run"])).map(drop)
+            }
+        }
+    }
+
     /// Joins so many places by a network, if they are to have ones of their own.
     pub(super) fn join(self, places: usize) -> Outcome<()> {
         if self == World::Loopback {
             return Ok(());
         }
-        output(Command::new("mount").args(["-t", "tmpfs", "none", "/run"]))?;
         fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
         ip("link set lo up")?;
         ip("link add name bridge type bridge")?;
@@ -111,9 +121,8 @@ impl World {
         }
     }
 
-    /// Makes a directory for a node's data, with a disk of its own if it can have one.
+    /// Makes a file system in memory for a node's data, if nodes have disks of their own.
     pub(super) fn disk(self, path: &Path) -> Outcome<()> {
-        fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))?;
         if self == World::Loopback {
             return Ok(());
         }
@@ -161,7 +170,7 @@ impl World {
 /// Says loudly that some faults cannot be had here.
 pub(super) fn say_that_it_is_not_isolated(why: &str) {
     eprintln!("##");
-    eprintln!("## NO PARTITIONS AND NO FULL DISKS: namespaces cannot be made here");
+    eprintln!("## NO PARTITIONS, NO FULL DISKS, NO POWER CUTS: namespaces cannot be made here");
     eprintln!("## ({why})");
     eprintln!("## Processes are killed, stopped and restarted all the same.");
     eprintln!("##");

@@ -156,6 +156,34 @@ fn nothing_is_there_twice_or_of_nobody() {
 }
 
 #[test]
+fn a_wrong_clock_excuses_its_own_times_only() {
+    const DAY: i64 = 86_400;
+    let gap = |node: &str, from: i64, to: i64| {
+        let (from, to) = (time(from), time(to));
+        let text = format!("node {node}: what it took in from {from} to {to} (sources 5/1-2)");
+        rows(&ALL[..9], Some(&text))
+    };
+    let judged = |place, days, at, answer: Answer| {
+        let clock = Event::Clock { place, days, at };
+        let mut events = sent();
+        events.extend([clock, Event::Answered(answer)]);
+        check(&events, &facts()).len()
+    };
+    let (ahead, behind) = (
+        gap(NODE, 40 * DAY, 40 * DAY + 9),
+        gap(NODE, -3 * DAY, 2 - 3 * DAY),
+    );
+    assert_eq!(judged(0, 40, 0, ahead.clone()), 0);
+    assert_eq!(judged(0, -3, 0, behind.clone()), 0);
+    // A clock that is wrong the other way, less wrong, of another node, or wrong only later.
+    assert_eq!(judged(0, -3, 0, ahead.clone()), 1);
+    assert_eq!(judged(0, 40, 0, behind), 1);
+    assert_eq!(judged(0, 39, 0, ahead.clone()), 1);
+    assert_eq!(judged(1, 40, 0, ahead.clone()), 1);
+    assert_eq!(judged(0, 40, 3 * SECOND, ahead), 1);
+}
+
+#[test]
 fn pages_may_repeat_only_what_was_not_proven() {
     let twice = [&ALL[..], &[4]].concat();
     let pages = |missing| Answer {
