@@ -111,6 +111,8 @@ struct Settings {
     keeps: bool,
     /// Kinds of faults that are drawn only if they are asked for.
     with: BTreeSet<String>,
+    /// The only kinds of faults that are drawn; all if there are none.
+    only: BTreeSet<String>,
     is_inside: bool,
 }
 
@@ -182,6 +184,7 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         program: None,
         keeps: false,
         with: BTreeSet::new(),
+        only: BTreeSet::new(),
         is_inside: false,
     };
     let mut rest = arguments.iter();
@@ -213,6 +216,9 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
                     return Err(format!("--with: {kind} is none of {kinds}"));
                 }
                 settings.with.insert(kind);
+            }
+            "--only" => {
+                settings.only.insert(value()?);
             }
             "--keep" => settings.keeps = true,
             world::INSIDE => settings.is_inside = true,
@@ -338,10 +344,15 @@ fn torture(
         is_isolated: world == World::Isolated,
         has_tracer: run.tools.has_tracer,
         has_memory_limits: run.tools.has_groups,
-        has_address_limits: settings.with.contains(plan::ADDRESS_LIMIT),
         has_clocks: run.tools.faketime.is_some(),
+        with: settings.with.clone(),
+        only: settings.only.clone(),
     };
     let length_ms = settings.load.as_millis() as u64;
+    let kinds = plan::kinds(&targets);
+    if kinds.is_empty() {
+        return Err(format!("--only: no fault here is of {:?}", settings.only));
+    }
     let plan = plan::plan(&mut Draw::new(settings.seed, 1), &targets, length_ms);
     eprintln!(
         "torture: seed {}, {} faults in {:?}",
@@ -360,7 +371,6 @@ fn torture(
     let events = run.history.events();
     let mut violations = checker::check(&events, &run.facts());
     let summary = Summary::new(&events);
-    let kinds = plan::kinds(&targets);
     if let Some(text) = summary.too_little(settings.load, &kinds) {
         violations.push(Violation {
             kind: "TOO LITTLE",

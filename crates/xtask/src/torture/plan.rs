@@ -4,6 +4,8 @@
 //! one fault of its own at a time; each kind comes once before any comes twice; one clock is wrong at
 //! a time. Other faults of different places may overlap.
 
+use std::collections::BTreeSet;
+
 use super::history::Place;
 use crate::draw::Draw;
 
@@ -22,8 +24,11 @@ const REST_MS: u64 = 2_000;
 /// The most calls of a thread of which one fails.
 const ERROR_STEP_MAX: u64 = 4;
 
-/// Days by which a clock is wrong: beyond the retention of a node by default, and before its newest record.
-const CLOCK_DAYS: [i64; 2] = [40, -3];
+/// Days by which a clock is ahead: more than the default retention.
+const AHEAD_DAYS: i64 = 40;
+
+/// Days by which a clock is behind: before all records of the run.
+const BEHIND_DAYS: i64 = -3;
 
 /// Of 100 faults, how many begin before the one before them has ended.
 const OVERLAPPING_PERCENT: usize = 40;
@@ -89,11 +94,16 @@ pub(super) enum Fault {
 /// Kinds of faults that need tools of the system.
 const POWER_CUT: &str = "power cut";
 const MEMORY_LIMIT: &str = "memory limit";
-pub(super) const ADDRESS_LIMIT: &str = "address limit";
-const WRONG_CLOCK: &str = "wrong clock";
+const ADDRESS_LIMIT: &str = "address limit";
+const CLOCK_AHEAD: &str = "clock ahead";
+const CLOCK_BEHIND: &str = "clock behind";
 
-/// Kinds that are drawn only if they are asked for, since the product is known to fail by them.
-pub(super) const OPTIONAL: [&str; 1] = [ADDRESS_LIMIT];
+/// Kinds that are drawn only if they are asked for, since the product is known to fail by them:
+/// - address limit: glibc reserves 64 MiB for each thread, and jemalloc ends by SIGSEGV where a thread
+///   starts and no address space is left;
+/// - clock ahead: nodes gossip by a generation that is the time of their start, so others ignore a
+///   node that comes back with the right clock, and stores take nothing from it.
+pub(super) const OPTIONAL: [&str; 2] = [ADDRESS_LIMIT, CLOCK_AHEAD];
 
 impl Calls {
     const ALL: [Calls; 3] = [Calls::Sync, Calls::Write, Calls::Rename];
@@ -132,7 +142,10 @@ impl Fault {
                 true => ADDRESS_LIMIT,
                 false => MEMORY_LIMIT,
             },
-            Fault::Clock { .. } => WRONG_CLOCK,
+            Fault::Clock { days, .. } => match *days > 0 {
+                true => CLOCK_AHEAD,
+                false => CLOCK_BEHIND,
+            },
             Fault::Cut { way: Way::Both, .. } => "partition",
             Fault::Cut { .. } => "one-way partition",
         }
@@ -181,10 +194,12 @@ pub(super) struct Targets {
     pub(super) has_tracer: bool,
     /// Whether the memory of a process can be limited.
     pub(super) has_memory_limits: bool,
-    /// Whether the address space of a process is to be limited.
-    pub(super) has_address_limits: bool,
     /// Whether the clock of a process can be set.
     pub(super) has_clocks: bool,
+    /// Kinds of [`OPTIONAL`] that are drawn as well.
+    pub(super) with: BTreeSet<String>,
+    /// The only kinds of faults that are drawn; all if there are none.
+    pub(super) only: BTreeSet<String>,
 }
 
 /// A card of the deck from which faults are drawn.
@@ -200,8 +215,37 @@ enum Card {
     PowerCut,
     Memory,
     Address,
-    Clock,
+    ClockAhead,
+    ClockBehind,
     Cut(Way),
+}
+
+impl Card {
+    /// The kind of its faults.
+    fn kind(self) -> &'static str {
+        match self {
+            Card::Kill | Card::KillForwarder => "kill",
+            Card::Restart => "restart",
+            Card::Pause => "pause",
+            Card::Wipe => "lost disk",
+            Card::Fill => "full disk",
+            Card::Errors(calls) => calls.kind(),
+            Card::PowerCut => POWER_CUT,
+            Card::Memory => MEMORY_LIMIT,
+            Card::Address => ADDRESS_LIMIT,
+            Card::ClockAhead => CLOCK_AHEAD,
+            Card::ClockBehind => CLOCK_BEHIND,
+            Card::Cut(Way::Both) => "partition",
+            Card::Cut(Way::Out | Way::In) => "one-way partition",
+        }
+    }
+}
+
+fn is_wanted(targets: &Targets, kind: &str) -> bool {
+    match targets.only.is_empty() {
+        true => !OPTIONAL.contains(&kind) || targets.with.contains(kind),
+        false => targets.only.contains(kind),
+    }
 }
 
 fn deck(targets: &Targets) -> Vec<Card> {
@@ -225,40 +269,18 @@ fn deck(targets: &Targets) -> Vec<Card> {
     if targets.has_memory_limits {
         cards.push(Card::Memory);
     }
-    if targets.has_address_limits {
-        cards.push(Card::Address);
-    }
+    cards.push(Card::Address);
     if targets.has_clocks {
-        cards.push(Card::Clock);
+        cards.extend([Card::ClockAhead, Card::ClockBehind]);
     }
+    cards.retain(|card| is_wanted(targets, card.kind()));
     cards
 }
 
 /// All kinds of faults that a long run has.
 pub(super) fn kinds(targets: &Targets) -> Vec<&'static str> {
-    let mut kinds = vec!["kill", "restart", "pause"];
-    if !targets.stores.is_empty() {
-        kinds.push("lost disk");
-    }
-    if targets.is_isolated {
-        kinds.extend(["full disk", "partition", "one-way partition"]);
-    }
-    if targets.has_tracer {
-        kinds.extend(Calls::ALL.map(Calls::kind));
-    }
-    if !targets.images.is_empty() {
-        kinds.push(POWER_CUT);
-    }
-    if targets.has_memory_limits {
-        kinds.push(MEMORY_LIMIT);
-    }
-    if targets.has_address_limits {
-        kinds.push(ADDRESS_LIMIT);
-    }
-    if targets.has_clocks {
-        kinds.push(WRONG_CLOCK);
-    }
-    kinds
+    let kinds: BTreeSet<&str> = deck(targets).into_iter().map(Card::kind).collect();
+    kinds.into_iter().collect()
 }
 
 /// Draws the faults of a run.
@@ -281,7 +303,7 @@ pub(super) fn plan(draw: &mut Draw, targets: &Targets, length_ms: u64) -> Vec<Pl
             return planned;
         }
         let card_fault = match card {
-            Card::Clock if has_wrong_clock(&planned, at) => None,
+            Card::ClockAhead | Card::ClockBehind if has_wrong_clock(&planned, at) => None,
             _ => fault(draw, targets, card, &busy(&planned, at)),
         };
         match card_fault {
@@ -343,9 +365,13 @@ fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Opti
             place,
             is_address: matches!(card, Card::Address),
         },
-        Card::Clock => Fault::Clock {
+        Card::ClockAhead => Fault::Clock {
             place,
-            days: *draw.one(&CLOCK_DAYS),
+            days: AHEAD_DAYS,
+        },
+        Card::ClockBehind => Fault::Clock {
+            place,
+            days: BEHIND_DAYS,
         },
         Card::Cut(way) => {
             let mut others = targets.nodes.clone();
@@ -366,7 +392,7 @@ fn fault(draw: &mut Draw, targets: &Targets, card: Card, busy: &[Place]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use super::*;
 
@@ -383,8 +409,9 @@ mod tests {
             is_isolated,
             has_tracer: is_isolated,
             has_memory_limits: is_isolated,
-            has_address_limits: false,
+            with: BTreeSet::new(),
             has_clocks: is_isolated,
+            only: BTreeSet::new(),
         }
     }
 
@@ -413,19 +440,18 @@ mod tests {
 
     #[test]
     fn one_clock_is_wrong_at_a_time() {
-        let mut days = BTreeSet::new();
-        for seed in 0..200 {
-            let planned = plan(&mut Draw::new(seed, 1), &targets(true), LENGTH_MS);
-            let is_clock = |p: &&Planned| matches!(p.fault, Fault::Clock { .. });
-            let clocks: Vec<&Planned> = planned.iter().filter(is_clock).collect();
-            let apart = |pair: &[&Planned]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
-            assert!(clocks.windows(2).all(apart), "seed {seed}: {clocks:?}");
-            days.extend(clocks.iter().filter_map(|p| match p.fault {
-                Fault::Clock { days, .. } => Some(days),
-                _ => None,
-            }));
+        let targets = Targets {
+            only: [CLOCK_AHEAD, CLOCK_BEHIND].map(str::to_owned).into(),
+            ..targets(true)
+        };
+        let mut found = BTreeSet::new();
+        for seed in 0..50 {
+            let planned = plan(&mut Draw::new(seed, 1), &targets, LENGTH_MS);
+            let apart = |pair: &[Planned]| pair[1].from_ms >= pair[0].to_ms + REST_MS;
+            assert!(planned.windows(2).all(apart), "seed {seed}: {planned:?}");
+            found.extend(planned.iter().map(|p| p.fault.kind()));
         }
-        assert_eq!(days, BTreeSet::from(CLOCK_DAYS));
+        assert_eq!(found, BTreeSet::from([CLOCK_AHEAD, CLOCK_BEHIND]));
     }
 
     #[test]
@@ -473,20 +499,38 @@ mod tests {
         let all: BTreeSet<&str> = kinds(&without).into_iter().collect();
         assert_eq!(found, all);
         let mut left_out = Calls::ALL.map(Calls::kind).to_vec();
-        left_out.extend([POWER_CUT, MEMORY_LIMIT, ADDRESS_LIMIT, WRONG_CLOCK]);
+        left_out.extend([POWER_CUT, MEMORY_LIMIT, CLOCK_AHEAD, CLOCK_BEHIND]);
         assert!(left_out.iter().all(|kind| !all.contains(kind)));
     }
 
     #[test]
-    fn what_is_asked_for_is_planned() {
-        let targets = Targets {
-            has_address_limits: true,
-            ..targets(true)
-        };
-        let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
-        let mut found = planned.iter().map(|p| p.fault.kind());
-        assert!(found.any(|kind| kind == ADDRESS_LIMIT));
-        assert!(kinds(&targets).contains(&ADDRESS_LIMIT));
+    fn a_run_can_be_narrowed_down() {
+        for card in deck(&targets(true)) {
+            let kind = card.kind();
+            let only = BTreeSet::from([kind.to_owned()]);
+            let targets = Targets {
+                only,
+                ..targets(true)
+            };
+            let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
+            assert!(planned.iter().all(|p| p.fault.kind() == kind), "{kind}");
+            assert!(!planned.is_empty() && kinds(&targets) == [kind], "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_the_product_is_known_to_fail_by_is_asked_for() {
+        for kind in OPTIONAL {
+            assert!(!kinds(&targets(true)).contains(&kind), "{kind}");
+            let targets = Targets {
+                with: BTreeSet::from([kind.to_owned()]),
+                ..targets(true)
+            };
+            let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
+            let mut found = planned.iter().map(|p| p.fault.kind());
+            assert!(found.any(|found| found == kind), "{kind}");
+            assert!(kinds(&targets).contains(&kind), "{kind}");
+        }
     }
 
     #[test]
