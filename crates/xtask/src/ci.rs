@@ -10,7 +10,7 @@ use crate::{docs, fuzz, torture};
 /// finding new things is for longer runs.
 const FUZZ_SECONDS: u64 = 6;
 
-/// How long a cluster is tortured here, in minutes, and by which seed: some ten faults of most kinds.
+/// How long a cluster is tortured here, in minutes, and by which seed: some ten faults, half of the kinds.
 /// Longer runs, by other seeds, find more.
 const TORTURE: [&str; 4] = ["--minutes", "0.35", "--seed", "1"];
 
