@@ -1,6 +1,7 @@
 //! Numbers as filters compare them: exactly, whatever their size and how they are written.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use logpond_record::{Decimal, Value};
 
@@ -55,6 +56,16 @@ impl Number {
         }
     }
 
+    /// The nearest float; an infinite one where the number is larger than all others.
+    pub fn to_float(&self) -> f64 {
+        match self {
+            Number::Int(int) => *int as f64,
+            Number::Float(float) => *float,
+            // Floats are written in all ways that decimals are.
+            Number::Decimal(text) => text.parse().unwrap_or(f64::NAN),
+        }
+    }
+
     /// The order of two numbers by value: `5` and `5.0` are equal.
     pub fn compare(&self, other: &Number) -> Ordering {
         match (self, other) {
@@ -66,6 +77,16 @@ impl Number {
             // Both are finite, so that there always is an order.
             (Number::Float(a), Number::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
             (a, b) => compare_written(a, b),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Int(int) => int.fmt(f),
+            Number::Float(float) => float.fmt(f),
+            Number::Decimal(text) => f.write_str(text),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A query as a tree.
 
 use super::Span;
+use crate::number::Number;
 
 /// A query.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,10 +232,10 @@ impl LabelFilter {
 }
 
 /// What a label is compared with as a quantity.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
-    /// A number.
-    Number(f64),
+    /// A number, exactly as it was written: identifiers have more digits than floats have.
+    Number(Number),
     /// Nanoseconds.
     Duration(i64),
     /// Bytes.

@@ -6,6 +6,7 @@
 use super::error::ParseError;
 use super::units;
 use super::{QUERY_BYTES_MAX, Span};
+use crate::number::Number;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +15,8 @@ pub(super) enum Kind {
     Word(Box<str>),
     /// A quoted text.
     Text(Box<str>),
-    /// A number.
-    Number(f64),
+    /// A number, exactly.
+    Number(Number),
     /// Nanoseconds.
     Duration(i64),
     /// Bytes.
@@ -234,7 +235,7 @@ impl<'a> Lexer<'a> {
         }
         self.at += length;
         let written = &rest[..length];
-        if let Some(number) = units::number_of(written) {
+        if let Some(number) = units::exact_number_of(written) {
             return Ok(Kind::Number(number));
         }
         if let Some(duration) = units::duration_ns(written) {

@@ -40,6 +40,7 @@ pub use names::NamedLabels;
 pub(crate) use names::{add_filter, looked_at};
 pub use parse::{parse, parse_log, parse_matchers};
 pub use pushdown::{Pushdown, filter_of, filter_of_matchers, pushdown};
+pub(crate) use units::exact_number_of;
 pub use units::{bytes_of, duration_ns, number_of, write_duration};
 
 /// The longest query, in bytes: what Loki takes.

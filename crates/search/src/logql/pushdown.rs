@@ -298,7 +298,7 @@ fn label_filter(filter: &LabelFilter) -> Option<Pushed> {
             comparison,
             quantity,
         } if !is_computed(name) => Some(Pushed {
-            filter: quantity_filter(name, *comparison, *quantity),
+            filter: quantity_filter(name, *comparison, quantity),
             is_exact: false,
         }),
         LabelFilter::Text(_) | LabelFilter::Quantity { .. } | LabelFilter::Ip { .. } => None,
@@ -331,7 +331,7 @@ fn parsed_filter(filter: &LabelFilter) -> Option<Filter> {
             name,
             comparison,
             quantity: quantity @ Quantity::Number(_),
-        } => (name, quantity_filter(name, *comparison, *quantity)),
+        } => (name, quantity_filter(name, *comparison, quantity)),
         LabelFilter::Text(_) | LabelFilter::Quantity { .. } | LabelFilter::Ip { .. } => {
             return None;
         }
@@ -351,36 +351,15 @@ fn is_computed(name: &str) -> bool {
     is_of_errors(name) || Computed::named(name).is_some()
 }
 
-/// Floats below this have no whole number between them and the next one.
-const EXACT_END: f64 = 9_007_199_254_740_992.0;
-
 /// Records whose label is a number like this, or no number: of these the condition itself says that
 /// it cannot tell.
-fn quantity_filter(name: &str, comparison: logql::Comparison, quantity: Quantity) -> Filter {
+fn quantity_filter(name: &str, comparison: logql::Comparison, quantity: &Quantity) -> Filter {
     use logql::Comparison as Asked;
     let Quantity::Number(number) = quantity else {
         return is_there(name);
     };
-    if !number.is_finite() {
-        return is_there(name);
-    }
-    // Conditions of LogQL compare floats, filters what is written: numbers for which this float is the
-    // nearest lie between those beside it.
-    let is_exact = number.fract() == 0.0 && number.abs() < EXACT_END;
-    let (below, above) = match is_exact {
-        true => (number, number),
-        false => (number.next_down(), number.next_up()),
-    };
-    if !(below.is_finite() && above.is_finite()) {
-        return is_there(name);
-    }
+    let text = number.to_string();
     let compare = |comparison: Comparison| {
-        let number = match comparison {
-            Comparison::Less => below,
-            Comparison::Greater => above,
-            _ => number,
-        };
-        let text = number.to_string();
         let test = FieldTest::Compare(comparison, text.as_bytes().into());
         Filter::field(&format!("{LABEL_PREFIX}{name}"), test)
     };

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::number::Number;
+
 /// Units of durations, longer names first where one begins like another.
 const DURATION_UNITS: [(&str, f64); 11] = [
     ("ns", 1.0),
@@ -118,6 +120,29 @@ pub fn number_of(text: &str) -> Option<f64> {
     (number.is_finite() || is_word).then_some(sign * number)
 }
 
+/// The finite number that [`number_of`] reads, with all digits that are written. Hexadecimal ones are floats.
+///
+/// Equal numbers that floats can be are equal trees (`5` and `5.0`), so that a query parses back from its text.
+pub(crate) fn exact_number_of(text: &str) -> Option<Number> {
+    let float = number_of(text).filter(|float| float.is_finite())?;
+    match Number::parse(text.as_bytes()) {
+        Some(Number::Float(float)) => Number::parse(float.to_string().as_bytes()),
+        None if float.fract() == 0.0 => Number::parse(format!("{float:.0}").as_bytes()),
+        None => Number::parse(float.to_string().as_bytes()),
+        exact => exact,
+    }
+}
+
+/// The number with the other sign.
+pub(super) fn negated(number: &Number) -> Option<Number> {
+    let text = number.to_string();
+    let negated = match text.strip_prefix('-') {
+        Some(positive) => positive.to_owned(),
+        None => format!("-{text}"),
+    };
+    exact_number_of(&negated)
+}
+
 fn hexadecimal_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -225,6 +250,37 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(bytes_of(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let table = [
+            ("18446744073709551614", "18446744073709551614"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9007199254740993", "9007199254740993"),
+            ("9007199254740993.0", "9007199254740993.0"),
+            ("0.1234567890123456789", "0.1234567890123456789"),
+            ("5.0", "5"),
+            ("-0.0", "0"),
+            ("1e3", "1000"),
+            ("0.10", "0.1"),
+            ("1e-999", "1e-999"),
+            ("0x1p3", "8"),
+            ("0x1.8p0", "1.5"),
+            ("0x1p70", "1180591620717411303424"),
+        ];
+        for (text, expected) in table {
+            let number = exact_number_of(text).unwrap();
+            assert_eq!(number.to_string(), expected, "{text}");
+            assert_eq!(exact_number_of(expected).as_ref(), Some(&number), "{text}");
+            let back = negated(&negated(&number).unwrap());
+            assert_eq!(back, Some(number), "{text}");
+        }
+        for text in ["inf", "NaN", "1e999", "1_000", "0x", "0x1A", "5 ", ""] {
+            assert_eq!(exact_number_of(text), None, "{text}");
+        }
+        let least = exact_number_of("9223372036854775808").unwrap();
+        assert_eq!(negated(&least), Some(Number::Int(i64::MIN)));
     }
 
     #[test]

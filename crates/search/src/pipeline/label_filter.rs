@@ -1,9 +1,14 @@
 //! `| status >= 500 and method = "GET"`: lines by their labels.
 
+use std::cmp::Ordering;
+
 use super::ip::Addresses;
 use super::labels::{Labels, StageError};
 use super::text_match::TextMatch;
-use crate::logql::{self, Comparison, Place, Quantity, bytes_of, duration_ns, number_of};
+use crate::logql::{
+    self, Comparison, Place, Quantity, bytes_of, duration_ns, exact_number_of, number_of,
+};
+use crate::number::Number;
 
 /// A compiled condition on labels.
 #[derive(Clone, Debug)]
@@ -19,8 +24,33 @@ pub(super) enum LabelFilter {
     Quantity {
         name: Box<str>,
         comparison: Comparison,
-        quantity: Quantity,
+        wanted: Wanted,
     },
+}
+
+/// What a label is compared with.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    Number {
+        number: Number,
+        /// The nearest one to it.
+        float: f64,
+    },
+    Duration(i64),
+    Bytes(u64),
+}
+
+impl Wanted {
+    fn new(quantity: &Quantity) -> Wanted {
+        match quantity {
+            Quantity::Number(number) => Wanted::Number {
+                float: number.to_float(),
+                number: number.clone(),
+            },
+            Quantity::Duration(ns) => Wanted::Duration(*ns),
+            Quantity::Bytes(bytes) => Wanted::Bytes(*bytes),
+        }
+    }
 }
 
 impl LabelFilter {
@@ -48,7 +78,7 @@ impl LabelFilter {
             } => LabelFilter::Quantity {
                 name: name.clone(),
                 comparison: *comparison,
-                quantity: *quantity,
+                wanted: Wanted::new(quantity),
             },
         })
     }
@@ -73,12 +103,12 @@ impl LabelFilter {
             LabelFilter::Quantity {
                 name,
                 comparison,
-                quantity,
+                wanted,
             } => {
                 let Some(text) = labels.own(name) else {
                     return false;
                 };
-                match compare(text, *comparison, *quantity) {
+                match compare(text, *comparison, wanted) {
                     Ok(is_wanted) => is_wanted,
                     Err(details) => {
                         // The first error says more.
@@ -103,27 +133,47 @@ fn both(
     ]))
 }
 
-fn compare(text: &str, comparison: Comparison, quantity: Quantity) -> Result<bool, String> {
-    let accepts = |order: std::cmp::Ordering| match comparison {
+fn compare(text: &str, comparison: Comparison, wanted: &Wanted) -> Result<bool, String> {
+    match wanted {
+        Wanted::Number { number, float } => match number_of(text) {
+            Some(found) => Ok(compare_numbers(text, found, comparison, number, *float)),
+            None => Err(format!("{text:?} is no number")),
+        },
+        Wanted::Duration(wanted) => match duration_ns(text) {
+            Some(duration) => Ok(accepts(comparison, duration.cmp(wanted))),
+            None => Err(format!("{text:?} is no duration")),
+        },
+        Wanted::Bytes(wanted) => match bytes_of(text) {
+            Some(bytes) => Ok(accepts(comparison, bytes.cmp(wanted))),
+            None => Err(format!("{text:?} is no amount of bytes")),
+        },
+    }
+}
+
+/// Compares numbers of which the nearest floats are known. Rounding keeps the order, so that digits matter only
+/// where the floats are equal.
+fn compare_numbers(
+    text: &str,
+    found: f64,
+    comparison: Comparison,
+    number: &Number,
+    float: f64,
+) -> bool {
+    let exact = (found == float).then(|| exact_number_of(text));
+    match exact.flatten() {
+        Some(exact) => accepts(comparison, exact.compare(number)),
+        // Infinities and what is no number (NaN) are never equal to what is wanted.
+        None => comparison.holds(found, float),
+    }
+}
+
+fn accepts(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
         Comparison::Equal => order.is_eq(),
         Comparison::NotEqual => order.is_ne(),
         Comparison::Greater => order.is_gt(),
         Comparison::GreaterOrEqual => order.is_ge(),
         Comparison::Less => order.is_lt(),
         Comparison::LessOrEqual => order.is_le(),
-    };
-    match quantity {
-        Quantity::Number(wanted) => match number_of(text) {
-            Some(number) => Ok(comparison.holds(number, wanted)),
-            None => Err(format!("{text:?} is no number")),
-        },
-        Quantity::Duration(wanted) => match duration_ns(text) {
-            Some(duration) => Ok(accepts(duration.cmp(&wanted))),
-            None => Err(format!("{text:?} is no duration")),
-        },
-        Quantity::Bytes(wanted) => match bytes_of(text) {
-            Some(bytes) => Ok(accepts(bytes.cmp(&wanted))),
-            None => Err(format!("{text:?} is no amount of bytes")),
-        },
     }
 }

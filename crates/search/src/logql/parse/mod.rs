@@ -174,8 +174,10 @@ impl<'a> Parser<'a> {
     fn expect_number(&mut self) -> Result<f64> {
         let is_negative = self.take_sign("-");
         let _ = !is_negative && self.take_sign("+");
-        match *self.kind() {
+        match self.kind() {
             Kind::Number(number) => {
+                // Numbers of metrics are floats, as their samples are.
+                let number = number.to_float();
                 self.advance();
                 Ok(if is_negative { -number } else { number })
             }

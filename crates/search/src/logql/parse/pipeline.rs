@@ -7,6 +7,7 @@ use super::super::ast::{
 };
 use super::super::error::ParseError;
 use super::super::lexer::Kind;
+use super::super::units::negated;
 use super::{Parser, Result};
 use crate::{nearest, pipeline};
 
@@ -410,12 +411,16 @@ impl Parser<'_> {
     fn quantity(&mut self, may_be_text: bool) -> Result<Quantity> {
         let is_negative = self.take_sign("-");
         let _ = !is_negative && self.take_sign("+");
-        let quantity = match *self.kind() {
-            Kind::Number(number) if is_negative => Quantity::Number(-number),
-            Kind::Number(number) => Quantity::Number(number),
-            Kind::Duration(duration) if is_negative => Quantity::Duration(-duration),
-            Kind::Duration(duration) => Quantity::Duration(duration),
-            Kind::Bytes(bytes) if !is_negative => Quantity::Bytes(bytes),
+        let number = match self.kind() {
+            Kind::Number(number) if is_negative => negated(number),
+            Kind::Number(number) => Some(number.clone()),
+            _ => None,
+        };
+        let quantity = match (self.kind(), number) {
+            (_, Some(number)) => Quantity::Number(number),
+            (Kind::Duration(duration), _) if is_negative => Quantity::Duration(-duration),
+            (Kind::Duration(duration), _) => Quantity::Duration(*duration),
+            (Kind::Bytes(bytes), _) if !is_negative => Quantity::Bytes(*bytes),
             _ => {
                 let expected = match may_be_text {
                     true => "STRING or NUMBER or DURATION or BYTES",

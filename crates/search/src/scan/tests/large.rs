@@ -4,7 +4,7 @@
 use super::numbers::{by_column, by_line, by_record};
 use super::*;
 use crate::logql::{Query, parse as parse_logql};
-use crate::metric::{Plan, RangeTable, Times};
+use crate::metric::{Answer, Plan, RangeTable, Times};
 
 const SHAPES: [&str; 4] = [
     r#"{"id":⟨id:r⟩,"app":"⟨app:j⟩"}"#,
@@ -121,6 +121,9 @@ fn logql_finds_large_numbers_in_columns_as_in_lines() {
         "sum by (app) (count_over_time({} | json | id >= 18446744073709551613 [5m]))",
         "sum by (app) (count_over_time({} | id == 18446744073709551613 | __error__=\"\" [5m]))",
         "sum by (app) (count_over_time({} | id <= 5.5 | __error__=\"\" [5m]))",
+        "sum by (app) (count_over_time({} | id > 18446744073709551613 | __error__=\"\" [5m]))",
+        "sum by (app) (count_over_time({} | json | id < -9223372036854775809.5 or id == 3.5 [5m]))",
+        "sum by (app) (count_over_time({} | json | (id != 9223372036854775806) and id > 0 [5m]))",
         "sum by (app) (sum_over_time({} | json | unwrap id | __error__=\"\" [5m]))",
         "max by (app) (max_over_time({} | unwrap id | __error__=\"\" [5m]))",
         "sum by (x) (count_over_time({} | json x=\"id\" [5m]))",
@@ -138,5 +141,50 @@ fn logql_finds_large_numbers_in_columns_as_in_lines() {
             answer(by_column(leaf, &segment, &kept)),
             "{query}"
         );
+    }
+}
+
+#[test]
+fn logql_compares_exactly_as_the_query_language_does() {
+    let records = large(3000);
+    let segment = segment_of(&records);
+    let at = Timestamp(START_NS + 3_000_000_000_000);
+    let kept = KeptColumns::new(KEPT_BYTES);
+    for condition in [
+        "id = 18446744073709551614",
+        "id > 18446744073709551613",
+        "id >= 18446744073709551614",
+        "id < 18446744073709551611",
+        "id = 9223372036854775806",
+        "id < 9223372036854775806",
+        "id <= -9223372036854775809.2",
+        "id > 9223372036854775806",
+    ] {
+        let matcher = Matcher::new(&parse(&condition.replace(' ', "")).unwrap()).unwrap();
+        let mut scratch = Scratch::new();
+        let wanted = records
+            .iter()
+            .filter(|record| matcher.matches(record, &mut scratch));
+        let wanted = wanted.count() as f64;
+        for parser in ["", "| json"] {
+            let query =
+                format!("sum(count_over_time({{}} {parser} | {condition} | __error__=\"\" [5h]))");
+            let Query::Metric(metric) = parse_logql(&query).unwrap() else {
+                panic!("{query} asks for lines");
+            };
+            let plan = Plan::instant(metric, at, 0).unwrap();
+            let leaf = &plan.leaves()[0];
+            for table in [
+                by_line(leaf, &records),
+                by_record(leaf, &records),
+                by_column(leaf, &segment, &kept),
+            ] {
+                let answer = plan.evaluate(vec![table], || true).unwrap();
+                let Answer::Vector(series) = answer else {
+                    panic!("an instant has a vector");
+                };
+                assert_eq!(series[0].value, wanted, "{query}");
+            }
+        }
     }
 }
