@@ -40,7 +40,8 @@ pub(super) fn note(
         scope,
         until: Instant::now() + LOOK_TIME_MAX,
     };
-    let names = (field.is_some() || wants_names(&asked)).then(|| look.names());
+    let written = Some(&*scope.text);
+    let names = (field.is_some() || wants_names(&asked, written)).then(|| look.names());
     let names = names.flatten();
     let names: Option<Vec<&str>> = names
         .as_ref()
@@ -68,6 +69,7 @@ pub(super) fn note(
     });
     trailer.hints = hints(&Asked {
         filter: &asked,
+        written,
         field,
         names: names.as_deref(),
         before,

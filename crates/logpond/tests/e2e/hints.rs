@@ -54,7 +54,7 @@ fn tried(pond: &Pond, suggestion: &str) -> String {
 fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
     let (_scratch, pond) = filled("hints");
     // What is typed, what is said of it, what the suggested command finds.
-    let table: [(&[&str], &str, &str); 10] = [
+    let table: [(&[&str], &str, &str); 12] = [
         (&["level=error"], "logpond query -f level=error", "timeout"),
         (
             &[r#"{app="shop"} |= "pay""#],
@@ -81,6 +81,16 @@ fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
         (
             &["-f", "status=402", "timeout or pay"],
             "logpond query -e 'timeout|pay' -f status=402",
+            "pay 17",
+        ),
+        (
+            &["status=404 or status=402"],
+            "logpond query --where 'status=404 OR status=402'",
+            "pay 17",
+        ),
+        (
+            &["level in (fatal, warn)"],
+            "logpond query --where 'level=fatal OR level=warn'",
             "pay 17",
         ),
         (

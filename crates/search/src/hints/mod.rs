@@ -8,10 +8,15 @@
 //! Invariants:
 //! - Pure: what is known of the records is an argument.
 //! - A question that is suggested parses, and its arguments for the command line mean the same.
+//! - No suggestion looks for the text of an operator, such as `or`.
 //! - A name is called unknown only where all names are known.
 
 mod arguments;
 mod reading;
+mod tokens;
+mod translate;
+#[cfg(test)]
+mod foreign_tests;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +25,7 @@ use logpond_record::Timestamp;
 use crate::nearest;
 use crate::query::{self, FieldFilter, Filter, Pattern};
 use reading::{Reading, reading};
+use translate::has_stray_joint;
 
 pub use arguments::{arguments, shell_word};
 
@@ -63,6 +69,9 @@ pub struct Outside {
 pub struct Asked<'a> {
     /// The question.
     pub filter: &'a Filter,
+    /// The question as it was written, if it was: in another language it is one question, of which the filter
+    /// only has pieces.
+    pub written: Option<&'a str>,
     /// The field whose values were counted, if there is one.
     pub field: Option<&'a str>,
     /// The names of all fields that records have; `None` if not all are known.
@@ -77,19 +86,31 @@ pub struct Asked<'a> {
 pub fn hints(asked: &Asked<'_>) -> Vec<Hint> {
     let mut hints = Vec::new();
     hints.extend(unknown_counted(asked));
-    hints.extend(unknown_fields(asked));
-    hints.extend(texts(asked));
+    match foreign(asked) {
+        // The pieces mean nothing by themselves.
+        Some(hint) => hints.push(hint),
+        None => {
+            hints.extend(unknown_fields(asked));
+            hints.extend(texts(asked));
+        }
+    }
     hints.extend(outside(asked));
     hints.truncate(HINTS_MAX);
     hints
 }
 
-/// Whether names of fields make a difference to what is said of this filter.
-pub fn wants_names(filter: &Filter) -> bool {
+/// Whether names of fields make a difference to what is said of this question.
+pub fn wants_names(filter: &Filter, written: Option<&str>) -> bool {
+    let found = written.and_then(|written| foreign_reading(filter, written));
+    let meant = found.and_then(|found| found.meant);
+    meant.is_some_and(|meant| reading::has_field(&meant)) || filter_wants_names(filter)
+}
+
+fn filter_wants_names(filter: &Filter) -> bool {
     match filter {
         Filter::All => false,
-        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(wants_names),
-        Filter::Not(inner) => wants_names(inner),
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(filter_wants_names),
+        Filter::Not(inner) => filter_wants_names(inner),
         Filter::Field(_) => true,
         Filter::Text(Pattern::Regex { .. }) => false,
         Filter::Text(Pattern::Substring { text, .. }) => {
@@ -179,6 +200,25 @@ fn with_names(filter: &Filter, renamed: &mut dyn FnMut(&str) -> Option<String>) 
     }
 }
 
+/// A question of another language that is valid here, too, but as conditions and texts.
+fn foreign(asked: &Asked<'_>) -> Option<Hint> {
+    let written = asked.written?.trim();
+    let found = foreign_reading(asked.filter, written)?;
+    let (text, here) = (clipped(written), clipped(&asked.filter.to_string()));
+    let said = format!("'{text}' means {here} here; it looks like");
+    Some(hint_of(found, &said, asked.names, Filter::clone))
+}
+
+fn foreign_reading(filter: &Filter, written: &str) -> Option<Reading> {
+    let written = written.trim();
+    let is_text = matches!(filter, Filter::All | Filter::Text(_));
+    // Programs write questions of this language in one way, and one text is looked at as such.
+    if is_text || written.len() > TEXT_BYTES_MAX || written == filter.to_string() {
+        return None;
+    }
+    reading::question(written).filter(|found| found.meant.as_ref() != Some(filter))
+}
+
 /// Texts that look like something else than text.
 fn texts(asked: &Asked<'_>) -> Vec<Hint> {
     let parts = match asked.filter {
@@ -201,37 +241,51 @@ fn texts(asked: &Asked<'_>) -> Vec<Hint> {
         let Some(found) = reading(text, *case_insensitive) else {
             continue;
         };
-        let Reading {
-            looks_like,
-            meant,
-            command,
-        } = found;
-        let (meant, unknown) = match &meant {
-            Some(meant) => mended(meant, asked.names),
-            None => (Filter::All, Vec::new()),
-        };
         let text = clipped(text);
-        let mut message = format!("'{text}' was searched for as text; it looks like {looks_like}");
-        if let Some(unknown) = unknown.first() {
-            message.push_str("; ");
-            message.push_str(unknown);
-        }
-        let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
-        let whole =
-            Filter::and(std::iter::once(meant.clone()).chain(others.map(|(_, part)| part.clone())));
-        let suggested = suggested((meant != Filter::All).then_some(&whole));
-        hints.push(Hint {
-            message,
-            command: suggested.command.or(command),
-            query: suggested.query,
-            ..Hint::default()
-        });
+        let said = format!("'{text}' was searched for as text; it looks like");
+        hints.push(hint_of(found, &said, asked.names, |meant| {
+            let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.map(|(_, part)| part.clone());
+            Filter::and(std::iter::once(meant.clone()).chain(others))
+        }));
     }
     hints
 }
 
+/// What is said of a reading; `whole` makes the question of what it means.
+fn hint_of(
+    found: Reading,
+    said: &str,
+    names: Option<&[&str]>,
+    whole: impl FnOnce(&Filter) -> Filter,
+) -> Hint {
+    let Reading {
+        looks_like,
+        meant,
+        command,
+    } = found;
+    let (meant, unknown) = match &meant {
+        Some(meant) => mended(meant, names),
+        None => (Filter::All, Vec::new()),
+    };
+    let mut message = format!("{said} {looks_like}");
+    if let Some(unknown) = unknown.first() {
+        message.push_str("; ");
+        message.push_str(unknown);
+    }
+    let whole = (meant != Filter::All).then(|| whole(&meant));
+    let suggested = suggested(whole.as_ref());
+    Hint {
+        message,
+        command: suggested.command.or(command),
+        query: suggested.query,
+        ..Hint::default()
+    }
+}
+
 /// A hint without its message.
 fn suggested(filter: Option<&Filter>) -> Hint {
+    let filter = filter.filter(|filter| !has_stray_joint(filter));
     let query = filter.map(Filter::to_string);
     // What is suggested has to work.
     let query = query.filter(|query| query::parse(query).is_ok());

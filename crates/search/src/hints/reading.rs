@@ -1,10 +1,11 @@
 //! Texts that look like queries: of this language, of LogQL, of SQL, or with wildcards.
 
 use super::arguments::{escaped, shell_word};
+use super::translate::{has_stray_joint, translated};
 use crate::label::Computed;
 use crate::logql::{
-    self, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator, Query,
-    Stage, StageKind,
+    self, LabelFilter, LabelMatcher, LineChoice, LineFilter, LineOperator, LogQuery, MatchOperator,
+    Quantity, Query, Stage, StageKind,
 };
 use crate::pattern::Finder;
 use crate::query::{self, Comparison, FieldTest, Filter, Pattern};
@@ -18,31 +19,6 @@ pub(super) struct Reading {
     /// A command that asks it as it is, where it is of another language.
     pub(super) command: Option<String>,
 }
-
-/// Operators of other languages and what they are here, longer ones before their beginnings.
-const FOREIGN: [(&str, &str); 11] = [
-    ("!==", "!="),
-    (":>=", ">="),
-    (":<=", "<="),
-    ("==", "="),
-    ("=~", "~"),
-    ("~=", "~"),
-    ("<>", "!="),
-    ("=<", "<="),
-    (":=", "="),
-    (":>", ">"),
-    (":<", "<"),
-];
-
-/// The same between the parts of a query.
-const FOREIGN_JOINTS: [(&str, &str); 6] = [
-    ("||", "OR"),
-    ("&&", "AND"),
-    ("|", "OR"),
-    ("or", "OR"),
-    ("and", "AND"),
-    ("Or", "OR"),
-];
 
 /// What a text looks like, if it is not just text. `folded` says that it was searched for in any case.
 pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
@@ -60,6 +36,13 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
         meant: found.meant.map(fold),
         ..found
     })
+}
+
+/// What a whole question looks like, quotes and conditions included, if it is of another language.
+pub(super) fn question(written: &str) -> Option<Reading> {
+    logql_of(written)
+        .or_else(|| sql_of(written))
+        .or_else(|| language(written))
 }
 
 /// The same with texts in upper or lower case alike.
@@ -126,12 +109,40 @@ fn stage_filter(stage: &Stage) -> Option<Filter> {
         // What stands in lines is fields here without being asked for.
         StageKind::Json(paths) if paths.is_empty() => Some(Filter::All),
         StageKind::Logfmt(logfmt) if logfmt.extractions.is_empty() => Some(Filter::All),
-        StageKind::LabelFilter(_) => {
-            let written = stage.kind.to_string();
-            let written = written.trim_start_matches(['|', ' ']);
-            structured(written).or_else(|| structured(&normalised(written)?))
-        }
+        StageKind::LabelFilter(filter) => label_filter(filter),
         _ => None,
+    }
+}
+
+fn label_filter(filter: &LabelFilter) -> Option<Filter> {
+    match filter {
+        LabelFilter::And(left, right) => {
+            Some(Filter::and([label_filter(left)?, label_filter(right)?]))
+        }
+        LabelFilter::Or(left, right) => {
+            Some(Filter::or([label_filter(left)?, label_filter(right)?]))
+        }
+        LabelFilter::Text(one) => match matcher(one) {
+            Filter::Field(field) => Some(query::by_severity(field)),
+            Filter::Not(inner) => match *inner {
+                Filter::Field(field) => Some(Filter::negate(query::by_severity(field))),
+                other => Some(Filter::negate(other)),
+            },
+            other => Some(other),
+        },
+        LabelFilter::Quantity {
+            name,
+            comparison,
+            quantity: Quantity::Number(number),
+        } => {
+            let operator = match comparison {
+                logql::Comparison::Equal => "=",
+                other => other.as_str(),
+            };
+            query::parse_condition(&format!("{name}{operator}{number}")).ok()
+        }
+        // There are no durations and amounts of bytes in this language.
+        LabelFilter::Quantity { .. } | LabelFilter::Ip { .. } => None,
     }
 }
 
@@ -178,7 +189,12 @@ fn slashes(text: &str) -> Option<Reading> {
 
 /// Conditions on fields, and words joined by AND, OR and NOT, also as other languages write them.
 fn language(text: &str) -> Option<Reading> {
-    let filter = structured(text).or_else(|| structured(&normalised(text)?))?;
+    // First with signs of other languages: this one takes `or` for a text between others.
+    let filter = translated(text).and_then(|text| structured(&text));
+    let filter = filter.or_else(|| structured(text))?;
+    if has_stray_joint(&filter) {
+        return None;
+    }
     let looks_like = match &filter {
         one if one.is_condition() => "a condition on a field",
         Filter::Not(_) => "a negation",
@@ -211,63 +227,6 @@ fn structured(text: &str) -> Option<Filter> {
         Filter::All | Filter::Text(Pattern::Substring { .. })
     ))
     .then_some(filter)
-}
-
-/// The text with signs of other languages as ours; `None` if it has none.
-fn normalised(text: &str) -> Option<String> {
-    let tokens = spaced(text);
-    let count = tokens.len();
-    // In a sentence `or` and `and` are words.
-    let is_short = count <= 5;
-    let mut out: Vec<String> = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        let is_inside = at > 0 && at + 1 < count;
-        let joint = FOREIGN_JOINTS.iter().find(|(theirs, _)| theirs == token);
-        let written = match joint {
-            Some((theirs, ours)) if is_inside && (is_short || theirs.contains(['|', '&'])) => {
-                (*ours).to_owned()
-            }
-            _ => term(token),
-        };
-        out.push(written);
-    }
-    let joined = out.join(" ");
-    (joined != text).then_some(joined)
-}
-
-/// The words of a text; an operator that stands alone belongs to the words beside it.
-fn spaced(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut is_open = false;
-    for word in text.split_whitespace() {
-        let is_operator = word.bytes().all(|byte| b"=!<>~".contains(&byte));
-        match words.last_mut() {
-            Some(last) if is_open || is_operator => last.push_str(word),
-            _ => words.push(word.to_owned()),
-        }
-        is_open = is_operator;
-    }
-    words
-}
-
-/// One term: `-x` and `!x` are `NOT x`, and operators are ours.
-fn term(token: &str) -> String {
-    let negated = token
-        .strip_prefix(['-', '!'])
-        .filter(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '"' || c == '_'));
-    let (not, rest) = match negated {
-        Some(rest) => ("NOT ", rest),
-        None => ("", token),
-    };
-    let place = rest.find(|c: char| "=!<>~:".contains(c));
-    let mended = place.and_then(|at| {
-        let behind = &rest[at..];
-        let (theirs, ours) = FOREIGN
-            .iter()
-            .find(|(theirs, _)| behind.starts_with(theirs))?;
-        Some(format!("{}{ours}{}", &rest[..at], &behind[theirs.len()..]))
-    });
-    format!("{not}{}", mended.as_deref().unwrap_or(rest))
 }
 
 /// Signs that hardly stand in texts but in regular expressions.

@@ -4,6 +4,7 @@ use super::*;
 fn said(filter: &Filter, names: &[&str]) -> Vec<Hint> {
     hints(&Asked {
         filter,
+        written: None,
         field: None,
         names: (!names.is_empty()).then_some(names),
         before: None,
@@ -177,6 +178,7 @@ fn unknown_fields_are_named_with_the_nearest() {
 fn hints_of_field(field: &str) -> Vec<Hint> {
     hints(&Asked {
         filter: &Filter::All,
+        written: None,
         field: Some(field),
         names: Some(&NAMES),
         before: None,
@@ -207,6 +209,7 @@ fn the_rest_of_the_question_stays() {
 fn matches_outside_of_the_range_are_counted() {
     let hints = hints(&Asked {
         filter: &Filter::All,
+        written: None,
         field: None,
         names: None,
         before: Some(Outside {
@@ -252,12 +255,13 @@ fn names_are_wanted_where_they_matter() {
         ("a OR b", false),
     ] {
         assert_eq!(
-            wants_names(&Filter::substring(text.as_bytes(), false)),
+            wants_names(&Filter::substring(text.as_bytes(), false), None),
             wanted
         );
     }
-    assert!(wants_names(&query::parse("NOT a=1").unwrap()));
-    assert!(!wants_names(&Filter::All) && !wants_names(&query::parse("/a/").unwrap()));
+    let wanted = |text: &str| wants_names(&query::parse(text).unwrap(), Some(text));
+    assert!(wanted("NOT a=1") && wanted("{app=\"x\"} |= \"pay\""));
+    assert!(!wanted("*") && !wanted("/a/"));
 }
 
 #[test]

@@ -222,31 +222,37 @@ impl Filter {
 
     /// How a condition on `level` is written that means this: see [`label::SEVERITY`].
     fn as_level(&self) -> Option<(Comparison, &[u8])> {
-        let compared = |field: &FieldFilter, name: &str| match &field.test {
-            FieldTest::Compare(comparison, word) if &*field.name == name => {
-                let is_word = Severity::of_word(word).is_some();
-                is_word.then(|| (*comparison, word.clone()))
-            }
-            _ => None,
+        let parts = match self {
+            Filter::Or(parts) => &parts[..],
+            other => std::slice::from_ref(other),
         };
-        let (field, of_text) = match self {
-            Filter::Field(field) => (field, None),
-            Filter::Or(parts) => match &parts[..] {
-                [Filter::Field(field), Filter::Field(of_text)] => (field, Some(of_text)),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let severity = compared(field, label::SEVERITY)?;
-        let of_text = of_text.map(|field| compared(field, "level"));
-        let is_written = match of_text {
-            None => severity.0 != Comparison::Equal,
-            Some(text) => severity.0 == Comparison::Equal && text.as_ref() == Some(&severity),
-        };
-        match &field.test {
-            FieldTest::Compare(comparison, word) if is_written => Some((*comparison, word)),
-            _ => None,
+        level_of(parts)
+    }
+}
+
+/// The condition on `level` that these mean together, see [`Filter::as_level`].
+fn level_of(parts: &[Filter]) -> Option<(Comparison, &[u8])> {
+    let compared = |field: &FieldFilter, name: &str| match &field.test {
+        FieldTest::Compare(comparison, word) if &*field.name == name => {
+            let is_word = Severity::of_word(word).is_some();
+            is_word.then(|| (*comparison, word.clone()))
         }
+        _ => None,
+    };
+    let (field, of_text) = match parts {
+        [Filter::Field(field)] => (field, None),
+        [Filter::Field(field), Filter::Field(of_text)] => (field, Some(of_text)),
+        _ => return None,
+    };
+    let severity = compared(field, label::SEVERITY)?;
+    let of_text = of_text.map(|field| compared(field, "level"));
+    let is_written = match of_text {
+        None => severity.0 != Comparison::Equal,
+        Some(text) => severity.0 == Comparison::Equal && text.as_ref() == Some(&severity),
+    };
+    match &field.test {
+        FieldTest::Compare(comparison, word) if is_written => Some((*comparison, word)),
+        _ => None,
     }
 }
 
@@ -260,7 +266,7 @@ impl fmt::Display for Filter {
             Filter::And(parts) => write_joined(parts, " AND ", f),
             // An empty disjunction wants nothing.
             Filter::Or(parts) if parts.is_empty() => f.write_str("NOT *"),
-            Filter::Or(parts) => write_joined(parts, " OR ", f),
+            Filter::Or(parts) => write_choices(parts, f),
             Filter::Not(inner) => write_negated(inner, f),
             Filter::Text(pattern) => write!(f, "{pattern}"),
             Filter::Field(field) => field.write(false, f),
@@ -277,6 +283,26 @@ fn write_joined(parts: &[Filter], joint: &str, f: &mut fmt::Formatter<'_>) -> fm
             f.write_str(joint)?;
         }
         write_operand(part, f)?;
+    }
+    Ok(())
+}
+
+/// Writes choices; two of them may be one condition on `level`.
+fn write_choices(mut parts: &[Filter], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut joint = "";
+    while let Some((first, rest)) = parts.split_first() {
+        f.write_str(joint)?;
+        joint = " OR ";
+        match parts.get(..2).and_then(level_of) {
+            Some((comparison, word)) => {
+                write_level("", comparison, word, f)?;
+                parts = &parts[2..];
+            }
+            None => {
+                write_operand(first, f)?;
+                parts = rest;
+            }
+        }
     }
     Ok(())
 }
@@ -420,7 +446,7 @@ fn write_quoted(text: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Whether a name needs no quotes: it starts like a word and does not end like an arrow (`->`).
-pub(super) fn is_bare_name(name: &str) -> bool {
+pub(crate) fn is_bare_name(name: &str) -> bool {
     let Some(first) = name.bytes().next() else {
         return false;
     };

@@ -29,6 +29,7 @@ mod quoted;
 mod rule_results;
 mod syntax_error;
 
+pub(crate) use ast::is_bare_name;
 pub use ast::{Comparison, FieldFilter, FieldTest, Filter, Pattern};
 pub(crate) use parse::by_severity;
 pub use parse::{QUERY_BYTES_MAX, parse, parse_condition};

@@ -64,13 +64,10 @@ fn words_for_levels_mean_the_severity() {
         ("level>=warn", "level>=warn"),
         ("_level>=warn", "level>=warn"),
         ("_level=warn", "_level=warn"),
-        (
-            "level=error OR a",
-            r#"_level=error OR "level"=error OR "a""#,
-        ),
+        ("level=error OR a", r#"level=error OR "a""#),
         (
             "(level=error OR a) AND b",
-            r#"(_level=error OR "level"=error OR "a") AND "b""#,
+            r#"(level=error OR "a") AND "b""#,
         ),
         ("level<=WARNING", "level<=WARNING"),
         ("level!=info", "level!=info"),

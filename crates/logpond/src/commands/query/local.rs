@@ -318,6 +318,8 @@ impl<'a> Search<'a> {
         let are_all = self.number <= NAMED_RECORDS_MAX && names.len() < NAMES_MAX;
         let hints = hints(&Asked {
             filter: &self.question.meaning.filter,
+            // Of the command line's text the filter has all.
+            written: None,
             field: None,
             names: are_all.then_some(&names),
             before: self.seen.before,
