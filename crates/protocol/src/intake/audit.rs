@@ -61,8 +61,8 @@ const TYPE_BYTES_MAX: usize = 48;
 /// Digits of the longest number that fits 64 bits.
 const DIGITS_MAX: usize = 20;
 
-/// The longest key: of those that are written it is half of this.
-const KEY_BYTES_MAX: usize = 64;
+/// The longest word for what SELinux decided, and more.
+const DECISION_BYTES_MAX: usize = 64;
 
 /// Keys that have names of their own.
 const NAMED: [(&[u8], &str); 15] = [
@@ -244,7 +244,7 @@ fn read_as<'a>(
         text,
         outline,
         parts: Parts::new(40),
-        name: Vec::with_capacity(KEY_BYTES_MAX),
+        name: Vec::with_capacity(64),
         named_prefix,
         has_arguments: matches!(kind, "EXECVE" | "1309"),
     };
@@ -311,11 +311,7 @@ fn key_bytes(text: &[u8]) -> Option<usize> {
     let is_in_key = |byte: &&u8| {
         byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-' | b'.' | b'[' | b']')
     };
-    let bytes = text
-        .iter()
-        .take(KEY_BYTES_MAX + 1)
-        .take_while(is_in_key)
-        .count();
+    let bytes = text.iter().take_while(is_in_key).count();
     (bytes > 0 && text.get(bytes) == Some(&b'=')).then_some(bytes)
 }
 
@@ -377,7 +373,7 @@ impl<'a> Reader<'_, 'a> {
         let found = || {
             let skip = |at: usize| at + bytes[at..end].iter().take_while(|b| **b == b' ').count();
             let start = skip(behind(&bytes[..end], skip(from), b"avc:")?);
-            let result = word(&bytes[..end], start, KEY_BYTES_MAX)?;
+            let result = word(&bytes[..end], start, DECISION_BYTES_MAX)?;
             let open = behind(&bytes[..end], skip(result.1), b"{")?;
             let close = open + memchr(b'}', &bytes[open..end])?;
             Some((result, trimmed(self.text, open, close), close + 1))

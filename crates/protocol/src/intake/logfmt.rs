@@ -16,9 +16,6 @@ use super::sketch::Parts;
 /// Fewer pairs than this are more likely prose.
 const PAIRS_MIN: usize = 2;
 
-/// The longest key; text without spaces and with a `=` late in it is no pair.
-const KEY_BYTES_MAX: usize = 128;
-
 /// Whether `line` may be logfmt: it begins with a key.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     key_length(line).is_some()
@@ -63,7 +60,8 @@ pub(crate) fn read<'a>(line: &'a str, outline: &mut Outline) -> Option<Parts<'a>
     (pairs >= PAIRS_MIN).then_some(parts)
 }
 
-/// The length of the key that `text` begins with and a `=` follows.
+/// The length of the key that `text` begins with and a `=` follows. It may be as long as the line: the
+/// outline keeps lines with long names whole.
 fn key_length(text: &[u8]) -> Option<usize> {
     let first = *text.first()?;
     if !first.is_ascii_alphabetic() && !matches!(first, b'_' | b'@') {
@@ -71,7 +69,6 @@ fn key_length(text: &[u8]) -> Option<usize> {
     }
     let length = text
         .iter()
-        .take(KEY_BYTES_MAX + 1)
         .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'/' | b'@'))
         .count();
     (text.get(length) == Some(&b'=')).then_some(length)

@@ -54,7 +54,7 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
     before.take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// Reads the pairs from `start` to the end; `None` if anything stands before the first.
+/// Reads the pairs from `start` to the end; `None` if anything but spaces stands before the first.
 fn extension<'a>(
     text: &'a str,
     start: usize,
@@ -66,7 +66,8 @@ fn extension<'a>(
     if end <= start {
         return Some(());
     }
-    let mut key = next_key(bytes, start, start, end).filter(|key| key.0 == start)?;
+    let mut key = next_key(bytes, start, start, end)
+        .filter(|key| bytes[start..key.0].iter().all(|byte| *byte == b' '))?;
     loop {
         let value = key.1 + 1;
         let next = next_key(bytes, value, value, end);

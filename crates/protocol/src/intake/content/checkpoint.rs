@@ -7,9 +7,6 @@ use logpond_record::Value;
 use crate::intake::outline::Outline;
 use crate::intake::sketch::Parts;
 
-/// The longest name.
-const NAME_BYTES_MAX: usize = 128;
-
 /// Reads all fields; `None` if there is anything else. Values hold no quotes.
 pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
     outline.clear();
@@ -23,9 +20,8 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
             return Some(parts);
         }
         let rest = &bytes[at..];
-        let name = rest.iter().take(NAME_BYTES_MAX + 1);
-        let name = name.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        let name_bytes = name.count();
+        let is_in_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'-');
+        let name_bytes = rest.iter().take_while(is_in_name).count();
         if name_bytes == 0 || !rest[name_bytes..].starts_with(b":\"") {
             return None;
         }

@@ -3,7 +3,8 @@
 //!
 //! The header's fields are `leef.version`, `leef.vendor`, `leef.product`, `leef.product_version` and
 //! `leef.id`; the others keep their keys. The delimiter is a character, or `x` and its hexadecimal
-//! code, or a tab if nothing is given.
+//! code, or a tab if nothing is given. A part without a key belongs to the value before it, which holds
+//! the delimiter then; an empty part is nothing.
 
 use crate::intake::logfmt;
 use crate::intake::outline::Outline;
@@ -39,17 +40,52 @@ pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>
         at += given.len() + 1;
     }
     let end = text.trim_end_matches(['\n', '\r', '\0']).len().max(at);
-    while at < end {
-        let length = text[at..end].find(delimiter).unwrap_or(end - at);
-        let (key, _) = text[at..at + length]
-            .split_once('=')
-            .filter(|(key, _)| !key.is_empty())?;
-        let span = (at + key.len() + 1, at + length);
-        let read = logfmt::bare_value(&text[span.0..span.1]);
-        outline.add(&mut parts, key.as_bytes(), text, span, read);
+    attributes(&text[..end], at, delimiter, outline, &mut parts)?;
+    Some(parts)
+}
+
+/// Reads the attributes from `at` to the end; `None` if anything stands before the first.
+fn attributes<'a>(
+    text: &'a str,
+    mut at: usize,
+    delimiter: char,
+    outline: &mut Outline,
+    parts: &mut Parts<'a>,
+) -> Option<()> {
+    let mut pending: Option<Attribute<'a>> = None;
+    while at < text.len() {
+        let length = text[at..].find(delimiter).unwrap_or(text.len() - at);
+        let part = &text[at..at + length];
+        let key = part.split_once('=').map(|(key, _)| key);
+        match key.filter(|key| !key.is_empty()) {
+            Some(key) => {
+                let span = (at + key.len() + 1, at + length);
+                if let Some(done) = pending.replace(Attribute { key, span }) {
+                    done.add(text, outline, parts);
+                }
+            }
+            None if part.is_empty() => {}
+            None => pending.as_mut()?.span.1 = at + length,
+        }
         at += length + delimiter.len_utf8();
     }
-    Some(parts)
+    if let Some(last) = pending {
+        last.add(text, outline, parts);
+    }
+    Some(())
+}
+
+/// An attribute whose value may go on.
+struct Attribute<'a> {
+    key: &'a str,
+    span: (usize, usize),
+}
+
+impl<'a> Attribute<'a> {
+    fn add(self, text: &'a str, outline: &mut Outline, parts: &mut Parts<'a>) {
+        let read = logfmt::bare_value(&text[self.span.0..self.span.1]);
+        outline.add(parts, self.key.as_bytes(), text, self.span, read);
+    }
 }
 
 fn delimiter_of(given: &str) -> Option<char> {

@@ -1,5 +1,6 @@
 use crate::intake::parser::tests::describe;
 use logpond_record::EntryKind;
+use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 
 #[test]
 fn pairs_become_fields() {
@@ -54,5 +55,28 @@ fn what_is_not_all_pairs_is_text() {
     ] {
         let described = describe(EntryKind::Line, line.as_bytes());
         assert!(described.starts_with('|'), "{described}");
+    }
+}
+
+/// A name of any length is a field, as in JSON: only lines whose names have no room in a listing lack some.
+#[test]
+fn a_long_name_hides_no_field() {
+    for length in [128, 129, 130, 256, 257, 5000, 100_000] {
+        let name = "n".repeat(length);
+        let whole = if length > FIELD_NAME_BYTES_MAX {
+            " whole"
+        } else {
+            ""
+        };
+        for (line, expected) in [
+            (format!("user=ann {name}=1"), format!("user=ann {name}=1")),
+            (format!("{name}=1 user=ann"), format!("{name}=1 user=ann")),
+        ] {
+            let described = describe(EntryKind::Line, line.as_bytes());
+            assert_eq!(described, format!("{expected} | line{whole}"));
+        }
+        // A text with a late equals sign is prose all the same.
+        let prose = format!("{name}=");
+        assert!(describe(EntryKind::Line, prose.as_bytes()).starts_with('|'));
     }
 }

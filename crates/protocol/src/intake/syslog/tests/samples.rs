@@ -35,6 +35,37 @@ fn spoilt_messages_lose_nothing() {
     }
 }
 
+/// A name of any length costs no other field of its line.
+#[test]
+fn a_long_name_hides_no_field() {
+    for length in [64, 65, 128, 129, 256, 257, 5000] {
+        let name = "N".repeat(length);
+        for (message, prefix) in [
+            (format!("user=ann {name}=1"), ""),
+            (format!("[user:\"ann\"; {name}:\"1\"]"), ""),
+            (format!("CEF:0|a|b|1|2|c|3|user=ann {name}=1"), ""),
+            (format!("LEEF:1.0|a|b|1|2|user=ann\t{name}=1"), ""),
+            (format!("{{\"user\":\"ann\",\"{name}\":1}}"), ""),
+            (
+                format!("type=USER msg=audit(1772409600.123:460): msg='USER=ann {name}=1'"),
+                "AUDIT_FIELD_",
+            ),
+        ] {
+            let line = format!("<34>1 2003-10-11T22:14:15.003Z h a - - - {message}");
+            let described = describe(EntryKind::Syslog, line.as_bytes());
+            let lowered = described.to_lowercase();
+            let has = |pair: String| lowered.contains(&pair.to_lowercase());
+            assert!(has(format!(" {prefix}user=ann")), "{described}");
+            assert!(has(format!(" {prefix}{name}=1")), "{described}");
+        }
+        let line =
+            format!("<34>1 2003-10-11T22:14:15.003Z h a - - [id user=\"ann\" {name}=\"1\"] m");
+        let described = describe(EntryKind::Syslog, line.as_bytes());
+        assert!(described.contains(" id.user=ann "), "{described}");
+        assert!(described.contains(&format!(" id.{name}=1 ")), "{described}");
+    }
+}
+
 const SAMPLES: &[(&str, &str)] = &[
     (
         "<34>1 2003-10-11T22:14:15.003Z host evntslog - ID47 [ex@1 a=\"q\\\"b\\\\c\\]d\"] \u{feff}An event",
@@ -222,6 +253,14 @@ const SAMPLES: &[(&str, &str)] = &[
     (
         "<13>Feb 14 19:04:54 fw1 LEEF:2.0|Lancope|StealthWatch|1.0|41|^|src=192.0.2.0^dst=172.50.123.1",
         "header-year-and-zone-assumed=1771095894 facility=1 severity=5 hostname=fw1 leef.version=2.0 leef.vendor=Lancope leef.product=StealthWatch leef.product_version=1.0 leef.id=41 src=192.0.2.0 dst=172.50.123.1 | line",
+    ),
+    (
+        "<13>Feb 14 19:04:54 fw1 CEF:0|a|b|1|2|c|3|  src=10.0.0.1 dst=2.1.2.2",
+        "header-year-and-zone-assumed=1771095894 facility=1 severity=5 hostname=fw1 cef.version=0 cef.vendor=a cef.product=b cef.product_version=1 cef.id=2 cef.name=c cef.severity=3 src=10.0.0.1 dst=2.1.2.2 | line",
+    ),
+    (
+        "<13>Feb 14 19:04:54 fw1 LEEF:1.0|a|b|1|2|\tsrc=192.0.2.0\t\tusrName=ann\tb\tsev=5\t",
+        "header-year-and-zone-assumed=1771095894 facility=1 severity=5 hostname=fw1 leef.version=1.0 leef.vendor=a leef.product=b leef.product_version=1 leef.id=2 src=192.0.2.0 usrName=ann\\tb sev=5 | line",
     ),
     (
         "<13>Feb 14 19:04:54 win1 MSWinEventLog\t1\tSecurity\t3041\tMon Feb 14 19:04:54 2011\t540\tSecurity\tuser\tUser\tSuccess Audit\tWIN1\tLogon\t\tSuccessful Logon\t10",
