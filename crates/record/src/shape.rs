@@ -66,6 +66,14 @@ pub enum SlotKind {
 }
 
 impl SlotKind {
+    /// Whether its values are whole numbers.
+    pub fn is_whole_number(&self) -> bool {
+        matches!(
+            self,
+            SlotKind::Int | SlotKind::Facility | SlotKind::Severity
+        )
+    }
+
     /// Appends a text as this kind of slot shows it, with its escapes.
     pub fn write_text(&self, text: &[u8], out: &mut Vec<u8>) {
         match self {

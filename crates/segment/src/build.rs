@@ -476,3 +476,5 @@ mod retries_tests;
 mod start_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod values_tests;

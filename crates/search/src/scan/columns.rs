@@ -202,8 +202,7 @@ impl GroupScan<'_> {
             return self.overflow_column(name, kind, rows).map(Some);
         };
         let stored = self.directory.schema.columns[number].kind;
-        let is_fraction = matches!(stored, ColumnType::Float | ColumnType::Decimal(_));
-        if is_fraction && kind != ColumnKind::Float && self.mixes_numbers(name) {
+        if kind != ColumnKind::Float && self.mixes_numbers(name) {
             // Which of the numbers are whole is known to their shapes.
             return Ok(None);
         }

@@ -537,8 +537,13 @@ impl<'a> GroupScan<'a> {
     /// Whether a column holds whole numbers and fractions alike, so that it does not tell which a
     /// row had; the row's shape does.
     pub(super) fn mixes_numbers(&self, name: &str) -> bool {
-        let count = self.directory.counts.fields.get(name);
-        count.is_some_and(|count| count.int > 0 && count.float > 0)
+        let schema = &self.directory.schema;
+        let (Some(column), Some(count)) =
+            (schema.column(name), self.directory.counts.fields.get(name))
+        else {
+            return false;
+        };
+        count.may_mix(schema.columns[column].kind)
     }
 
     /// Whether a field may have values outside its column: in the overflow column, or as a null

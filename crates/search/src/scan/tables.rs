@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use logpond_record::{Severity, SlotKind, Timestamp, Value};
+use logpond_record::{Severity, Timestamp, Value};
 use logpond_segment::file::ReadError;
 use logpond_segment::rows::{Column, ColumnType, NULL, Overflow, OverflowField, StringColumn};
 
@@ -136,8 +136,7 @@ impl GroupScan<'_> {
     ) -> Result<(), ReadError> {
         let directory = self.directory;
         let spec = &directory.schema.columns[number];
-        let holds_fractions = matches!(spec.kind, ColumnType::Float | ColumnType::Decimal(_));
-        let whole = match holds_fractions && self.mixes_numbers(&spec.name) {
+        let whole = match self.mixes_numbers(&spec.name) {
             true => self.rows_of_whole_numbers(&spec.name, rows)?,
             false => Vec::new(),
         };
@@ -170,7 +169,7 @@ impl GroupScan<'_> {
     fn rows_of_whole_numbers(&mut self, name: &str, rows: &[u32]) -> Result<Vec<bool>, ReadError> {
         self.test_shapes(rows, |shape| {
             let slot = shape.slots().iter().find(|slot| &*slot.name == name);
-            slot.is_some_and(|slot| slot.kind == SlotKind::Int)
+            slot.is_some_and(|slot| slot.kind.is_whole_number())
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod apart;
 mod large;
+mod mixed;
 mod numbers;
 mod streams;
 

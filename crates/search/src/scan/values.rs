@@ -589,7 +589,7 @@ const NUMBER_BYTES: &[u8] = b"0123456789.-";
 /// A number as its slot shows it: a column of fractions holds whole numbers too.
 fn slot_number(kind: &SlotKind, value: Value<'static>) -> Value<'static> {
     match (kind, value) {
-        (SlotKind::Int, Value::Float(f)) => Value::Int(f as i64),
+        (kind, Value::Float(f)) if kind.is_whole_number() => Value::Int(f as i64),
         (_, value) => value,
     }
 }

@@ -257,14 +257,18 @@ impl Output<'_> {
         writer.set_batches(self.batches);
         let mut merger = Merger::new(inputs, &directories, &self.sources, source_maps);
         let mut builder = RowsBuilder::new();
+        let mut found = FieldCounts::default();
         while merger.push_next(&mut builder)? {
             if builder.line_bytes() >= MERGE_BYTES || builder.len() >= ROW_GROUP_ROWS_MAX {
                 if is_stopped() {
                     return Err(BuildError::Stopped);
                 }
+                found.merge(&builder.counts());
                 writer.write(&builder.take(&schema))?;
             }
         }
+        found.merge(&builder.counts());
+        writer.count_labels_of(&found);
         writer.write(&builder.take(&schema))?;
         Ok(writer.finish()?)
     }

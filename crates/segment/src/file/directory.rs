@@ -388,12 +388,21 @@ fn write_field(name: &str, count: &FieldCount, out: &mut Vec<u8>) {
     ] {
         write_varint(part, out);
     }
-    out.push(count.scale);
+    match count.label_int {
+        0 => out.push(count.scale),
+        labels => {
+            out.push(count.scale | LABEL_INTS);
+            write_varint(labels, out);
+        }
+    }
 }
+
+/// Added to the most decimals of a field if the number of whole values beside lines follows.
+const LABEL_INTS: u8 = 0x80;
 
 fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
     let name = read_text(input)?;
-    let count = FieldCount {
+    let mut count = FieldCount {
         text: read_varint(input)?,
         json: read_varint(input)?,
         int: read_varint(input)?,
@@ -401,9 +410,19 @@ fn read_field(input: &mut &[u8]) -> Result<(Box<str>, FieldCount), Malformed> {
         bool: read_varint(input)?,
         null: read_varint(input)?,
         shape_null: read_varint(input)?,
+        label_int: 0,
         int_max: read_varint(input)?,
         scale: read_byte(input)?,
     };
+    if count.scale & LABEL_INTS != 0 {
+        count.scale &= !LABEL_INTS;
+        count.label_int = read_varint(input)?;
+        if !(1..=count.int).contains(&count.label_int) {
+            return Err(Malformed(
+                "more whole numbers are beside lines than there are",
+            ));
+        }
+    }
     Ok((name, count))
 }
 
@@ -496,6 +515,8 @@ mod tests {
         directory.counts.rows = 10;
         let count = FieldCount {
             text: 3,
+            int: 2,
+            label_int: 1,
             int_max: 9,
             scale: 2,
             ..FieldCount::default()

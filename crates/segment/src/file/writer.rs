@@ -147,6 +147,11 @@ impl SegmentWriter {
         self.manifest.batches = batches;
     }
 
+    /// Counts whole numbers beside lines as the rows have them: inputs of earlier writers do not tell.
+    pub(crate) fn count_labels_of(&mut self, rows: &FieldCounts) {
+        self.directory.counts.count_labels_of(rows);
+    }
+
     /// The columns of the file.
     pub fn schema(&self) -> &Schema {
         &self.directory.schema

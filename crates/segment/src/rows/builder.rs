@@ -204,7 +204,10 @@ struct FieldBuilder {
     text: StringBuilder,
     bytes: StringBuilder,
     json: StringBuilder,
+    /// Whole numbers of lines. A column of fractions may hold them: the slots say which they are.
     int: Sparse<i64>,
+    /// Whole numbers beside lines.
+    label_int: Sparse<i64>,
     float: Sparse<f64>,
     bool: Sparse<bool>,
     null: RowList,
@@ -215,7 +218,7 @@ struct FieldBuilder {
 type Spilled = (u32, u32, Option<ColumnType>, u32);
 
 impl FieldBuilder {
-    fn push(&mut self, row: u32, value: &Value<'_>) {
+    fn push(&mut self, row: u32, value: &Value<'_>, is_label: bool) {
         // A label may have the name of a field of the line, which comes first and counts.
         if self.last_row.replace(row) == Some(row) {
             return;
@@ -225,6 +228,10 @@ impl FieldBuilder {
             Value::Str(text) => self.text.push(row, text.as_bytes()),
             Value::Bytes(bytes) => self.bytes.push(row, bytes),
             Value::Json(text) => self.json.push(row, text.as_bytes()),
+            Value::Int(int) if is_label => {
+                self.count.label_int += 1;
+                self.label_int.push(row, *int);
+            }
             Value::Int(int) => self.int.push(row, *int),
             Value::Float(float) => self.float.push(row, *float),
             Value::Bool(bool) => self.bool.push(row, *bool),
@@ -239,7 +246,14 @@ impl FieldBuilder {
             ColumnType::Json => Column::Strings(std::mem::take(&mut self.json).dense(rows)),
             ColumnType::Bytes => Column::Absent,
             ColumnType::Bool => Column::Bools(std::mem::take(&mut self.bool).dense(rows, |b| b)),
-            ColumnType::Int => Column::Ints(std::mem::take(&mut self.int).dense(rows, |i| i)),
+            ColumnType::Int => {
+                let mut numbers = std::mem::take(&mut self.int).dense(rows, |i| i);
+                let labels = std::mem::take(&mut self.label_int);
+                if !labels.rows.is_empty() {
+                    labels.add_to(&mut numbers, rows, |i| i);
+                }
+                Column::Ints(numbers)
+            }
             ColumnType::Decimal(scale) => {
                 let (int, float) = (
                     std::mem::take(&mut self.int),
@@ -255,7 +269,7 @@ impl FieldBuilder {
             ColumnType::Float => {
                 let float = std::mem::take(&mut self.float);
                 let mut numbers = float.dense(rows, |f| f);
-                if self.count.int_max <= 1 << 53 && !self.int.rows.is_empty() {
+                if self.count.floats_hold_ints() && !self.int.rows.is_empty() {
                     std::mem::take(&mut self.int).add_to(&mut numbers, rows, |i| i as f64);
                 }
                 Column::Floats(numbers)
@@ -264,16 +278,20 @@ impl FieldBuilder {
     }
 
     fn spill(&self, field: u32, out: &mut Vec<Spilled>) {
-        let mut list = |rows: &RowList, kind| {
-            out.extend(rows.iter().zip(0..).map(|(row, at)| (row, field, kind, at)));
+        let mut list = |rows: &RowList, kind, first: u32| {
+            let placed = rows.iter().zip(first..);
+            out.extend(placed.map(|(row, at)| (row, field, kind, at)));
         };
-        list(&self.text.rows, Some(ColumnType::Text));
-        list(&self.bytes.rows, Some(ColumnType::Bytes));
-        list(&self.json.rows, Some(ColumnType::Json));
-        list(&self.int.rows, Some(ColumnType::Int));
-        list(&self.float.rows, Some(ColumnType::Float));
-        list(&self.bool.rows, Some(ColumnType::Bool));
-        list(&self.null, None);
+        list(&self.text.rows, Some(ColumnType::Text), 0);
+        list(&self.bytes.rows, Some(ColumnType::Bytes), 0);
+        list(&self.json.rows, Some(ColumnType::Json), 0);
+        list(&self.int.rows, Some(ColumnType::Int), 0);
+        // Those beside lines are found behind those of lines.
+        let first = self.int.values.len() as u32;
+        list(&self.label_int.rows, Some(ColumnType::Int), first);
+        list(&self.float.rows, Some(ColumnType::Float), 0);
+        list(&self.bool.rows, Some(ColumnType::Bool), 0);
+        list(&self.null, None, 0);
     }
 
     fn make_room(&mut self, room: &Room) {
@@ -281,6 +299,7 @@ impl FieldBuilder {
         self.bytes.make_room(room);
         self.json.make_room(room);
         self.int.make_room(room);
+        self.label_int.make_room(room);
         self.float.make_room(room);
         self.bool.make_room(room);
         self.null.make_room(room);
@@ -297,7 +316,10 @@ impl FieldBuilder {
         match kind {
             ColumnType::Text => Value::Str(text(&self.text).into()),
             ColumnType::Json => Value::Json(text(&self.json).into()),
-            ColumnType::Int => Value::Int(self.int.values[at as usize]),
+            ColumnType::Int => {
+                let mut ints = self.int.values.iter().chain(&self.label_int.values);
+                Value::Int(ints.nth(at as usize).copied().unwrap_or_default())
+            }
             ColumnType::Float | ColumnType::Decimal(_) => {
                 Value::Float(self.float.values[at as usize])
             }
@@ -405,7 +427,7 @@ impl RowsBuilder {
         }
         for (place, (name, value)) in record.labels.iter().enumerate() {
             let field = self.label_field(place, name);
-            self.fields[field as usize].push(row, value);
+            self.fields[field as usize].push(row, value, true);
         }
         if self.len() == ROOM_TRIAL {
             self.make_room();
@@ -438,7 +460,7 @@ impl RowsBuilder {
         self.shape_codes.push(known.code);
         for (field, value) in known.slot_fields.iter().zip(&record.values) {
             if let Some(field) = field {
-                self.fields[*field as usize].push(row, value);
+                self.fields[*field as usize].push(row, value, false);
             }
         }
         for field in &known.null_fields {

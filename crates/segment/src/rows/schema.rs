@@ -64,6 +64,9 @@ pub struct FieldCount {
     pub null: u64,
     /// Nulls that a shape has in a slot; they are stored nowhere else.
     pub shape_null: u64,
+    /// Of the whole numbers, those beside lines. No slot says that they are whole, so a column of fractions
+    /// does not hold them. Files of earlier writers do not count them, and have them there.
+    pub label_int: u64,
     /// The largest magnitude among the whole numbers.
     pub int_max: u64,
     /// The most decimals among the floats; above [`SCALE_MAX`] they are no decimals.
@@ -100,6 +103,7 @@ impl FieldCount {
         self.bool += other.bool;
         self.null += other.null;
         self.shape_null += other.shape_null;
+        self.label_int += other.label_int;
         self.int_max = self.int_max.max(other.int_max);
         self.scale = self.scale.max(other.scale);
     }
@@ -116,35 +120,62 @@ impl FieldCount {
                 < u128::from(EXACT_INT_MAX)
     }
 
-    /// Values that a column of this type does not hold.
-    pub fn beside(&self, kind: ColumnType) -> u64 {
-        let inside = match kind {
+    /// Whether a column of floats holds the whole numbers of lines.
+    pub(super) fn floats_hold_ints(&self) -> bool {
+        self.int_max <= EXACT_INT_MAX
+    }
+
+    /// Whether a column of this type may hold whole numbers among fractions, so that only the slots of
+    /// shapes tell which they are. A row group whose own numbers allow it has them there even if those
+    /// of the file do not.
+    pub fn may_mix(&self, kind: ColumnType) -> bool {
+        let holds_fractions = matches!(kind, ColumnType::Float | ColumnType::Decimal(_));
+        holds_fractions && self.int > self.label_int
+    }
+
+    /// Values that a column of this type holds.
+    fn inside(&self, kind: ColumnType) -> u64 {
+        match kind {
             ColumnType::Text | ColumnType::Bytes => self.text,
             ColumnType::Json => self.json,
             ColumnType::Int => self.int,
-            ColumnType::Float if self.int_max > EXACT_INT_MAX => self.float,
-            ColumnType::Float | ColumnType::Decimal(_) => self.float + self.int,
+            ColumnType::Float if !self.floats_hold_ints() => self.float,
+            ColumnType::Float | ColumnType::Decimal(_) => {
+                self.float + self.int.saturating_sub(self.label_int)
+            }
             ColumnType::Bool => self.bool,
-        };
-        self.total() - inside
+        }
+    }
+
+    /// Values that a column of this type does not hold.
+    pub fn beside(&self, kind: ColumnType) -> u64 {
+        self.total() - self.inside(kind)
     }
 
     /// The type that most values have, and how many a column of it holds.
     fn best(&self) -> (ColumnType, u64) {
-        let numbers = match self.float {
-            0 => (ColumnType::Int, self.int),
-            _ if self.int_max > EXACT_INT_MAX => (ColumnType::Float, self.float),
-            _ if self.is_decimal() => (ColumnType::Decimal(self.scale), self.float + self.int),
-            _ => (ColumnType::Float, self.float + self.int),
+        let fractions = match self.floats_hold_ints() && self.is_decimal() {
+            true => ColumnType::Decimal(self.scale),
+            false => ColumnType::Float,
         };
-        let others = [
-            (ColumnType::Text, self.text),
-            (ColumnType::Json, self.json),
-            (ColumnType::Bool, self.bool),
+        let kinds = [
+            ColumnType::Int,
+            ColumnType::Text,
+            ColumnType::Json,
+            ColumnType::Bool,
         ];
-        others
-            .into_iter()
-            .fold(numbers, |best, one| if one.1 > best.1 { one } else { best })
+        let numbers = match self.float {
+            0 => ColumnType::Int,
+            _ => fractions,
+        };
+        let held = |kind| (kind, self.inside(kind));
+        let others = kinds.into_iter().map(held);
+        others.fold(
+            held(numbers),
+            |best, one| {
+                if one.1 > best.1 { one } else { best }
+            },
+        )
     }
 }
 
@@ -178,6 +209,14 @@ impl FieldCounts {
         self.rows += other.rows;
         for (name, count) in &other.fields {
             self.fields.entry(name.clone()).or_default().merge(count);
+        }
+    }
+
+    /// Counts whole numbers beside lines as some rows have them, where fewer are known of.
+    pub fn count_labels_of(&mut self, rows: &FieldCounts) {
+        for (name, known) in &mut self.fields {
+            let found = rows.fields.get(name).map_or(0, |count| count.label_int);
+            known.label_int = known.label_int.max(found).min(known.int);
         }
     }
 

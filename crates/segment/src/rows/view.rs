@@ -302,7 +302,7 @@ impl<'a> RowsView<'a> {
         };
         Some(match (&slot.kind, value) {
             // Columns of fractions hold whole numbers too; the slot knows which it was.
-            (SlotKind::Int, Value::Float(f)) => Value::Int(f as i64),
+            (kind, Value::Float(f)) if kind.is_whole_number() => Value::Int(f as i64),
             (_, value) => value,
         })
     }
