@@ -97,7 +97,7 @@ pub struct Member {
     pub(super) join: Vec<SocketAddr>,
     pub(super) joining: Join,
     pub(super) copies: usize,
-    /// When the process started, in milliseconds.
+    /// Grows with each start: its time in milliseconds, or one more than that of the start before.
     pub(super) generation: u64,
     pub(super) disk: Arc<dyn Disk>,
     keep_free: Size,
@@ -122,7 +122,7 @@ impl Member {
     /// # Errors
     /// When the registry cannot be written.
     pub fn new(parts: Parts) -> io::Result<Member> {
-        let member = Member {
+        let mut member = Member {
             identity: parts.identity,
             roles: parts.roles,
             is_leaving: AtomicBool::new(was_leaving(&*parts.disk)),
@@ -157,6 +157,9 @@ impl Member {
         member.seal_lives()?;
         member.gossip.say_leaving(member.is_leaving());
         let own = member.known_as(parts.started);
+        // Others take no note of a life that began before the one that they know: a clock that was ahead
+        // and was set back must not make this one such.
+        member.generation = own.version;
         member.note(|registry| registry.note_node(member.identity.node, own))?;
         member.note_joined()?;
         Ok(member)
