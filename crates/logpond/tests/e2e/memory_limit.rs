@@ -224,3 +224,16 @@ fn a_cluster_spreads_no_more_rows_than_a_node_can_hold() {
         assert_eq!(node.terminate().unwrap().code(), Some(0));
     }
 }
+
+/// Under a limit of address space the allocators have to do with what there is, however many threads start.
+#[test]
+fn a_server_with_little_address_space_starts() {
+    let scratch = Scratch::new("address-space").unwrap();
+    let data = scratch.path().join("data");
+    for life in 0..4 {
+        let pond = Pond::start_under(Limit::Process.command(), &data, &[]).unwrap();
+        pond.push("text/plain", b"one more\n").unwrap();
+        assert_eq!(count(&pond, "one"), life + 1);
+        assert_eq!(pond.terminate().unwrap().code(), Some(0));
+    }
+}
