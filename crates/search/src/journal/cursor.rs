@@ -62,6 +62,20 @@ impl Cursor {
         })
     }
 
+    /// Whether this is an address as journals write it (`s=…;i=…;b=…;m=…;t=…;x=…`, hexadecimal): no other
+    /// text may pass for the address of an entry.
+    pub fn is_of_journals(text: &str) -> bool {
+        let is_part = |part: &str| {
+            let value = part
+                .split_once('=')
+                .filter(|(name, _)| matches!(*name, "s" | "i" | "b" | "m" | "t" | "x"));
+            value.is_some_and(|(_, hex)| {
+                !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit())
+            })
+        };
+        text.len() <= CURSOR_BYTES_MAX && text.split(';').all(is_part)
+    }
+
     /// The text of a record's place.
     pub fn text(key: Key) -> String {
         let us = key.time.0.div_euclid(1000);

@@ -78,10 +78,15 @@ impl Entry {
             self.shown_us = number().unwrap_or(self.shown_us);
         }
         match name {
-            "__CURSOR" => self.cursor = text().into_owned(),
+            "__CURSOR" => {
+                if Cursor::is_of_journals(&text()) {
+                    self.cursor = text().into_owned();
+                }
+            }
             "__REALTIME_TIMESTAMP" => self.realtime_us = number().unwrap_or(self.realtime_us),
             "__MONOTONIC_TIMESTAMP" => self.monotonic_us = number(),
-            "_BOOT_ID" => self.boot_id = Some(text().into_owned()),
+            // Whatever a record says: where it is written, a line end would begin another field.
+            "_BOOT_ID" if is_boot_id(value) => self.boot_id = Some(text().into_owned()),
             // Other addresses are for who reads the file itself.
             _ if name.starts_with("__") => {}
             _ => self.fields.push((name.to_owned(), value.to_vec())),
@@ -142,6 +147,11 @@ impl Entry {
             _ => None,
         }
     }
+}
+
+/// 128 bits in hexadecimal digits.
+fn is_boot_id(value: &[u8]) -> bool {
+    value.len() == 32 && value.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// The place of a row.
