@@ -10,6 +10,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::authorization;
 use super::bodies::{BODY_IDLE_MAX, Bodies};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
@@ -151,7 +152,14 @@ pub(crate) async fn receive(
     let capacity = announced.map_or(0, |bytes| (bytes as usize).min(CAPACITY_BYTES_MAX));
     let mut bytes = Vec::with_capacity(capacity);
     let mut receiving = bodies.begin();
-    while let Some(chunk) = receiving.next(&mut body).await? {
+    let mut refused = std::pin::pin!(authorization::refused());
+    loop {
+        let chunk = tokio::select! {
+            biased;
+            refusal = refused.as_mut() => return Err(refusal),
+            chunk = receiving.next(&mut body) => chunk?,
+        };
+        let Some(chunk) = chunk else { break };
         if bytes.len() + chunk.len() > bytes_max {
             return Err(too_large());
         }

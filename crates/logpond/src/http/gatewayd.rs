@@ -78,6 +78,7 @@ pub(super) async fn entries(
         true => Begins::AtOnce,
         false => Begins::WithRows,
     };
+    let threads = app.threads.for_followers(asked.is_followed);
     let (engine_there, shutdown_there) = (engine.clone(), shutdown.clone());
     let prepare = move || {
         let begin = begin(&*engine_there, &shutdown_there, &asked)?;
@@ -86,7 +87,7 @@ pub(super) async fn entries(
     let run = move |(asked, begin): (Asked, Begin), out: &mut Output| {
         answer(&*engine, &shutdown, &asked, begin, out)
     };
-    let mut response = app.threads.stream(begins, prepare, run).await?;
+    let mut response = threads.stream(begins, prepare, run).await?;
     typed(&mut response, content_type(format));
     Ok(response)
 }

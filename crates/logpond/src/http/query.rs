@@ -48,6 +48,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
     }
     let begins = begins(&params)?;
     let app_there = app.clone();
+    let threads = app.threads.for_followers(params.flag("follow", false)?);
     let prepare = move || search(&params);
     let run = move |search: Search, out: &mut Output| {
         let mut trailer = app_there.engine.search(&search, out)?;
@@ -58,7 +59,7 @@ pub(super) async fn answer(app: &Arc<App>, params: Params) -> Result<Response<Bo
         }
         Ok(trailer)
     };
-    app.threads.stream(begins, prepare, run).await
+    threads.stream(begins, prepare, run).await
 }
 
 /// How cells are written, if the answer is to be CSV.

@@ -29,6 +29,9 @@ use logpond_record::{TimeRange, Timestamp};
 /// Queries at a time, followers included. Each has a window of rows, its chunks and a stack.
 pub const QUERIES_MAX: usize = 64;
 
+/// Of these, how many may be followers, which end when their readers want: the others are left to queries.
+pub(super) const FOLLOWERS_MAX: usize = 48;
+
 /// Queries that wait until one of them ends. A page of panels asks all its questions at once.
 pub(super) const QUERIES_WAITING_MAX: usize = 1024;
 
@@ -72,6 +75,10 @@ pub struct QueryThreads {
     /// Room for threads, and for those who wait for it.
     room: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
+    /// Room for followers.
+    followers: Arc<Semaphore>,
+    /// Whether these are for followers.
+    is_for_followers: bool,
     /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
     free: Arc<Mutex<Vec<usize>>>,
     /// Who reads the answers of those that run; no more than threads.
@@ -86,6 +93,7 @@ pub struct QueryThreads {
 struct Slot {
     number: usize,
     threads: QueryThreads,
+    _follower: Option<OwnedSemaphorePermit>,
     /// Given back last: whoever has it next takes a number.
     _room: OwnedSemaphorePermit,
 }
@@ -116,6 +124,8 @@ impl QueryThreads {
             count_max,
             room: Arc::new(Semaphore::new(count_max)),
             waiting: Arc::new(Semaphore::new(QUERIES_WAITING_MAX)),
+            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX.min(count_max))),
+            is_for_followers: false,
             free,
             readers: Arc::default(),
             metrics,
@@ -133,7 +143,29 @@ impl QueryThreads {
         }
     }
 
+    /// The same threads, for a follower.
+    #[must_use]
+    pub(super) fn for_followers(&self, is_followed: bool) -> QueryThreads {
+        QueryThreads {
+            is_for_followers: is_followed,
+            ..self.clone()
+        }
+    }
+
+    /// The room of a follower; of other queries none.
+    fn follower(&self) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if !self.is_for_followers {
+            return Ok(None);
+        }
+        let room = Arc::clone(&self.followers).try_acquire_owned();
+        room.map(Some).map_err(|_| {
+            let message = format!("{FOLLOWERS_MAX} followers are running; try again later");
+            ApiError::new(Kind::TooManyQueries, message)
+        })
+    }
+
     async fn slot(&self) -> Result<Slot, ApiError> {
+        let follower = self.follower()?;
         let room = match self.room.clone().try_acquire_owned() {
             Ok(room) => room,
             Err(_) => self.wait().await?,
@@ -142,6 +174,7 @@ impl QueryThreads {
         Ok(Slot {
             number: free.pop().unwrap_or(self.count_max),
             threads: self.clone(),
+            _follower: follower,
             _room: room,
         })
     }

@@ -160,6 +160,7 @@ fn the_page_has_the_limits() {
         BUCKETS_MAX.to_string(),
         EXACT_VALUES_MAX.to_string(),
         QUERIES_MAX.to_string(),
+        rows::FOLLOWERS_MAX.to_string(),
         QUERIES_WAITING_MAX.to_string(),
         seconds(QUERY_WAIT_MAX),
         seconds(rows::STALLED_MIN),

@@ -52,6 +52,7 @@ fn without_copies_there_is_no_success() {
         line_bytes_max: 1024,
         hostname: "ash".into(),
         zones: Arc::default(),
+        unfinished: Arc::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

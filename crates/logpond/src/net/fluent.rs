@@ -178,6 +178,11 @@ impl From<FluentError> for End {
     }
 }
 
+/// Whether one of these messages may be compressed: its options say so by this name.
+fn may_be_compressed(messages: &[u8]) -> bool {
+    memchr::memmem::find(messages, b"compressed").is_some()
+}
+
 struct Connection {
     stream: TcpStream,
     context: Context,
@@ -199,7 +204,12 @@ impl Connection {
             shaken.unwrap_or_else(|_| Err(End::Trouble("no PING came".to_owned())))?;
         }
         loop {
-            let (messages, _slot) = self.messages(MESSAGE_BYTES_MAX).await?;
+            let (messages, slot) = self.messages(MESSAGE_BYTES_MAX).await?;
+            // A few bytes may become many records, which are held until all of them are taken.
+            let _slot = match slot {
+                None if may_be_compressed(&messages) => Some(self.slot().await?),
+                slot => slot,
+            };
             let (sender, line_bytes_max) = (self.sender.clone(), self.context.line_bytes_max);
             let in_segments = self.fluent.in_segments.clone();
             let work = move || {
@@ -261,12 +271,7 @@ impl Connection {
                 return Ok((std::mem::replace(&mut self.buffer, rest), slot));
             }
             if self.buffer.len() > INLINE_BYTES_MAX && slot.is_none() {
-                let free = self.fluent.slots.clone().acquire_owned();
-                let free = tokio::select! {
-                    free = free => free,
-                    () = shutdown.stopping() => return Err(End::Over),
-                };
-                slot = Some(free.map_err(|_| End::Over)?);
+                slot = Some(self.slot().await?);
                 late.as_mut()
                     .reset((Instant::now() + MESSAGE_TIME_MAX).into());
             }
@@ -284,6 +289,16 @@ impl Connection {
                 ready = self.stream.readable() => ready?,
             }
             self.read()?;
+        }
+    }
+
+    /// One of the slots for long messages, once there is one.
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, End> {
+        let mut shutdown = self.context.shutdown.clone();
+        let free = self.fluent.slots.clone().acquire_owned();
+        tokio::select! {
+            free = free => free.map_err(|_| End::Over),
+            () = shutdown.stopping() => Err(End::Over),
         }
     }
 

@@ -39,6 +39,20 @@ impl Framing {
         matches!(self, Framing::Relp(session) if session.has_waiting())
     }
 
+    /// Whether enough is to be answered to do so now.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Framing::Relp(session) if session.is_full())
+    }
+
+    /// Bytes of a record that is not whole yet.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Framing::Lines(lines) => lines.held_bytes(),
+            Framing::Frames(frames) => frames.held_bytes(),
+            Framing::Relp(session) => session.held_bytes(),
+        }
+    }
+
     /// Whether the connection ends once everything is answered.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Framing::Relp(session) if session.is_over())

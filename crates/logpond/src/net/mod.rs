@@ -19,6 +19,7 @@ mod opening;
 mod relp;
 mod stream;
 mod udp;
+mod unfinished;
 mod wire;
 mod zones;
 pub mod local;
@@ -47,6 +48,7 @@ pub use listening::{Listening, Off};
 pub use relp::Peers as RelpPeers;
 pub use stream::{serve_encrypted, serve_encrypted_relp, serve_relp, serve_stream};
 pub use udp::serve_udp;
+pub use unfinished::Unfinished;
 pub use zones::Zones;
 
 use crate::hostname;
@@ -102,6 +104,8 @@ pub struct Context {
     pub hostname: Arc<str>,
     /// The zones that peers write times in.
     pub zones: Arc<Zones>,
+    /// The memory of records that are not whole yet.
+    pub unfinished: Arc<Unfinished>,
 }
 
 impl Context {

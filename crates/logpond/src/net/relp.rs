@@ -26,6 +26,9 @@ enum Transaction {
     Close(u32),
 }
 
+/// Transactions that wait before all of them are answered: those that are no messages make no batch.
+const WAITING_MAX: usize = 16_384;
+
 /// What became of the messages in some bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
@@ -129,6 +132,16 @@ impl RelpSession {
     /// Whether something waits to be answered.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Whether so much waits that it is answered before more is read.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Bytes of a frame that is not whole yet.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
     }
 
     /// Whether the session has ended once everything is answered.

@@ -14,6 +14,7 @@ use super::gelf::Decoding;
 use super::opening::{self, Opening};
 use super::relp::{Peer, Peers, RelpSession};
 use super::tls::{Acceptor, Incoming};
+use super::unfinished::Holder;
 use super::wire::Wire;
 use super::{BATCH_BYTES, Context, LINGER, look_once_more};
 use crate::hostname;
@@ -23,6 +24,10 @@ use crate::telemetry::Intake;
 /// Read buffer of a connection.
 const READ_BYTES: usize = 64 << 10;
 
+/// Reads of a connection until others of the thread have their turn, HTTP among them: not all that comes makes a
+/// record, and so a batch.
+const READS_IN_TURN_MAX: u32 = 4;
+
 /// Why reading paused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pause {
@@ -30,6 +35,8 @@ enum Pause {
     Batch,
     /// The peer closed its side, or the connection broke.
     Ended,
+    /// It held a part of a record for longest when memory for such parts was short.
+    GivenUp,
     /// The process stops.
     Stopping,
 }
@@ -116,6 +123,7 @@ async fn serve(stream: Wire, peer: IpAddr, context: Context, framing: Framing) {
         framing,
         gather: Gather::new(kind, labels),
         buffer: Vec::new(),
+        unfinished: context.unfinished.begin(),
         context,
     };
     connection.run().await;
@@ -129,6 +137,7 @@ struct Connection {
     framing: Framing,
     gather: Gather,
     buffer: Vec<u8>,
+    unfinished: Holder,
 }
 
 impl Connection {
@@ -162,17 +171,24 @@ impl Connection {
     /// Whether nothing more is to be read for now.
     fn is_full(&self) -> bool {
         let is_over = self.framing.is_over() || self.opening.foreign().is_some();
-        self.gather.bytes() >= BATCH_BYTES || is_over
+        self.gather.bytes() >= BATCH_BYTES || self.framing.is_full() || is_over
     }
 
     /// Reads until a batch is worth submitting.
     async fn fill(&mut self) -> Pause {
         let mut lingered = self.is_durable;
+        let mut reads = 0;
         loop {
             match self.read() {
                 Ok(0) => return Pause::Ended,
                 Ok(_) if self.is_full() => return Pause::Batch,
-                Ok(_) => continue,
+                Ok(_) => {
+                    reads += 1;
+                    if reads % READS_IN_TURN_MAX == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                    continue;
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return Pause::Ended,
@@ -184,6 +200,7 @@ impl Connection {
             let stopping = tokio::select! {
                 biased;
                 () = shutdown.stopping() => true,
+                () = self.unfinished.given_up() => return Pause::GivenUp,
                 _ = self.stream.readable(), if self.gather.is_empty() => false,
                 // Also ends by itself when more can be read.
                 _ = tokio::time::timeout(LINGER, self.stream.readable()),
@@ -234,6 +251,7 @@ impl Connection {
             ..
         } = self;
         opening.pass(&buffer[..bytes], |new| framing.feed(new, gather, context));
+        self.unfinished.hold(self.framing.held_bytes());
     }
 
     /// The connection has ended: what was held back is known now.

@@ -269,6 +269,7 @@ impl Running {
             line_bytes_max,
             hostname: hostname.clone(),
             zones,
+            unfinished: Arc::default(),
         };
         let context_of = |intake| net::Context {
             intake,

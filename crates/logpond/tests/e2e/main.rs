@@ -23,6 +23,7 @@ mod command_line;
 mod cluster;
 mod containers;
 mod crash;
+mod crowds;
 mod damage;
 mod dashboards;
 mod dev_log_stream;

@@ -95,7 +95,7 @@ pub(super) async fn answer(
         };
         let _ = ended.send(end);
     };
-    let messages = app.threads.start(work).await?;
+    let messages = app.threads.for_followers(true).start(work).await?;
     let shutdown = app.shutdown.clone();
     tokio::spawn(async move {
         // A client that went away meanwhile needs nothing.

@@ -151,6 +151,7 @@ pub fn decode(
         let mut taking = Taking {
             decoded: Decoded::default(),
             bytes: 0,
+            records: 0,
             sender,
             line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
         };
@@ -261,6 +262,8 @@ struct Taking<'s> {
     decoded: Decoded,
     /// Of all its batches.
     bytes: usize,
+    /// Records so far.
+    records: usize,
     sender: &'s str,
     line_bytes_max: usize,
 }
@@ -430,6 +433,10 @@ impl Taking<'_> {
             let before = batch.payload().len();
             batch.push_enveloped(kind, time, each, line);
             self.bytes += batch.payload().len() - before;
+        }
+        self.records += 1;
+        if self.records > super::BATCH_RECORDS_MAX {
+            return Err(FluentError::TooLarge(TooLarge::Records));
         }
         match self.bytes > BATCH_BYTES_MAX {
             true => Err(FluentError::TooLarge(TooLarge::Bytes)),

@@ -1,0 +1,88 @@
+//! Clients that keep a server busy, or its places taken, without any use of it: others are served all the same.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::pond::{ALL_TIME, Pond, Scratch};
+use crate::surroundings::program;
+
+/// Of the places for queries, those that followers may have.
+const FOLLOWERS_MAX: usize = 48;
+
+/// Sends the same bytes over and over, and reads nothing, until it is told to end.
+fn flood(address: &str, bytes: &[u8], is_over: &AtomicBool) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    let block = bytes.repeat((64 << 10) / bytes.len());
+    while !is_over.load(Ordering::Relaxed) {
+        match stream.write(&block) {
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                // The server may end such a connection.
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Each flood goes on until the server has answered others.
+#[test]
+fn a_flood_without_records_holds_nobody_up() {
+    let scratch = Scratch::new("flood").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    let table: [(&str, &[u8]); 5] = [
+        ("syslog_tcp", b"\n"),
+        ("gelf_tcp", b"\0"),
+        ("fast", b"x"),
+        ("relp", b"1 x 0\n"),
+        ("fluent", b"\x93"),
+    ];
+    for (listener, bytes) in table {
+        let (address, is_over) = (pond.address(listener), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| flood(&address, bytes, &is_over));
+            for _ in 0..3 {
+                let healthy = pond.get("/-/healthy");
+                if healthy.is_err() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                healthy.unwrap_or_else(|error| panic!("{listener}: {error}"));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+/// Begins to follow; gives the connection and the status of the answer.
+fn follow(pond: &Pond) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(pond.address("http")).unwrap();
+    let request = format!(
+        "GET /api/v1/query?{ALL_TIME}&follow=true&q=nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut status = String::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    reader.by_ref().read_line(&mut status).unwrap();
+    (stream, status)
+}
+
+#[test]
+fn queries_are_answered_beside_idle_followers() {
+    let scratch = Scratch::new("followers").unwrap();
+    let pond = Pond::start(program(), &scratch.path().join("data"), &[]).unwrap();
+    pond.push("text/plain", b"something\n").unwrap();
+    let followers: Vec<_> = (0..FOLLOWERS_MAX).map(|_| follow(&pond)).collect();
+    assert!(followers.iter().all(|(_, status)| status.contains("200")));
+    let (_, status) = follow(&pond);
+    assert!(status.contains("429"), "{status}");
+    let (rows, _) = pond.query("something").unwrap();
+    assert_eq!(rows.len(), 1);
+    drop(followers);
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
