@@ -109,8 +109,6 @@ struct Settings {
     /// The program to torture, if it is not one that is built for it.
     program: Option<PathBuf>,
     keeps: bool,
-    /// Kinds of faults that are drawn only if they are asked for.
-    with: BTreeSet<String>,
     /// The only kinds of faults that are drawn; all if there are none.
     only: BTreeSet<String>,
     is_inside: bool,
@@ -183,7 +181,6 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
         topology: &TOPOLOGIES[0],
         program: None,
         keeps: false,
-        with: BTreeSet::new(),
         only: BTreeSet::new(),
         is_inside: false,
     };
@@ -209,14 +206,6 @@ fn parse(arguments: &[String]) -> Outcome<Settings> {
                 settings.topology = found.ok_or_else(unknown)?;
             }
             "--program" => settings.program = Some(value()?.into()),
-            "--with" => {
-                let kind = value()?;
-                if !plan::OPTIONAL.contains(&kind.as_str()) {
-                    let kinds = plan::OPTIONAL.join(", ");
-                    return Err(format!("--with: {kind} is none of {kinds}"));
-                }
-                settings.with.insert(kind);
-            }
             "--only" => {
                 settings.only.insert(value()?);
             }
@@ -345,7 +334,6 @@ fn torture(
         has_tracer: run.tools.has_tracer,
         has_memory_limits: run.tools.has_groups,
         has_clocks: run.tools.faketime.is_some(),
-        with: settings.with.clone(),
         only: settings.only.clone(),
     };
     let length_ms = settings.load.as_millis() as u64;

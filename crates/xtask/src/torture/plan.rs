@@ -98,13 +98,6 @@ const ADDRESS_LIMIT: &str = "address limit";
 const CLOCK_AHEAD: &str = "clock ahead";
 const CLOCK_BEHIND: &str = "clock behind";
 
-/// Kinds that are drawn only if they are asked for, since the product is known to fail by them:
-/// - address limit: glibc reserves 64 MiB for each thread, and jemalloc ends by SIGSEGV where a thread
-///   starts and no address space is left;
-/// - clock ahead: nodes gossip by a generation that is the time of their start, so others ignore a
-///   node that comes back with the right clock, and stores take nothing from it.
-pub(super) const OPTIONAL: [&str; 2] = [ADDRESS_LIMIT, CLOCK_AHEAD];
-
 impl Calls {
     const ALL: [Calls; 3] = [Calls::Sync, Calls::Write, Calls::Rename];
 
@@ -196,8 +189,6 @@ pub(super) struct Targets {
     pub(super) has_memory_limits: bool,
     /// Whether the clock of a process can be set.
     pub(super) has_clocks: bool,
-    /// Kinds of [`OPTIONAL`] that are drawn as well.
-    pub(super) with: BTreeSet<String>,
     /// The only kinds of faults that are drawn; all if there are none.
     pub(super) only: BTreeSet<String>,
 }
@@ -242,10 +233,7 @@ impl Card {
 }
 
 fn is_wanted(targets: &Targets, kind: &str) -> bool {
-    match targets.only.is_empty() {
-        true => !OPTIONAL.contains(&kind) || targets.with.contains(kind),
-        false => targets.only.contains(kind),
-    }
+    targets.only.is_empty() || targets.only.contains(kind)
 }
 
 fn deck(targets: &Targets) -> Vec<Card> {
@@ -409,7 +397,6 @@ mod tests {
             is_isolated,
             has_tracer: is_isolated,
             has_memory_limits: is_isolated,
-            with: BTreeSet::new(),
             has_clocks: is_isolated,
             only: BTreeSet::new(),
         }
@@ -515,21 +502,6 @@ mod tests {
             let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
             assert!(planned.iter().all(|p| p.fault.kind() == kind), "{kind}");
             assert!(!planned.is_empty() && kinds(&targets) == [kind], "{kind}");
-        }
-    }
-
-    #[test]
-    fn what_the_product_is_known_to_fail_by_is_asked_for() {
-        for kind in OPTIONAL {
-            assert!(!kinds(&targets(true)).contains(&kind), "{kind}");
-            let targets = Targets {
-                with: BTreeSet::from([kind.to_owned()]),
-                ..targets(true)
-            };
-            let planned = plan(&mut Draw::new(3, 1), &targets, LENGTH_MS);
-            let mut found = planned.iter().map(|p| p.fault.kind());
-            assert!(found.any(|found| found == kind), "{kind}");
-            assert!(kinds(&targets).contains(&kind), "{kind}");
         }
     }
 
