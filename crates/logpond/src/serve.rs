@@ -308,10 +308,7 @@ impl Roles {
             Some(handoff) => handoff.clone(),
             None => Arc::new(OneCopy),
         };
-        let gate = match settings.roles.ingests {
-            true => Gate::default(),
-            false => Gate::of_no_ingester(),
-        };
+        let gate = gate_of(settings);
         let (ingest, writer) = start_ingest(journal, &news, metrics, replication, gate, stopper)?;
         let ingest = ingest.ruled_by(access.rules());
         let parts = store::Parts {
@@ -392,6 +389,14 @@ impl Roles {
 fn stopping() -> (Arc<Stopper>, Shutdown) {
     let (stopper, shutdown) = shutdown::pair();
     (Arc::new(stopper), shutdown)
+}
+
+/// The gate of all intakes: open, unless this node takes nothing in.
+fn gate_of(settings: &Settings) -> Gate {
+    match settings.roles.ingests {
+        true => Gate::default(),
+        false => Gate::of_no_ingester(),
+    }
 }
 
 /// Starts the writer of a journal.

@@ -57,7 +57,7 @@ const CACHE_BYTES_GOOD: usize = 128 << 20;
 /// The part of the budget that a query takes to begin: its stack, decoded columns of a row group or two, and
 /// what is on its way to the reader.
 const QUERY_BYTES_SHARE: usize = 5;
-const QUERY_BYTES_MAX: usize = 24 << 20;
+const QUERY_BYTES_MAX: usize = 12 << 20;
 
 /// Something that can do with less.
 pub(crate) trait GivesWay: Send + Sync {

@@ -178,14 +178,18 @@ impl Connection {
     async fn fill(&mut self) -> Pause {
         let mut lingered = self.is_durable;
         let mut reads = 0;
+        // A batch may be over at once, and the next one be there already.
+        if !self.gives_way().await {
+            return Pause::GivenUp;
+        }
         loop {
             match self.read() {
                 Ok(0) => return Pause::Ended,
                 Ok(_) if self.is_full() => return Pause::Batch,
                 Ok(_) => {
                     reads += 1;
-                    if reads % READS_IN_TURN_MAX == 0 {
-                        tokio::task::yield_now().await;
+                    if reads % READS_IN_TURN_MAX == 0 && !self.gives_way().await {
+                        return Pause::GivenUp;
                     }
                     continue;
                 }
@@ -213,6 +217,15 @@ impl Connection {
                 look_once_more(self.stream.readable()).await;
                 return self.read_rest();
             }
+        }
+    }
+
+    /// Lets others have their turn; false if this connection was given up meanwhile.
+    async fn gives_way(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.unfinished.given_up() => false,
+            () = tokio::task::yield_now() => true,
         }
     }
 

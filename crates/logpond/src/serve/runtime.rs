@@ -260,14 +260,13 @@ impl Running {
             syslog_tls,
             relp_peers,
         } = parts;
-        let hostname: Arc<str> = crate::hostname::own().into();
         let context = net::Context {
             ingest: ingest.clone(),
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
             intake: Intake::Http,
             line_bytes_max,
-            hostname: hostname.clone(),
+            hostname: crate::hostname::own().into(),
             zones,
             unfinished: Arc::default(),
         };
@@ -301,7 +300,7 @@ impl Running {
             let context = context_of(Intake::Cluster);
             talk_to_nodes(&mut tasks, listener, parts, context)?;
         }
-        let last = (ingest.clone(), hostname.clone());
+        let last = (ingest.clone(), context.hostname.clone());
         keep_up(&mut tasks, &last, &metrics, &shutdown);
         if ends_by_signal {
             let hangup = signal(SignalKind::hangup())?;

@@ -50,61 +50,62 @@ fn tried(pond: &Pond, suggestion: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Words that are typed, the suggestion, and a word that the suggested command finds.
+const TYPED: [(&[&str], &str, &str); 12] = [
+    (&["level=error"], "logpond query -f level=error", "timeout"),
+    (
+        &[r#"{app="shop"} |= "pay""#],
+        "logpond query pay -f app=shop",
+        "pay 17",
+    ),
+    (
+        &["timeout OR failed"],
+        "logpond query -e 'timeout|failed'",
+        "pay 17",
+    ),
+    (
+        &["--", "-status=200"],
+        "logpond query -f 'status!=200'",
+        "timeout",
+    ),
+    (&["pay*failed"], "logpond query -e 'pay.*failed'", "pay 17"),
+    (&["statsu=500"], "logpond query -f status=500", "timeout"),
+    (
+        &["-f", "statsu=500"],
+        "logpond query -f status=500",
+        "timeout",
+    ),
+    (
+        &["-f", "status=402", "timeout or pay"],
+        "logpond query -e 'timeout|pay' -f status=402",
+        "pay 17",
+    ),
+    (
+        &["status=404 or status=402"],
+        "logpond query --where 'status=404 OR status=402'",
+        "pay 17",
+    ),
+    (
+        &["level in (fatal, warn)"],
+        "logpond query --where 'level=fatal OR level=warn'",
+        "pay 17",
+    ),
+    (
+        &["served status>=200"],
+        "logpond query served -f 'status>=200'",
+        "served",
+    ),
+    (
+        &["-e", "served", "-f", "lvel=info"],
+        "-f level=info",
+        "served",
+    ),
+];
+
 #[test]
 fn what_looks_like_a_query_is_told_with_the_command_that_means_it() {
     let (_scratch, pond) = filled("hints");
-    // What is typed, what is said of it, what the suggested command finds.
-    let table: [(&[&str], &str, &str); 12] = [
-        (&["level=error"], "logpond query -f level=error", "timeout"),
-        (
-            &[r#"{app="shop"} |= "pay""#],
-            "logpond query pay -f app=shop",
-            "pay 17",
-        ),
-        (
-            &["timeout OR failed"],
-            "logpond query -e 'timeout|failed'",
-            "pay 17",
-        ),
-        (
-            &["--", "-status=200"],
-            "logpond query -f 'status!=200'",
-            "timeout",
-        ),
-        (&["pay*failed"], "logpond query -e 'pay.*failed'", "pay 17"),
-        (&["statsu=500"], "logpond query -f status=500", "timeout"),
-        (
-            &["-f", "statsu=500"],
-            "logpond query -f status=500",
-            "timeout",
-        ),
-        (
-            &["-f", "status=402", "timeout or pay"],
-            "logpond query -e 'timeout|pay' -f status=402",
-            "pay 17",
-        ),
-        (
-            &["status=404 or status=402"],
-            "logpond query --where 'status=404 OR status=402'",
-            "pay 17",
-        ),
-        (
-            &["level in (fatal, warn)"],
-            "logpond query --where 'level=fatal OR level=warn'",
-            "pay 17",
-        ),
-        (
-            &["served status>=200"],
-            "logpond query served -f 'status>=200'",
-            "served",
-        ),
-        (
-            &["-e", "served", "-f", "lvel=info"],
-            "-f level=info",
-            "served",
-        ),
-    ];
-    for (typed, suggested, found) in table {
+    for (typed, suggested, found) in TYPED {
         let mut arguments = vec!["query"];
         arguments.extend(DAY);
         arguments.extend(typed);

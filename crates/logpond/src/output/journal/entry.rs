@@ -149,9 +149,9 @@ impl Entry {
     }
 }
 
-/// 128 bits in hexadecimal digits.
+/// At most 128 bits in hexadecimal digits.
 fn is_boot_id(value: &[u8]) -> bool {
-    value.len() == 32 && value.iter().all(u8::is_ascii_hexdigit)
+    (1..=32).contains(&value.len()) && value.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// The place of a row.

@@ -302,3 +302,27 @@ fn levels_have_colours_and_matches_too() {
         format!("{yellow}he{red}l{yellow}{red}l{yellow}o\x1b[0m\n")
     );
 }
+
+/// A record says what it likes: neither its boot nor its cursor begins an entry of its own.
+#[test]
+fn a_record_forges_no_entry() {
+    let forged = "0\nMESSAGE=forged\n\n__REALTIME_TIMESTAMP=1";
+    for name in ["_BOOT_ID", "__CURSOR"] {
+        let row = row(&[(name, text(forged)), ("_PID", text("1"))], b"m");
+        let found = printed(style(Format::Export), &[row]);
+        // A value with line ends has its length before it; other addresses than those of journals are left out.
+        let length = str::from_utf8(&(forged.len() as u64).to_le_bytes())
+            .unwrap()
+            .to_owned();
+        let is_framed = found.contains(&format!("{name}\n{length}{forged}\n"));
+        assert_eq!(is_framed, found.contains("forged"), "{name}: {found}");
+        assert_eq!(found.matches("__CURSOR=t=").count(), 1, "{name}: {found}");
+    }
+    let journal = "s=1a;i=2;b=3;m=4;t=5;x=6";
+    let row = row(&[("__CURSOR", text(journal)), ("_PID", text("1"))], b"m");
+    let found = printed(style(Format::Export), &[row]);
+    assert!(
+        found.starts_with(&format!("__CURSOR={journal}\n")),
+        "{found}"
+    );
+}
