@@ -66,7 +66,7 @@ pub enum SlotKind {
 }
 
 impl SlotKind {
-    /// Whether its values are whole numbers.
+    /// True if its values are whole numbers.
     pub fn is_whole_number(&self) -> bool {
         matches!(
             self,

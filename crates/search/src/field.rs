@@ -68,7 +68,7 @@ impl Target {
         }
     }
 
-    /// Whether it is found by the name of a field.
+    /// True if it is found by the name of a field.
     pub fn is_of_fields(&self) -> bool {
         matches!(self, Target::Field(_) | Target::Label(_) | Target::Entry(_))
     }

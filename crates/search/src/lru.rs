@@ -89,7 +89,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
         self
     }
 
-    /// What an entry takes beside its value: its key twice, in a hash table that is mostly between a half and
+    /// The bytes of an entry beside its value: its key twice, in a hash table that is mostly between a half and
     /// seven eighths full, and in a tree whose nodes are half full, since entries move from one end of it to
     /// the other.
     pub const ENTRY_BYTES: usize =
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// What an entry of these tests takes at all.
+    /// The bytes that an entry of these tests takes at all.
     const ENTRY: usize = Lru::<u32, u32>::ENTRY_BYTES + 10;
 
     #[test]

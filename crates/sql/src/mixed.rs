@@ -22,7 +22,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operato
 /// The first whole number that a `DOUBLE` does not tell from its neighbour.
 const INEXACT_FROM: u64 = 1 << 53;
 
-/// What exact numbers are compared as: the longest decimals that there are, as many digits before the point
+/// The type as which exact numbers are compared: the longest decimals, as many digits before the point
 /// as behind it.
 const EXACT: DataType = DataType::Decimal256(76, 38);
 

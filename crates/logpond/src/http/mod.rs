@@ -179,7 +179,7 @@ pub struct Parts {
     pub saved: Arc<SavedQueries>,
     /// The memory of requests, beyond the journal.
     pub resends: Arc<Resends>,
-    /// What queries share.
+    /// The parts that queries share.
     pub memory: Arc<Budget>,
 }
 

@@ -77,7 +77,7 @@ pub struct QueryThreads {
     waiting: Arc<Semaphore>,
     /// Room for followers.
     followers: Arc<Semaphore>,
-    /// Whether these are for followers.
+    /// True if these are for followers.
     is_for_followers: bool,
     /// Numbers of threads that do not exist now, the smallest last: never fewer than there is room.
     free: Arc<Mutex<Vec<usize>>>,
@@ -85,7 +85,7 @@ pub struct QueryThreads {
     readers: Arc<Mutex<Vec<Weak<Reader>>>>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
-    /// Where queries take memory to begin.
+    /// The memory from which queries take some to begin.
     budget: Option<Arc<Budget>>,
 }
 

@@ -116,7 +116,7 @@ mod run {
         /// Whether the answer begins by the names and types of its columns.
         has_columns: bool,
         is_strict: bool,
-        /// Whether texts of CSV that spreadsheets would take for formulas are made texts.
+        /// True if texts of CSV that spreadsheets would take for formulas are made texts.
         are_defused: bool,
     }
 

@@ -12,18 +12,18 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 const STATUS: &str = "/proc/self/status";
 const STATUS_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
 
-/// What the process has, in bytes. All zero where it cannot be said.
+/// The memory of the process, in bytes. All zero if it cannot be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// What the allocator has handed out, with what its pages have beside it and with its own notes, and the pages
+    /// The memory that the allocator has handed out, with the rest of its pages and with its own notes, and the pages
     /// of the program.
     pub in_use: usize,
-    /// What the system has given, and was not given back.
+    /// The memory that the system has given and did not get back.
     pub resident: usize,
 }
 
 impl Usage {
-    /// What there is at this moment. Takes some ten microseconds.
+    /// The usage at this moment. Takes some ten microseconds.
     pub(super) fn now() -> Usage {
         // Numbers are those of the last epoch.
         if epoch::advance().is_err() {

@@ -1,12 +1,12 @@
 //! One budget of memory for all queries and all caches of the process.
 //!
 //! Queries have leases, and ask before they take more; caches keep what there is room for, and give way first.
-//! What the allocator has handed out is measured, so what nobody asks for (what comes in, segments that are
+//! The allocator's use is measured, so memory that nobody asks for (records that come in, segments that are
 //! made, decoded columns) counts, too.
 //!
 //! Invariants:
 //! - Nothing is granted beyond the budget, neither by what was granted before nor by what was measured.
-//! - Who asks for more than there can be, or for more than half of it, is refused at once. Who waits does so
+//! - A request for more than there can be, or for more than half of it, is refused at once. A request waits
 //!   for [`WAIT_MAX`] at most, and in turn; queries that run go before those that begin.
 //! - Of queries that all wait for each other one is refused: the one that holds most.
 
@@ -92,10 +92,10 @@ struct State {
     leases: BTreeMap<u64, Arc<Account>>,
     /// All leases and turns that there ever were.
     numbers: u64,
-    /// What was granted to all leases.
+    /// The bytes that were granted to all leases.
     held: usize,
     waiting: BTreeSet<Turn>,
-    /// What the process takes without queries and caches, when it was seen last.
+    /// The bytes of the process without queries and caches, as they were seen last.
     own: usize,
     cached: usize,
     measured: Usage,
@@ -104,12 +104,12 @@ struct State {
     ended_at: Option<Instant>,
 }
 
-/// What one lease holds.
+/// The bytes that one lease holds.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) number: u64,
     pub(super) held: AtomicUsize,
-    /// Whether it waits for something to come rather than to work.
+    /// True if it waits for something to come rather than to work.
     pub(super) is_idle: AtomicBool,
     /// How many of its threads wait for memory.
     waiting: AtomicUsize,
@@ -122,13 +122,13 @@ pub(super) type Turn = (bool, u64);
 /// Why there is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was asked for.
+    /// The bytes that were asked for.
     pub asked: usize,
-    /// What the query has.
+    /// The bytes that the query has.
     pub held: usize,
-    /// What is in use.
+    /// The bytes that are in use.
     pub in_use: usize,
-    /// What there is.
+    /// The bytes of the budget.
     pub budget: usize,
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(super) enum Answer {
     Granted,
     /// Its account says why.
@@ -220,7 +220,7 @@ impl Budget {
         (self.bytes / CACHE_SHARE).clamp(least, CACHE_BYTES_MAX)
     }
 
-    /// What a query takes to begin.
+    /// The bytes that a query takes to begin.
     pub(crate) fn query_bytes(&self) -> usize {
         self.share(QUERY_BYTES_SHARE, QUERY_BYTES_MAX)
     }
@@ -335,7 +335,7 @@ impl Budget {
     /// Waits until something may have changed.
     pub(super) fn wait(&self, time_max: Duration) {
         let state = self.lock();
-        // Whether it was notified is of no account: who waits asks again.
+        // It is of no account if it was notified: who waits asks again.
         drop(self.freed.wait_timeout(state, time_max));
     }
 
@@ -396,7 +396,7 @@ impl Budget {
     /// Takes bytes back that are free.
     pub(super) fn give_back(&self, account: &Account, bytes: usize) {
         let mut state = self.lock();
-        // What a lease that has ended held was taken back with it.
+        // The bytes of a lease that has ended were taken back with it.
         let less = |held: usize| Some(held - held.min(bytes));
         let held = account
             .held
@@ -515,7 +515,7 @@ impl Budget {
 }
 
 impl State {
-    /// What is in use: what was granted, whether it was taken yet or not, beside all else; or what was
+    /// The bytes in use: those that were granted, taken or not, beside all else; or those that were
     /// measured, if that is more.
     fn used(&self) -> usize {
         let granted = self
@@ -525,7 +525,7 @@ impl State {
         granted.max(self.measured.in_use)
     }
 
-    /// Whether nobody is before this one, who is in the queue, or is not but says whether it begins.
+    /// True if nobody is before this one, who is in the queue, or is not but says whether it begins.
     fn is_turn(&self, turn: Result<Turn, bool>) -> bool {
         match (self.waiting.first(), turn) {
             (None, _) => true,
@@ -535,7 +535,7 @@ impl State {
         }
     }
 
-    /// Whether a query was refused and has not given back yet what it holds.
+    /// True if a query was refused and has not given back yet what it holds.
     fn is_one_ending(&self) -> bool {
         let ending = |account: &Arc<Account>| {
             account.refusal.get().is_some() && account.held.load(Ordering::Relaxed) > 0

@@ -1,4 +1,4 @@
-//! What one query has of the memory.
+//! The memory of one query.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::budget::{Account, Answer, Budget, Refusal, Turn, WAIT_MAX};
 /// Memory is asked for in such pieces, so that small steps cost nothing.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What a follower holds between two things that come: its chunk and its stack.
+/// The bytes that a follower holds between two things that come: its chunk and its stack.
 const IDLE_BYTES: usize = 64 << 10;
 
 /// How often one who waits looks whether anybody waits for its answer.
@@ -19,7 +19,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
-/// What a query has of the memory. All is given back when it is dropped.
+/// The memory of a query. All is given back when it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     budget: Arc<Budget>,
@@ -193,7 +193,7 @@ impl Charge {
         }
     }
 
-    /// Whether the query is to end for want of memory.
+    /// True if the query is to end for want of memory.
     pub fn is_refused(&self) -> bool {
         let refusal = self.lease.as_ref().and_then(|lease| lease.refusal());
         refusal.is_some()

@@ -178,7 +178,7 @@ impl From<FluentError> for End {
     }
 }
 
-/// Whether one of these messages may be compressed: its options say so by this name.
+/// True if one of these messages may be compressed: its options say so by this name.
 fn may_be_compressed(messages: &[u8]) -> bool {
     memchr::memmem::find(messages, b"compressed").is_some()
 }

@@ -39,7 +39,7 @@ impl Framing {
         matches!(self, Framing::Relp(session) if session.has_waiting())
     }
 
-    /// Whether enough is to be answered to do so now.
+    /// True if enough is to be answered to do so now.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Framing::Relp(session) if session.is_full())
     }

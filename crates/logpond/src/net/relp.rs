@@ -134,7 +134,7 @@ impl RelpSession {
         !self.waiting.is_empty()
     }
 
-    /// Whether so much waits that it is answered before more is read.
+    /// True if so much waits that it is answered before more is read.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }

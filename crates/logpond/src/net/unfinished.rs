@@ -138,7 +138,7 @@ mod tests {
         }
         assert_eq!(unfinished.locked().parts.len(), 2);
         holders[0].given_up().await;
-        // What is whole holds nothing, nor does what has ended, nor what is small.
+        // A whole record holds nothing, nor does an ended connection, nor a small part.
         holders[1].hold(0);
         drop(holders.pop());
         holders[0].hold(SMALL_BYTES);

@@ -59,7 +59,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// What it takes, with its place in the map.
+    /// The bytes that it takes, with its place in the map.
     fn bytes(&self) -> usize {
         self.grams.bytes() + 2 * size_of::<(u64, Chunk)>()
     }
@@ -80,7 +80,7 @@ impl JournalGrams {
         }
     }
 
-    /// What all take.
+    /// The bytes that all take.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.lock())
     }

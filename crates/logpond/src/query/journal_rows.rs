@@ -117,7 +117,7 @@ const STEP_BYTES: u64 = 64 << 10;
 pub(super) struct Pass<'a> {
     /// What arrived up to here is not wanted.
     pub(super) arrived_after: Option<Id>,
-    /// Whether the answer depends on names of fields.
+    /// True if the answer depends on names of fields.
     pub(super) looks_at_fields: bool,
     pub(super) view: &'a View,
     pub(super) known: &'a Known,

@@ -71,7 +71,7 @@ pub struct Output {
     /// Says why the reader may have no more, and when it was asked last.
     refuses: Option<(Refuses, Instant)>,
     refusal: Option<String>,
-    /// What the query has of the memory, once it has begun.
+    /// The memory of the query, once it has begun.
     lease: Option<Arc<Lease>>,
     in_flight: Arc<InFlight>,
 }
@@ -169,7 +169,7 @@ impl Output {
         Ok(())
     }
 
-    /// What the query has of the memory.
+    /// The memory of the query.
     pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
         self.lease.as_ref()
     }

@@ -85,7 +85,7 @@ pub(super) trait Table: Clone + Send + Sync {
     /// About the memory that it takes.
     fn bytes(&self) -> usize;
 
-    /// Whether it depends on names of fields, beside the conditions of the scope.
+    /// True if it depends on names of fields, beside the conditions of the scope.
     fn looks_at_fields(&self) -> bool {
         false
     }

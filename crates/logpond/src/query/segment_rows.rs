@@ -660,7 +660,7 @@ pub(super) struct SegmentPass<'a> {
     pub(super) scope: &'a Scope,
     /// Whether row groups that the scope wants whole are counted without being read.
     pub(super) counts_only: bool,
-    /// Whether the answer depends on names of fields.
+    /// True if the answer depends on names of fields.
     pub(super) looks_at_fields: bool,
 }
 

@@ -176,7 +176,7 @@ pub struct IntakeMetrics {
 
 type ReadIntake = fn(&IntakeMetrics) -> i64;
 
-/// What is exposed of each intake: name, type, meaning, and the number.
+/// The metrics of each intake: name, type, meaning, and the number.
 const INTAKE_TABLE: [(&str, &str, &str, ReadIntake); 11] = [
     (
         "logpond_ingest_records_total",

@@ -52,7 +52,7 @@ fn all<const N: usize>(filters: [Filter; N]) -> Filter {
     Filter::and(filters)
 }
 
-/// What was written, and what is meant.
+/// Questions as they are written, and what they mean.
 type Question = (&'static str, Filter);
 
 fn questions() -> Vec<Question> {
@@ -425,7 +425,7 @@ fn sentences_are_left_alone() {
     }
 }
 
-/// What cannot be told is not told by pieces of it.
+/// A question that cannot be told is not told by pieces of it.
 #[test]
 fn other_statements_are_taken_whole() {
     for (written, command) in [

@@ -99,7 +99,7 @@ pub fn hints(asked: &Asked<'_>) -> Vec<Hint> {
     hints
 }
 
-/// Whether names of fields make a difference to what is said of this question.
+/// True if names of fields make a difference to what is said of this question.
 pub fn wants_names(filter: &Filter, written: Option<&str>) -> bool {
     let found = written.and_then(|written| foreign_reading(filter, written));
     let meant = found.and_then(|found| found.meant);
@@ -252,7 +252,7 @@ fn texts(asked: &Asked<'_>) -> Vec<Hint> {
     hints
 }
 
-/// What is said of a reading; `whole` makes the question of what it means.
+/// The hint of a reading; `whole` makes the question of its meaning.
 fn hint_of(
     found: Reading,
     said: &str,

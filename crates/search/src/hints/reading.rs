@@ -38,7 +38,7 @@ pub(super) fn reading(text: &str, folded: bool) -> Option<Reading> {
     })
 }
 
-/// What a whole question looks like, quotes and conditions included, if it is of another language.
+/// The reading of a whole question, quotes and conditions included, if it is of another language.
 pub(super) fn question(written: &str) -> Option<Reading> {
     logql_of(written)
         .or_else(|| sql_of(written))

@@ -210,7 +210,7 @@ impl Lexer<'_> {
         (end, kind)
     }
 
-    /// Where the quotes end that open here, and the text between them.
+    /// The end of the quotes that open here, and the text between them.
     fn quoted(&self, start: usize) -> Option<(usize, String)> {
         let quote = self.text[start..].chars().next()?;
         if !matches!(quote, '"' | '\'' | '`') {
@@ -237,7 +237,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// Where the regular expression ends that a slash begins here.
+    /// The end of the regular expression that a slash begins here.
     fn slashed(&self, start: usize) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = start + 1;
@@ -273,7 +273,7 @@ impl Lexer<'_> {
         at.max(start + 1)
     }
 
-    /// Whether `||` or `&&` stands here, behind a condition: `status>499||status<100`.
+    /// True if `||` or `&&` stands here, behind a condition: `status>499||status<100`.
     fn ends_condition(&self, start: usize, at: usize) -> bool {
         let rest = &self.text[at..];
         let is_joint = rest.starts_with("||") || rest.starts_with("&&");

@@ -66,7 +66,7 @@ fn translated_within(text: &str, depth: usize) -> Option<String> {
     is_changed.then(|| out.trim().to_owned())
 }
 
-/// What stands between two terms.
+/// The connective between two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joint {
     And,
@@ -119,7 +119,7 @@ impl Writer<'_> {
             .is_some_and(|written| written.eq_ignore_ascii_case(word))
     }
 
-    /// Whether the word is written in upper case, as SQL's keywords are.
+    /// True if the word is written in upper case, as SQL's keywords are.
     fn is_upper(&self, ahead: usize) -> bool {
         self.word(ahead)
             .is_some_and(|word| !word.bytes().any(|b| b.is_ascii_lowercase()))
@@ -188,7 +188,7 @@ impl Writer<'_> {
         true
     }
 
-    /// What stands in the parentheses or brackets that open so far ahead, and how many tokens these are.
+    /// The tokens in the parentheses or brackets that open so far ahead, and how many they are.
     fn brackets(&self, ahead: usize) -> Option<(String, usize)> {
         let open = self.token(ahead)?;
         let is_list = self.word(ahead).is_some_and(|word| word.starts_with('['));
@@ -333,7 +333,7 @@ impl Writer<'_> {
         true
     }
 
-    /// What joins here, if anything does.
+    /// The connective that stands here, if any does.
     fn joint_at(&self, at: usize) -> Option<Joint> {
         let token = self
             .tokens
@@ -371,7 +371,7 @@ impl Writer<'_> {
         (is_before && is_meant).then_some(joint)
     }
 
-    /// Whether a token is more than a word of a sentence.
+    /// True if a token is more than a word of a sentence.
     fn is_structured_at(&self, at: usize) -> bool {
         self.tokens.get(at).is_some_and(|token| match token.kind {
             Kind::Word => {
@@ -389,7 +389,7 @@ impl Writer<'_> {
         self.is_structured_at(self.at + ahead)
     }
 
-    /// Whether a condition or a parser of lines stands before this.
+    /// True if a condition or a parser of lines stands before this.
     fn is_step_before(&self) -> bool {
         let before = self.at.checked_sub(1);
         before.is_some_and(|before| {
@@ -496,7 +496,7 @@ impl Writer<'_> {
     }
 }
 
-/// What stands in jq's `select(…)`.
+/// The condition in jq's `select(…)`.
 fn call_of(written: &str) -> Option<&str> {
     written.strip_prefix("select(")?.strip_suffix(')')
 }
@@ -604,7 +604,7 @@ fn like(name: &str, pattern: &str, any: char, folded: bool) -> String {
     format!("{name}~{}", Pattern::regex(&source, folded))
 }
 
-/// Whether a word compares the field before it with what follows.
+/// True if a word compares the field before it with what follows.
 fn is_comparison(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     matches!(&*word, "in" | "not" | "between" | "is") || by_word("x", &word, "x").is_some()
@@ -630,7 +630,7 @@ fn quoted(text: &str) -> String {
     Pattern::substring(text.as_bytes(), false).to_string()
 }
 
-/// Whether a text begins or ends with what joins terms in some language: nobody looks for such a text.
+/// True if a text begins or ends with what joins terms in some language: nobody looks for such a text.
 pub(super) fn has_stray_joint(filter: &Filter) -> bool {
     match filter {
         Filter::All | Filter::Field(_) => false,

@@ -62,7 +62,7 @@ impl Cursor {
         })
     }
 
-    /// Whether this is an address as journals write it (`s=…;i=…;b=…;m=…;t=…;x=…`, hexadecimal): no other
+    /// True if this is an address as journals write it (`s=…;i=…;b=…;m=…;t=…;x=…`, hexadecimal): no other
     /// text may pass for the address of an entry.
     pub fn is_of_journals(text: &str) -> bool {
         let is_part = |part: &str| {

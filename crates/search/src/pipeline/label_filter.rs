@@ -28,7 +28,7 @@ pub(super) enum LabelFilter {
     },
 }
 
-/// What a label is compared with.
+/// The quantity that a label is compared with.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
     Number {

@@ -215,7 +215,7 @@ fn unescape_slashes(source: &str) -> String {
 }
 
 impl Filter {
-    /// Whether it is written as one condition on a field.
+    /// True if it is written as one condition on a field.
     pub(crate) fn is_condition(&self) -> bool {
         matches!(self, Filter::Field(_)) || self.as_level().is_some()
     }

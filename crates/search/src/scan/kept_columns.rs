@@ -13,7 +13,7 @@ use logpond_segment::rows::{Column, Numbers, StringColumn, Strings};
 use super::packed::Packed;
 use crate::lru::{Lru, Room, allocated};
 
-/// What stands before the value of an [`Arc`]: two counts.
+/// The bytes before the value of an [`Arc`]: two counts.
 const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 
 /// A column of a block, or what its blocks have in common.

@@ -105,7 +105,7 @@ fn field_of(record: &Record<'_>, name: &str) -> Field {
     found
 }
 
-/// What a reader takes for certain of the counts: values outside the column are counted as such.
+/// Readers take it for certain that values outside the column are counted as such.
 fn check_counts<'f>(directory: &Directory, rows: impl Iterator<Item = &'f Fields>) {
     let rows: Vec<_> = rows.collect();
     for (at, name) in NAMES.iter().enumerate() {

@@ -120,12 +120,12 @@ impl FieldCount {
                 < u128::from(EXACT_INT_MAX)
     }
 
-    /// Whether a column of floats holds the whole numbers of lines.
+    /// True if a column of floats holds the whole numbers of lines.
     pub(super) fn floats_hold_ints(&self) -> bool {
         self.int_max <= EXACT_INT_MAX
     }
 
-    /// Whether a column of this type may hold whole numbers among fractions, so that only the slots of
+    /// True if a column of this type may hold whole numbers among fractions, so that only the slots of
     /// shapes tell which they are. A row group whose own numbers allow it has them there even if those
     /// of the file do not.
     pub fn may_mix(&self, kind: ColumnType) -> bool {

@@ -264,9 +264,9 @@ fn note_clock(run: &Run, place: Place, days: i64) {
 #[derive(Default)]
 struct State {
     cuts: Cuts,
-    /// What has system calls fail.
+    /// Tracers that have system calls fail.
     tracers: BTreeMap<Place, Tracer>,
-    /// What limits memory.
+    /// Limits of memory.
     limits: BTreeMap<Place, Limit>,
     /// When a disk was lost last, or its node came back without what was on it.
     lost_at: Option<Micros>,

@@ -10,13 +10,13 @@ use crate::run::{Outcome, output};
 /// The memory of a node that is limited.
 const BYTES: u64 = 512 << 20;
 
-/// Where groups are made, and the file that has the limit: of version 1 and 2.
+/// The directories in which groups are made, and the files that have the limit: of version 1 and 2.
 const ROOTS: [(&str, &str); 2] = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
     ("/sys/fs/cgroup", "memory.max"),
 ];
 
-/// What limits the memory of a process.
+/// The limit of the memory of a process.
 #[derive(Debug)]
 pub(super) enum Limit {
     /// A control group: what the process uses counts, and pages of files that it wrote.

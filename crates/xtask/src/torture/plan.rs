@@ -156,7 +156,7 @@ impl Fault {
         )
     }
 
-    /// Whether a process ends when it begins.
+    /// True if a process ends when it begins.
     pub(super) fn ends_a_process(&self) -> bool {
         self.is_down() || matches!(self, Fault::Memory { .. } | Fault::Clock { .. })
     }
@@ -183,11 +183,11 @@ pub(super) struct Targets {
     pub(super) images: Vec<Place>,
     /// Whether each place has a network and a disk of its own.
     pub(super) is_isolated: bool,
-    /// Whether system calls can be made to fail.
+    /// True if system calls can be made to fail.
     pub(super) has_tracer: bool,
-    /// Whether the memory of a process can be limited.
+    /// True if the memory of a process can be limited.
     pub(super) has_memory_limits: bool,
-    /// Whether the clock of a process can be set.
+    /// True if the clock of a process can be set.
     pub(super) has_clocks: bool,
     /// The only kinds of faults that are drawn; all if there are none.
     pub(super) only: BTreeSet<String>,
@@ -316,7 +316,7 @@ fn busy(planned: &[Planned], at: u64) -> Vec<Place> {
     near.map(|p| p.fault.place()).collect()
 }
 
-/// Whether a clock is wrong at this time, or was a moment ago: two that are wrong alike would agree.
+/// True if a clock is wrong at this time, or was a moment ago: two that are wrong alike would agree.
 fn has_wrong_clock(planned: &[Planned], at: u64) -> bool {
     let mut near = planned.iter().filter(|p| at < p.to_ms + REST_MS);
     near.any(|p| matches!(p.fault, Fault::Clock { .. }))

@@ -11,7 +11,7 @@ use crate::run::{Outcome, find_program, is_ci};
 /// 61 KB that are 60 MiB of line ends: more records than a push may have.
 const BOMB: &str = "yes '' | head -c 62914560 | gzip -9";
 
-/// What there is.
+/// The tools that there are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tools {
     /// strace, and the right to attach it.

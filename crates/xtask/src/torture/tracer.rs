@@ -115,7 +115,7 @@ pub(super) fn probe() -> Outcome<()> {
     traced.map(drop)
 }
 
-/// Whether each thread of a process has a tracer.
+/// True if each thread of a process has a tracer.
 fn is_traced(pid: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;

@@ -155,7 +155,7 @@ pub(in crate::http) fn missing(trailer: &Trailer) -> Vec<String> {
     warnings
 }
 
-/// What an answer does not have, and what is lost for good and no answer will have.
+/// The parts that an answer lacks, and those that are lost for good and no answer will have.
 pub(in crate::http) fn absent(trailer: &Trailer) -> Vec<String> {
     let mut warnings = missing(trailer);
     let lost = trailer.lost.iter();

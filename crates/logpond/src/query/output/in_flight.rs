@@ -1,4 +1,4 @@
-//! What was sent and has not left yet: memory that a slow reader holds.
+//! Bytes that were sent and have not left yet: memory that a slow reader holds.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;

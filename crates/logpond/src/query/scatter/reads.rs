@@ -113,7 +113,7 @@ impl Reads for Gathered<'_> {
         let mut charge = out.charge();
         let asked = Asked::Table(scope, empty.kind());
         self.add_up(&asked, scope.range, out, trailer, |bytes, out| {
-            // What a node sends takes some times as much decoded.
+            // The bytes of a node's answer take some times as much decoded.
             out.take(&mut charge, table.bytes() + DECODED_TIMES * bytes.len())?;
             let mut from = Decoder::bare(bytes);
             let merged = table.merge_encoded(&mut from).and_then(|()| from.finish());
