@@ -139,7 +139,8 @@ impl Member {
             join: parts.join,
             joining: Join::open(&*parts.disk),
             copies: parts.copies,
-            generation: u64::try_from(parts.started.unix_ms()).unwrap_or(0),
+            // Said below, once it is known what the registry has.
+            generation: 0,
             disk: parts.disk,
             keep_free: parts.keep_free,
             past: Past::new(

@@ -82,12 +82,12 @@ fn write(
     writer.finish()
 }
 
-/// Every line with how often it is there; checks the segment and the order of its row groups.
-pub(super) fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
+/// Hands over each row with its number in the block and the number that its line is; checks the segment and the
+/// order of its row groups.
+pub(super) fn each_row(segment: &SegmentFile, mut each: impl FnMut(&RowsView<'_>, usize, u64)) {
     assert_eq!(verify::deep(segment).unwrap(), []);
     let directory = segment.read_directory().unwrap();
     let mut plans = Plans::default();
-    let mut found = BTreeMap::new();
     let mut reached = i64::MIN;
     for group in 0..directory.row_groups.len() {
         let (from, to) = directory.row_groups[group].time_bounds();
@@ -102,10 +102,18 @@ pub(super) fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
                 view.write_line(row, &mut line);
                 let number = String::from_utf8(line).unwrap().parse().unwrap();
                 assert_eq!(rows.time[row], time_of(number as i64).0);
-                *found.entry(number).or_insert(0) += 1;
+                each(&view, row, number);
             }
         }
     }
+}
+
+/// Every line with how often it is there.
+pub(super) fn lines(segment: &SegmentFile) -> BTreeMap<u64, u64> {
+    let mut found = BTreeMap::new();
+    each_row(segment, |_, _, number| {
+        *found.entry(number).or_insert(0) += 1
+    });
     found
 }
 

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use logpond_record::{Message, ShapeTable, Value};
 use proptest::prelude::*;
 
-use super::tests::{decode, journals};
+use super::tests::{decode, each_row, journals};
 use super::*;
 use crate::file::{Directory, SegmentWriter};
 use crate::mem_disk::MemDisk;
-use crate::rows::{Column, ColumnType, FieldCounts, NULL, Plans, Rows, RowsView};
-use crate::verify;
+use crate::rows::{Column, ColumnType, FieldCounts, NULL, Rows};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -68,26 +67,13 @@ fn record_of<'e>(entry: &Entry<'e>, fields: &Fields, shapes: &mut ShapeTable) ->
 
 /// The fields of each row, by its number; checks the segment.
 fn fields_of(segment: &SegmentFile) -> BTreeMap<usize, Fields> {
-    assert_eq!(verify::deep(segment).unwrap(), []);
-    let directory = segment.read_directory().unwrap();
-    let mut plans = Plans::default();
     let mut found = BTreeMap::new();
-    for group in 0..directory.row_groups.len() {
-        let mut reader = segment.row_group(&directory, group);
-        for block in 0..directory.row_groups[group].blocks.len() {
-            let rows = reader.rows(block).unwrap();
-            let view = RowsView::new(&rows, &directory.schema, &mut plans);
-            for row in 0..rows.len() {
-                let mut line = Vec::new();
-                view.write_line(row, &mut line);
-                let number = String::from_utf8(line).unwrap().parse().unwrap();
-                let record = view.record(row, Id(0));
-                let fields = NAMES.map(|name| field_of(&record, name));
-                assert_eq!(found.insert(number, fields), None);
-            }
-        }
-    }
-    check_counts(&directory, found.values());
+    each_row(segment, |view, row, number| {
+        let record = view.record(row, Id(0));
+        let fields = NAMES.map(|name| field_of(&record, name));
+        assert_eq!(found.insert(number as usize, fields), None);
+    });
+    check_counts(&segment.read_directory().unwrap(), found.values());
     found
 }
 
