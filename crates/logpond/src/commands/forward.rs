@@ -148,10 +148,7 @@ fn reading(args: &Forward) -> Result<Reading, Failure> {
 
 /// The rule that a record begins with a line that this matches.
 fn starting(source: &str) -> Result<Rule, Failure> {
-    let pattern = Pattern::Regex {
-        source: source.into(),
-        case_insensitive: false,
-    };
+    let pattern = Pattern::regex(source, false);
     let finder = Finder::new(&pattern).map_err(|error| format!("--multiline-start: {error}"))?;
     Ok(Rule::starting(move |line| finder.is_match(line)))
 }

@@ -39,7 +39,7 @@ pub enum Pattern {
     },
     /// A match of this regular expression, anywhere.
     Regex {
-        /// The expression. Invariant: slashes in it are not escaped.
+        /// The expression. Invariant: slashes in it are not escaped, and it is not empty.
         source: Box<str>,
         /// Whether `a` finds `A` too.
         case_insensitive: bool,
@@ -187,8 +187,10 @@ impl Pattern {
         }
     }
 
-    /// This regular expression; `\/` in it becomes `/`, which means the same.
+    /// This regular expression; `\/` in it becomes `/`, and an empty one `(?:)`, which mean the same.
     pub fn regex(source: &str, case_insensitive: bool) -> Pattern {
+        // An empty one between slashes would read as text.
+        let source = if source.is_empty() { "(?:)" } else { source };
         Pattern::Regex {
             source: unescape_slashes(source).into(),
             case_insensitive,
@@ -398,8 +400,6 @@ impl fmt::Display for Pattern {
                 source,
                 case_insensitive,
             } => {
-                // An empty one between slashes would read as text.
-                let source = if source.is_empty() { "(?:)" } else { source };
                 f.write_char('/')?;
                 write_with_escaped_slashes(source, f)?;
                 f.write_str(if *case_insensitive { "/i" } else { "/" })
