@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
-use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError};
+use logpond_protocol::intake::push::elastic::{self, Bulk, BulkError, Item, ItemError, Names};
 use logpond_record::{Labels, write_json_string};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use super::App;
 use super::body::{self, Body, RECEIVED_BYTES_MAX};
 use super::error::{ApiError, Kind};
 use super::inflow::Inflow;
-use super::{intake, once};
+use super::{intake, once, params};
 use crate::telemetry::Intake;
 
 /// The header that tells official clients that they may talk.
@@ -34,8 +34,8 @@ const EXPIRY_MS: u64 = 4_102_444_800_000;
 /// The longest part of a path that is taken for a name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Reads a body: its bytes, the index of its path, labels, the limit of a line.
-type Read = fn(&[u8], Option<&str>, Labels, usize) -> Result<Bulk, BulkError>;
+/// Reads a body: its bytes, the names in its path, labels, the limit of a line.
+type Read = fn(&[u8], Names<'_>, Labels, usize) -> Result<Bulk, BulkError>;
 
 /// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,12 @@ pub(crate) enum Question {
     License,
     Health,
     Nodes,
+    /// Whether an index is there, and its creation: every index is.
+    Index,
+    /// Makes documents visible, which they are already.
+    Refresh,
+    /// The health as text, as rsyslog asks for it.
+    CatHealth,
     /// Something that is set up before the first document: it is there already.
     Setup,
     /// Whether there is a template, as Beats 7 ask: by looking for its name in the answer.
@@ -59,15 +65,21 @@ pub(super) async fn answer(
     names: &[&str],
     request: Request<Inflow>,
 ) -> Response<Body> {
-    let index = names.first().copied();
+    let named = Names {
+        index: names.first().copied(),
+        id: names.get(1).copied(),
+    };
     let answered = match question {
-        Question::Bulk => bulk(app, index, request).await,
-        Question::Document => document(app, index, request).await,
+        Question::Bulk => bulk(app, named, request).await,
+        Question::Document => document(app, named, request).await,
+        Question::Index => index(app, names, request).await,
+        Question::Refresh => refresh(app, request).await,
+        Question::CatHealth => Ok(cat_health()),
         Question::License => Ok(Body::json(StatusCode::OK, &license())),
         Question::Health => Ok(Body::json(StatusCode::OK, &health())),
         Question::Nodes => Ok(Body::json(StatusCode::OK, &nodes())),
         Question::Setup => set_up(app, request).await,
-        Question::Template => Ok(Body::json(StatusCode::OK, &templates(index))),
+        Question::Template => Ok(Body::json(StatusCode::OK, &templates(named.index))),
         Question::Nothing => Ok(Body::json(StatusCode::OK, &json!({}))),
     };
     let mut response = answered.unwrap_or_else(refusal);
@@ -139,6 +151,42 @@ fn health() -> Value {
     json!({ "cluster_name": "logpond", "status": "green", "timed_out": false, "number_of_nodes": 1 })
 }
 
+/// The columns epoch, timestamp, cluster, status, node.total.
+fn cat_health() -> Response<Body> {
+    let line = "0 00:00:00 logpond green 1\n".to_owned();
+    Body::whole(StatusCode::OK, "text/plain; charset=utf-8", line)
+}
+
+/// Every index is there. A name that begins with an underscore is none.
+async fn index(
+    app: &Arc<App>,
+    names: &[&str],
+    request: Request<Inflow>,
+) -> Result<Response<Body>, ApiError> {
+    let name = names.first().copied().unwrap_or_default();
+    if name.starts_with('_') {
+        let message = format!("there is nothing at /{name}");
+        return Err(ApiError::new(Kind::NotFound, message));
+    }
+    let (parts, body) = request.into_parts();
+    if parts.method != Method::PUT {
+        return Ok(Body::json(StatusCode::OK, &json!({})));
+    }
+    body::receive(body, RECEIVED_BYTES_MAX, &app.bodies).await?;
+    let created = json!({ "acknowledged": true, "shards_acknowledged": true, "index": name });
+    Ok(Body::json(StatusCode::OK, &created))
+}
+
+async fn refresh(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Body>, ApiError> {
+    body::receive(request.into_body(), RECEIVED_BYTES_MAX, &app.bodies).await?;
+    Ok(Body::json(StatusCode::OK, &json!({ "_shards": shards() })))
+}
+
+/// The copies of a document that were written, as typed clients read them.
+fn shards() -> Value {
+    json!({ "total": 1, "successful": 1, "failed": 0 })
+}
+
 /// Who sniffs for nodes finds none to go to instead.
 fn nodes() -> Value {
     json!({ "_nodes": { "total": 0, "successful": 0, "failed": 0 }, "cluster_name": "logpond", "nodes": {} })
@@ -165,11 +213,11 @@ async fn set_up(app: &Arc<App>, request: Request<Inflow>) -> Result<Response<Bod
 
 async fn bulk(
     app: &Arc<App>,
-    index: Option<&str>,
+    names: Names<'_>,
     request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
     let started = Instant::now();
-    let bulk = receive(app, index, request, elastic::decode).await?;
+    let bulk = receive(app, names, request, elastic::decode).await?;
     let (items, has_errors) = store(app, bulk).await?;
     let mut out = format!(
         "{{\"took\":{},\"errors\":{has_errors},\"items\":[",
@@ -188,16 +236,24 @@ async fn bulk(
 /// One document: a bulk request of one action.
 async fn document(
     app: &Arc<App>,
-    index: Option<&str>,
+    names: Names<'_>,
     request: Request<Inflow>,
 ) -> Result<Response<Body>, ApiError> {
-    let bulk = receive(app, index, request, elastic::decode_document).await?;
+    let bulk = receive(app, names, request, elastic::decode_document).await?;
     let (items, _) = store(app, bulk).await?;
     match items.first().map(|item| (item, &item.outcome)) {
-        Some((item, Ok(()))) => Ok(Body::json(
-            StatusCode::CREATED,
-            &json!({ "_index": &*item.index, "_id": "", "_version": 1, "result": "created" }),
-        )),
+        Some((item, Ok(()))) => {
+            let created = json!({
+                "_index": &*item.index,
+                "_id": item.id.as_deref(),
+                "_version": 1,
+                "result": "created",
+                "_shards": shards(),
+                "_seq_no": 0,
+                "_primary_term": 1,
+            });
+            Ok(Body::json(StatusCode::CREATED, &created))
+        }
         Some((_, Err(error))) => Err(ApiError::bad_request(error.to_string())),
         None => Err(ApiError::bad_request("there is no document")),
     }
@@ -205,21 +261,30 @@ async fn document(
 
 async fn receive(
     app: &Arc<App>,
-    index: Option<&str>,
+    names: Names<'_>,
     request: Request<Inflow>,
     read: Read,
 ) -> Result<Bulk, ApiError> {
-    let index = index.map(str::to_owned);
-    if index
-        .as_ref()
-        .is_some_and(|index| index.len() > NAME_BYTES_MAX)
-    {
-        return Err(ApiError::bad_request("the name of the index is too long"));
-    }
+    let owned = |name: Option<&str>, is: &str, bytes_max: usize| {
+        let Some(name) = name.map(params::of_path).transpose()? else {
+            return Ok(None);
+        };
+        if name.len() > bytes_max {
+            let message = format!("the {is} is longer than {bytes_max} bytes");
+            return Err(ApiError::bad_request(message));
+        }
+        Ok(Some(name))
+    };
+    let index = owned(names.index, "name of the index", NAME_BYTES_MAX)?;
+    let id = owned(names.id, "id of the document", elastic::ID_BYTES_MAX)?;
     let encoding = intake::encoding(request.headers())?;
     let line_bytes_max = app.line_bytes_max;
     let decode = move |body: &[u8]| {
-        read(body, index.as_deref(), Labels::new(), line_bytes_max).map_err(refused)
+        let names = Names {
+            index: index.as_deref(),
+            id: id.as_deref(),
+        };
+        read(body, names, Labels::new(), line_bytes_max).map_err(refused)
     };
     intake::decode(app, request.into_body(), encoding, decode).await
 }
@@ -241,15 +306,25 @@ async fn store(app: &Arc<App>, bulk: Bulk) -> Result<(Vec<Item>, bool), ApiError
 }
 
 fn write_item(item: &Item, out: &mut String) {
-    let mut index = Vec::new();
-    write_json_string(&item.index, &mut index);
-    let index = String::from_utf8_lossy(&index);
-    let _ = write!(out, "{{\"{}\":{{\"_index\":{index},", item.action.as_str());
+    let text = |text: &str| {
+        let mut json = Vec::new();
+        write_json_string(text, &mut json);
+        String::from_utf8_lossy(&json).into_owned()
+    };
+    let (action, index) = (item.action.as_str(), text(&item.index));
+    let _ = write!(out, "{{\"{action}\":{{\"_index\":{index},");
     if let Some(id) = &item.id {
-        let _ = write!(out, "\"_id\":{id},");
+        let _ = write!(out, "\"_id\":{},", text(id));
     }
     match &item.outcome {
-        Ok(()) => out.push_str("\"_version\":1,\"result\":\"created\",\"status\":201}}"),
+        Ok(()) => {
+            let _ = write!(
+                out,
+                "\"_version\":1,\"result\":\"created\",\"_shards\":{},\"_seq_no\":0,\
+                 \"_primary_term\":1,\"status\":201}}}}",
+                shards()
+            );
+        }
         Err(error) => {
             let kind = match error {
                 ItemError::Unsupported(_) => "illegal_argument_exception",

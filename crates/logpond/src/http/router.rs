@@ -82,6 +82,8 @@ const EDIT: &[Method] = &[
     Method::PUT,
     Method::DELETE,
 ];
+/// An index is asked for, and created.
+const INDEX: &[Method] = &[Method::HEAD, Method::PUT];
 const SET_UP: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::POST];
 
 /// What a request needs; nothing, where there is nothing to protect.
@@ -100,8 +102,11 @@ const ELASTIC_PREFIX: &str = "/elasticsearch";
 /// Where messages of GELF are taken.
 pub(super) const GELF_PATH: &str = "/gelf";
 
+/// The path of an index of Elasticsearch. As any name fits, it is one for its methods only.
+const INDEX_PATH: &str = "/{}";
+
 /// Every path. The first that fits counts.
-pub(crate) const ROUTES: [Route; 111] = [
+pub(crate) const ROUTES: [Route; 133] = [
     ("/api/v1/push", ACT, WRITER, OWN),
     ("/loki/api/v1/push", ACT, WRITER, LOKI),
     ("/api/prom/push", ACT, WRITER, LOKI),
@@ -117,88 +122,43 @@ pub(crate) const ROUTES: [Route; 111] = [
     ("/services/collector/health", READ, WRITER, HEC_HEALTH),
     ("/services/collector/health/1.0", READ, WRITER, HEC_HEALTH),
     ("/upload", ACT, WRITER, Endpoint::Ship(Shipper::Journal)),
-    ("/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
-    ("/{}/_bulk", STORE, WRITER, elastic(elastic::Question::Bulk)),
-    (
-        "/{}/_doc",
-        STORE,
-        WRITER,
-        elastic(elastic::Question::Document),
-    ),
-    (
-        "/_license",
-        READ,
-        WRITER,
-        elastic(elastic::Question::License),
-    ),
-    ("/_xpack", READ, WRITER, elastic(elastic::Question::Nothing)),
-    (
-        "/_cluster/health",
-        READ,
-        WRITER,
-        elastic(elastic::Question::Health),
-    ),
-    ("/_nodes", READ, WRITER, elastic(elastic::Question::Nodes)),
-    (
-        "/_nodes/{}",
-        READ,
-        WRITER,
-        elastic(elastic::Question::Nodes),
-    ),
-    (
-        "/_cat/templates/{}",
-        READ,
-        WRITER,
-        elastic(elastic::Question::Template),
-    ),
-    (
-        "/_template/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_index_template/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_component_template/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_data_stream/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_alias/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_ilm/policy/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_ingest/pipeline",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
-    (
-        "/_ingest/pipeline/{}",
-        SET_UP,
-        WRITER,
-        elastic(elastic::Question::Setup),
-    ),
+    ("/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/_bulk", STORE, WRITER, ES_BULK),
+    ("/{}/_doc", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_doc/", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_doc/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/{}/_create/{}", STORE, WRITER, ES_DOCUMENT),
+    ("/_license", READ, WRITER, ES_LICENSE),
+    ("/_xpack", READ, WRITER, ES_NOTHING),
+    ("/_cluster/health", READ, WRITER, ES_HEALTH),
+    ("/_nodes", READ, WRITER, ES_NODES),
+    ("/_nodes/{}", READ, WRITER, ES_NODES),
+    ("/_cat/templates/{}", READ, WRITER, ES_TEMPLATE),
+    ("/_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_index_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_component_template/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_data_stream/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_alias/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_ilm/policy/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_ingest/pipeline", SET_UP, WRITER, ES_SETUP),
+    ("/_ingest/pipeline/{}", SET_UP, WRITER, ES_SETUP),
+    ("/_refresh", ASK, WRITER, ES_REFRESH),
+    ("/_flush", ASK, WRITER, ES_REFRESH),
+    ("/{}/_refresh", ASK, WRITER, ES_REFRESH),
+    ("/{}/_flush", ASK, WRITER, ES_REFRESH),
+    ("/_cluster/health/{}", READ, WRITER, ES_HEALTH),
+    ("/_cat/health", READ, WRITER, ES_CAT_HEALTH),
+    ("/_data_stream", READ, WRITER, ES_NOTHING),
+    ("/_aliases", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_alias/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_alias", READ, WRITER, ES_SETUP),
+    ("/{}/_aliases/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mapping", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mapping/{}", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_mappings", SET_UP, WRITER, ES_SETUP),
+    ("/{}/_settings", SET_UP, WRITER, ES_SETUP),
+    ("/_settings", SET_UP, WRITER, ES_SETUP),
+    ("/_cluster/settings", SET_UP, WRITER, ES_SETUP),
     ("/api/v1/batches", READ, WRITER, Endpoint::Batches),
     ("/api/v1/query", ASK, READER, Endpoint::Query),
     ("/api/query", ASK, READER, Endpoint::Flat),
@@ -481,11 +441,25 @@ pub(crate) const ROUTES: [Route; 111] = [
     ("/elasticsearch/", READ, OPEN, Endpoint::Greeting),
     ("/elasticsearch", READ, OPEN, Endpoint::Greeting),
     ("/", READ, OPEN, Endpoint::Greeting),
+    // The HTTP output of Logstash is given the address of a server, and no path.
+    ("/", STORE, WRITER, OWN),
     ("/web/app.js", READ, OPEN, Endpoint::Asset),
     ("/web/style.css", READ, OPEN, Endpoint::Asset),
     ("/web/icon.svg", READ, OPEN, Endpoint::Asset),
+    (INDEX_PATH, INDEX, WRITER, ES_INDEX),
 ];
 
+const ES_BULK: Endpoint = elastic(elastic::Question::Bulk);
+const ES_DOCUMENT: Endpoint = elastic(elastic::Question::Document);
+const ES_LICENSE: Endpoint = elastic(elastic::Question::License);
+const ES_NOTHING: Endpoint = elastic(elastic::Question::Nothing);
+const ES_HEALTH: Endpoint = elastic(elastic::Question::Health);
+const ES_NODES: Endpoint = elastic(elastic::Question::Nodes);
+const ES_TEMPLATE: Endpoint = elastic(elastic::Question::Template);
+const ES_SETUP: Endpoint = elastic(elastic::Question::Setup);
+const ES_REFRESH: Endpoint = elastic(elastic::Question::Refresh);
+const ES_CAT_HEALTH: Endpoint = elastic(elastic::Question::CatHealth);
+const ES_INDEX: Endpoint = elastic(elastic::Question::Index);
 const RULE_GROUPS: Endpoint = loki(loki::Question::RuleGroups);
 const OWN: Endpoint = Endpoint::Ship(Shipper::Own);
 const LOKI: Endpoint = Endpoint::Ship(Shipper::Loki);
@@ -516,7 +490,11 @@ const fn grafana(question: grafana::Question) -> Endpoint {
 /// takes it.
 fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Route, Vec<&'p str>)> {
     let fits = |path| {
-        let found = |route: &'static Route| names_in(route.0, path).map(|names| (route, names));
+        let found = |route: &'static Route| {
+            let is_here = route.0 != INDEX_PATH || route.1.contains(method);
+            let names = names_in(route.0, path).filter(|_| is_here)?;
+            Some((route, names))
+        };
         let mut routes = ROUTES.iter().filter_map(found);
         let first = routes.next()?;
         let takes = |(route, _): &(&Route, _)| route.1.contains(method);

@@ -32,7 +32,19 @@ def elasticsearch():
     stored, errors = helpers.bulk(client, actions, chunk_size=500)
     assert (stored, errors) == (count, []), (stored, errors)
     answer = client.index(index="logs-app", document={"message": "a single one"})
+    assert answer["result"] == "created" and answer["_id"], answer
+    assert answer["_shards"]["failed"] == 0 and answer["_seq_no"] == 0, answer
+    assert client.indices.create(index="logs-new")["acknowledged"]
+    assert client.indices.exists(index="logs-new")
+    assert client.indices.put_mapping(index="logs-new", properties={})["acknowledged"]
+    named = {"message": "a named one"}
+    answer = client.index(index="logs-app", id="a/b c", document=named, refresh="wait_for")
+    assert answer["_id"] == "a/b c", answer
+    answer = client.create(index="logs-app", id="7", document=named)
     assert answer["result"] == "created", answer
+    assert client.indices.refresh(index="logs-app")["_shards"]["failed"] == 0
+    stored, errors = helpers.bulk(client, [{"_index": "logs-app", "_id": 8, **named}], refresh=True)
+    assert (stored, errors) == (1, []), (stored, errors)
     bad = [{"_op_type": "delete", "_index": "logs-app", "_id": "1"}]
     _, errors = helpers.bulk(client, bad, raise_on_error=False)
     assert errors[0]["delete"]["status"] == 400, errors

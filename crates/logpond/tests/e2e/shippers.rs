@@ -48,6 +48,9 @@ fn the_client_of_elasticsearch_ships_here() {
     ship(&python, &pond, "elasticsearch", 2000);
     assert_eq!(count(&pond, "shipped"), 2000);
     assert_eq!(count(&pond, "\"a single one\""), 1);
+    assert_eq!(count(&pond, "\"a named one\""), 3);
+    assert_eq!(count(&pond, "_document_id=\"a/b c\""), 1);
+    assert_eq!(count(&pond, "_document_id=7 OR _document_id=8"), 2);
     assert_eq!(
         count(&pond, "host.name=web-1 number<1000 _index=logs-app"),
         333

@@ -249,7 +249,11 @@ pub fn fuzz_shippers(data: &[u8]) {
         otlp::decode_protobuf(data, Labels::new(), FRAME_BYTES_MAX).ok(),
     ];
     let pushed = pushed.into_iter().flatten().map(|pushed| pushed.batch);
-    let bulk = elastic::decode(data, Some("index"), Labels::new(), FRAME_BYTES_MAX);
+    let names = elastic::Names {
+        index: Some("index"),
+        id: None,
+    };
+    let bulk = elastic::decode(data, names, Labels::new(), FRAME_BYTES_MAX);
     let events = splunk::decode(data, &splunk::Metadata::default(), FRAME_BYTES_MAX).batch;
     for batch in pushed
         .chain(bulk.ok().map(|bulk| bulk.batch))

@@ -236,6 +236,102 @@ fn elastic_clients_find_what_they_ask_for_first() {
     assert_eq!(ask("GET", "/elasticsearch/metrics").status, 404);
 }
 
+/// As Java's, Go's and other typed clients send single documents, and read what they are answered.
+#[test]
+fn typed_elastic_clients_read_their_answers() {
+    let pond = Pond::new();
+    let table = [
+        ("PUT", "/logs/_doc/a%2Fb", "a/b"),
+        ("POST", "/logs/_doc/7", "7"),
+        ("PUT", "/logs/_create/8", "8"),
+        (
+            "POST",
+            "/elasticsearch/logs/_create/9?refresh=wait_for",
+            "9",
+        ),
+        ("POST", "/logs/_doc/", ""),
+    ];
+    for (method, path, id) in table {
+        let document = format!("{{\"message\":\"to {path}\"}}");
+        let answer = request(pond.http(), method, path, &[JSON], document.as_bytes());
+        let said = answer.json();
+        assert_eq!((answer.status, &said["_index"]), (201, &"logs".into()));
+        let given = said["_id"].as_str().unwrap();
+        assert!(
+            given == id || (id.is_empty() && given.len() == 22),
+            "{said}"
+        );
+        assert_eq!(said["_shards"]["successful"], 1);
+        assert_eq!(
+            (&said["_seq_no"], &said["_primary_term"]),
+            (&0.into(), &1.into())
+        );
+    }
+    let bulk = b"{\"index\":{\"_index\":\"logs\"},\"pipeline\":\"p\"}\n{\"message\":\"in bulk\"}\n";
+    let item = post(&pond, "/_bulk", NDJSON, bulk).json()["items"][0]["index"].clone();
+    assert_eq!(item["_id"].as_str().map(str::len), Some(22));
+    assert_eq!(
+        (&item["_shards"]["failed"], &item["_seq_no"]),
+        (&0.into(), &0.into())
+    );
+    let ids: Vec<_> = records(&pond)
+        .iter()
+        .map(|row| row["_document_id"].clone())
+        .collect();
+    let null = serde_json::Value::Null;
+    assert_eq!(
+        ids,
+        [
+            "a/b".into(),
+            "7".into(),
+            "8".into(),
+            "9".into(),
+            null.clone(),
+            null
+        ]
+    );
+    let long = format!("/logs/_doc/{}", "i".repeat(513));
+    assert_eq!(post(&pond, &long, JSON, b"{}").status, 400);
+}
+
+#[test]
+fn every_index_of_elastic_exists() {
+    let pond = Pond::new();
+    let ask = |method, path| request(pond.http(), method, path, &[JSON], b"");
+    let created = ask("PUT", "/logs-2026.11.27").json();
+    assert_eq!(
+        (&created["acknowledged"], &created["index"]),
+        (&true.into(), &"logs-2026.11.27".into())
+    );
+    for path in ["/_refresh", "/logs/_refresh", "/logs/_flush"] {
+        assert_eq!(ask("POST", path).json()["_shards"]["failed"], 0, "{path}");
+    }
+    assert_eq!(ask("PUT", "/logs/_mapping").json()["acknowledged"], true);
+    assert!(text(&ask("GET", "/_cat/health")).contains(" green "));
+    // Others still learn that there is nothing.
+    for (method, path) in [("GET", "/logs"), ("DELETE", "/logs"), ("PUT", "/_logs")] {
+        assert_eq!(ask(method, path).status, 404, "{method} {path}");
+    }
+}
+
+#[test]
+fn logstash_sends_to_an_address_without_a_path() {
+    let pond = Pond::new();
+    let one = br#"{"@timestamp":"2026-03-02T00:00:01.000Z","@version":"1","message":"an event"}"#;
+    assert_eq!(post(&pond, "/", JSON, one).status, 200);
+    let several = br#"[{"@timestamp":"2026-03-02T00:00:02.000Z","message":"one of a batch"},{"message":"another"}]"#;
+    assert_eq!(
+        request(pond.http(), "PUT", "/", &[JSON], several).status,
+        200
+    );
+    let rows = records(&pond);
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| row["_msg"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, ["an event", "one of a batch", "another"]);
+}
+
 /// Fluent Bit puts the line of a file under `log`, whomever it sends to.
 #[test]
 fn lines_under_log_are_messages() {

@@ -15,13 +15,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use logpond_record::limits::LINE_BYTES_MAX;
-use logpond_record::{Batch, EntryKind, Labels, Value};
+use logpond_record::{Batch, EntryKind, Labels, Value, write_json_string};
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128_with_seed};
 
 use super::members::text_of;
 use super::{Lines, RejectReason, TooLarge, check, without_cr};
@@ -37,7 +39,7 @@ const INDEX_FIELD: &str = "_index";
 const ID_FIELD: &str = "_document_id";
 
 /// The longest id that Elasticsearch takes, in bytes.
-const ID_BYTES_MAX: usize = 512;
+pub const ID_BYTES_MAX: usize = 512;
 
 const HOSTNAME: &str = "hostname";
 
@@ -95,7 +97,8 @@ pub struct Item {
     pub action: Action,
     /// The index that it named, or that of the request.
     pub index: Box<str>,
-    /// The id that it gave, as JSON text.
+    /// The id that it gave. A document that was stored without one has one made of its bytes: typed
+    /// clients want one, and the same document sent again has the same.
     pub id: Option<Box<str>>,
     /// Whether the document is in the batch.
     pub outcome: Result<(), ItemError>,
@@ -162,17 +165,26 @@ impl fmt::Display for BulkError {
     }
 }
 
+/// The line of an action. Members beside the action are no business of ours.
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ActionLine<'a> {
+struct ActionLine<'a> {
     #[serde(borrow)]
-    Create(Meta<'a>),
+    create: Option<Meta<'a>>,
     #[serde(borrow)]
-    Index(Meta<'a>),
+    index: Option<Meta<'a>>,
     #[serde(borrow)]
-    Update(Meta<'a>),
+    update: Option<Meta<'a>>,
     #[serde(borrow)]
-    Delete(Meta<'a>),
+    delete: Option<Meta<'a>>,
+}
+
+/// The names that a request has in its path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// The index of documents that name none.
+    pub index: Option<&'a str>,
+    /// The id of the one document.
+    pub id: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -183,14 +195,13 @@ struct Meta<'a> {
     id: Option<&'a RawValue>,
 }
 
-/// Decodes a request. `index` is that of its path, if it has one; documents longer than
-/// `line_bytes_max` are refused one by one.
+/// Decodes a request; documents longer than `line_bytes_max` are refused one by one.
 ///
 /// # Errors
 /// See [`BulkError`].
 pub fn decode(
     body: &[u8],
-    index: Option<&str>,
+    names: Names<'_>,
     labels: Labels,
     line_bytes_max: usize,
 ) -> Result<Bulk, BulkError> {
@@ -200,26 +211,27 @@ pub fn decode(
         items: Vec::new(),
         identity: None,
     };
-    let mut names = Names::default();
+    let mut identities = Identities::default();
     let mut lines = (1..).zip(Lines(body).map(without_cr));
     while let Some((line, text)) = lines.find(|(_, text)| !text.trim_ascii().is_empty()) {
         if bulk.items.len() == ACTIONS_MAX {
             return Err(BulkError::TooMany);
         }
         let (action, meta) = read_action(line, text)?;
-        let own = meta.index.as_deref().or(index);
+        let own = meta.index.as_deref().or(names.index);
         let own = own.ok_or(BulkError::NoIndex { line })?;
         let document = match action {
             Action::Delete => None,
             _ => Some(lines.next().ok_or(BulkError::NoDocument { line })?),
         };
+        let mut id = meta.id.and_then(id_of);
         let outcome = match (action, document) {
             (Action::Create | Action::Index, Some((_, document))) => {
-                let id = meta.id.and_then(id_of);
                 let named = (own, id.as_deref());
                 let stored = store(document, named, line_bytes_max, &mut bulk.batch);
                 if stored.is_ok() {
-                    names.add(named, document);
+                    identities.add(named, document);
+                    id.get_or_insert_with(|| Cow::Owned(made_id(line, document)));
                 }
                 stored
             }
@@ -229,44 +241,64 @@ pub fn decode(
         bulk.items.push(Item {
             action,
             index: own.into(),
-            id: meta.id.map(|id| id.get().into()),
+            id: id.map(Box::from),
             outcome,
         });
     }
-    bulk.identity = names.identity();
+    bulk.identity = identities.identity();
     match bulk.items.is_empty() {
         true => Err(BulkError::Empty),
         false => Ok(bulk),
     }
 }
 
-/// Decodes a request of one document, as one action.
+/// Decodes a request of one document, as one action. Its path may name its id.
 ///
 /// # Errors
 /// See [`BulkError`].
 pub fn decode_document(
     body: &[u8],
-    index: Option<&str>,
+    names: Names<'_>,
     labels: Labels,
     line_bytes_max: usize,
 ) -> Result<Bulk, BulkError> {
+    let mut action = b"{\"create\":{".to_vec();
+    if let Some(id) = names.id {
+        action.extend_from_slice(b"\"_id\":");
+        write_json_string(id, &mut action);
+    }
+    action.extend_from_slice(b"}}\n");
     // A line end within a JSON text is white space.
     let document: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\n').collect();
-    let lines = [b"{\"create\":{}}\n".as_slice(), &document, b"\n"].concat();
-    decode(&lines, index, labels, line_bytes_max)
+    let lines = [&action, &document, b"\n".as_slice()].concat();
+    decode(&lines, names, labels, line_bytes_max)
 }
 
 fn read_action(line: usize, text: &[u8]) -> Result<(Action, Meta<'_>), BulkError> {
-    let read = serde_json::from_slice(text).map_err(|error| BulkError::Action {
-        line,
-        reason: error.to_string(),
-    })?;
-    Ok(match read {
-        ActionLine::Create(meta) => (Action::Create, meta),
-        ActionLine::Index(meta) => (Action::Index, meta),
-        ActionLine::Update(meta) => (Action::Update, meta),
-        ActionLine::Delete(meta) => (Action::Delete, meta),
-    })
+    let malformed = |reason: String| BulkError::Action { line, reason };
+    let read: ActionLine<'_> =
+        serde_json::from_slice(text).map_err(|error| malformed(error.to_string()))?;
+    let given = [
+        (Action::Create, read.create),
+        (Action::Index, read.index),
+        (Action::Update, read.update),
+        (Action::Delete, read.delete),
+    ];
+    let mut given = given
+        .into_iter()
+        .filter_map(|(action, meta)| Some((action, meta?)));
+    match (given.next(), given.next()) {
+        (Some(one), None) => Ok(one),
+        _ => Err(malformed(
+            "expected one of create, index, update and delete".to_owned(),
+        )),
+    }
+}
+
+/// The id of a document without one, of 22 letters, digits, `-` and `_`.
+fn made_id(line: usize, document: &[u8]) -> String {
+    let hash = xxh3_128_with_seed(document, line as u64);
+    URL_SAFE_NO_PAD.encode(hash.to_be_bytes())
 }
 
 /// The name of a document's time, as it is written.
@@ -275,9 +307,9 @@ const TIME_KEY: &[u8] = b"\"@timestamp\"";
 /// The longest text of a time, such as `2026-03-02T00:00:00.123456789+01:00`, with its quotation mark.
 const TIME_BYTES_MAX: usize = 40;
 
-/// What documents are called.
+/// The identities of the documents of a request.
 #[derive(Default)]
-struct Names {
+struct Identities {
     hash: Xxh3,
     documents: usize,
     /// True if one has neither an id nor a time.
@@ -286,7 +318,7 @@ struct Names {
     has_telling: bool,
 }
 
-impl Names {
+impl Identities {
     fn add(&mut self, (index, id): (&str, Option<&str>), document: &[u8]) {
         self.documents += 1;
         let time = time_of(document);
@@ -374,8 +406,14 @@ mod tests {
 
     use super::*;
 
+    const IN_A: Names<'_> = Names {
+        index: Some("a"),
+        id: None,
+    };
+
     fn read(body: &str, index: Option<&str>) -> Result<Bulk, BulkError> {
-        decode(body.as_bytes(), index, Labels::new(), 64)
+        let names = Names { index, id: None };
+        decode(body.as_bytes(), names, Labels::new(), 64)
     }
 
     /// Each stored document with its index.
@@ -418,22 +456,54 @@ mod tests {
                     Ok(()) => "ok".to_owned(),
                     Err(error) => error.to_string(),
                 };
-                format!("{} {:?} {outcome}", item.action.as_str(), item.id)
+                let id = item.id.as_deref().unwrap_or("-");
+                let id = if id.len() == 22 { "made" } else { id };
+                format!("{} {id} {outcome}", item.action.as_str())
             })
             .collect();
         assert_eq!(
             outcomes,
             [
-                "create Some(\"\\\"x\\\"\") ok",
-                "index None ok",
-                "delete Some(\"7\") delete is not supported: logs are stored and never changed",
-                "update Some(\"\\\"y\\\"\") update is not supported: logs are stored and never changed",
-                "create None not a JSON object: expected '{' at byte 0",
-                "create None the line has 70 bytes, more than the limit of 64 bytes a line \
+                "create x ok",
+                "index made ok",
+                "delete 7 delete is not supported: logs are stored and never changed",
+                "update y update is not supported: logs are stored and never changed",
+                "create - not a JSON object: expected '{' at byte 0",
+                "create - the line has 70 bytes, more than the limit of 64 bytes a line \
                  (line-bytes-max)",
-                "create None ok",
+                "create made ok",
             ]
         );
+    }
+
+    #[test]
+    fn members_beside_an_action_do_no_harm() {
+        let meta = r#"{"_index":"a","require_alias":false,"dynamic_templates":{"f":"t"},"x":[1]}"#;
+        let body = format!("{{\"routing\":\"r\",\"index\":{meta},\"retry\":3}}\n{{\"n\":1}}\n");
+        let bulk = decode(body.as_bytes(), Names::default(), Labels::new(), 1000).unwrap();
+        assert_eq!(stored(&bulk), ["_index=a {\"n\":1}"]);
+    }
+
+    #[test]
+    fn one_document_has_the_id_of_its_path_or_of_its_bytes() {
+        let one = |id| {
+            let names = Names {
+                index: Some("a"),
+                id,
+            };
+            decode_document(b"{\"n\":\n1}", names, Labels::new(), 100).unwrap()
+        };
+        let named = one(Some("a\"/é"));
+        assert_eq!(
+            stored(&named),
+            ["_index=a _document_id=a\\\"/\\xc3\\xa9 {\"n\":1}"]
+        );
+        assert_eq!(named.items[0].id.as_deref(), Some("a\"/é"));
+        let made = one(None);
+        assert_eq!(stored(&made), ["_index=a {\"n\":1}"]);
+        let id = made.items[0].id.as_deref().unwrap();
+        assert_eq!(id.len(), 22);
+        assert_eq!(one(None).items[0].id.as_deref(), Some(id));
     }
 
     #[test]
@@ -460,7 +530,7 @@ mod tests {
         ];
         for (meta, document, fields) in table {
             let body = format!("{{\"create\":{{{meta}}}}}\n{document}\n");
-            let bulk = decode(body.as_bytes(), Some("a"), Labels::new(), 1000).unwrap();
+            let bulk = decode(body.as_bytes(), IN_A, Labels::new(), 1000).unwrap();
             assert_eq!(stored(&bulk), [format!("_index=a {fields}{document}")]);
         }
     }
@@ -522,7 +592,14 @@ mod tests {
         for (body, error) in table {
             assert_eq!(read(body, None).unwrap_err().to_string(), error);
         }
-        for bad in ["{\"n\":1}", "[]", "x", "{\"create\":{}", "{\"drop\":{}}"] {
+        for bad in [
+            "{\"n\":1}",
+            "[]",
+            "x",
+            "{\"create\":{}",
+            "{\"drop\":{}}",
+            "{\"create\":{},\"index\":{}}",
+        ] {
             let error = read(&format!("{good}{bad}\n{{}}\n"), None).unwrap_err();
             let text = error.to_string();
             assert!(
