@@ -325,37 +325,53 @@ fn flag(params: &Params, name: &str) -> Result<bool, ApiError> {
 
 /// Reads the header; `None` if it is malformed. Of other units nothing is asked.
 fn range(text: &str) -> Option<Range> {
-    let mut range = Range::default();
-    let numbers = if let Some(text) = text.strip_prefix("entries=") {
-        let (cursor, numbers) = text
-            .split_once(':')
-            .map_or((text, ""), |(cursor, rest)| (cursor, rest));
-        let cursor = cursor.trim();
-        if !cursor.is_empty() {
-            range.cursor = Some(Cursor::parse(cursor)?);
+    if let Some(text) = text.strip_prefix("entries=") {
+        // A cursor may have colons in its time.
+        return (0..=2).rev().find_map(|colons| entries_range(text, colons));
+    }
+    let Some(text) = text.strip_prefix("realtime=") else {
+        return Some(Range::default());
+    };
+    let seconds = |text: &str| match text.trim() {
+        "" => Some(None),
+        text => Timestamp::from_seconds(text.parse().ok()?, 0).map(Some),
+    };
+    let (since, rest) = text.split_once(':')?;
+    let (until, numbers) = rest
+        .split_once(':')
+        .map_or((rest, ""), |(until, rest)| (until, rest));
+    Some(Range {
+        since: seconds(since)?,
+        until: seconds(until)?.map(|until| until.saturating_add(1000)),
+        ..numbers_range(numbers)?
+    })
+}
+
+/// Reads `[cursor][[:skip]:count]` where so many colons are behind the cursor.
+fn entries_range(text: &str, colons: usize) -> Option<Range> {
+    let (cursor, numbers) = match colons {
+        0 => (text, ""),
+        _ => {
+            let (at, _) = text.rmatch_indices(':').nth(colons - 1)?;
+            (&text[..at], &text[at + 1..])
         }
-        numbers
-    } else if let Some(text) = text.strip_prefix("realtime=") {
-        let seconds = |text: &str| match text.trim() {
-            "" => Some(None),
-            text => Timestamp::from_seconds(text.parse().ok()?, 0).map(Some),
-        };
-        let (since, rest) = text.split_once(':')?;
-        let (until, numbers) = rest
-            .split_once(':')
-            .map_or((rest, ""), |(until, rest)| (until, rest));
-        range.since = seconds(since)?;
-        range.until = seconds(until)?.map(|until| until.saturating_add(1000));
-        numbers
-    } else {
-        return Some(range);
     };
-    let (skip, count) = match numbers.split_once(':') {
-        Some((skip, count)) => (Some(skip), count),
-        None => (None, numbers),
+    let cursor = match cursor.trim() {
+        "" => None,
+        cursor => Some(Cursor::parse(cursor)?),
     };
-    if let Some(skip) = skip.map(str::trim).filter(|skip| !skip.is_empty()) {
-        range.skip = skip.parse().ok()?;
+    Some(Range {
+        cursor,
+        ..numbers_range(numbers)?
+    })
+}
+
+/// Reads `[skip:]count`.
+fn numbers_range(numbers: &str) -> Option<Range> {
+    let (skip, count) = numbers.split_once(':').unwrap_or(("", numbers));
+    let mut range = Range::default();
+    if !skip.trim().is_empty() {
+        range.skip = skip.trim().parse().ok()?;
     }
     if !count.trim().is_empty() {
         range.count = Some(count.trim().parse().ok().filter(|count| *count > 0)?);
@@ -632,6 +648,10 @@ mod tests {
     #[test]
     fn ranges_are_read_as_gatewayd_reads_them() {
         let cursor = "s=1;i=2;b=3;m=4;t=5;x=6";
+        let own = Cursor::text(Key {
+            time: Timestamp(1_702_617_286_786_610_123),
+            id: logpond_record::Id(77),
+        });
         let table = [
             ("entries=", entries(None, 0, None)),
             (&format!("entries={cursor}"), entries(Some(cursor), 0, None)),
@@ -646,6 +666,12 @@ mod tests {
             ("entries=:20:10", entries(None, 20, Some(10))),
             ("entries=:-1:", entries(None, -1, None)),
             ("bytes=0-5", Range::default()),
+            (&format!("entries={own}"), entries(Some(&own), 0, None)),
+            (&format!("entries={own}:3"), entries(Some(&own), 0, Some(3))),
+            (
+                &format!("entries={own}:1:3"),
+                entries(Some(&own), 1, Some(3)),
+            ),
         ];
         for (text, wanted) in table {
             assert_eq!(range(text), Some(wanted), "{text}");
