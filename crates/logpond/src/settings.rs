@@ -546,12 +546,18 @@ fn scrub_time(text: &str) -> Result<Option<Duration>, String> {
     }
 }
 
+/// The smallest share of memory: what is less is a mistake.
+const MEMORY_PERCENT_MIN: f64 = 1.0;
+
 fn memory(text: &str) -> Result<Size, String> {
     match parse_room(text).map_err(|error| error.to_string())? {
         Size::Bytes(bytes) if bytes < BUDGET_BYTES_MIN => Err(format!(
             "expected at least {} MiB: less has no room for a query",
             BUDGET_BYTES_MIN >> 20
         )),
+        Size::Percent(percent) if percent < MEMORY_PERCENT_MIN => {
+            Err(format!("expected at least {MEMORY_PERCENT_MIN}%"))
+        }
         memory => Ok(memory),
     }
 }

@@ -15,14 +15,25 @@ const STATUS_LINES: [&str; 2] = ["RssFile:", "RssShmem:"];
 /// The memory of the process, in bytes. All zero if it cannot be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The memory that the allocator has handed out, with the rest of its pages and with its own notes, and the pages
-    /// of the program.
+    /// The memory that the allocator has handed out, with the rest of its pages and with its own notes.
     pub in_use: usize,
-    /// The memory that the system has given and did not get back.
+    /// The memory that the system has given and did not get back, without pages of files.
     pub resident: usize,
+    /// Pages of the program and of other files. The system takes them back when memory is short.
+    pub files: usize,
 }
 
 impl Usage {
+    /// The same with the pages of files, of which so many count.
+    pub(super) fn with_files(self, files_max: usize) -> Usage {
+        let files = self.files.min(files_max);
+        Usage {
+            in_use: self.in_use + files,
+            resident: self.resident + files,
+            files: self.files,
+        }
+    }
+
     /// The usage at this moment. Takes some ten microseconds.
     pub(super) fn now() -> Usage {
         // Numbers are those of the last epoch.
@@ -30,15 +41,15 @@ impl Usage {
             return Usage::default();
         }
         let read = |number: Result<usize, _>| number.unwrap_or(0);
-        let program = program_bytes();
         Usage {
-            in_use: read(stats::active::read()) + read(stats::metadata::read()) + program,
-            resident: read(stats::resident::read()) + program,
+            in_use: read(stats::active::read()) + read(stats::metadata::read()),
+            resident: read(stats::resident::read()),
+            files: file_bytes(),
         }
     }
 }
 
-fn program_bytes() -> usize {
+fn file_bytes() -> usize {
     let status = fs::read_to_string(STATUS).unwrap_or_default();
     let kib = status.lines().filter_map(|line| {
         let value = STATUS_LINES

@@ -40,6 +40,10 @@ const END_EVERY: Duration = Duration::from_millis(500);
 /// By what part of the budget more may be in use than there should be until a query is ended.
 const EXCESS_SHARE: usize = 16;
 
+/// The part of the budget that pages of files count for at most: with a small budget they would be most of it,
+/// and the system takes them back when memory is short.
+const FILES_SHARE: usize = 4;
+
 /// The part of the budget that caches leave to queries.
 const QUERY_SHARE: usize = 4;
 
@@ -477,7 +481,7 @@ impl Budget {
     }
 
     fn measure(&self, state: &mut State) {
-        state.measured = (self.meter)();
+        state.measured = (self.meter)().with_files(self.bytes / FILES_SHARE);
         let is_over = state.measured.resident > self.bytes;
         let is_due = state.purged_at.is_none_or(|at| at.elapsed() >= PURGE_EVERY);
         if is_over && is_due {

@@ -121,9 +121,31 @@ fn queries_share_the_memory_and_are_refused_with_the_numbers() {
 }
 
 #[test]
+fn the_least_memory_is_enough_for_a_small_query() {
+    let scratch = Scratch::new("memory-small").unwrap();
+    let pond = Pond::start(
+        program(),
+        &scratch.path().join("data"),
+        &["--memory", "32MiB"],
+    )
+    .unwrap();
+    pond.push("text/plain", b"one\ntwo\nthree\n").unwrap();
+    for q in ["", "two"] {
+        let (rows, trailer) = pond.query(q).unwrap();
+        assert_eq!(trailer["complete"], true, "{trailer}");
+        assert_eq!(rows.len(), if q.is_empty() { 3 } else { 1 });
+    }
+    assert_eq!(pond.terminate().unwrap().code(), Some(0));
+}
+
+#[test]
 fn too_little_memory_is_refused() {
     let scratch = Scratch::new("memory-least").unwrap();
-    for (text, wanted) in [("1MiB", "at least 32 MiB"), ("100%", "below 100%")] {
+    for (text, wanted) in [
+        ("1MiB", "at least 32 MiB"),
+        ("0%", "at least 1%"),
+        ("100%", "below 100%"),
+    ] {
         let output = std::process::Command::new(program())
             .args(["serve", "--memory", text, "--data"])
             .arg(scratch.path())

@@ -17,6 +17,7 @@ fn budget(mib: usize, measured_mib: usize) -> (Arc<Budget>, Arc<AtomicUsize>) {
         Usage {
             in_use: bytes,
             resident: 0,
+            files: 0,
         }
     };
     (Budget::measured_by(mib * MIB, Box::new(meter)), in_use)
@@ -67,6 +68,21 @@ fn what_a_query_has_comes_back_with_its_end() {
         let mut charge = Charge::new(Some(lease));
         charge.set_while(50 * MIB, &mut || true).unwrap();
     }
+}
+
+#[test]
+fn pages_of_files_leave_room_for_queries() {
+    let meter = || Usage {
+        in_use: 9 * MIB,
+        resident: 9 * MIB,
+        files: 60 * MIB,
+    };
+    let budget = Budget::measured_by(32 * MIB, Box::new(meter));
+    let lease = query(&budget);
+    // 9 MiB, 8 of files and 6.4 of the query are in use.
+    let mut charge = Charge::new(Some(&lease));
+    assert!(charge.set_while(8 * MIB, &mut || true).is_ok());
+    assert!(charge.set_while(9 * MIB, &mut || true).is_err());
 }
 
 #[test]
