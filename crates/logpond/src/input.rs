@@ -3,9 +3,13 @@
 //! What xz or bzip2 has compressed is refused: rotated logs are often, and their lines would be
 //! taken for records.
 
+pub mod text;
+
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
+
+use text::TextReader;
 
 /// Bytes read from a file at once.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -35,6 +39,12 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     decoded(file)
 }
 
+/// The same as UTF-8, whatever it is encoded in, without holes.
+pub fn open_text(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let name = path.display().to_string();
+    Ok(Box::new(TextReader::new(open(path)?, &name)))
+}
+
 /// How many bytes a file will give, where that is known: it is a regular file and not compressed.
 pub fn plain_length(path: &Path) -> Option<u64> {
     let mut file = File::open(path).ok()?;
@@ -50,6 +60,11 @@ pub fn standard() -> Box<dyn Read + Send> {
         inner: Some(Box::new(io::stdin())),
         opened: None,
     })
+}
+
+/// The same as UTF-8, without holes.
+pub fn standard_text() -> Box<dyn Read + Send> {
+    Box::new(TextReader::new(standard(), "standard input"))
 }
 
 /// Whether content that starts like this is compressed.

@@ -13,7 +13,7 @@ use super::cutter::{BATCH_BYTES, Cutter, first_batch};
 use super::form::{Form, Reading};
 use super::labels;
 use super::position::{FINGERPRINT_BYTES_MAX, Fingerprint, Identity, Position};
-use super::records::Records;
+use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Totals};
 use crate::input;
@@ -219,7 +219,9 @@ impl Archive {
         let mut rest = lines;
         while !rest.is_empty() {
             if self.form.assembler().is_some() {
-                let (taken, batch) = self.form.fill(rest, self.offset, now, totals);
+                let from = self.offset;
+                let place = |within: usize| from + within as u64;
+                let (taken, batch) = self.form.fill(rest, &place, now, totals);
                 rest = &rest[taken..];
                 self.offset += taken as u64;
                 self.send(Records::Entries(&batch), sender, totals)?;
@@ -227,7 +229,8 @@ impl Archive {
                 let (batch, after) = rest.split_at(first_batch(rest));
                 rest = after;
                 self.offset += batch.len() as u64;
-                self.send(Records::Lines(batch), sender, totals)?;
+                let cut = records::cut(batch, totals);
+                self.send(Records::of(batch, &cut), sender, totals)?;
             }
         }
         Ok(())

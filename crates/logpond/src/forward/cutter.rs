@@ -8,7 +8,7 @@ use logpond_segment::journal::{FRAME_ENTRIES_MAX, FRAME_PAYLOAD_BYTES_MAX};
 pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 /// The most lines of a batch: those that one frame of a journal takes.
-const BATCH_LINES_MAX: usize = FRAME_ENTRIES_MAX;
+pub(super) const BATCH_LINES_MAX: usize = FRAME_ENTRIES_MAX;
 
 /// The most bytes of a batch of several lines, well below what one frame takes.
 const BATCH_BYTES_MAX: usize = 8 * BATCH_BYTES;

@@ -144,12 +144,12 @@ impl Form {
         self.held().iter().any(Option::is_some)
     }
 
-    /// Takes lines, of which the first begins at `start`, until there is a batch. Gives how many bytes
-    /// were taken, and the records that ended with them.
+    /// Takes lines until there is a batch; `place` says where in its input a line is that begins at a place
+    /// of `lines`. Gives how many bytes were taken, and the records that ended with them.
     pub(super) fn fill(
         &mut self,
         lines: &[u8],
-        start: u64,
+        place: &dyn Fn(usize) -> u64,
         now: Instant,
         totals: &mut Totals,
     ) -> (usize, Batch) {
@@ -163,8 +163,9 @@ impl Form {
             let rest = &lines[taken..];
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
-            let start = start + taken as u64;
-            assembler.push(line, start, now, &mut |record| record.push_to(&mut batch));
+            assembler.push(line, place(taken), now, &mut |record| {
+                record.push_to(&mut batch)
+            });
             taken += end.map_or(rest.len(), |end| end + 1);
         }
         totals.count(&assembler.take_counts());

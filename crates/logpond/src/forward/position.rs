@@ -22,6 +22,9 @@ use crate::terminal::note;
 /// Bytes at the start of a file that tell it from another one with the same inode number.
 pub(super) const FINGERPRINT_BYTES_MAX: u64 = 1 << 10;
 
+/// Bytes before a position that tell a file from one that was filled anew with the same beginning.
+const NEAR_BYTES_MAX: u64 = 1 << 10;
+
 /// Most positions that are remembered: far more files than one machine's services write.
 pub(super) const POSITIONS_MAX: usize = 10_000;
 
@@ -97,6 +100,14 @@ impl Fingerprint {
     }
 }
 
+/// The hash of the bytes right before an offset.
+pub(super) fn hash_before(file: &File, offset: u64) -> io::Result<u64> {
+    let bytes = offset.min(NEAR_BYTES_MAX);
+    let mut near = vec![0; bytes as usize];
+    file.read_exact_at(&mut near, offset - bytes)?;
+    Ok(xxh3_64(&near))
+}
+
 /// How far a file was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
@@ -110,6 +121,10 @@ pub(super) struct Position {
     pub(super) fingerprint: Fingerprint,
     /// Bytes that were acknowledged, but for what is held.
     pub(super) offset: u64,
+    /// The hash of the bytes right before the offset. Positions of earlier versions and of compressed
+    /// files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) near: Option<u64>,
     /// What the lines were taken for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     format: Option<String>,
@@ -138,6 +153,7 @@ impl Position {
             identity,
             fingerprint,
             offset: 0,
+            near: None,
             format: None,
             held: BTreeMap::new(),
             carried: Vec::new(),
@@ -149,8 +165,20 @@ impl Position {
     pub(super) fn go_on(&mut self, other: &Position) {
         self.fingerprint = other.fingerprint;
         self.offset = other.offset;
+        self.near = None;
         self.format = other.format.clone();
         self.held = other.held.clone();
+    }
+
+    /// True if the file begins with what was acknowledged, and has it right before the offset.
+    pub(super) fn is_in(&self, file: &File) -> io::Result<bool> {
+        if file.metadata()?.len() < self.offset || !self.fingerprint.matches(file)? {
+            return Ok(false);
+        }
+        match self.near {
+            Some(near) => Ok(hash_before(file, self.offset)? == near),
+            None => Ok(true),
+        }
     }
 
     /// What the lines were taken for, if that was decided.

@@ -1,10 +1,15 @@
 //! Records on their way out, in the two forms that servers and spools take.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
+use logpond_protocol::intake::assembly::{self, Assembler};
+use logpond_protocol::intake::container::Format;
 use logpond_protocol::intake::push::entries;
+use logpond_record::limits::LINE_BYTES_DEFAULT;
 use logpond_record::{Batch, EntryKind, Labels};
 
+use super::Totals;
 use super::cutter::count_lines;
 
 /// Records of one batch.
@@ -16,7 +21,32 @@ pub(super) enum Records<'a> {
     Entries(&'a Batch),
 }
 
+/// Lines of which some are longer than a server takes by default, as entries, with the long ones cut as those of
+/// containers are; `None` if there is no such line.
+pub(super) fn cut(lines: &[u8], totals: &mut Totals) -> Option<Batch> {
+    let whole = lines.strip_suffix(b"\n").unwrap_or(lines);
+    let each = || whole.split(|byte| *byte == b'\n');
+    // Most batches are shorter than such a line.
+    if lines.len() <= LINE_BYTES_DEFAULT || each().all(|line| line.len() <= LINE_BYTES_DEFAULT) {
+        return None;
+    }
+    let mut batch = Batch::new(EntryKind::Enveloped, Labels::new());
+    let mut lines = Assembler::new(assembly::Settings::of(Format::Lines));
+    for line in each() {
+        lines.push(line, 0, Duration::ZERO, &mut |record| {
+            record.push_to(&mut batch);
+        });
+    }
+    totals.count(&lines.take_counts());
+    Some(batch)
+}
+
 impl<'a> Records<'a> {
+    /// These lines, or the entries that were made of them.
+    pub(super) fn of(lines: &'a [u8], cut: &'a Option<Batch>) -> Records<'a> {
+        cut.as_ref().map_or(Records::Lines(lines), Records::Entries)
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         match self {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::cutter::{Cutter, first_batch};
 use super::form::{Form, Reading};
 use super::labels;
-use super::records::Records;
+use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Settings, Stream, Totals};
 use crate::input;
@@ -49,13 +49,17 @@ pub(super) fn run(
             source,
         };
         let (reader, file, labels) = if is_standard {
-            (input::standard(), None, Vec::new())
+            (input::standard_text(), None, Vec::new())
         } else {
             let absolute = std::path::absolute(path).map_err(unreadable)?;
             let label = absolute.to_string_lossy().into_owned();
             let target = std::fs::canonicalize(path).ok();
             let labels = labels::of(&absolute, target.as_deref());
-            (input::open(path).map_err(unreadable)?, Some(label), labels)
+            (
+                input::open_text(path).map_err(unreadable)?,
+                Some(label),
+                labels,
+            )
         };
         let input = Input {
             name: &name,
@@ -231,7 +235,9 @@ impl Batches<'_> {
                 true => self.assemble(lines)?,
                 false => {
                     let taken = first_batch(lines);
-                    self.send_batch(Records::Lines(&lines[..taken]))?;
+                    let batch = &lines[..taken];
+                    let cut = records::cut(batch, self.totals);
+                    self.send_batch(Records::of(batch, &cut))?;
                     taken
                 }
             };
@@ -244,7 +250,9 @@ impl Batches<'_> {
     /// Sends the records that end with the first of these lines; gives how many bytes were taken.
     fn assemble(&mut self, lines: &[u8]) -> Result<usize, ForwardError> {
         let now = Instant::now();
-        let (taken, batch) = self.form.fill(lines, self.offset, now, self.totals);
+        let from = self.offset;
+        let place = |within: usize| from + within as u64;
+        let (taken, batch) = self.form.fill(lines, &place, now, self.totals);
         self.offset += taken as u64;
         self.send_batch(Records::Entries(&batch))?;
         Ok(taken)

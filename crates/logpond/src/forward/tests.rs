@@ -1,5 +1,7 @@
 //! Against a server of a few lines that says what each test wants it to say.
 
+mod texts;
+
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

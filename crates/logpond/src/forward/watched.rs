@@ -1,5 +1,6 @@
 //! One file that is followed.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,14 +12,15 @@ use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
 
 use super::archive::{Seen, seen};
-use super::cutter::{BATCH_BYTES, count_lines, first_batch};
+use super::cutter::{BATCH_BYTES, BATCH_LINES_MAX, first_batch};
 use super::form::{DETECTION_BYTES, Form, Reading};
 use super::labels;
-use super::position::{Fingerprint, Identity, Position};
-use super::records::Records;
+use super::position::{Fingerprint, Identity, Position, hash_before};
+use super::records::{self, Records};
 use super::sender::{Origin, Outlet};
 use super::{ForwardError, Totals};
 use crate::input;
+use crate::input::text::{self, Encoding, HOLE_BYTES_MIN, SAMPLE_BYTES};
 use crate::terminal::note;
 
 /// Batches sent of one file before the next file has its turn.
@@ -34,6 +36,8 @@ pub(super) struct Watched {
     /// What the path and what is beside it say of the records.
     labels: Vec<(String, String)>,
     form: Form,
+    /// How its characters are bytes, once there are some.
+    encoding: Option<Encoding>,
     /// How far it is read.
     offset: u64,
     /// What was acknowledged, or refused for good.
@@ -68,7 +72,7 @@ impl Watched {
         let mut position = Position::start(path.to_path_buf(), identity, start);
         let mut form = Form::new(reading, now);
         let mut offset = 0;
-        if let Some(known) = known(&file, metadata.len(), identity, remembered)? {
+        if let Some(known) = known(path, &file, identity, remembered)? {
             let start = std::mem::replace(&mut position, known);
             (position.path, position.target) = (start.path, start.target);
             offset = position.offset;
@@ -84,6 +88,7 @@ impl Watched {
             identity,
             file,
             form,
+            encoding: None,
             offset,
             position,
             awaits: [false; 3],
@@ -208,6 +213,7 @@ impl Watched {
                 position.fingerprint = fingerprint;
             }
         }
+        position.near = hash_before(&self.file, self.offset).ok();
         position
     }
 
@@ -231,10 +237,9 @@ impl Watched {
                 self.notice_truncation(seen.0, now, sender, totals)?;
                 self.changed = if to_the_end { self.changed } else { now };
             }
-            let mut bytes = self
-                .read(seen.0, to_the_end)
+            let bytes = self
+                .next_lines(seen.0, to_the_end)
                 .map_err(|e| self.unreadable(e))?;
-            bytes.truncate(first_batch(&bytes));
             if bytes.is_empty() {
                 self.idle_at = Some(seen);
                 break;
@@ -255,10 +260,10 @@ impl Watched {
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
-        let fingerprint = self.position.fingerprint;
-        let is_same = length >= self.offset.max(self.position.offset)
-            && fingerprint
-                .matches(&self.file)
+        let is_same = length >= self.offset
+            && self
+                .position
+                .is_in(&self.file)
                 .map_err(|e| self.unreadable(e))?;
         if is_same {
             return Ok(());
@@ -268,6 +273,7 @@ impl Watched {
             self.path.display()
         ));
         self.offset = 0;
+        self.encoding = None;
         self.idle_at = None;
         self.is_skipping = false;
         self.lines = 0;
@@ -281,10 +287,68 @@ impl Watched {
         Ok(())
     }
 
+    /// The next whole lines, behind the byte order mark and behind a hole: as many as one batch takes.
+    fn next_lines(&mut self, length: u64, to_the_end: bool) -> io::Result<Vec<u8>> {
+        let Some(encoding) = self.encoding(to_the_end)? else {
+            return Ok(Vec::new());
+        };
+        if encoding == Encoding::Bytes {
+            self.skip_hole(length)?;
+        }
+        let mut bytes = self.read(encoding, length, to_the_end)?;
+        if encoding == Encoding::Bytes {
+            bytes.truncate(first_batch(&bytes));
+        }
+        Ok(bytes)
+    }
+
+    /// Recognises the encoding, once enough of the file is there, and passes its byte order mark.
+    fn encoding(&mut self, to_the_end: bool) -> io::Result<Option<Encoding>> {
+        if self.encoding.is_none() {
+            let mut start = vec![0; SAMPLE_BYTES];
+            let filled = read_fully_at(&self.file, &mut start, 0)?;
+            start.truncate(filled);
+            if start.is_empty() || Encoding::may_be_mark(&start) && !to_the_end {
+                return Ok(None);
+            }
+            let (encoding, mark_bytes) = Encoding::detect(&start);
+            self.encoding = Some(encoding);
+            self.offset = self.offset.max(mark_bytes as u64);
+        }
+        Ok(self.encoding)
+    }
+
+    /// Passes NUL bytes at the beginning of a line, if they are a hole and something is behind them.
+    fn skip_hole(&mut self, length: u64) -> io::Result<()> {
+        if self.is_skipping {
+            return Ok(());
+        }
+        let mut chunk = vec![0; 1];
+        let mut nuls = 0;
+        while self.offset + nuls < length {
+            let filled = read_fully_at(&self.file, &mut chunk, self.offset + nuls)?;
+            let run = chunk[..filled]
+                .iter()
+                .take_while(|byte| **byte == 0)
+                .count();
+            nuls += run as u64;
+            if run < filled && nuls >= HOLE_BYTES_MIN {
+                text::say_hole(&self.path.to_string_lossy(), nuls);
+                self.offset += nuls;
+            }
+            if run < filled || filled == 0 {
+                break;
+            }
+            // Nearly all lines begin with another byte.
+            chunk.resize(BATCH_BYTES, 0);
+        }
+        Ok(())
+    }
+
     /// The next whole lines: about a batch of them, or one line that is longer.
     ///
     /// Of a line beyond the hard limit it gives the first piece, to be skipped with its rest.
-    fn read(&self, length: u64, to_the_end: bool) -> io::Result<Vec<u8>> {
+    fn read(&self, encoding: Encoding, length: u64, to_the_end: bool) -> io::Result<Vec<u8>> {
         let left = length.saturating_sub(self.offset);
         let mut wanted = BATCH_BYTES as u64;
         loop {
@@ -292,13 +356,13 @@ impl Watched {
             let filled = read_fully_at(&self.file, &mut bytes, self.offset)?;
             bytes.truncate(filled);
             let is_all = filled as u64 == left;
-            match memchr::memrchr(b'\n', &bytes) {
+            match encoding.whole_lines(&bytes) {
                 _ if self.is_skipping => {
-                    let end = memchr::memchr(b'\n', &bytes);
-                    bytes.truncate(end.map_or(filled, |at| at + 1));
+                    let end = encoding.first_line(&bytes);
+                    bytes.truncate(end.unwrap_or(filled));
                 }
                 _ if is_all && to_the_end => {}
-                Some(end) => bytes.truncate(end + 1),
+                Some(end) => bytes.truncate(end),
                 None if wanted > LINE_BYTES_MAX as u64 => {}
                 None if is_all => bytes.clear(),
                 None if (filled as u64) < wanted => bytes.clear(),
@@ -319,9 +383,12 @@ impl Watched {
         sender: &mut dyn Outlet,
         totals: &mut Totals,
     ) -> Result<(), ForwardError> {
-        let is_ended = bytes.last() == Some(&b'\n');
-        let is_too_long = bytes.len() > LINE_BYTES_MAX && count_lines(bytes) == 1;
-        if self.is_skipping || is_too_long {
+        let encoding = self.encoding.unwrap_or(Encoding::Bytes);
+        let is_ended = encoding.whole_lines(bytes) == Some(bytes.len());
+        let is_one = encoding
+            .first_line(bytes)
+            .is_none_or(|end| end == bytes.len());
+        if self.is_skipping || (bytes.len() > LINE_BYTES_MAX && is_one) {
             if !self.is_skipping {
                 let name = self.path.to_string_lossy();
                 let reason = "it is longer than 32 MiB, the hard limit for lines";
@@ -334,18 +401,38 @@ impl Watched {
             self.idle_at = None;
             return Ok(());
         }
+        let mut left = bytes;
+        while !left.is_empty() {
+            let lines = Lines::of(left, encoding, self.offset);
+            left = &left[(lines.end() - self.offset) as usize..];
+            self.take_lines(&lines, now, sender, totals)?;
+        }
+        Ok(())
+    }
+
+    /// Takes lines of UTF-8 in.
+    fn take_lines(
+        &mut self,
+        lines: &Lines<'_>,
+        now: Instant,
+        sender: &mut dyn Outlet,
+        totals: &mut Totals,
+    ) -> Result<(), ForwardError> {
         if !self.form.is_decided() {
             self.decide().map_err(|e| self.unreadable(e))?;
         }
         if self.form.assembler().is_none() {
-            self.offset += bytes.len() as u64;
-            return self.send(Records::Lines(bytes), sender, totals);
+            self.offset = lines.end();
+            let cut = records::cut(&lines.text, totals);
+            return self.send(Records::of(&lines.text, &cut), sender, totals);
         }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let (taken, batch) = self.form.fill(rest, self.offset, now, totals);
-            rest = &rest[taken..];
-            self.offset += taken as u64;
+        let mut at = 0;
+        while at < lines.text.len() {
+            let rest = &lines.text[at..];
+            let place = |within: usize| lines.place(at + within);
+            let (taken, batch) = self.form.fill(rest, &place, now, totals);
+            at += taken;
+            self.offset = lines.place(at);
             self.send(Records::Entries(&batch), sender, totals)?;
         }
         Ok(())
@@ -371,7 +458,9 @@ impl Watched {
     fn decide(&mut self) -> io::Result<()> {
         let mut start = vec![0; DETECTION_BYTES];
         let filled = read_fully_at(&self.file, &mut start, 0)?;
-        self.form.decide(&start[..filled]);
+        let (encoding, mark_bytes) = Encoding::detect(&start[..filled]);
+        let lines = Lines::of(&start[mark_bytes..filled], encoding, 0);
+        self.form.decide(&lines.text);
         Ok(())
     }
 
@@ -411,19 +500,75 @@ impl Watched {
     }
 }
 
+/// Lines of a file as UTF-8, and where they are in the file.
+struct Lines<'b> {
+    text: Cow<'b, [u8]>,
+    /// Where lines begin, in the text and in the file; the end of the last one, too.
+    starts: Vec<(usize, u64)>,
+}
+
+impl<'b> Lines<'b> {
+    /// About a batch of the lines that begin at `offset`, at least one.
+    fn of(bytes: &'b [u8], encoding: Encoding, offset: u64) -> Lines<'b> {
+        if encoding == Encoding::Bytes {
+            let ends = [(0, offset), (bytes.len(), offset + bytes.len() as u64)];
+            return Lines {
+                text: Cow::Borrowed(bytes),
+                starts: ends.to_vec(),
+            };
+        }
+        let (mut text, mut starts, mut at) = (Vec::new(), vec![(0, offset)], 0);
+        while at < bytes.len() && text.len() < BATCH_BYTES && starts.len() <= BATCH_LINES_MAX {
+            let rest = &bytes[at..];
+            let line = &rest[..encoding.first_line(rest).unwrap_or(rest.len())];
+            encoding.decode(line, &mut text);
+            at += line.len();
+            starts.push((text.len(), offset + at as u64));
+        }
+        Lines {
+            text: Cow::Owned(text),
+            starts,
+        }
+    }
+
+    /// The place in the file of the line that begins at this place of the text.
+    fn place(&self, at: usize) -> u64 {
+        let behind = self.starts.partition_point(|(start, _)| *start <= at);
+        let (start, place) = self.starts[behind.saturating_sub(1)];
+        // Only lines of bytes begin between those places.
+        place + (at - start) as u64
+    }
+
+    /// The place in the file behind them.
+    fn end(&self) -> u64 {
+        self.place(self.text.len())
+    }
+}
+
 /// The farthest position that is remembered of a file, if it is the same file still.
 fn known(
+    path: &Path,
     file: &File,
-    length: u64,
     identity: Identity,
     remembered: &[Position],
 ) -> io::Result<Option<Position>> {
     let mut farthest: Option<&Position> = None;
+    let mut is_other = false;
     for position in remembered.iter().filter(|p| p.identity == identity) {
-        let is_same = position.offset <= length && position.fingerprint.matches(file)?;
-        if is_same && farthest.is_none_or(|known| known.progress() <= position.progress()) {
+        if !position.is_in(file)? {
+            is_other |= position.fingerprint.matches(file)?;
+            continue;
+        }
+        if farthest.is_none_or(|known| known.progress() <= position.progress()) {
             farthest = Some(position);
         }
+    }
+    if farthest.is_none() && is_other {
+        note(&format!(
+            "logpond: {} begins as before and goes on otherwise: it was truncated and filled again, \
+             reading from its start",
+            path.display()
+        ));
     }
     Ok(farthest.cloned())
 }

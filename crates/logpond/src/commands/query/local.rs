@@ -178,8 +178,8 @@ impl<'a> Search<'a> {
         let name = path.display().to_string();
         let unreadable = |error| Unreadable(name.clone(), error);
         let mut reader = match is_standard {
-            true => input::standard(),
-            false => input::open(path).map_err(unreadable)?,
+            true => input::standard_text(),
+            false => input::open_text(path).map_err(unreadable)?,
         };
         let mut labels = self.declared.clone();
         if self.labels_files {

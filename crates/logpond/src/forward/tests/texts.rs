@@ -1,0 +1,135 @@
+//! Files that are followed and are no plain text: other encodings, holes, and files that were filled anew.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+
+use super::*;
+
+impl Bench {
+    fn append_bytes(&self, name: &str, bytes: &[u8]) {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(self.path(name));
+        file.unwrap().write_all(bytes).unwrap();
+    }
+}
+
+fn utf16(text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(to_bytes).collect()
+}
+
+#[test]
+fn other_encodings_are_followed() {
+    type Unit = fn(u16) -> [u8; 2];
+    let table: [(&str, &[u8], Unit); 3] = [
+        ("marked-le.log", b"\xff\xfe", u16::to_le_bytes),
+        ("marked-be.log", b"\xfe\xff", u16::to_be_bytes),
+        ("unmarked.log", b"", u16::to_le_bytes),
+    ];
+    for (name, mark, to_bytes) in table {
+        let mut bench = Bench::new();
+        bench.append_bytes(name, mark);
+        let mut tail = bench.start(name);
+        assert_eq!(bench.poll(&mut tail), "", "{name}");
+        let first = utf16("Logon\nLogin failed for é\u{a0d}😀\nand half of", to_bytes);
+        bench.append_bytes(name, &first[..first.len() - 1]);
+        assert_eq!(
+            bench.poll(&mut tail),
+            "Logon\nLogin failed for é\u{a0d}😀\n"
+        );
+        drop(tail);
+        bench.append_bytes(name, &first[first.len() - 1..]);
+        bench.append_bytes(name, &utf16(" a line\nlast\n", to_bytes));
+        let mut tail = bench.start(name);
+        assert_eq!(
+            bench.poll(&mut tail),
+            "and half of a line\nlast\n",
+            "{name}"
+        );
+    }
+    let mut bench = Bench::new();
+    bench.append_bytes("utf8.log", b"\xef\xbb\xbfmarked\nnext\n");
+    let mut tail = bench.start("utf8.log");
+    assert_eq!(bench.poll(&mut tail), "marked\nnext\n");
+}
+
+/// Places of lines within a record of several lines are those of the file.
+#[test]
+fn records_of_several_lines_are_whole_in_other_encodings() {
+    let mut bench = Bench::new();
+    bench.reading.rule = Some(Rule::stacktrace());
+    bench.reading.record_wait = Duration::from_secs(600);
+    bench.append_bytes("a.log", b"\xff\xfe");
+    let mut text = String::new();
+    for line in [
+        "première",
+        "failed",
+        "java.lang.Error: x",
+        "\tat a.b(c:1)",
+        "next",
+    ] {
+        bench.append_bytes("a.log", &utf16(&format!("{line}\n"), u16::to_le_bytes));
+        let mut tail = bench.start("a.log");
+        text += &bench.poll(&mut tail);
+    }
+    assert_eq!(
+        text,
+        "première\nfailed\\njava.lang.Error: x\\n\\tat a.b(c:1)\n"
+    );
+}
+
+#[test]
+fn holes_are_skipped_and_the_line_behind_them_is_kept() {
+    let mut bench = Bench::new();
+    bench.append("a.log", "before the truncation\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "before the truncation\n");
+    // A program goes on at its old place after the file was emptied.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(bench.path("a.log"))
+        .unwrap();
+    let place = file.seek(SeekFrom::End(0)).unwrap() + (3 << 20);
+    File::create(bench.path("a.log")).unwrap();
+    file.seek(SeekFrom::Start(place)).unwrap();
+    file.write_all(b"first behind the hole\nsecond\n").unwrap();
+    assert_eq!(bench.poll(&mut tail), "first behind the hole\nsecond\n");
+    assert_eq!(bench.totals.rejected, 0);
+    drop(tail);
+    bench.append("a.log", "third\n");
+    let mut tail = bench.start("a.log");
+    assert_eq!(bench.poll(&mut tail), "third\n");
+}
+
+/// The beginning is that of the file before, and it is as long: only what is right before the place tells.
+#[test]
+fn a_file_that_was_filled_with_the_same_beginning_is_read_anew() {
+    let header = format!("{}\n", "# header ".repeat(200));
+    let old = format!("{header}old one\nold two\n");
+    let new = format!("{header}new one\nnew two\nnew three\n");
+    for is_restarted in [false, true] {
+        let mut bench = Bench::new();
+        bench.append("a.log", &old);
+        let mut tail = bench.start("a.log");
+        assert_eq!(bench.poll(&mut tail), old);
+        fs::write(bench.path("a.log"), &new).unwrap();
+        if is_restarted {
+            drop(tail);
+            tail = bench.start("a.log");
+        }
+        assert_eq!(bench.poll(&mut tail), new, "{is_restarted}");
+    }
+}
+
+#[test]
+fn long_lines_are_cut_as_those_of_containers_are() {
+    let mut bench = Bench::new();
+    let long = "x".repeat((2 << 20) + 5);
+    bench.append("a.log", &format!("before\n{long}\nbehind\n"));
+    let mut tail = bench.start("a.log");
+    let text = bench.poll(&mut tail);
+    let lengths: Vec<usize> = text.lines().map(str::len).collect();
+    assert_eq!(lengths, [6, 1 << 20, 6]);
+    let totals = &bench.totals;
+    assert_eq!((totals.accepted, totals.rejected, totals.cut), (3, 0, 1));
+    assert_eq!(bench.poll(&mut tail), "");
+}
