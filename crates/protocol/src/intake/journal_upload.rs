@@ -263,7 +263,11 @@ mod tests {
         let most = 3 << 20;
         let encodings = [
             (Encoding::Xz, xz(&text, DICTIONARY_8_MIB), text.len()),
-            (Encoding::Zstd, zstd::encode_all(&text[..], 3).unwrap(), 1 << 20),
+            (
+                Encoding::Zstd,
+                zstd::encode_all(&text[..], 3).unwrap(),
+                1 << 20,
+            ),
             (Encoding::Lz4Blocks, lz4(&text, 1 << 20), 1 << 10),
             (Encoding::Identity, text.clone(), 0),
         ];
@@ -272,7 +276,10 @@ mod tests {
             let (begin, end) = body.split_at(body.len() - 60);
             read(&mut reader, &[begin]).unwrap();
             let held = reader.held_bytes();
-            assert!((least.min(2 << 20)..most).contains(&held), "{encoding:?} {held}");
+            assert!(
+                (least.min(2 << 20)..most).contains(&held),
+                "{encoding:?} {held}"
+            );
             assert_eq!(reader.input.capacity() + reader.unpacked.capacity(), 0);
             read(&mut reader, &[end]).unwrap();
             assert!(reader.held_bytes() <= 64 << 10, "{encoding:?}");
