@@ -348,6 +348,7 @@ impl Parser {
         let Beside { fields, time } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
+        let level = level_of_message(&sketch);
         let shape = match sketch.is_listing() {
             true => self.shapes.find_listing(sketch.shape())?,
             false => self.shapes.find(sketch.shape())?.shape,
@@ -355,6 +356,7 @@ impl Parser {
         let (parts, unlisted) = sketch.finish();
         let parsed = Parsed {
             derived: fields,
+            level,
             time,
             whole: unlisted.is_some(),
             ..Parsed::new(shape, parts)
@@ -409,6 +411,16 @@ impl Parser {
         parts.message = Message::Part(Value::text(entry.raw));
         parts.values.push(Value::Null);
         Parsed::new(self.shapes.text(), parts)
+    }
+}
+
+/// The level that the message of a syslog record says it has. Files of daemons have no priority; where there
+/// is one, it counts.
+fn level_of_message(sketch: &Sketch<'_, '_>) -> Option<&'static str> {
+    let message = sketch.message_text()?;
+    match sketch.has_slot(b"severity") {
+        true => None,
+        false => levels::of_line(message.as_bytes()),
     }
 }
 
