@@ -21,6 +21,7 @@ use logpond_record::{
     Timestamp, Value, unreserved,
 };
 
+use super::access_format::Times;
 use super::declared::{fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
@@ -252,11 +253,15 @@ impl Parser {
         if let Some(parsed) = self.declared(entry) {
             return Some(parsed);
         }
+        if access::is_candidate(entry.raw)
+            && let Some(parsed) = self.access(entry)
+        {
+            return Some(parsed);
+        }
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
-            raw if access::is_candidate(raw) => self.access(entry),
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
@@ -367,7 +372,11 @@ impl Parser {
     fn access<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 14);
-        let drawn = access::draw(text, &mut sketch)?;
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        let drawn = access::draw(text, times, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             derived: formats::derived(&drawn, None),

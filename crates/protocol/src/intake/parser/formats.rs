@@ -73,10 +73,14 @@ impl Formats {
                 fields: derived(&drawn, Some(name)),
             });
         }
+        let usual = Times {
+            reader: times,
+            received: entry.received,
+        };
         let is_free = || !USUAL_FIELDS.iter().any(|name| sketch.has_slot(name));
         if is_usual
             && is_free()
-            && let Some(drawn) = access::draw(message, sketch)
+            && let Some(drawn) = access::draw(message, usual, sketch)
         {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
