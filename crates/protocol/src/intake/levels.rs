@@ -79,17 +79,22 @@ impl<'a> Scan<'a> {
     fn level(mut self) -> Option<&'static str> {
         // Each round takes a byte, a word or a colour.
         while let Some((&byte, after)) = self.rest.split_first() {
-            if byte.is_ascii_alphabetic() {
-                if let Some(level) = self.word() {
-                    return Some(level);
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' => {
+                    if let Some(level) = self.word() {
+                        return Some(level);
+                    }
+                    continue;
                 }
-                continue;
+                b'0'..=b'9' => self.digits += 1,
+                b'\x1b' | b'\\' | b'#' => {
+                    if let Some(behind) = behind_colour(self.rest) {
+                        (self.rest, self.before) = (behind, None);
+                        continue;
+                    }
+                }
+                _ => {}
             }
-            if let Some(behind) = behind_colour(self.rest) {
-                (self.rest, self.before) = (behind, None);
-                continue;
-            }
-            self.digits += usize::from(byte.is_ascii_digit());
             (self.rest, self.before) = (after, Some(byte));
         }
         None
@@ -97,21 +102,23 @@ impl<'a> Scan<'a> {
 
     /// Takes the next word; gives the level if it is one.
     fn word(&mut self) -> Option<&'static str> {
-        let letters = self
-            .rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_alphabetic());
-        let (word, behind) = self.rest.split_at(letters.count());
-        let place = Place {
-            ahead: &self.head[..self.head.len() - self.rest.len()],
-            word,
-            before: self.before,
-            behind,
+        let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+        let length = self.rest.iter().position(|byte| !is_letter(byte));
+        let (word, behind) = self.rest.split_at(length.unwrap_or(self.rest.len()));
+        let is_name = matches!(behind.first(), Some(b'=' | b'"' | b'\''));
+        // Most words are no more than that.
+        let level = match words::may_be(word) || is_name || self.is_time && word.len() <= 2 {
+            true => self.level_at(&Place {
+                ahead: &self.head[..self.head.len() - self.rest.len()],
+                word,
+                before: self.before,
+                behind,
+            }),
+            false => None,
         };
-        let level = self.level_at(&place);
-        self.is_time &= is_of_time(word, place.before);
+        self.is_time = self.is_time && is_of_time(word, self.before);
         self.is_first = false;
-        (self.previous, self.before_previous) = (word, place.before);
+        (self.previous, self.before_previous) = (word, self.before);
         (self.rest, self.before) = (behind, word.last().copied());
         level
     }

@@ -426,11 +426,12 @@ impl Parser {
 /// The level that the message of a syslog record says it has. Files of daemons have no priority; where there
 /// is one, it counts.
 fn level_of_message(sketch: &Sketch<'_, '_>) -> Option<&'static str> {
-    let message = sketch.message_text()?;
-    match sketch.has_slot(b"severity") {
-        true => None,
-        false => levels::of_line(message.as_bytes()),
+    // A priority begins a line.
+    if sketch.shape().first() == Some(&b'<') {
+        return None;
     }
+    let level = levels::of_line(sketch.message_text()?.as_bytes())?;
+    (!sketch.has_slot(b"severity")).then_some(level)
 }
 
 /// What the sender said of the entry alone.

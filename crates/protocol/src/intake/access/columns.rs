@@ -175,7 +175,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.drawn.time = Some((read.time, read.assumed));
         match self.sketch.parts.time {
             None => read.draw(text, self.sketch),
-            Some(_) => self.slot("time_local", "t", Value::Str(text.into())),
+            Some(_) => self.fixed("time_local:t", Value::Str(text.into())),
         }
         Some(after)
     }
@@ -189,7 +189,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
             None => self
                 .sketch
                 .time(&written, text.as_bytes(), TimeSource::Line),
-            Some(_) => self.slot("time_local", "t", Value::Str(text.into())),
+            Some(_) => self.fixed("time_local:t", Value::Str(text.into())),
         }
         Some(after)
     }
@@ -207,6 +207,15 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.sketch.literal(&behind[value.len()..]);
         self.sketch.literal("|");
         Some(())
+    }
+
+    /// Draws a slot that is written with its kind, `name:kind`.
+    fn fixed(&mut self, slot: &'static str, value: Value<'a>) {
+        if !self.is_within && !(self.has_host && slot == "host:t") {
+            return self.sketch.slot(slot, value);
+        }
+        let (name, kind) = slot.rsplit_once(':').unwrap_or((slot, "t"));
+        self.slot(name, kind, value);
     }
 
     pub(super) fn slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
@@ -267,6 +276,35 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         Some(())
     }
 
+    /// Draws the client's address.
+    pub(super) fn address(&mut self, address: &'a str) {
+        self.fixed("remote_addr:t", Value::Str(address.into()));
+    }
+
+    /// Draws status and bytes as common and combined have them.
+    pub(super) fn answer(&mut self, status: &'a str, bytes: &'a str) -> Option<()> {
+        match canonical_int(status).filter(|_| status.len() <= STATUS_DIGITS_MAX) {
+            Some(number) => self.fixed("status:i", Value::Int(number)),
+            None => self.status("status", status)?,
+        }
+        self.sketch.literal(" ");
+        match canonical_int(bytes) {
+            Some(number) => self.fixed("bytes:i", Value::Int(number)),
+            None => self.number("bytes", bytes)?,
+        }
+        Some(())
+    }
+
+    /// Draws a value in quotes behind a blank; `slot` is written with its kind.
+    pub(super) fn quoted(&mut self, slot: &'static str, value: &'a str) {
+        if slot == "referer:t" {
+            self.drawn.referer_host = host_of(value);
+        }
+        self.sketch.literal(" \"");
+        self.fixed(slot, Value::Str(value.into()));
+        self.sketch.literal("\"");
+    }
+
     /// Draws a part of the time that the request took.
     fn took(&mut self, name: &str, value: &'a str, unit_ns: u64) -> Option<()> {
         if matches!(value, "-" | "-1" | "") {
@@ -297,15 +335,15 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         match address.strip_prefix('[').and_then(|a| a.strip_suffix(']')) {
             Some(inside) => {
                 self.sketch.literal("[");
-                self.slot("remote_addr", "t", Value::Str(inside.into()));
+                self.fixed("remote_addr:t", Value::Str(inside.into()));
                 self.sketch.literal("]:");
             }
             None => {
-                self.slot("remote_addr", "t", Value::Str(address.into()));
+                self.fixed("remote_addr:t", Value::Str(address.into()));
                 self.sketch.literal(":");
             }
         }
-        self.slot("remote_port", "i", Value::Int(number));
+        self.fixed("remote_port:i", Value::Int(number));
         Some(())
     }
 
@@ -316,11 +354,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if matches!(value, "-" | "") || first.is_empty() || self.sketch.has_slot(b"remote_addr") {
             return self.text("http_x_forwarded_for", value);
         }
-        self.slot("remote_addr", "t", Value::Str(first.into()));
+        self.fixed("remote_addr:t", Value::Str(first.into()));
         let proxies = rest.trim_start_matches([',', ' ']);
         self.sketch.literal(&rest[..rest.len() - proxies.len()]);
         if !proxies.is_empty() {
-            self.slot("proxies", "t", Value::Str(proxies.into()));
+            self.fixed("proxies:t", Value::Str(proxies.into()));
         }
     }
 
@@ -329,11 +367,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         let Some((method, target, protocol)) = parts_of(request) else {
             return self.plain("request", request);
         };
-        self.slot("method", "t", Value::Str(method.into()));
+        self.fixed("method:t", Value::Str(method.into()));
         self.sketch.literal(" ");
         self.target(target);
         self.sketch.literal(" ");
-        self.slot("protocol", "t", Value::Str(protocol.into()));
+        self.fixed("protocol:t", Value::Str(protocol.into()));
     }
 
     /// Draws a target: `path?query`, or `scheme://host:port/path?query` as proxies and load balancers have it.
@@ -343,11 +381,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         }
         match memchr(b'?', target.as_bytes()) {
             Some(mark) => {
-                self.slot("path", "t", Value::Str(target[..mark].into()));
+                self.fixed("path:t", Value::Str(target[..mark].into()));
                 self.sketch.literal("?");
-                self.slot("query", "t", Value::Str(target[mark + 1..].into()));
+                self.fixed("query:t", Value::Str(target[mark + 1..].into()));
             }
-            None => self.slot("path", "t", Value::Str(target.into())),
+            None => self.fixed("path:t", Value::Str(target.into())),
         }
     }
 
@@ -362,7 +400,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         if !is_scheme || authority.is_empty() || rest.is_empty() {
             return target;
         }
-        self.slot("scheme", "t", Value::Str(scheme.into()));
+        self.fixed("scheme:t", Value::Str(scheme.into()));
         self.sketch.literal("://");
         self.host(authority);
         rest
@@ -376,11 +414,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         });
         match port {
             Some((name, number)) => {
-                self.slot("host", "t", Value::Str(name.into()));
+                self.fixed("host:t", Value::Str(name.into()));
                 self.sketch.literal(":");
-                self.slot("port", "i", Value::Int(number));
+                self.fixed("port:i", Value::Int(number));
             }
-            None => self.slot("host", "t", Value::Str(host.into())),
+            None => self.fixed("host:t", Value::Str(host.into())),
         }
         self.has_host = true;
     }

@@ -36,6 +36,9 @@ const TRAEFIK: [(&str, Take); 4] = [
     ("duration_ms", Take::TookMs),
 ];
 
+/// The slot of the agent, behind which values may have names.
+const AGENT: &str = "agent:t";
+
 /// Draws a line; `None` if it is none.
 pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let bracket = memchr(b'[', line.as_bytes())?;
@@ -48,10 +51,8 @@ pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<(
     pen.request(&after[..end]);
     pen.sketch.literal("\" ");
     let (status, after) = word(after[end + 1..].strip_prefix(' ')?);
-    pen.status("status", status)?;
-    pen.sketch.literal(" ");
     let (bytes, after) = word(after.strip_prefix(' ')?);
-    pen.value("bytes", Take::Number, bytes)?;
+    pen.answer(status, bytes)?;
     rest(after, has_host, pen);
     Some(())
 }
@@ -78,12 +79,12 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
     let mut take = || words.next().filter(|word| !word.is_empty());
     let (first, second, third) = (take()?, take()?, take()?);
     let Some(fourth) = words.next() else {
-        pen.value("remote_addr", Take::Plain, first)?;
+        pen.address(first);
         return owner(second, third, pen);
     };
     if second == "-" && third != "-" {
         // A user's name with blanks.
-        pen.value("remote_addr", Take::Plain, first)?;
+        pen.address(first);
         return owner(second, &head[first.len() + " - ".len()..], pen);
     }
     // With four words, a user's name that holds a space looks like a virtual host before the
@@ -93,7 +94,7 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
     }
     pen.host(first);
     pen.sketch.literal(" ");
-    pen.value("remote_addr", Take::Plain, second)?;
+    pen.address(second);
     pen.sketch.literal(" - ");
     match words.next() {
         None => pen.text("user", fourth),
@@ -161,27 +162,28 @@ fn list_bytes(text: &str) -> usize {
 
 /// Draws what follows the number of bytes.
 fn rest<'a>(mut rest: &'a str, mut has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
-    let mut known = ["referer", "agent"].iter();
+    let mut known = ["referer:t", AGENT].iter();
     // Each round takes a value, and there are only so many names.
     while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
-        let is_quoted = value.is_quoted();
-        let name = match known.next().filter(|_| is_quoted) {
-            Some(name) => Some(*name),
-            // Behind the agent nginx's own example format has a list of forwarded addresses.
-            None if is_quoted && !has_host && !pen.has_host() && !value.text.contains(',') => {
-                has_host = true;
-                Some("host")
-            }
-            None => pen.next_extra(),
+        let slot = match value.is_quoted() {
+            true => known.next().copied(),
+            false => None,
         };
-        let Some(name) = name else { break };
+        // Behind the agent nginx's own example format has a list of forwarded addresses.
+        let is_host = || value.is_quoted() && !has_host && !value.text.contains(',');
+        if let Some(slot) = slot {
+            pen.quoted(slot, value.text);
+        } else if is_host() && !pen.has_host() {
+            has_host = true;
+            pen.quoted("host:t", value.text);
+        } else if let Some(name) = pen.next_extra() {
+            pen.trailing_value(name, Take::Plain, &value);
+        } else {
+            break;
+        }
         rest = value.rest;
-        pen.trailing_value(name, Take::Plain, &value);
-        if name == "agent" {
-            let names = names_of(rest);
-            if !names.is_empty() {
-                rest = pen.named(rest, names);
-            }
+        if slot == Some(AGENT) {
+            rest = pen.named(rest, names_of(rest));
         }
     }
     pen.surplus(rest);
@@ -189,6 +191,9 @@ fn rest<'a>(mut rest: &'a str, mut has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>
 
 /// The names of the values behind the agent, by the first of them.
 fn names_of(rest: &str) -> &'static [(&'static str, Take)] {
+    if !rest.starts_with(' ') || rest.starts_with(" \"") {
+        return &[];
+    }
     let mut values = [""; 4];
     let mut behind = rest;
     for text in &mut values {

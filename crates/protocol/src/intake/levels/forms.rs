@@ -14,12 +14,17 @@
 //! | MikroTik | `system,error,critical login failure …`; topics, the last level among them counts |
 //! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
 
+use std::sync::LazyLock;
+
 use logpond_record::Severity;
 use memchr::memmem;
 
 /// How far into a line PostgreSQL's level is looked for, in bytes: behind a prefix with the names of a user, a
 /// database, an application and a host.
 const POSTGRES_BYTES_MAX: usize = 512;
+
+/// The end of PostgreSQL's label.
+static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":  "));
 
 /// The level by the form that a line begins in.
 pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
@@ -68,7 +73,7 @@ pub(super) fn behind_time(
 /// The level that PostgreSQL writes behind a prefix of the administrator's choice.
 pub(super) fn postgres(line: &[u8]) -> Option<&'static str> {
     let head = &line[..line.len().min(POSTGRES_BYTES_MAX)];
-    let colon = memmem::find(head, b":  ")?;
+    let colon = LABEL_END.find(head)?;
     let before = &head[..colon];
     let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     let length = before.iter().rev().take_while(|byte| is_name(byte)).count();

@@ -212,3 +212,17 @@ fn lines_say_their_levels() {
     let late = format!("{}ERROR", " ".repeat(HEAD_BYTES_MAX - 2));
     assert_eq!(of_line(late.as_bytes()), None);
 }
+
+#[test]
+fn no_word_for_a_level_is_told_to_be_another_one() {
+    let all = "TRACE DEBUG DBG INFO INFORMATION INFORMATIONAL NOTICE WARN WARNING ERROR ERR SEVERE CRITICAL CRIT \
+        ALERT FATAL PANIC EMERG EMERGENCY TRC TRCE TRAC VRB VERBOSE DBUG DEBU INF WRN EROR ERRO FAIL CRT DPANIC \
+        FTL FATA PANI PNC FINEST FINER FINE CONFIG NOTE SYSTEM SUCCESS LOG II WW EE";
+    for word in all.split_whitespace() {
+        assert!(words::of(word.as_bytes()).is_some(), "{word}");
+        assert!(
+            words::of(word.to_ascii_lowercase().as_bytes()).is_some(),
+            "{word}"
+        );
+    }
+}

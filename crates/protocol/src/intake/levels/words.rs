@@ -23,8 +23,47 @@ pub(super) struct Word {
 /// The most letters of a word for a level.
 const WORD_BYTES_MAX: usize = 13;
 
+/// First letters of words for levels, by the number of letters: most words of a line are told by it to be none.
+const INITIALS: [u32; WORD_BYTES_MAX + 1] = {
+    let mut initials = [0; WORD_BYTES_MAX + 1];
+    initials[2] = letters(b"IWE");
+    initials[3] = letters(b"DETVIWCFPL");
+    initials[4] = letters(b"IWCTDEFPNL");
+    initials[5] = letters(b"TDEFAPFE");
+    initials[6] = letters(b"NSDFC");
+    initials[7] = letters(b"WVS");
+    initials[8] = letters(b"C");
+    initials[9] = letters(b"E");
+    initials[11] = letters(b"I");
+    initials[13] = letters(b"I");
+    initials
+};
+
+/// A set of letters.
+const fn letters(text: &[u8]) -> u32 {
+    let mut set = 0;
+    let mut at = 0;
+    while at < text.len() {
+        set |= 1 << (text[at] - b'A');
+        at += 1;
+    }
+    set
+}
+
+/// True if a word for a level has as many letters as `word` and its first one.
+pub(super) fn may_be(word: &[u8]) -> bool {
+    let (Some(set), Some(first)) = (INITIALS.get(word.len()), word.first()) else {
+        return false;
+    };
+    let letter = first.to_ascii_uppercase().wrapping_sub(b'A');
+    letter < 26 && set & (1 << letter) != 0
+}
+
 /// The word for a level that `word` is, in any case.
 pub(super) fn of(word: &[u8]) -> Option<Word> {
+    if !may_be(word) {
+        return None;
+    }
     let mut upper = [0; WORD_BYTES_MAX];
     let upper = upper.get_mut(..word.len())?;
     upper.copy_from_slice(word);
