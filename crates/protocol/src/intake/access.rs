@@ -22,7 +22,8 @@ use memchr::{memchr, memchr_iter};
 
 use super::access_format::{Drawn, Times};
 use super::sketch::Sketch;
-use columns::Pen;
+pub(crate) use clock::Clock;
+pub(crate) use columns::{MILLISECOND, Pen, SECOND, Take, nanoseconds};
 
 /// Where the time must begin, in bytes: a vhost and a list of addresses take 300 at most.
 const HEAD_BYTES_MAX: usize = 512;

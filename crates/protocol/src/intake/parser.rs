@@ -30,7 +30,7 @@ use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
-use super::{Beside, access, audit, content, levels, logfmt, syslog};
+use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, syslog};
 use formats::Formats;
 
 /// The field that says which process sent an entry.
@@ -261,6 +261,7 @@ impl Parser {
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
+            raw if csvlog::is_candidate(raw) => self.csvlog(entry),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
@@ -292,7 +293,26 @@ impl Parser {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
-        Some(self.parsed(parts, outcome, false))
+        let time = match parts.time {
+            None => content::of_event(text, &self.times, entry.received),
+            Some(_) => None,
+        };
+        Some(Parsed {
+            time,
+            ..self.parsed(parts, outcome, false)
+        })
+    }
+
+    fn csvlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 26);
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        csvlog::draw(text, times, &mut sketch)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed::new(shape, sketch.parts))
     }
 
     /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
@@ -390,16 +410,19 @@ impl Parser {
             return None;
         }
         let mut sketch = Sketch::new(&mut self.scratch, 16);
-        let derived = self.formats.draw_line(entry, &mut sketch, &self.times)?;
+        let beside = self.formats.draw_line(entry, &mut sketch, &self.times)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
-            derived,
+            derived: beside.fields,
+            time: beside.time,
             ..Parsed::new(shape, sketch.parts)
         })
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
-        let is_unfit = entry.kind == EntryKind::Line && formats::is_declared(entry);
+        let is_unfit = entry.kind == EntryKind::Line
+            && formats::is_declared(entry)
+            && !headers::is_remark(entry.raw);
         self.met.unfit += u64::from(is_unfit);
         let mut parsed = self.unread(entry);
         if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {

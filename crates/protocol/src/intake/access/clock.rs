@@ -16,6 +16,11 @@ pub(crate) enum Clock {
     W3c,
     /// The same with a tab between date and time (CloudFront).
     W3cTab,
+    /// The same in the machine's time (IIS Advanced Logging).
+    W3cLocal,
+    /// With a fraction.
+    W3cFraction,
+    W3cLocalFraction,
     /// `02/Mar/2026:00:00:06.123`, the machine's time (HAProxy's `%tr`).
     Haproxy,
     /// `02/Mar/2026 00:00:06`, the machine's time (Django, Werkzeug).
@@ -39,9 +44,12 @@ pub(crate) enum Clock {
 }
 
 /// A clock's pattern, and what it leaves open.
-const TABLE: [(&str, Assumed); 12] = [
+const TABLE: [(&str, Assumed); 15] = [
     ("%Y-%m-%d %H:%M:%S", Assumed::Nothing),
     ("%Y-%m-%d\t%H:%M:%S", Assumed::Nothing),
+    ("%Y-%m-%d %H:%M:%S", Assumed::Zone),
+    ("%Y-%m-%d %H:%M:%S.%f", Assumed::Nothing),
+    ("%Y-%m-%d %H:%M:%S.%f", Assumed::Zone),
     ("%d/%b/%Y:%H:%M:%S.%f", Assumed::Zone),
     ("%d/%b/%Y %H:%M:%S", Assumed::Zone),
     ("%d/%b/%Y:%H:%M:%S", Assumed::Zone),
@@ -81,6 +89,15 @@ pub(crate) struct Read {
 }
 
 impl Clock {
+    /// The same clock with a fraction of the second.
+    pub(crate) fn with_fraction(self) -> Clock {
+        match self {
+            Clock::W3c => Clock::W3cFraction,
+            Clock::W3cLocal => Clock::W3cLocalFraction,
+            other => other,
+        }
+    }
+
     /// The time that `text` begins with.
     pub(crate) fn read(self, text: &[u8], times: Times<'_>) -> Option<Read> {
         let pattern = PATTERNS.get(self as usize)?.as_ref()?;

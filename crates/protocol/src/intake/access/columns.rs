@@ -14,8 +14,8 @@ use crate::intake::sketch::Sketch;
 use crate::intake::timestamps;
 
 /// Nanoseconds of a second and a millisecond.
-pub(super) const SECOND: u64 = 1_000_000_000;
-pub(super) const MILLISECOND: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const MILLISECOND: u64 = 1_000_000;
 
 /// Values behind the known ones that become fields of their own; what is behind these is one text.
 const EXTRA: [&str; 8] = [
@@ -40,7 +40,7 @@ pub(super) struct Column {
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Take {
+pub(crate) enum Take {
     /// Text; `-` is no value.
     Text,
     /// Text; a `-` is its value, as of referers and agents.
@@ -79,8 +79,8 @@ pub(super) const fn column(name: &'static str, take: Take, end: &'static str) ->
 }
 
 /// A line's fields while they are drawn.
-pub(super) struct Pen<'p, 's, 'a, 't> {
-    pub(super) sketch: &'p mut Sketch<'s, 'a>,
+pub(crate) struct Pen<'p, 's, 'a, 't> {
+    pub(crate) sketch: &'p mut Sketch<'s, 'a>,
     pub(super) times: Times<'t>,
     /// True if the line stands behind a header, whose fields keep their names.
     is_within: bool,
@@ -88,11 +88,11 @@ pub(super) struct Pen<'p, 's, 'a, 't> {
     /// Values without a name so far.
     extras: usize,
     took_ns: Option<u64>,
-    pub(super) drawn: Drawn<'a>,
+    pub(crate) drawn: Drawn<'a>,
 }
 
 impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
-    pub(super) fn new(sketch: &'p mut Sketch<'s, 'a>, times: Times<'t>) -> Self {
+    pub(crate) fn new(sketch: &'p mut Sketch<'s, 'a>, times: Times<'t>) -> Self {
         Pen {
             is_within: !sketch.parts.values.is_empty(),
             sketch,
@@ -105,7 +105,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Ends the line.
-    pub(super) fn finish(mut self) -> Drawn<'a> {
+    pub(crate) fn finish(mut self) -> Drawn<'a> {
         if let Some(took_ns) = self.took_ns {
             self.drawn.duration_s = Some(took_ns as f64 / SECOND as f64);
         }
@@ -143,7 +143,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Draws a value by what its column holds.
-    pub(super) fn value(&mut self, name: &str, take: Take, value: &'a str) -> Option<()> {
+    pub(crate) fn value(&mut self, name: &str, take: Take, value: &'a str) -> Option<()> {
         match take {
             Take::Plain => self.plain(name, value),
             Take::Text => self.text(name, value),
@@ -169,7 +169,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Draws the time that `rest` begins with, which is the record's unless a header had one.
-    pub(super) fn time(&mut self, rest: &'a str, clock: Clock) -> Option<&'a str> {
+    pub(crate) fn time(&mut self, rest: &'a str, clock: Clock) -> Option<&'a str> {
         let read = clock.read(rest.as_bytes(), self.times)?;
         let (text, after) = rest.split_at_checked(read.bytes)?;
         self.drawn.time = Some((read.time, read.assumed));
@@ -218,7 +218,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
         self.slot(name, kind, value);
     }
 
-    pub(super) fn slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
+    pub(crate) fn slot(&mut self, name: &str, kind: &str, value: Value<'a>) {
         // A line may name its host twice: in its request and by itself.
         let may_be_taken = self.is_within || self.has_host && name == "host";
         let is_taken = may_be_taken && self.sketch.has_slot(name.as_bytes());
@@ -473,7 +473,7 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
     }
 
     /// Draws the text behind all values.
-    pub(super) fn surplus(&mut self, rest: &'a str) {
+    pub(crate) fn surplus(&mut self, rest: &'a str) {
         if !rest.is_empty() {
             self.plain(SURPLUS, rest);
         }
@@ -531,7 +531,7 @@ fn is_method(value: &str) -> bool {
 }
 
 /// A decimal number of units as nanoseconds.
-fn nanoseconds(text: &str, unit_ns: u64) -> Option<u64> {
+pub(crate) fn nanoseconds(text: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || whole.len() > 9 || fraction.len() > 9 {

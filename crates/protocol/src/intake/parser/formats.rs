@@ -46,10 +46,13 @@ impl Formats {
         entry: &Entry<'a>,
         sketch: &mut Sketch<'_, 'a>,
         times: &TimeReader,
-    ) -> Option<Derived<'a>> {
+    ) -> Option<Beside<'a>> {
         let line = std::str::from_utf8(entry.raw).ok()?;
-        self.draw(declared(entry), line, entry, sketch, times)
-            .map(|(drawn, name)| derived(&drawn, Some(name)))
+        let (drawn, name) = self.draw(declared(entry), line, entry, sketch, times)?;
+        Some(Beside {
+            time: drawn.time.filter(|_| sketch.parts.time.is_none()),
+            fields: derived(&drawn, Some(name)),
+        })
     }
 
     /// Draws the message of a syslog record, if that is a line of an access log.
