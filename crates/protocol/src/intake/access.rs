@@ -5,7 +5,7 @@
 //! | common and combined with their relatives: nginx, Apache, ingress-nginx, Traefik, Varnish, lighttpd, gunicorn | [`combined`] |
 //! | HAProxy over HTTP and TCP | [`haproxy`] |
 //! | Amazon's load balancers, S3, CloudFront, VPC flow logs | [`aws`] |
-//! | Squid, Envoy, Istio, IIS, uvicorn, Django, Gin, Nginx Proxy Manager | [`servers`] |
+//! | Squid, Envoy, Istio, IIS, uWSGI, uvicorn, Django, Gin, Nginx Proxy Manager | [`servers`] |
 //!
 //! Invariants: literals of the shapes are few; all that varies is a slot. Fields have the same names and types
 //! in all formats, so one query or dashboard fits them all. A line is looked at by the reader that its first
@@ -92,6 +92,7 @@ fn of_request(line: &[u8]) -> Option<Reader> {
 fn of_bracket(line: &[u8]) -> Option<Reader> {
     match *line {
         [b'[', b'G', b'I', b'N', b']', b' ', ..] => Some(servers::gin),
+        [b'[', b'p', b'i', b'd', b':', b' ', ..] => Some(servers::uwsgi),
         // `[2026-03-02T00:00:06.123Z] "`
         [b'[', b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T', ..] => {
             let close = memchr(b']', &line[..line.len().min(TIME_BYTES_MAX)])?;

@@ -51,6 +51,7 @@ mod msgpack;
 mod syslog;
 mod content;
 mod csvlog;
+mod slowlog;
 mod access;
 pub mod access_format;
 pub mod headers;

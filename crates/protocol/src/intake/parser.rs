@@ -30,7 +30,7 @@ use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
-use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, syslog};
+use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, slowlog, syslog};
 use formats::Formats;
 
 /// The field that says which process sent an entry.
@@ -261,6 +261,7 @@ impl Parser {
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
+            raw if slowlog::is_candidate(raw) => self.slowlog(entry),
             raw if csvlog::is_candidate(raw) => self.csvlog(entry),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
             raw if audit::is_candidate(raw) => self.audit(entry),
@@ -300,6 +301,17 @@ impl Parser {
         Some(Parsed {
             time,
             ..self.parsed(parts, outcome, false)
+        })
+    }
+
+    fn slowlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 12);
+        let time = slowlog::draw(text, &self.times, entry.received, &mut sketch)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed {
+            time,
+            ..Parsed::new(shape, sketch.parts)
         })
     }
 

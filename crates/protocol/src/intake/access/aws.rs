@@ -220,9 +220,7 @@ pub(super) fn s3<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()>
 /// Draws a line of CloudFront.
 pub(super) fn cloudfront<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let mut rest = pen.columns(line, &CLOUDFRONT)?;
-    let mut names = CLOUDFRONT_TRAILING.iter();
-    // Each round takes a value, and there are only so many names.
-    while let Some((name, take)) = names.next() {
+    for (name, take) in &CLOUDFRONT_TRAILING {
         let length = rest.find('\t').unwrap_or(rest.len());
         let (value, after) = rest.split_at(length);
         pen.value(name, *take, value)?;

@@ -29,6 +29,8 @@ pub(crate) enum Clock {
     Zoneless,
     /// `03/02/2026:00:00:06 -0000`, month first (cPanel).
     Cpanel,
+    /// `Mon Mar  2 00:00:06 2026`, the machine's time (uWSGI).
+    Asctime,
     /// `2026/03/02 - 00:00:06`, the machine's time (Gin).
     Gin,
     /// `2026-03-02T00:00:06.123Z`
@@ -44,7 +46,7 @@ pub(crate) enum Clock {
 }
 
 /// A clock's pattern, and what it leaves open.
-const TABLE: [(&str, Assumed); 15] = [
+const TABLE: [(&str, Assumed); 16] = [
     ("%Y-%m-%d %H:%M:%S", Assumed::Nothing),
     ("%Y-%m-%d\t%H:%M:%S", Assumed::Nothing),
     ("%Y-%m-%d %H:%M:%S", Assumed::Zone),
@@ -54,6 +56,7 @@ const TABLE: [(&str, Assumed); 15] = [
     ("%d/%b/%Y %H:%M:%S", Assumed::Zone),
     ("%d/%b/%Y:%H:%M:%S", Assumed::Zone),
     ("%m/%d/%Y:%H:%M:%S %z", Assumed::Nothing),
+    ("%a %b %e %H:%M:%S %Y", Assumed::Zone),
     ("%Y/%m/%d - %H:%M:%S", Assumed::Zone),
     ("%Y-%m-%dT%H:%M:%S.%f%z", Assumed::Nothing),
     ("%Y-%m-%dT%H:%M:%S%z", Assumed::Nothing),

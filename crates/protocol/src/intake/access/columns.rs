@@ -211,11 +211,11 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
 
     /// Draws a slot that is written with its kind, `name:kind`.
     fn fixed(&mut self, slot: &'static str, value: Value<'a>) {
-        if !self.is_within && !(self.has_host && slot == "host:t") {
-            return self.sketch.slot(slot, value);
+        if self.is_within || self.has_host && slot == "host:t" {
+            let (name, kind) = slot.rsplit_once(':').unwrap_or((slot, "t"));
+            return self.slot(name, kind, value);
         }
-        let (name, kind) = slot.rsplit_once(':').unwrap_or((slot, "t"));
-        self.slot(name, kind, value);
+        self.sketch.slot(slot, value);
     }
 
     pub(crate) fn slot(&mut self, name: &str, kind: &str, value: Value<'a>) {

@@ -77,7 +77,23 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
     }
     let mut words = head.split(' ');
     let mut take = || words.next().filter(|word| !word.is_empty());
-    let (first, second, third) = (take()?, take()?, take()?);
+    let first = take()?;
+    let Some(second) = take() else {
+        // Formats of one's own often leave out what nobody sends.
+        return (first.len() == head.len() && is_address(first)).then(|| {
+            pen.address(first);
+            false
+        });
+    };
+    let Some(third) = take() else {
+        let is_all = first.len() + 1 + second.len() == head.len();
+        return (is_all && is_address(first)).then(|| {
+            pen.address(first);
+            pen.sketch.literal(" ");
+            pen.text("user", second);
+            false
+        });
+    };
     let Some(fourth) = words.next() else {
         pen.address(first);
         return owner(second, third, pen);
@@ -89,8 +105,15 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
     }
     // With four words, a user's name that holds a space looks like a virtual host before the
     // address, but for the ident, which nobody sends any more.
-    if third != "-" || fourth.is_empty() {
+    if fourth.is_empty() || third != "-" && !is_address(second) {
         return None;
+    }
+    if third != "-" {
+        pen.host(first);
+        pen.sketch.literal(" ");
+        pen.address(second);
+        words.next().is_none().then_some(())?;
+        return owner(third, fourth, pen).map(|_| true);
     }
     pen.host(first);
     pen.sketch.literal(" ");
@@ -107,6 +130,12 @@ fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
         Some(_) => return None,
     }
     Some(true)
+}
+
+/// True for addresses of version 4 and 6.
+fn is_address(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+    word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':'])
 }
 
 /// Draws ident and user, which stand behind the address.

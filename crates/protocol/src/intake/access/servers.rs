@@ -1,5 +1,5 @@
-//! Access logs of single servers and frameworks: Squid, Envoy and Istio, IIS, uvicorn, Django, Gin and Nginx Proxy
-//! Manager.
+//! Access logs of single servers and frameworks: Squid, Envoy and Istio, IIS, uWSGI, uvicorn, Django, Gin and Nginx
+//! Proxy Manager.
 
 use super::clock::Clock;
 use super::closing_quote;
@@ -76,6 +76,33 @@ const IIS_TRAILING: [(&str, Take); 4] = [
     ("time_taken", Take::Took(MILLISECOND)),
 ];
 
+/// The same with the bytes of both directions.
+const IIS_WITH_BYTES: [(&str, Take); 6] = [
+    ("status", Take::Status),
+    ("sc_substatus", Take::Number),
+    ("sc_win32_status", Take::Number),
+    ("bytes", Take::Number),
+    ("request_length", Take::Number),
+    ("time_taken", Take::Took(MILLISECOND)),
+];
+
+/// uWSGI's default format, behind `[pid: `.
+const UWSGI: [Column; 13] = [
+    column("pid", Take::Number, "|app: "),
+    column("app", Take::Text, "|req: "),
+    column("request_number", Take::Text, "] "),
+    column("remote_addr", Take::Word, " ("),
+    column("user", Take::Text, ") {"),
+    column("vars", Take::Text, "} ["),
+    column("", Take::Time(Clock::Asctime), "] "),
+    column("method", Take::Method, " "),
+    column("", Take::Target, " => generated "),
+    column("bytes", Take::Number, " bytes in "),
+    column("duration_ms", Take::Took(MILLISECOND), " msecs ("),
+    column("protocol", Take::Word, " "),
+    column("status", Take::Status, ")"),
+];
+
 const UVICORN: [Column; 3] = [
     column("", Take::Client, " - \""),
     column("", Take::Request, "\" "),
@@ -128,23 +155,32 @@ pub(super) fn envoy<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<
 /// Draws a line of IIS with its default fields.
 pub(super) fn iis<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let rest = pen.columns(line, &IIS)?;
-    let values = rest.split(' ').count();
-    let rest = match values {
-        5 => {
-            let length = rest.find(' ')?;
-            pen.value("referer", Take::Plain, &rest[..length])?;
-            pen.sketch.literal(" ");
-            &rest[length + 1..]
-        }
-        3 | 4 => rest,
+    // IIS writes the fields that it is told to write in a fixed order.
+    let (has_referer, names) = match rest.split(' ').count() {
+        3 => (false, &IIS_TRAILING[..3]),
+        4 => (false, &IIS_TRAILING[..]),
+        5 => (true, &IIS_TRAILING[..]),
+        7 => (true, &IIS_WITH_BYTES[..]),
         _ => return None,
     };
-    let mut names = IIS_TRAILING.iter();
-    for (at, value) in rest.split(' ').enumerate() {
+    let mut values = rest.split(' ');
+    if has_referer {
+        pen.value("referer", Take::Plain, values.next()?)?;
+        pen.sketch.literal(" ");
+    }
+    for (at, ((name, take), value)) in names.iter().zip(values).enumerate() {
         pen.sketch.literal(if at > 0 { " " } else { "" });
-        let (name, take) = names.next()?;
         pen.value(name, *take, value)?;
     }
+    Some(())
+}
+
+/// Draws a line of uWSGI.
+pub(super) fn uwsgi<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    const START: &str = "[pid: ";
+    pen.sketch.literal(START);
+    let rest = pen.columns(line.strip_prefix(START)?, &UWSGI)?;
+    pen.surplus(rest);
     Some(())
 }
 
