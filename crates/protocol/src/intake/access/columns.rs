@@ -278,6 +278,9 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
 
     /// Draws the client's address.
     pub(super) fn address(&mut self, address: &'a str) {
+        if address == "-" {
+            return self.sketch.literal("-");
+        }
         self.fixed("remote_addr:t", Value::Str(address.into()));
     }
 

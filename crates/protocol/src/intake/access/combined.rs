@@ -39,6 +39,9 @@ const TRAEFIK: [(&str, Take); 4] = [
 /// The slot of the agent, behind which values may have names.
 const AGENT: &str = "agent:t";
 
+/// The slot of the host.
+const HOST: &str = "host:t";
+
 /// Draws a line; `None` if it is none.
 pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
     let bracket = memchr(b'[', line.as_bytes())?;
@@ -190,21 +193,26 @@ fn list_bytes(text: &str) -> usize {
 }
 
 /// Draws what follows the number of bytes.
-fn rest<'a>(mut rest: &'a str, mut has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
+fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
     let mut known = ["referer:t", AGENT].iter();
+    let mut has_third = false;
     // Each round takes a value, and there are only so many names.
     while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
         let slot = match value.is_quoted() {
             true => known.next().copied(),
             false => None,
         };
-        // Behind the agent nginx's own example format has a list of forwarded addresses.
-        let is_host = || value.is_quoted() && !has_host && !value.text.contains(',');
         if let Some(slot) = slot {
             pen.quoted(slot, value.text);
-        } else if is_host() && !pen.has_host() {
-            has_host = true;
-            pen.quoted("host:t", value.text);
+        } else if let Some(slot) = third(&value).filter(|_| !has_third && known.len() == 0) {
+            has_third = true;
+            let is_host = slot == HOST;
+            if is_host && (has_host || pen.has_host()) {
+                let Some(name) = pen.next_extra() else { break };
+                pen.trailing_value(name, Take::Plain, &value);
+            } else {
+                pen.quoted(slot, value.text);
+            }
         } else if let Some(name) = pen.next_extra() {
             pen.trailing_value(name, Take::Plain, &value);
         } else {
@@ -216,6 +224,19 @@ fn rest<'a>(mut rest: &'a str, mut has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>
         }
     }
     pen.surplus(rest);
+}
+
+/// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example
+/// format has there. `None` for what tells neither.
+fn third(value: &Trailing<'_>) -> Option<&'static str> {
+    let mut parts = value.text.split(", ");
+    match value.text {
+        _ if !value.is_quoted() => None,
+        "-" | "" => None,
+        _ if parts.all(is_address) => Some("http_x_forwarded_for:t"),
+        text if text.contains([',', ' ']) => None,
+        _ => Some(HOST),
+    }
 }
 
 /// The names of the values behind the agent, by the first of them.
