@@ -29,7 +29,7 @@ pub(crate) fn is_candidate(line: &[u8]) -> bool {
 
 /// True for events that may say a time of their own, see [`times`].
 fn is_event(text: &str) -> bool {
-    is_candidate(text.as_bytes()) || text.starts_with("date=")
+    is_candidate(text.as_bytes()) || times::is_of_device(text)
 }
 
 /// Reads the fields of a message into `outline`; their values are given back.

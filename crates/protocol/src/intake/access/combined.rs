@@ -195,10 +195,13 @@ fn list_bytes(text: &str) -> usize {
 /// Draws what follows the number of bytes.
 fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
     let mut known = ["referer:t", AGENT].iter();
-    let mut has_third = false;
+    let (mut has_third, mut is_apart) = (false, false);
     // Each round takes a value, and there are only so many names.
     while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
-        let slot = match value.is_quoted() {
+        // Behind a bare value, such as a duration, referer and agent still stand side by side.
+        is_apart |= !value.is_quoted();
+        let is_known = value.is_quoted() && !(is_apart && known.len() == 2 && !is_pair(value.rest));
+        let slot = match is_known {
             true => known.next().copied(),
             false => None,
         };
@@ -224,6 +227,12 @@ fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
         }
     }
     pen.surplus(rest);
+}
+
+/// True if the next value is in quotes.
+fn is_pair(rest: &str) -> bool {
+    let next = rest.strip_prefix(' ').and_then(Trailing::read);
+    next.is_some_and(|value| value.is_quoted())
 }
 
 /// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example

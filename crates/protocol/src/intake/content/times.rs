@@ -40,7 +40,16 @@ pub(crate) fn of_event(
     }
 }
 
-/// The time of pairs with a date and a time of day.
+/// How far into the pairs of a device `eventtime` is looked for, in bytes.
+const EVENT_BYTES_MAX: usize = 256;
+
+/// True for the pairs of a device that may say a time of its own. A header may have taken the date.
+pub(crate) fn is_of_device(text: &str) -> bool {
+    let head = &text.as_bytes()[..text.len().min(EVENT_BYTES_MAX)];
+    text.starts_with("date=") || memmem::find(head, b"eventtime=").is_some()
+}
+
+/// The time of pairs with an instant, or with a date and a time of day.
 fn of_pairs(text: &str, reader: &TimeReader, received: Timestamp) -> Option<(Timestamp, Assumed)> {
     let separators = [' '];
     let bare = |key| {
@@ -48,10 +57,11 @@ fn of_pairs(text: &str, reader: &TimeReader, received: Timestamp) -> Option<(Tim
         let value = value.split(' ').next()?;
         Some(value.trim_matches('"'))
     };
-    let date = bare("date")?;
-    if let Some(found) = bare("eventtime").and_then(|value| instant(value, reader, received)) {
+    let seconds = bare("eventtime").and_then(|value| instant(value, reader, received));
+    if let Some(found) = seconds {
         return Some(found);
     }
+    let date = bare("date")?;
     let time = bare("time")?;
     let zone = bare("tz").unwrap_or("");
     instant(&format!("{date} {time}{zone}"), reader, received)
