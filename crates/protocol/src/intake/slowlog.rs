@@ -53,12 +53,13 @@ pub(crate) fn draw<'a>(
         sketch.literal("# ");
         if let Some(text) = line.strip_prefix("Time: ") {
             sketch.literal("Time: ");
+            free(b"time", sketch)?;
             sketch.text("time:t", text);
             let written = reader.whole(text.trim().as_bytes(), received, true);
             time = written.map(|written| (written.time, written.form.assumed()));
         } else if let Some(text) = line.strip_prefix("User@Host: ") {
             sketch.literal("User@Host: ");
-            account(text, sketch);
+            account(text, sketch)?;
         } else {
             values(line, sketch)?;
         }
@@ -82,17 +83,18 @@ pub(crate) fn draw<'a>(
 }
 
 /// Draws `shop[shop] @ web1 [10.0.0.7]  Id:    77`.
-fn account<'a>(text: &'a str, sketch: &mut Sketch<'_, 'a>) {
-    let Some((user, rest)) = text.split_once('[').filter(|(user, _)| !user.contains(' ')) else {
-        return sketch.text("account:t", text);
-    };
+fn account<'a>(text: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
+    for name in [&b"user"[..], b"login", b"client"] {
+        free(name, sketch)?;
+    }
+    let (user, rest) = text
+        .split_once('[')
+        .filter(|(user, _)| !user.contains(' '))?;
     if !user.is_empty() {
         sketch.text("user:t", user);
     }
     sketch.literal("[");
-    let Some((login, rest)) = rest.split_once("] @ ") else {
-        return sketch.text("account:t", rest);
-    };
+    let (login, rest) = rest.split_once("] @ ")?;
     sketch.text("login:t", login);
     sketch.literal("] @ ");
     let id = memmem::find(rest.as_bytes(), b"Id:").unwrap_or(rest.len());
@@ -104,8 +106,9 @@ fn account<'a>(text: &'a str, sketch: &mut Sketch<'_, 'a>) {
         sketch.literal("Id:");
         let digits = number.trim_start_matches(' ');
         blanks(&number[..number.len() - digits.len()], sketch);
-        typed("connection_id", digits, sketch);
+        typed("connection_id", digits, sketch)?;
     }
+    Some(())
 }
 
 /// Draws `Name: value` pairs with blanks between them; `None` if anything else stands there.
@@ -115,9 +118,10 @@ fn values<'a>(mut line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
             return Some(());
         }
         let (name, rest) = line.split_once(':')?;
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'.');
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
         let is_name = name.len() <= NAME_BYTES_MAX && name.bytes().all(is_part);
-        if name.is_empty() || !is_name {
+        // Names that begin with `_` are the words of intakes.
+        if name.is_empty() || name.starts_with('_') || !is_name {
             return None;
         }
         sketch.literal(name);
@@ -129,7 +133,7 @@ fn values<'a>(mut line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
         let is_next = value[..length].ends_with(':');
         let (value, rest) = value.split_at(if is_next { 0 } else { length });
         if !value.is_empty() {
-            typed(&name.to_ascii_lowercase(), value, sketch);
+            typed(&name.to_ascii_lowercase(), value, sketch)?;
         }
         line = rest.trim_start_matches(' ');
         blanks(&rest[..rest.len() - line.len()], sketch);
@@ -143,7 +147,13 @@ fn blanks(text: &str, sketch: &mut Sketch<'_, '_>) {
     sketch.literal(text);
 }
 
-fn typed<'a>(name: &str, value: &'a str, sketch: &mut Sketch<'_, 'a>) {
+/// `None` if a field has this name already.
+fn free(name: &[u8], sketch: &Sketch<'_, '_>) -> Option<()> {
+    (!sketch.has_slot(name)).then_some(())
+}
+
+fn typed<'a>(name: &str, value: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<()> {
+    free(name.as_bytes(), sketch)?;
     let (read, kind, is_canonical) = logfmt::bare_value(value);
     let (read, kind) = match is_canonical {
         true => (read, kind),
@@ -151,6 +161,7 @@ fn typed<'a>(name: &str, value: &'a str, sketch: &mut Sketch<'_, 'a>) {
     };
     let kind = char::from(kind).to_string();
     sketch.prefixed_slot("", name, &kind, read);
+    Some(())
 }
 
 /// The seconds of `SET timestamp=…;`, which may stand behind `use database;`.

@@ -318,7 +318,8 @@ impl<'p, 's, 'a, 't> Pen<'p, 's, 'a, 't> {
             Some(digits) => ("+", digits),
             None => ("", value),
         };
-        self.took_ns = Some(self.took_ns.unwrap_or(0) + nanoseconds(digits, unit_ns)?);
+        let taken = nanoseconds(digits, unit_ns)?;
+        self.took_ns = Some(self.took_ns.unwrap_or(0).saturating_add(taken));
         self.sketch.literal(sign);
         match canonical_int(digits) {
             Some(number) => self.slot(name, "i", Value::Int(number)),

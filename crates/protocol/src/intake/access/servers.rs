@@ -274,5 +274,6 @@ fn go_seconds(text: &str) -> Option<f64> {
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = number.parse().ok().filter(|_| is_number)?;
+    let value = Some(value).filter(|value| value.is_finite())?;
     Some(value / divisor)
 }

@@ -9,7 +9,10 @@
 //!
 //! Values of W3C have blanks or a tab between them, and may be in quotes; date and time are UTC by definition but
 //! for `date-local` and `time-local`. Known names become those that access logs have everywhere; all others keep
-//! theirs, in lower case, with `_` for what is neither letter nor digit. `-` is no value.
+//! theirs, in lower case, with `_` for what is neither letter nor digit. `-` is no value. Names that are there twice
+//! have a number behind them.
+
+use std::collections::HashSet;
 
 use logpond_record::limits::FIELD_NAME_BYTES_MAX;
 use logpond_record::{Assumed, Timestamp};
@@ -99,11 +102,14 @@ enum Holds {
 impl Listed {
     /// Compiles a header; `None` if the definition is none.
     pub(super) fn new(definition: &str) -> Option<Result<Listed, FormatError>> {
-        let (columns, is_zeek) = if let Some(fields) = definition.strip_prefix(W3C_START) {
+        let (mut columns, is_zeek) = if let Some(fields) = definition.strip_prefix(W3C_START) {
             (w3c(fields), false)
         } else {
             (zeek(definition.strip_prefix(ZEEK_START)?), true)
         };
+        if columns.len() <= VARIABLES_MAX {
+            number_names(&mut columns);
+        }
         let whole = |reason| Err(FormatError { at: 0, reason });
         let is_unfit = |column: &&Column| column.name.len() > NAME_BYTES_MAX;
         Some(match columns.len() {
@@ -306,7 +312,7 @@ fn is_number(value: &str) -> bool {
 fn w3c(fields: &str) -> Vec<Column> {
     let written: Vec<&str> = fields.split_ascii_whitespace().collect();
     let has_header_host = written.contains(&"x-host-header");
-    let mut columns: Vec<Column> = Vec::with_capacity(written.len());
+    let mut columns = Vec::with_capacity(written.len());
     for field in written {
         let known = NAMES.iter().find(|(name, ..)| *name == field);
         let (name, holds) = match (field, known) {
@@ -317,11 +323,6 @@ fn w3c(fields: &str) -> Vec<Column> {
             ("cs(Host)", _) if has_header_host => (own_name(field), Holds::Known(Take::Text)),
             (_, Some((_, name, take))) => ((*name).to_owned(), Holds::Known(*take)),
             (_, None) => (own_name(field), Holds::Known(Take::Text)),
-        };
-        let is_taken = |name: &str| columns.iter().any(|column| *column.name == *name);
-        let name = match is_taken(&name) {
-            true => own_name(field),
-            false => name,
         };
         columns.push(Column {
             name: name.into(),
@@ -346,21 +347,88 @@ fn zeek(definition: &str) -> Vec<Column> {
             _ => Holds::Known(Take::Text),
         };
         Column {
-            name: field.trim_start_matches('_').into(),
+            name: plain_name(field).into(),
             holds,
         }
     });
     columns.collect()
 }
 
+/// Gives names that are there twice a number. Bounded by the number of columns.
+fn number_names(columns: &mut [Column]) {
+    let mut taken = HashSet::new();
+    // A target is several fields.
+    taken.extend(
+        columns
+            .iter()
+            .filter(|column| column.name.is_empty())
+            .flat_map(|_| ["scheme", "host", "port", "path", "query"].map(str::to_owned)),
+    );
+    for column in columns.iter_mut().filter(|column| !column.name.is_empty()) {
+        let own = column.name.to_string();
+        let mut name = own.clone();
+        for number in 2..=VARIABLES_MAX + 2 {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{own}_{number}");
+        }
+        column.name = name.into();
+    }
+}
+
 /// A column's own name as the name of a field.
 fn own_name(field: &str) -> String {
+    plain_name(&field.to_ascii_lowercase().replace(['.', '-'], "_"))
+}
+
+/// A name with `_` for what names of fields do not hold here; never one that begins with `_`, as those of intakes
+/// do, and never an empty one.
+fn plain_name(field: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
     let letters = field
         .chars()
-        .map(|letter| match letter.is_ascii_alphanumeric() {
-            true => letter.to_ascii_lowercase(),
-            false => '_',
-        });
+        .map(|letter| if is_part(letter) { letter } else { '_' });
     let name: String = letters.collect();
-    name.trim_matches('_').to_owned()
+    match name.trim_matches('_') {
+        "" => "column".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(definition: &str) -> String {
+        let listed = Listed::new(definition).unwrap().unwrap();
+        let names: Vec<&str> = listed.columns.iter().map(|column| &*column.name).collect();
+        names.join(" ")
+    }
+
+    #[test]
+    fn names_are_those_of_fields_and_unique() {
+        let table = [
+            (
+                "#Fields: date time c-ip c-ip x(A-B) () ⟨x:t⟩ _time cs(Host) x-host-header",
+                "date time remote_addr remote_addr_2 x_a_b column x_t time_2 cs_host host",
+            ),
+            (
+                "#fields\tts\tid.orig_h\t_msg:t⟩\tts",
+                "ts id.orig_h msg_t ts_2",
+            ),
+            ("#Fields: cs-uri path cs-uri-stem", " path_2 path_3"),
+        ];
+        for (definition, expected) in table {
+            assert_eq!(names(definition), expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_header_is_none() {
+        assert!(Listed::new("$status").is_none());
+        assert!(Listed::new("#Fields:").unwrap().is_err());
+        let many = format!("#Fields: {}", "a ".repeat(VARIABLES_MAX + 1));
+        assert!(Listed::new(&many).unwrap().is_err());
+    }
 }
