@@ -35,10 +35,12 @@ const TIME_BYTES_MAX: usize = 40;
 const OWNER_BYTES: usize = 64;
 
 /// A format's reader: draws a line, or gives `None` if it is none of the format.
-type Reader = for<'a> fn(&'a str, &mut Pen<'_, '_, 'a, '_>) -> Option<()>;
+pub(crate) type Reader = for<'a> fn(&'a str, &mut Pen<'_, '_, 'a, '_>) -> Option<()>;
 
-/// Draws an access log line. `None` if the line is none, and the sketch is then spoilt.
+/// Draws an access log line by the reader that [`reader`] names. `None` if the line is none, and the sketch is then
+/// spoilt.
 pub(crate) fn draw<'a>(
+    reader: Reader,
     line: &'a str,
     times: Times<'_>,
     sketch: &mut Sketch<'_, 'a>,
@@ -48,18 +50,13 @@ pub(crate) fn draw<'a>(
         None => (line, ""),
     };
     let mut pen = Pen::new(sketch, times);
-    reader(line.as_bytes())?(line, &mut pen)?;
+    reader(line, &mut pen)?;
     pen.sketch.literal(carriage_return);
     Some(pen.finish())
 }
 
-/// True if `line` may be an access log line: a cheap test that few others pass.
-pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    reader(line).is_some()
-}
-
-/// The reader of the format that `line` begins in.
-fn reader(line: &[u8]) -> Option<Reader> {
+/// The reader of the format that `line` begins in: a cheap test that few other lines pass.
+pub(crate) fn reader(line: &[u8]) -> Option<Reader> {
     let by_start = match *line.first()? {
         b'[' => of_bracket(line),
         b'0'..=b'9' => of_digit(line),

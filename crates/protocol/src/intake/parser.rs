@@ -253,8 +253,8 @@ impl Parser {
         if let Some(parsed) = self.declared(entry) {
             return Some(parsed);
         }
-        if access::is_candidate(entry.raw)
-            && let Some(parsed) = self.access(entry)
+        if let Some(reader) = access::reader(entry.raw)
+            && let Some(parsed) = self.access(entry, reader)
         {
             return Some(parsed);
         }
@@ -401,14 +401,14 @@ impl Parser {
         Some(parsed.lacking(unlisted.unwrap_or(0)))
     }
 
-    fn access<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn access<'a>(&mut self, entry: &Entry<'a>, reader: access::Reader) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 14);
         let times = Times {
             reader: &self.times,
             received: entry.received,
         };
-        let drawn = access::draw(text, times, &mut sketch)?;
+        let drawn = access::draw(reader, text, times, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             derived: formats::derived(&drawn, None),

@@ -143,6 +143,11 @@ fn is_address(word: &str) -> bool {
 
 /// Draws ident and user, which stand behind the address.
 fn owner<'a>(ident: &'a str, user: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
+    if ident == "-" {
+        pen.sketch.literal(" - ");
+        pen.text("user", user);
+        return Some(false);
+    }
     pen.sketch.literal(" ");
     // lighttpd has the virtual host there.
     let is_host = ident.contains(['.', ':']) || ident == "localhost";
@@ -238,11 +243,13 @@ fn is_pair(rest: &str) -> bool {
 /// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example
 /// format has there. `None` for what tells neither.
 fn third(value: &Trailing<'_>) -> Option<&'static str> {
-    let mut parts = value.text.split(", ");
+    let is_listed = |byte: u8| byte.is_ascii_hexdigit() || b".:, ".contains(&byte);
     match value.text {
         _ if !value.is_quoted() => None,
         "-" | "" => None,
-        _ if parts.all(is_address) => Some("http_x_forwarded_for:t"),
+        text if text.bytes().all(is_listed) && text.split(", ").all(is_address) => {
+            Some("http_x_forwarded_for:t")
+        }
         text if text.contains([',', ' ']) => None,
         _ => Some(HOST),
     }

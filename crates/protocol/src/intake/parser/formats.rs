@@ -63,8 +63,8 @@ impl Formats {
         times: &TimeReader,
     ) -> Option<Beside<'a>> {
         let message = sketch.message_text()?;
-        let is_usual = access::is_candidate(message.as_bytes());
-        if !is_usual && !is_declared(entry) {
+        let reader = access::reader(message.as_bytes());
+        if reader.is_none() && !is_declared(entry) {
             return None;
         }
         // A server writes the zone and the year that many headers lack.
@@ -81,9 +81,9 @@ impl Formats {
             received: entry.received,
         };
         let is_free = || !USUAL_FIELDS.iter().any(|name| sketch.has_slot(name));
-        if is_usual
+        if let Some(reader) = reader
             && is_free()
-            && let Some(drawn) = access::draw(message, usual, sketch)
+            && let Some(drawn) = access::draw(reader, message, usual, sketch)
         {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),
