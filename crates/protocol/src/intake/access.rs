@@ -25,10 +25,10 @@ use super::sketch::Sketch;
 pub(crate) use clock::Clock;
 pub(crate) use columns::{MILLISECOND, Pen, SECOND, Take, nanoseconds};
 
-/// Where the time must begin, in bytes: a vhost and a list of addresses take 300 at most.
+/// The time must begin within so many bytes: a vhost and a list of addresses take 300 at most.
 const HEAD_BYTES_MAX: usize = 512;
 
-/// Where the request must begin behind the bracket of the time, in bytes.
+/// The request must begin within so many bytes behind the bracket of the time.
 const TIME_BYTES_MAX: usize = 40;
 
 /// Bytes of the id of a bucket's owner, in hexadecimal digits.

@@ -226,7 +226,7 @@ impl AccessFormat {
         }
     }
 
-    /// How many values its lines have, if a file lists them.
+    /// The number of values of its lines, if a file lists them.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.listed.as_ref().map(listed::Listed::count)
     }

@@ -77,7 +77,7 @@ pub(crate) fn draw<'a>(
             .then(|| times::of_event(text, times, received))
             .flatten()
     };
-    // What leaves nothing open counts more than a header that does.
+    // A time that leaves nothing open counts more than a header's that does.
     let time = time.or_else(event);
     let time = time.filter(|(_, assumed)| is_guess && *assumed == Assumed::Nothing);
     Beside { fields, time }

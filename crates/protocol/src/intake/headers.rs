@@ -4,7 +4,7 @@
 //! A record depends on its entry alone, so what a header says travels with the batch, as formats that users
 //! declare do (see [`super::access_format`]): as a label, which is no field.
 //!
-//! Invariants: a header holds for the lines behind it, up to the next one. Where a batch has lines before and
+//! Invariants: a header holds for the lines behind it, up to the next one. If a batch has lines before and
 //! behind a header, both are declared, unless lines of one could be taken for lines of the other: then neither is.
 //! Lines that no header is known of are read as if there was none.
 
@@ -32,11 +32,11 @@ const REMARKS_MAX: usize = 32;
 const W3C_NAME: &str = "w3c";
 const ZEEK_NAME: &str = "zeek";
 
-/// How headers begin.
+/// The first bytes of headers.
 const W3C: &[u8] = b"#Fields:";
 const ZEEK: &[u8] = b"#fields\t";
 
-/// What the headers of a file say, as far as it was read.
+/// The headers of a file, as far as it was read.
 #[derive(Debug, Default)]
 pub struct FileHeaders {
     /// The last header.

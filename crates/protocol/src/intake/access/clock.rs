@@ -9,7 +9,7 @@ use memchr::memmem;
 use crate::intake::access_format::Times;
 use crate::intake::sketch::Sketch;
 
-/// How a product writes times.
+/// The form of a product's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// `2026-03-02 00:00:06`, UTC by definition (W3C Extended Log File Format).

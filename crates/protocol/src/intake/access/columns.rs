@@ -38,7 +38,7 @@ pub(super) struct Column {
     pub(super) end: &'static str,
 }
 
-/// What a column holds.
+/// The kinds of values that columns hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// Text; `-` is no value.

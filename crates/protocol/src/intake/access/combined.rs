@@ -15,7 +15,7 @@ use super::clock::BRACKETED;
 use super::closing_quote;
 use super::columns::{Pen, SECOND, Take, Trailing};
 
-/// What stands behind the agent in ingress-nginx's default format.
+/// The values behind the agent in ingress-nginx's default format.
 const INGRESS: [(&str, Take); 9] = [
     ("request_length", Take::Number),
     ("request_time", Take::Took(SECOND)),
@@ -28,7 +28,7 @@ const INGRESS: [(&str, Take); 9] = [
     ("req_id", Take::Text),
 ];
 
-/// What stands behind the agent in Traefik's format `common`.
+/// The values behind the agent in Traefik's format `common`.
 const TRAEFIK: [(&str, Take); 4] = [
     ("request_count", Take::Number),
     ("router_name", Take::Text),

@@ -1,7 +1,8 @@
 //! HAProxy's formats `httplog`, `tcplog` and that of errors (HAProxy, configuration manual, section 8.2).
 //!
 //! ```text
-//! addr:port [time] frontend backend/server TR/Tw/Tc/Tr/Ta status bytes req res state a/f/b/s/r sq/bq [{…} ][{…} ]"request"
+//! addr:port [time] frontend backend/server TR/Tw/Tc/Tr/Ta status bytes req res state a/f/b/s/r sq/bq
+//!     [{…} ][{…} ]"request"
 //! addr:port [time] frontend backend/server Tw/Tc/Tt bytes state a/f/b/s/r sq/bq
 //! addr:port [time] frontend/bind: message
 //! ```

@@ -28,7 +28,7 @@ const ENVOY: [Column; 4] = [
     column("response_flags", Take::Text, " "),
 ];
 
-/// What Istio has behind the flags.
+/// The columns of Istio behind the flags.
 const ISTIO: [Column; 3] = [
     column("response_code_details", Take::Text, " "),
     column("connection_termination_details", Take::Text, " \""),

@@ -2,7 +2,7 @@
 //! and `#types`.
 //!
 //! ```text
-//! #Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status time-taken
+//! #Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port c-ip cs(User-Agent) sc-status
 //! #fields⇥ts⇥uid⇥id.orig_h⇥id.orig_p⇥…
 //! #types⇥time⇥string⇥addr⇥port⇥…
 //! ```
@@ -125,7 +125,7 @@ impl Listed {
         })
     }
 
-    /// How many values a line has.
+    /// The number of values of a line.
     pub(super) fn count(&self) -> usize {
         self.columns.len()
     }
