@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use logpond_protocol::intake::headers::FileHeaders;
+
 use super::cutter::{BATCH_BYTES, Cutter, first_batch};
 use super::form::{Form, Reading};
 use super::labels;
@@ -64,6 +66,9 @@ pub(super) struct Archive {
     /// The name that its records are known by: that of the file before it was rotated, if it is known.
     name: String,
     labels: Vec<(String, String)>,
+    /// What the file's own headers say of its lines, and what they declare for those that are sent next.
+    headers: FileHeaders,
+    declared: Vec<(String, String)>,
     reader: Box<dyn Read + Send>,
     /// The first bytes of its content.
     start: Vec<u8>,
@@ -108,6 +113,8 @@ impl Archive {
             seen: seen(&metadata),
             name: origin.to_string_lossy().into_owned(),
             labels: labels::of(origin, position.target.as_deref()),
+            headers: FileHeaders::default(),
+            declared: Vec::new(),
             reader: input::open(path)?,
             start,
             cutter: Cutter::default(),
@@ -214,6 +221,7 @@ impl Archive {
         if !self.form.is_decided() && !lines.is_empty() {
             self.form.decide(lines);
         }
+        self.declared = self.headers.declare(lines);
         // Lines that are too long are not in the cutter.
         self.offset = self.pushed - (self.cutter.bytes() + lines.len()) as u64;
         let mut rest = lines;
@@ -248,10 +256,11 @@ impl Archive {
         position.set_held(self.form.held(), [false; 3]);
         position.fingerprint = Fingerprint::of_start(&self.start, self.offset);
         if records.count() > 0 {
+            let labels = [&self.labels[..], &self.declared[..]].concat();
             let origin = Origin {
                 first_line: 0,
                 file: Some(&self.name),
-                labels: &self.labels,
+                labels: &labels,
                 position: Some(&position),
             };
             let taken = sender.send(records, &origin).map_err(ForwardError::Send)?;

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use logpond_protocol::intake::headers::FileHeaders;
+
 use super::cutter::{Cutter, first_batch};
 use super::form::{Form, Reading};
 use super::labels;
@@ -121,6 +123,8 @@ pub(super) fn forward(
         waiting_since: None,
         lines: 0,
         form: Form::new(input.reading, Instant::now()),
+        headers: FileHeaders::default(),
+        declared: Vec::new(),
         offset: 0,
         input,
         sender,
@@ -164,6 +168,9 @@ struct Batches<'a> {
     /// Lines of the input before those in the cutter, or records made of them.
     lines: u64,
     form: Form,
+    /// What the input's own headers say of its lines, and what they declare for those that are sent next.
+    headers: FileHeaders,
+    declared: Vec<(String, String)>,
     /// Bytes of the input that went through the form.
     offset: u64,
     input: Input<'a>,
@@ -230,6 +237,7 @@ impl Batches<'_> {
         if !self.form.is_decided() && !lines.is_empty() {
             self.form.decide(lines);
         }
+        self.declared = self.headers.declare(lines);
         while !lines.is_empty() {
             let taken = match self.form.assembler().is_some() {
                 true => self.assemble(lines)?,
@@ -268,9 +276,10 @@ impl Batches<'_> {
         if records.count() == 0 {
             return Ok(());
         }
+        let labels = [self.input.labels, &self.declared[..]].concat();
         let origin = Origin {
             file: self.input.file,
-            labels: self.input.labels,
+            labels: &labels,
             first_line: self.lines + 1,
             position: None,
         };

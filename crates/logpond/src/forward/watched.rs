@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use logpond_protocol::intake::assembly::Held;
+use logpond_protocol::intake::headers::FileHeaders;
 use logpond_record::Batch;
 use logpond_record::limits::LINE_BYTES_MAX;
 
@@ -35,6 +36,9 @@ pub(super) struct Watched {
     file: File,
     /// What the path and what is beside it say of the records.
     labels: Vec<(String, String)>,
+    /// What the file's own headers say of its lines, and what they declare for those that are sent next.
+    headers: FileHeaders,
+    declared: Vec<(String, String)>,
     form: Form,
     /// How its characters are bytes, once there are some.
     encoding: Option<Encoding>,
@@ -82,7 +86,15 @@ impl Watched {
             }
             offset = form.reads_from(offset);
         }
+        let mut headers = FileHeaders::default();
+        if offset > 0 {
+            let mut start = vec![0; DETECTION_BYTES.min(offset as usize)];
+            let filled = read_fully_at(&file, &mut start, 0)?;
+            headers.declare(&start[..filled]);
+        }
         Ok(Watched {
+            headers,
+            declared: Vec::new(),
             labels: labels::of(path, position.target.as_deref()),
             path: path.to_path_buf(),
             identity,
@@ -282,6 +294,7 @@ impl Watched {
         // What was held of what is gone is all that there will be of it.
         self.flush(true, now, sender, totals)?;
         self.form.reset();
+        self.headers = FileHeaders::default();
         self.lent = [None; 3];
         self.position = self.position_now();
         Ok(())
@@ -421,6 +434,7 @@ impl Watched {
         if !self.form.is_decided() {
             self.decide().map_err(|e| self.unreadable(e))?;
         }
+        self.declared = self.headers.declare(bytes);
         if self.form.assembler().is_none() {
             self.offset = lines.end();
             let cut = records::cut(&lines.text, totals);
@@ -475,10 +489,11 @@ impl Watched {
         self.idle_at = None;
         if records.count() > 0 {
             let name = self.path.to_string_lossy().into_owned();
+            let labels = [&self.labels[..], &self.declared[..]].concat();
             let origin = Origin {
                 first_line: 0,
                 file: Some(&name),
-                labels: &self.labels,
+                labels: &labels,
                 position: Some(&position),
             };
             let taken = sender.send(records, &origin).map_err(ForwardError::Send)?;

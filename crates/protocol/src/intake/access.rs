@@ -1,147 +1,181 @@
-//! Web servers' access logs: common and combined, as nginx and Apache write them.
+//! Access logs: of web servers, proxies, load balancers and content networks, recognised without a setting.
 //!
-//! ```text
-//! [vhost:port ]addr ident user [time] "request" status bytes[ "referer" "agent"[ "host"]][ extra…]
-//! ```
+//! | format | room |
+//! | --- | --- |
+//! | common and combined with their relatives: nginx, Apache, ingress-nginx, Traefik, Varnish, lighttpd, gunicorn | [`combined`] |
+//! | HAProxy over HTTP and TCP | [`haproxy`] |
+//! | Amazon's load balancers, S3, CloudFront, VPC flow logs | [`aws`] |
+//! | Squid, Envoy, Istio, IIS, uWSGI, uvicorn, Django, Gin, Nginx Proxy Manager | [`servers`] |
 //!
-//! Invariants: literals of the shapes are ASCII and few; everything that varies is a slot. `-` for
-//! ident, user, status or bytes is literal: the field is missing. Quoted values keep their text as
-//! it is, escapes and `-` included. A request that is not `METHOD target HTTP/x` is the field
-//! `request`.
+//! Invariants: literals of the shapes are few; all that varies is a slot. Fields have the same names and types
+//! in all formats, so one query or dashboard fits them all. A line is looked at by the reader that its first
+//! bytes name, and by no other.
 
-use logpond_record::{TimeSource, Value};
+mod aws;
+mod clock;
+mod columns;
+mod combined;
+mod haproxy;
+mod servers;
+
 use memchr::{memchr, memchr_iter};
 
-use super::access_format::{Drawn, host_of};
+use super::access_format::{Drawn, Times};
 use super::sketch::Sketch;
-use super::timestamps;
+pub(crate) use clock::Clock;
+pub(crate) use columns::{MILLISECOND, Pen, SECOND, Take, nanoseconds};
 
-/// Where the time must begin, in bytes: a vhost and an address take 300 at most.
+/// The time must begin within so many bytes: a vhost and a list of addresses take 300 at most.
 const HEAD_BYTES_MAX: usize = 512;
 
-/// The slot of the time in a record that has one already, of its header.
-const SECOND_TIME: &str = "time_local:t";
+/// The request must begin within so many bytes behind the bracket of the time.
+const TIME_BYTES_MAX: usize = 40;
 
-/// The slot of the referer.
-const REFERER: &str = "referer:t";
+/// Bytes of the id of a bucket's owner, in hexadecimal digits.
+const OWNER_BYTES: usize = 64;
 
-/// Values behind the known ones (times, request ids, upstreams) that become fields.
-const EXTRA: [&str; 8] = [
-    "extra1:t", "extra2:t", "extra3:t", "extra4:t", "extra5:t", "extra6:t", "extra7:t", "extra8:t",
-];
+/// A format's reader: draws a line, or gives `None` if it is none of the format.
+pub(crate) type Reader = for<'a> fn(&'a str, &mut Pen<'_, '_, 'a, '_>) -> Option<()>;
 
-/// Draws an access log line. `None` if the line is none, and the sketch is then spoilt.
-pub(crate) fn draw<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<Drawn<'a>> {
-    let mut drawn = Drawn::default();
-    draw_line(line, sketch, &mut drawn)?;
-    Some(drawn)
-}
-
-/// Whether `line` may be an access log line: a cheap test that few others pass.
-pub(crate) fn is_candidate(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
-    let Some(bracket) = memchr(b'[', head) else {
-        return false;
-    };
-    bracket >= 6
-        && line[bracket - 1] == b' '
-        && line.get(bracket + 27..bracket + 30) == Some(b"] \"")
-}
-
-fn draw_line<'a>(line: &'a str, sketch: &mut Sketch<'_, 'a>, drawn: &mut Drawn<'a>) -> Option<()> {
+/// Draws an access log line by the reader that [`reader`] names. `None` if the line is none, and the sketch is then
+/// spoilt.
+pub(crate) fn draw<'a>(
+    reader: Reader,
+    line: &'a str,
+    times: Times<'_>,
+    sketch: &mut Sketch<'_, 'a>,
+) -> Option<Drawn<'a>> {
     let (line, carriage_return) = match line.strip_suffix('\r') {
         Some(line) => (line, "\r"),
         None => (line, ""),
     };
-    let bracket = memchr(b'[', line.as_bytes())?;
-    let has_host = draw_client(&line[..bracket - 1], sketch)?;
-    let after = &line[bracket + 1..];
-    let written = timestamps::access(after.as_bytes())?;
-    sketch.literal(" [");
-    let time = &after[..written.bytes];
-    drawn.time = Some((written.time, written.form.assumed()));
-    match sketch.parts.time {
-        None => sketch.time(&written, time.as_bytes(), TimeSource::Line),
-        Some(_) => sketch.text(SECOND_TIME, time),
-    }
-    let after = after[written.bytes..].strip_prefix("] \"")?;
-    let end = closing_quote(after)?;
-    sketch.literal("] \"");
-    draw_request(&after[..end], sketch);
-    let after = after[end + 1..].strip_prefix(' ')?;
-    let (status, after) = word(after);
-    sketch.literal("\" ");
-    draw_number("status:i", status, sketch)?;
-    let (bytes, after) = word(after.strip_prefix(' ')?);
-    sketch.literal(" ");
-    draw_number("bytes:i", bytes, sketch)?;
-    drawn.referer_host = host_of(draw_rest(after, has_host, sketch)?);
-    sketch.literal(carriage_return);
-    Some(())
+    let mut pen = Pen::new(sketch, times);
+    reader(line, &mut pen)?;
+    pen.sketch.literal(carriage_return);
+    Some(pen.finish())
 }
 
-/// Draws what stands before the time; gives whether a virtual host is part of it.
-fn draw_client<'a>(head: &'a str, sketch: &mut Sketch<'_, 'a>) -> Option<bool> {
-    let mut words = head.split(' ');
-    let mut take = || words.next().filter(|w| !w.is_empty());
-    let (first, second, third) = (take()?, take()?, take()?);
-    let fourth = words.next();
-    if words.next().is_some() {
+/// The reader of the format that `line` begins in: a cheap test that few other lines pass.
+pub(crate) fn reader(line: &[u8]) -> Option<Reader> {
+    let by_start = match *line.first()? {
+        b'[' => of_bracket(line),
+        b'0'..=b'9' => of_digit(line),
+        b'a'..=b'z' | b'A'..=b'Z' => of_letter(line),
+        // JSON and syslog have readers of their own.
+        b'{' | b'<' => return None,
+        _ => None,
+    };
+    by_start.or_else(|| of_request(line))
+}
+
+/// By the time in brackets that a request follows.
+fn of_request(line: &[u8]) -> Option<Reader> {
+    let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+    let bracket = memchr(b'[', head)?;
+    if bracket < 4 || line[bracket - 1] != b' ' || !line.get(bracket + 1)?.is_ascii_digit() {
         return None;
     }
-    let (address, ident, user) = match fourth {
-        None => (first, second, third),
-        // With four words, a user's name that holds a space looks like a virtual host before the
-        // address, but for the ident, which nobody sends any more.
-        Some(user) if third == "-" && !user.is_empty() => {
-            draw_virtual_host(first, sketch);
-            (second, third, user)
-        }
-        Some(_) => return None,
-    };
-    sketch.text("remote_addr:t", address);
-    sketch.literal(" ");
-    draw_word("ident:t", ident, sketch);
-    sketch.literal(" ");
-    draw_word("user:t", user, sketch);
-    Some(fourth.is_some())
-}
-
-fn draw_virtual_host<'a>(host: &'a str, sketch: &mut Sketch<'_, 'a>) {
-    let port = host.rsplit_once(':').and_then(|(name, port)| {
-        let number = canonical_int(port)?;
-        Some((name, number))
-    });
-    match port {
-        Some((name, number)) => {
-            sketch.text("host:t", name);
-            sketch.literal(":");
-            sketch.slot("port:i", Value::Int(number));
-        }
-        None => sketch.text("host:t", host),
+    let behind = &line[bracket..line.len().min(bracket + TIME_BYTES_MAX)];
+    let close = memchr(b']', behind)?;
+    let behind = &line[bracket + close..];
+    if behind.starts_with(b"] \"") {
+        return Some(combined::draw);
     }
-    sketch.literal(" ");
+    // `02/Mar/2026:00:00:06.123`
+    let is_haproxy = close == 25 && line[bracket + 21] == b'.' && behind.get(1) == Some(&b' ');
+    is_haproxy.then_some(haproxy::draw as Reader)
 }
 
-/// Draws `METHOD target PROTOCOL`, or a request that is something else.
-fn draw_request<'a>(request: &'a str, sketch: &mut Sketch<'_, 'a>) {
-    let Some((method, target, protocol)) = parts_of(request) else {
-        return sketch.text("request:t", request);
-    };
-    sketch.text("method:t", method);
-    sketch.literal(" ");
-    match memchr(b'?', target.as_bytes()) {
-        Some(mark) => {
-            sketch.text("path:t", &target[..mark]);
-            sketch.literal("?");
-            sketch.text("query:t", &target[mark + 1..]);
+fn of_bracket(line: &[u8]) -> Option<Reader> {
+    match *line {
+        [b'[', b'G', b'I', b'N', b']', b' ', ..] => Some(servers::gin),
+        [b'[', b'p', b'i', b'd', b':', b' ', ..] => Some(servers::uwsgi),
+        // `[2026-03-02T00:00:06.123Z] "`
+        [b'[', b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T', ..] => {
+            let close = memchr(b']', &line[..line.len().min(TIME_BYTES_MAX)])?;
+            let is_request = line[close..].starts_with(b"] \"");
+            is_request.then_some(servers::envoy as Reader)
         }
-        None => sketch.text("path:t", target),
+        // `[02/Mar/2026 00:00:06] "`
+        [b'[', b'0'..=b'9', _, b'/', _, _, _, b'/', ..] => match line.get(12)? {
+            b' ' if line.get(21..24) == Some(b"] \"") => Some(servers::django),
+            b':' if line.get(27..29) == Some(b"] ") => Some(servers::proxy_manager),
+            _ => None,
+        },
+        _ => None,
     }
-    sketch.literal(" ");
-    sketch.text("protocol:t", protocol);
 }
 
+fn of_digit(line: &[u8]) -> Option<Reader> {
+    let is_digit = |at: usize| line.get(at).is_some_and(u8::is_ascii_digit);
+    match (line.get(4)?, line.get(10)?) {
+        (b'-', b' ') if line[7] == b'-' && line.get(19) == Some(&b' ') => {
+            // An address follows, not a level.
+            let is_address = is_digit(20) || line.get(20) == Some(&b':');
+            is_address.then_some(servers::iis as Reader)
+        }
+        (b'-', b'\t') if line[7] == b'-' && line.get(19) == Some(&b'\t') => Some(aws::cloudfront),
+        (b'-', b'T') if line.get(19) == Some(&b'.') => {
+            let head = &line[..line.len().min(HEAD_BYTES_MAX)];
+            let mut words = head.split(|byte| *byte == b' ').skip(2);
+            let is_client = words.next()?.contains(&b':') && words.next().is_some();
+            let is_number = words.next().is_some_and(is_decimal);
+            (is_client && is_number).then_some(aws::elb as Reader)
+        }
+        // Seconds since 1970 have ten digits.
+        (_, b'.') if line.get(14) == Some(&b' ') && line[..10].iter().all(u8::is_ascii_digit) => {
+            (line[0] != b'0').then_some(servers::squid as Reader)
+        }
+        _ => match line {
+            [b'2', b' ', b'0'..=b'9', ..] => Some(aws::vpc),
+            _ if is_owner(line) => Some(aws::s3),
+            _ => None,
+        },
+    }
+}
+
+fn of_letter(line: &[u8]) -> Option<Reader> {
+    const ALB_TYPES: [&[u8]; 7] = [b"http", b"https", b"h2", b"grpcs", b"grpc", b"ws", b"wss"];
+    const LEVELS: [&[u8]; 5] = [b"INFO", b"WARNING", b"ERROR", b"DEBUG", b"CRITICAL"];
+    let end = line
+        .iter()
+        .take(10)
+        .position(|byte| matches!(byte, b' ' | b':'));
+    match end {
+        Some(end) if line[end] == b' ' => {
+            let word = &line[..end];
+            if ALB_TYPES.contains(&word) && line.get(end + 11) == Some(&b'T') {
+                return Some(aws::alb);
+            }
+            let is_network = word == b"tls" && line.get(end + 15) == Some(&b'T');
+            is_network.then_some(aws::nlb as Reader)
+        }
+        Some(end) if LEVELS.contains(&&line[..end]) => {
+            let rest = line[end + 1..].trim_ascii_start();
+            let is_address = |byte: &u8| byte.is_ascii_hexdigit() || b".:[]".contains(byte);
+            let address = rest.iter().take_while(|byte| is_address(byte)).count();
+            let is_client = address > 4 && rest[address..].starts_with(b" - \"");
+            is_client.then_some(servers::uvicorn as Reader)
+        }
+        _ if is_owner(line) => Some(aws::s3),
+        _ => None,
+    }
+}
+
+/// True if a line begins with the id of a bucket's owner.
+fn is_owner(line: &[u8]) -> bool {
+    line.get(OWNER_BYTES) == Some(&b' ')
+        && line[..OWNER_BYTES]
+            .iter()
+            .all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// True for `0.000042` and `-1`.
+fn is_decimal(text: &[u8]) -> bool {
+    text == b"-1" || text.contains(&b'.') && text.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+}
+
+/// The parts of `METHOD target HTTP/x`.
 pub(crate) fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
     let (method, rest) = request.split_once(' ')?;
     let space = memchr(b' ', rest.as_bytes())?;
@@ -151,65 +185,6 @@ pub(crate) fn parts_of(request: &str) -> Option<(&str, &str, &str)> {
         && protocol.starts_with("HTTP/")
         && !protocol.contains(' ');
     well_formed.then_some((method, target, protocol))
-}
-
-/// Draws what follows the number of bytes; gives the referer.
-fn draw_rest<'a>(
-    mut rest: &'a str,
-    mut has_host: bool,
-    sketch: &mut Sketch<'_, 'a>,
-) -> Option<&'a str> {
-    let mut referer = "";
-    let mut extra = EXTRA.iter();
-    let mut known = [REFERER, "agent:t"].iter();
-    // Each round takes a value, and there are only so many names.
-    while !rest.is_empty() {
-        rest = rest.strip_prefix(' ')?;
-        sketch.literal(" ");
-        let Some(inside) = rest.strip_prefix('"') else {
-            let (value, after) = word(rest);
-            if value.is_empty() {
-                return None;
-            }
-            sketch.text(extra.next()?, value);
-            rest = after;
-            continue;
-        };
-        let end = closing_quote(inside)?;
-        let value = &inside[..end];
-        let slot = match known.next() {
-            Some(slot) => slot,
-            // Behind the agent nginx's own example format has a list of forwarded addresses.
-            None if !has_host && !value.contains(',') => {
-                has_host = true;
-                "host:t"
-            }
-            None => extra.next()?,
-        };
-        if slot == REFERER {
-            referer = value;
-        }
-        sketch.literal("\"");
-        sketch.text(slot, value);
-        sketch.literal("\"");
-        rest = &inside[end + 1..];
-    }
-    Some(referer)
-}
-
-fn draw_word<'a>(slot: &str, word: &'a str, sketch: &mut Sketch<'_, 'a>) {
-    match word {
-        "-" => sketch.literal("-"),
-        _ => sketch.text(slot, word),
-    }
-}
-
-fn draw_number(slot: &str, number: &str, sketch: &mut Sketch<'_, '_>) -> Option<()> {
-    match number {
-        "-" => sketch.literal("-"),
-        _ => sketch.slot(slot, Value::Int(canonical_int(number)?)),
-    }
-    Some(())
 }
 
 /// A number without a sign or leading zeros.
@@ -223,12 +198,6 @@ pub(crate) fn canonical_int(text: &str) -> Option<i64> {
             .iter()
             .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
     })
-}
-
-/// The text up to the next space, and the rest from the space on.
-fn word(text: &str) -> (&str, &str) {
-    let end = memchr(b' ', text.as_bytes()).unwrap_or(text.len());
-    text.split_at(end)
 }
 
 /// The first quote that no backslash escapes.

@@ -1,4 +1,5 @@
-//! Access-log formats as web servers are told them: nginx's `log_format`, Apache's `LogFormat`.
+//! Access-log formats as web servers are told them: nginx's `log_format`, Apache's `LogFormat`; and as files tell
+//! them themselves, see [`listed`].
 //!
 //! ```text
 //! $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent
@@ -16,6 +17,7 @@
 
 mod apache;
 mod compile;
+pub(crate) mod listed;
 mod line;
 mod nginx;
 mod quoting;
@@ -43,6 +45,8 @@ pub struct AccessFormat {
     escape: Escape,
     /// Whether its lines are JSON objects.
     is_json: bool,
+    /// The columns that a file lists itself, instead of steps.
+    listed: Option<listed::Listed>,
 }
 
 /// How a server writes a value that holds a quote or a control character.
@@ -201,12 +205,30 @@ impl std::error::Error for FormatError {}
 
 impl AccessFormat {
     /// Compiles a definition: the text of a format, or what stands behind the name in
-    /// `log_format NAME …;` or `LogFormat …`, quotes and `escape=…` included.
+    /// `log_format NAME …;` or `LogFormat …`, quotes and `escape=…` included; or a line `#Fields: …` of W3C's
+    /// format, or Zeek's `#fields` with `#types` behind it.
     ///
     /// # Errors
     /// What is wrong with it, and where.
     pub fn new(definition: &str) -> Result<AccessFormat, FormatError> {
-        compile::compile(definition)
+        if definition.len() > DEFINITION_BYTES_MAX {
+            let reason = FormatReason::TooLong;
+            return Err(FormatError { at: 0, reason });
+        }
+        match listed::Listed::new(definition) {
+            Some(listed) => Ok(AccessFormat {
+                steps: Box::default(),
+                escape: Escape::None,
+                is_json: false,
+                listed: Some(listed?),
+            }),
+            None => compile::compile(definition),
+        }
+    }
+
+    /// The number of values of its lines, if a file lists them.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.listed.as_ref().map(listed::Listed::count)
     }
 }
 

@@ -8,6 +8,9 @@ mod cef;
 mod leef;
 mod checkpoint;
 mod snare;
+mod times;
+
+pub(crate) use times::of_event;
 
 use logpond_record::{Assumed, TimeSource, Timestamp};
 
@@ -22,6 +25,11 @@ const CEE_COOKIE: &str = "@cee:";
 /// Whether a line begins like an event of a format that needs no header.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     line.starts_with(b"CEF:") || line.starts_with(b"LEEF:")
+}
+
+/// True for events that may say a time of their own, see [`times`].
+fn is_event(text: &str) -> bool {
+    is_candidate(text.as_bytes()) || times::is_of_device(text)
 }
 
 /// Reads the fields of a message into `outline`; their values are given back.
@@ -64,6 +72,13 @@ pub(crate) fn draw<'a>(
     sketch.literal(cookie);
     outline.draw_in(sketch, text, parts, received, times);
     let Beside { fields, time } = audit::beside(text);
-    let time = time.filter(|_| is_guess);
+    let event = || {
+        is_event(text)
+            .then(|| times::of_event(text, times, received))
+            .flatten()
+    };
+    // A time that leaves nothing open counts more than a header's that does.
+    let time = time.or_else(event);
+    let time = time.filter(|(_, assumed)| is_guess && *assumed == Assumed::Nothing);
     Beside { fields, time }
 }

@@ -1,9 +1,16 @@
 //! The level that a line of text says it has.
 //!
-//! Levels stand near the beginning of lines, in capitals (`2026-03-02 00:00:06 ERROR …`), in brackets
-//! (`[error]`), before a colon (`warning: …`), right behind the time, or as the letter that Google's logging library begins
-//! lines with (`E0302 …`), or behind the name of the field that they are (`level=error`, `"level":"error"`), where
-//! a line is not all logfmt or JSON. A word within a sentence (`no error occurred`) is none.
+//! Levels stand near the beginning of lines: in capitals (`2026-03-02 00:00:06 ERROR …`), in brackets
+//! (`[error]`, `<Warning>`, `|Warn|`), before a colon (`warning: …`), right behind the time, behind the name
+//! of the field that they are (`level=error`, `"level":"error"`) where a line is not all logfmt or JSON, and
+//! in the forms of some products, see [`forms`]. A word within a sentence (`no error occurred`) is none.
+//!
+//! Words that are common in prose, or short, count only in the places of [`Strength::Weak`].
+
+mod forms;
+mod words;
+
+use words::Strength;
 
 /// How far into a line is looked, in bytes: behind a time, a thread and a class at most.
 const HEAD_BYTES_MAX: usize = 128;
@@ -14,223 +21,350 @@ const FIELDS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"loglevel", b"leveln
 /// Digits of a time: of a day and of hours, minutes and seconds.
 const TIME_DIGITS_MIN: usize = 8;
 
+/// Digits of a time of day, which stands in brackets with the level (`[00:51:25 INF]`) or before `AM`.
+const CLOCK_DIGITS_MIN: usize = 3;
+
+/// Spellings of the byte that begins a sequence of a terminal: itself, and as loggers and syslog daemons
+/// escape it.
+const ESCAPES: [&[u8]; 5] = [b"\x1b[", b"\\x1b[", b"\\u001b[", b"\\033[", b"#033["];
+
 /// The level of a line, in lower case: `trace`, `debug`, `info`, `notice`, `warn`, `error`,
-/// `critical` or `fatal`.
+/// `critical`, `alert` or `fatal`.
 pub(crate) fn of_line(line: &[u8]) -> Option<&'static str> {
     let head = &line[..line.len().min(HEAD_BYTES_MAX)];
-    if let Some(level) = of_letter(head) {
-        return Some(level);
-    }
-    let mut rest = head;
-    let mut before = None;
-    let mut is_time = true;
-    while let Some((&byte, after)) = rest.split_first() {
-        if let Some(behind) = behind_colour(rest) {
-            (rest, before) = (behind, None);
-            continue;
-        }
-        if !byte.is_ascii_alphabetic() {
-            (rest, before) = (after, Some(byte));
-            continue;
-        }
-        let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic());
-        let (word, behind) = rest.split_at(letters.count());
-        if let Some(level) = of_field(word, before, behind) {
-            return Some(level);
-        }
-        let next = behind.first().copied();
-        let is_behind_time = is_time && is_blank(before) && is_blank(next) && {
-            let digits = head[..head.len() - rest.len()].iter();
-            digits.filter(|byte| byte.is_ascii_digit()).count() >= TIME_DIGITS_MIN
-        };
-        let is_level = is_behind_time || is_marked(word, before, next);
-        if let Some(level) = level(word).filter(|_| is_level) {
-            return Some(level);
-        }
-        is_time &= matches!(word, b"T" | b"Z");
-        (rest, before) = (behind, word.last().copied());
-    }
-    None
+    forms::of_start(head)
+        .or_else(|| Scan::new(head).level())
+        .or_else(|| forms::postgres(line))
 }
 
-/// The level that a field says: `level=error`, `level="error"`, `"level": "error"`.
-fn of_field(name: &[u8], before: Option<u8>, behind: &[u8]) -> Option<&'static str> {
-    let is_json = behind.starts_with(b"\":");
-    if !is_json && behind.first() != Some(&b'=') {
-        return None;
+/// A walk over the words of a line's head.
+struct Scan<'a> {
+    head: &'a [u8],
+    rest: &'a [u8],
+    /// The byte before `rest`, unless it begins the line or stands behind a colour.
+    before: Option<u8>,
+    /// The last word, and the byte before it.
+    previous: &'a [u8],
+    before_previous: Option<u8>,
+    /// True as long as only a time was seen.
+    is_time: bool,
+    /// True until the first word has ended.
+    is_first: bool,
+    digits: usize,
+}
+
+/// A word with the bytes around it.
+struct Place<'a> {
+    /// The line up to the word.
+    ahead: &'a [u8],
+    word: &'a [u8],
+    before: Option<u8>,
+    behind: &'a [u8],
+}
+
+impl<'a> Scan<'a> {
+    fn new(head: &'a [u8]) -> Scan<'a> {
+        Scan {
+            head,
+            rest: head,
+            before: None,
+            previous: b"",
+            before_previous: None,
+            is_time: true,
+            is_first: true,
+            digits: 0,
+        }
     }
-    let is_level = FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name));
-    let begins = match is_json {
-        true => before == Some(b'"'),
-        false => before.is_none_or(|byte| b" \t,;|([{".contains(&byte)),
-    };
-    if !is_level || !begins {
-        return None;
+
+    fn level(mut self) -> Option<&'static str> {
+        // Each round takes a byte, a word or a colour.
+        while let Some((&byte, after)) = self.rest.split_first() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' => {
+                    if let Some(level) = self.word() {
+                        return Some(level);
+                    }
+                    continue;
+                }
+                b'0'..=b'9' => self.digits += 1,
+                b'\x1b' | b'\\' | b'#' => {
+                    if let Some(behind) = behind_colour(self.rest) {
+                        (self.rest, self.before) = (behind, None);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            (self.rest, self.before) = (after, Some(byte));
+        }
+        None
     }
-    let value = match is_json {
-        true => behind[2..].trim_ascii_start().strip_prefix(b"\"")?,
-        false => behind[1..].strip_prefix(b"\"").unwrap_or(&behind[1..]),
-    };
-    let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic());
-    let (word, after) = value.split_at(letters.count());
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    level(word).filter(|_| !after.first().is_some_and(is_part))
+
+    /// Takes the next word; gives the level if it is one.
+    fn word(&mut self) -> Option<&'static str> {
+        let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+        let length = self.rest.iter().position(|byte| !is_letter(byte));
+        let (word, behind) = self.rest.split_at(length.unwrap_or(self.rest.len()));
+        let is_name = matches!(behind.first(), Some(b'=' | b'"' | b'\''));
+        // Most words are no more than that.
+        let level = match words::may_be(word) || is_name || self.is_time && word.len() <= 2 {
+            true => self.level_at(&Place {
+                ahead: &self.head[..self.head.len() - self.rest.len()],
+                word,
+                before: self.before,
+                behind,
+            }),
+            false => None,
+        };
+        self.is_time = self.is_time && is_of_time(word, self.before);
+        self.is_first = false;
+        (self.previous, self.before_previous) = (word, self.before);
+        (self.rest, self.before) = (behind, word.last().copied());
+        level
+    }
+
+    fn level_at(&self, place: &Place<'_>) -> Option<&'static str> {
+        if let Some(level) = self.of_field(place) {
+            return Some(level);
+        }
+        let by_letters = || forms::behind_time(self.head, place.word, place.before, place.behind);
+        if place.word.len() <= 2
+            && self.is_time
+            && let Some(level) = by_letters()
+        {
+            return Some(level);
+        }
+        let known = words::of(place.word)?;
+        let is_level = match known.strength {
+            Strength::Plain => {
+                self.is_behind_time(place) || self.is_marked(place) || self.is_of_product(place)
+            }
+            _ => self.is_marked_for_certain(place, known.strength),
+        };
+        is_level.then_some(known.level)
+    }
+
+    /// True for a word that follows the time alone, with a number behind it or not (`debug2`).
+    fn is_behind_time(&self, place: &Place<'_>) -> bool {
+        let next = match place.behind {
+            [b'1'..=b'9', next, ..] => Some(*next),
+            _ => place.next(),
+        };
+        self.is_time && self.digits >= TIME_DIGITS_MIN && is_blank(place.before) && is_blank(next)
+    }
+
+    /// True for a word that stands as a level does, by the bytes around it.
+    fn is_marked(&self, place: &Place<'_>) -> bool {
+        let Place { word, before, .. } = *place;
+        let next = place.next();
+        let stands_alone = before
+            .is_none_or(|byte| is_open(byte) || is_edge(byte) || matches!(byte, b':' | b']'))
+            && next.is_none_or(|byte| {
+                is_close(byte) || is_edge(byte) || matches!(byte, b':' | b',' | b'!' | b';')
+            });
+        if place.is_bracketed() || place.is_piped() {
+            return true;
+        }
+        if !(stands_alone || behind_colour(place.behind).is_some()) {
+            return false;
+        }
+        let is_labelled = next == Some(b':')
+            && before.is_none_or(is_edge)
+            && !words::is_negation(self.previous)
+            && !(place.is_behind_prose() && words::is_in_prose(word, self.previous));
+        is_capital(word)
+            || is_labelled
+            || words::is_before_label(word, place.behind)
+            || self.is_first && before.is_none() && is_dashed(place.behind)
+    }
+
+    /// True for a word that stands where only a level does.
+    fn is_marked_for_certain(&self, place: &Place<'_>, strength: Strength) -> bool {
+        let Place { word, before, .. } = *place;
+        let next = place.next();
+        let is_nest = self.head.starts_with(b"[Nest]") && is_capital(word) && is_edge_or_none(next);
+        let is_bracketed = place.is_bracketed() || place.is_piped();
+        match strength {
+            _ if is_nest => return true,
+            Strength::Bracketed => {
+                return is_bracketed && words::is_certain_in(word, before, place.behind);
+            }
+            Strength::Capital if !is_capital(word) => return false,
+            _ if is_bracketed => return true,
+            _ => {}
+        }
+        let is_start = self.is_first && before.is_none_or(|byte| byte == b'\n');
+        let is_clocked =
+            self.is_time && self.digits >= CLOCK_DIGITS_MIN && before.is_none_or(is_edge);
+        let ends = next.is_none_or(|byte| is_edge(byte) || is_close(byte) || byte == b':')
+            || behind_colour(place.behind).is_some();
+        let is_behind_line = before == Some(b'\n') && next == Some(b':');
+        is_clocked && ends && is_capital(word)
+            || is_start && next == Some(b':')
+            || is_behind_line && is_capital(word)
+            || self.is_of_product(place)
+    }
+
+    /// `INFO[0007]` of logrus and Asterisk's `NOTICE[123]`, `error[E0432]`, Monolog's `production.ERROR:`,
+    /// `ERROR/MainProcess]` of Celery and Python's multiprocessing, and the first column of CSV.
+    fn is_of_product(&self, place: &Place<'_>) -> bool {
+        let Place { word, before, .. } = *place;
+        let is_head = self.is_first && before.is_none() || self.is_time && is_blank(before);
+        match place.behind {
+            [b'[', b'0'..=b'9', ..] => is_head && is_capital(word),
+            [b'[', b'E', b'0'..=b'9', ..] => is_head,
+            [b':', ..] if before == Some(b'.') => {
+                is_capital(word) && self.head.starts_with(b"[") && place.is_behind_channel()
+            }
+            [b'/', b'A'..=b'Z' | b'a'..=b'z', ..] => {
+                let is_inside = self.is_time && matches!(before, Some(b' ' | b'['));
+                is_capital(word) && self.head.starts_with(b"[") && is_inside
+            }
+            [b'"', b',', ..] => self.is_first && self.head.starts_with(b"\"") && self.digits == 0,
+            _ => false,
+        }
+    }
+
+    /// The level that a field says: `level=error`, `level="error"`, `"level": "error"`.
+    fn of_field(&self, place: &Place<'_>) -> Option<&'static str> {
+        let Place {
+            word: name,
+            before,
+            behind,
+            ..
+        } = *place;
+        let quote = *behind.first()?;
+        let is_member = matches!(quote, b'"' | b'\'') && behind.get(1) == Some(&b':');
+        if !is_member && quote != b'=' {
+            return None;
+        }
+        let is_level = FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name));
+        // `log_level`, `log.level`.
+        let is_log =
+            matches!(before, Some(b'_' | b'.')) && self.previous.eq_ignore_ascii_case(b"log");
+        let before = if is_log { self.before_previous } else { before };
+        let begins = if is_member {
+            before == Some(quote)
+        } else {
+            before.is_none_or(|byte| b" \t,;|([{".contains(&byte))
+        };
+        if !is_level || !begins {
+            return None;
+        }
+        let value = if is_member {
+            behind[2..].trim_ascii_start().strip_prefix(&[quote])?
+        } else {
+            behind[1..].strip_prefix(b"\"").unwrap_or(&behind[1..])
+        };
+        let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic());
+        let (word, after) = value.split_at(letters.count());
+        let is_part =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        let known = words::of(word).filter(|_| !after.first().is_some_and(is_part))?;
+        Some(known.level)
+    }
+}
+
+impl Place<'_> {
+    fn next(&self) -> Option<u8> {
+        self.behind.first().copied()
+    }
+
+    /// True inside of brackets, with blanks behind it or not (`[info     ]`), or with a module before it:
+    /// Apache writes `[core:error]`, and `[ssl:trace3]`.
+    fn is_bracketed(&self) -> bool {
+        let opens = self
+            .before
+            .is_some_and(|byte| is_open(byte) || byte == b':');
+        let mut behind = self.behind;
+        if let [b'0'..=b'9', rest @ ..] = behind {
+            behind = rest;
+        }
+        opens
+            && behind
+                .trim_ascii_start()
+                .first()
+                .copied()
+                .is_some_and(is_close)
+    }
+
+    /// True if a word stands before it, with a blank between them.
+    fn is_behind_prose(&self) -> bool {
+        let last = self.ahead.trim_ascii_end().last();
+        last.is_some_and(u8::is_ascii_alphabetic)
+    }
+
+    /// True if the name of a channel and a point stand before it, behind a time in brackets.
+    fn is_behind_channel(&self) -> bool {
+        let ahead = &self.ahead[..self.ahead.len().saturating_sub(1)];
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let name = ahead.iter().rev().take_while(|byte| is_name(byte)).count();
+        name > 0 && ahead[..ahead.len() - name].ends_with(b"] ")
+    }
+
+    /// `|Warn|`, and in capitals with blanks: `| SUCCESS  |`.
+    fn is_piped(&self) -> bool {
+        let is_tight = self.before == Some(b'|');
+        let is_spaced = || is_capital(self.word) && self.ahead.trim_ascii_end().ends_with(b"|");
+        self.behind.trim_ascii_start().first() == Some(&b'|') && (is_tight || is_spaced())
+    }
+}
+
+fn is_open(byte: u8) -> bool {
+    matches!(byte, b'[' | b'(' | b'<' | b'{')
+}
+
+fn is_close(byte: u8) -> bool {
+    matches!(byte, b']' | b')' | b'>' | b'}')
+}
+
+fn is_edge(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'|' | b'\x1b')
+}
+
+fn is_edge_or_none(byte: Option<u8>) -> bool {
+    byte.is_none_or(is_edge)
 }
 
 fn is_blank(byte: Option<u8>) -> bool {
     matches!(byte, Some(b' ' | b'\t'))
 }
 
-/// `I0302 00:00:06.000000`
-fn of_letter(head: &[u8]) -> Option<&'static str> {
-    let [letter, digits @ .., b' '] = head.get(..6)? else {
-        return None;
-    };
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(match letter {
-        b'D' => "debug",
-        b'I' => "info",
-        b'W' => "warn",
-        b'E' => "error",
-        b'F' => "fatal",
-        _ => return None,
-    })
+fn is_capital(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_uppercase)
 }
 
-/// What follows a sequence that sets a terminal's colour, if `text` begins with one.
+/// `info  - ready` of Node's tools.
+fn is_dashed(behind: &[u8]) -> bool {
+    behind.trim_ascii_start().starts_with(b"- ") && is_blank(behind.first().copied())
+}
+
+/// True for words that belong to a time: of ISO 8601, halves of the day, months, days of the week, and
+/// names of zones behind digits.
+fn is_of_time(word: &[u8], before: Option<u8>) -> bool {
+    const NAMES: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDecMonTueWedThuFriSatSun";
+    match word.len() {
+        1 => matches!(word, b"T" | b"Z"),
+        2 => matches!(word, b"AM" | b"PM" | b"am" | b"pm"),
+        3 if NAMES.chunks_exact(3).any(|name| name == word) => true,
+        3..=5 => {
+            is_capital(word) && before.is_some_and(|byte| byte == b' ' || byte.is_ascii_digit())
+        }
+        _ => false,
+    }
+}
+
+/// The bytes that follow a sequence that sets a terminal's colour, if `text` begins with one.
 fn behind_colour(text: &[u8]) -> Option<&[u8]> {
-    let inside = text.strip_prefix(b"\x1b[")?;
+    if !matches!(text.first(), Some(b'\x1b' | b'\\' | b'#')) {
+        return None;
+    }
+    let inside = ESCAPES
+        .iter()
+        .find_map(|escape| text.strip_prefix(*escape))?;
     let end = inside.iter().position(u8::is_ascii_alphabetic)?;
     Some(&inside[end + 1..])
 }
 
-fn level(word: &[u8]) -> Option<&'static str> {
-    let mut upper = [0; 11];
-    let upper = upper.get_mut(..word.len())?;
-    upper.copy_from_slice(word);
-    upper.make_ascii_uppercase();
-    Some(match &*upper {
-        b"TRACE" => "trace",
-        b"DEBUG" | b"DBG" => "debug",
-        b"INFO" | b"INFORMATION" => "info",
-        b"NOTICE" => "notice",
-        b"WARN" | b"WARNING" => "warn",
-        b"ERROR" | b"ERR" | b"SEVERE" => "error",
-        b"CRITICAL" | b"CRIT" | b"ALERT" => "critical",
-        b"FATAL" | b"PANIC" | b"EMERG" => "fatal",
-        _ => return None,
-    })
-}
-
-/// Whether a word stands as a level does, by the bytes around it.
-fn is_marked(word: &[u8], before: Option<u8>, next: Option<u8>) -> bool {
-    let is_open = |byte| matches!(byte, b'[' | b'(' | b'<' | b'{');
-    let is_close = |byte| matches!(byte, b']' | b')' | b'>' | b'}');
-    let is_edge = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'|' | b'\x1b');
-    let stands_alone = before.is_none_or(|byte| is_open(byte) || is_edge(byte) || byte == b':')
-        && next.is_none_or(|byte| {
-            is_close(byte) || is_edge(byte) || matches!(byte, b':' | b',' | b'!' | b';')
-        });
-    // Apache names the module before the level: `[core:error]`.
-    let is_inside = |byte| is_open(byte) || byte == b':';
-    let is_bracketed = before.is_some_and(is_inside) && next.is_some_and(is_close);
-    let is_labelled = next == Some(b':') && before.is_none_or(is_edge);
-    stands_alone && (word.iter().all(u8::is_ascii_uppercase) || is_bracketed || is_labelled)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINES: &[(&str, Option<&str>)] = &[
-        (
-            "2026-03-02 00:00:06,123 ERROR [main] c.e.Shop - no INFO",
-            Some("error"),
-        ),
-        (
-            "[02-Mar-2026 00:00:06] WARNING: [pool www] busy",
-            Some("warn"),
-        ),
-        (
-            "2026/03/02 00:00:06 [error] 77#77: *1 open() failed",
-            Some("error"),
-        ),
-        (
-            "2026-03-02T00:00:06Z  \x1b[32mINFO\x1b[0m listening",
-            Some("info"),
-        ),
-        (
-            "E0302 00:00:06.000000       1 server.go:7] failed",
-            Some("error"),
-        ),
-        (
-            "I0302 00:00:06.000000       1 server.go:7] ERROR",
-            Some("info"),
-        ),
-        ("npm ERR! code 1", Some("error")),
-        ("warning: unused variable", Some("warn")),
-        ("PHP Warning:  Undefined index", Some("warn")),
-        ("FATAL:  password authentication failed", Some("fatal")),
-        ("SEVERE", Some("error")),
-        ("time | Information | x", None),
-        ("time|DEBUG|x", Some("debug")),
-        ("(Info) started", Some("info")),
-        (
-            "[Tue Jan 28 03:16:50 2024] [core:error] [pid 36] x",
-            Some("error"),
-        ),
-        (
-            "2025-04-24T22:09:20.856Z\terror\tqueue.go:128\tdropped",
-            Some("error"),
-        ),
-        ("2024-01-10 05:27:07,4 info vsand[10] done", Some("info")),
-        ("level=error something happened here", Some("error")),
-        ("level=\"warning\" foo", Some("warn")),
-        ("level=fatal", Some("fatal")),
-        (
-            "ts=1 level=info msg=\"x\" ERROR trailing words",
-            Some("info"),
-        ),
-        (
-            "2026-11-26T10:00:00Z stdout F level=error msg=x",
-            Some("error"),
-        ),
-        (
-            "Nov 26 10:00:00 host app[1]: ERROR something",
-            Some("error"),
-        ),
-        ("2026-11-26 10:00:00 {\"level\":\"error\"}", Some("error")),
-        (
-            "{\"ts\":1, \"Level\": \"WARN\", \"msg\":\"cut o",
-            Some("warn"),
-        ),
-        ("level=errors", None),
-        ("level=error_rate", None),
-        ("loglevel=", None),
-        ("sealevel=info", None),
-        ("the level: error", None),
-        ("{\"level\":3, \"x", None),
-        ("12 error codes", None),
-        ("2024-01-10 05:27:07 an error was seen", None),
-        ("a \"NOTICE\" text file", None),
-        ("no error occurred", None),
-        ("Error handling is on", None),
-        ("GET /ERROR/x", None),
-        ("MY_ERROR ERROR_CODE x-ERROR NOERROR ERRORS", None),
-        ("panicked: terror: interrupt", None),
-        ("", None),
-        ("I030", None),
-        ("\x1b[", None),
-    ];
-
-    #[test]
-    fn lines_say_their_levels() {
-        for (line, level) in LINES {
-            assert_eq!(of_line(line.as_bytes()), *level, "{line}");
-        }
-        let late = format!("{}ERROR", " ".repeat(HEAD_BYTES_MAX - 2));
-        assert_eq!(of_line(late.as_bytes()), None);
-    }
-}
+mod tests;

@@ -21,6 +21,7 @@ use logpond_record::{
     Timestamp, Value, unreserved,
 };
 
+use super::access_format::Times;
 use super::declared::{fields_of_batch, is_default, is_line_time_first};
 use super::journal_entry::is_alias;
 use super::json::{self, Learned};
@@ -29,7 +30,7 @@ use super::shapes::Shapes;
 use super::sketch::{Parts, Sketch};
 use super::timestamps::TimeReader;
 use super::timezone::Zones;
-use super::{Beside, access, audit, content, levels, logfmt, syslog};
+use super::{Beside, access, audit, content, csvlog, headers, levels, logfmt, slowlog, syslog};
 use formats::Formats;
 
 /// The field that says which process sent an entry.
@@ -252,11 +253,17 @@ impl Parser {
         if let Some(parsed) = self.declared(entry) {
             return Some(parsed);
         }
+        if let Some(reader) = access::reader(entry.raw)
+            && let Some(parsed) = self.access(entry, reader)
+        {
+            return Some(parsed);
+        }
         match entry.raw {
             [b'{' | b' ' | b'\t', ..] => self.json(entry),
             raw if syslog::is_candidate(raw) => self.syslog(entry, false),
+            raw if slowlog::is_candidate(raw) => self.slowlog(entry),
+            raw if csvlog::is_candidate(raw) => self.csvlog(entry),
             raw if content::is_candidate(raw) => self.fields(entry, content::read),
-            raw if access::is_candidate(raw) => self.access(entry),
             raw if audit::is_candidate(raw) => self.audit(entry),
             raw if logfmt::is_candidate(raw) => self.fields(entry, logfmt::read),
             _ => None,
@@ -287,7 +294,37 @@ impl Parser {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut parts = read(text, &mut self.outline)?;
         let outcome = self.finish(entry, &mut parts);
-        Some(self.parsed(parts, outcome, false))
+        let time = match parts.time {
+            None => content::of_event(text, &self.times, entry.received),
+            Some(_) => None,
+        };
+        Some(Parsed {
+            time,
+            ..self.parsed(parts, outcome, false)
+        })
+    }
+
+    fn slowlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 12);
+        let time = slowlog::draw(text, &self.times, entry.received, &mut sketch)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed {
+            time,
+            ..Parsed::new(shape, sketch.parts)
+        })
+    }
+
+    fn csvlog<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+        let text = std::str::from_utf8(entry.raw).ok()?;
+        let mut sketch = Sketch::new(&mut self.scratch, 26);
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        csvlog::draw(text, times, &mut sketch)?;
+        let shape = self.shapes.find(sketch.shape())?.shape;
+        Some(Parsed::new(shape, sketch.parts))
     }
 
     /// A record of the audit system. Who sent it may be known by the kernel's word, and is not to be
@@ -348,6 +385,7 @@ impl Parser {
         let Beside { fields, time } = behind.unwrap_or_else(|| {
             content::draw(&mut sketch, &mut self.outline, &self.times, received)
         });
+        let level = level_of_message(&sketch);
         let shape = match sketch.is_listing() {
             true => self.shapes.find_listing(sketch.shape())?,
             false => self.shapes.find(sketch.shape())?.shape,
@@ -355,6 +393,7 @@ impl Parser {
         let (parts, unlisted) = sketch.finish();
         let parsed = Parsed {
             derived: fields,
+            level,
             time,
             whole: unlisted.is_some(),
             ..Parsed::new(shape, parts)
@@ -362,10 +401,14 @@ impl Parser {
         Some(parsed.lacking(unlisted.unwrap_or(0)))
     }
 
-    fn access<'a>(&mut self, entry: &Entry<'a>) -> Option<Parsed<'a>> {
+    fn access<'a>(&mut self, entry: &Entry<'a>, reader: access::Reader) -> Option<Parsed<'a>> {
         let text = std::str::from_utf8(entry.raw).ok()?;
         let mut sketch = Sketch::new(&mut self.scratch, 14);
-        let drawn = access::draw(text, &mut sketch)?;
+        let times = Times {
+            reader: &self.times,
+            received: entry.received,
+        };
+        let drawn = access::draw(reader, text, times, &mut sketch)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
             derived: formats::derived(&drawn, None),
@@ -379,16 +422,19 @@ impl Parser {
             return None;
         }
         let mut sketch = Sketch::new(&mut self.scratch, 16);
-        let derived = self.formats.draw_line(entry, &mut sketch, &self.times)?;
+        let beside = self.formats.draw_line(entry, &mut sketch, &self.times)?;
         let shape = self.shapes.find(sketch.shape())?.shape;
         Some(Parsed {
-            derived,
+            derived: beside.fields,
+            time: beside.time,
             ..Parsed::new(shape, sketch.parts)
         })
     }
 
     fn plain_text<'a>(&mut self, entry: &Entry<'a>) -> Parsed<'a> {
-        let is_unfit = entry.kind == EntryKind::Line && formats::is_declared(entry);
+        let is_unfit = entry.kind == EntryKind::Line
+            && formats::is_declared(entry)
+            && !headers::is_remark(entry.raw);
         self.met.unfit += u64::from(is_unfit);
         let mut parsed = self.unread(entry);
         if let Some((time, assumed)) = self.times.of_line(entry.raw, entry.received) {
@@ -410,6 +456,17 @@ impl Parser {
         parts.values.push(Value::Null);
         Parsed::new(self.shapes.text(), parts)
     }
+}
+
+/// The level that the message of a syslog record says it has. Files of daemons have no priority; where there
+/// is one, it counts.
+fn level_of_message(sketch: &Sketch<'_, '_>) -> Option<&'static str> {
+    // A priority begins a line.
+    if sketch.shape().first() == Some(&b'<') {
+        return None;
+    }
+    let level = levels::of_line(sketch.message_text()?.as_bytes())?;
+    (!sketch.has_slot(b"severity")).then_some(level)
 }
 
 /// What the sender said of the entry alone.

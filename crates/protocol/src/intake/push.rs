@@ -28,6 +28,7 @@ use logpond_record::limits::{
 use logpond_record::{Batch, EntryKind, Labels, Timestamp, Value, envelope};
 use memchr::{memchr, memchr_iter};
 
+use super::headers;
 use super::json::{self, JsonError};
 use arrays::Values;
 
@@ -343,7 +344,8 @@ fn decode_json(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pus
     Ok(pushed.finished())
 }
 
-fn decode_text(body: &[u8], labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
+fn decode_text(body: &[u8], mut labels: Labels, line_bytes_max: usize) -> Result<Pushed, TooLarge> {
+    headers::declare_for(body, &mut labels);
     let mut pushed = Pushed::new(Batch::new(EntryKind::Line, labels));
     for (line, number) in Lines(body).zip(1..) {
         pushed.add(number, line, check(EntryKind::Line, line, line_bytes_max))?;

@@ -180,6 +180,15 @@ impl<'s, 'a> Sketch<'s, 'a> {
         }
     }
 
+    /// Draws the record's time in a concrete pattern that a caller has found.
+    pub(crate) fn time_in(&mut self, pattern: &[u8], time: Timestamp, source: TimeSource) {
+        self.text.extend_from_slice("⟨_time:".as_bytes());
+        self.text.extend_from_slice(pattern);
+        self.text.extend_from_slice("⟩".as_bytes());
+        self.parts.values.push(Value::Null);
+        (self.parts.time, self.parts.time_source) = (Some(time), source);
+    }
+
     /// The message, if it is drawn and is UTF-8.
     pub(crate) fn message_text(&self) -> Option<&'a str> {
         match self.parts.message {

@@ -291,6 +291,11 @@ impl TimeReader {
         self.place = place;
     }
 
+    /// The zone of times without one, for forms that are read elsewhere.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_deref()
+    }
+
     /// The instant that a plain line begins with, also in brackets or after a level word, or that
     /// stands in brackets as in access logs.
     pub(crate) fn of_line(&self, line: &[u8], received: Timestamp) -> Option<(Timestamp, Assumed)> {

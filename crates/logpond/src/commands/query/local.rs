@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use logpond_protocol::intake::Parser;
+use logpond_protocol::intake::headers::FileHeaders;
 use logpond_protocol::intake::lines::{Line, LineSplitter};
 use logpond_protocol::intake::timezone::LABEL;
 use logpond_record::limits::LINE_BYTES_MAX;
@@ -136,6 +137,32 @@ struct Seen {
     behind: Option<Outside>,
 }
 
+/// The labels of a file's lines: those that were declared for all, and what the file's own headers declare.
+struct Declared {
+    own: Labels,
+    headers: FileHeaders,
+    labels: Labels,
+}
+
+impl Declared {
+    fn new(own: Labels) -> Declared {
+        Declared {
+            labels: own.clone(),
+            own,
+            headers: FileHeaders::default(),
+        }
+    }
+
+    /// The labels of the next line.
+    fn labels_of(&mut self, line: &[u8]) -> &Labels {
+        if self.headers.take_line(line) {
+            self.labels.clone_from(&self.own);
+            self.labels.extend(self.headers.labels());
+        }
+        &self.labels
+    }
+}
+
 impl<'a> Search<'a> {
     fn new(
         args: &Query,
@@ -181,10 +208,11 @@ impl<'a> Search<'a> {
             true => input::standard_text(),
             false => input::open_text(path).map_err(unreadable)?,
         };
-        let mut labels = self.declared.clone();
+        let mut declared = self.declared.clone();
         if self.labels_files {
-            labels.push(("file".into(), name.as_str().into()));
+            declared.push(("file".into(), name.as_str().into()));
         }
+        let mut file = Declared::new(declared);
         let mut splitter = LineSplitter::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -192,7 +220,7 @@ impl<'a> Search<'a> {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    splitter.finish(|line| self.line(line, &labels, sink));
+                    splitter.finish(|line| self.line(line, &mut file, sink));
                     return Err(unreadable(error).into());
                 }
             };
@@ -200,7 +228,7 @@ impl<'a> Search<'a> {
                 break;
             }
             self.bytes += bytes as u64;
-            splitter.feed(&chunk[..bytes], |line| self.line(line, &labels, sink));
+            splitter.feed(&chunk[..bytes], |line| self.line(line, &mut file, sink));
             self.check()?;
             if self.is_done {
                 return Ok(());
@@ -215,7 +243,7 @@ impl<'a> Search<'a> {
                 rows: self.rows,
             });
         }
-        splitter.finish(|line| self.line(line, &labels, sink));
+        splitter.finish(|line| self.line(line, &mut file, sink));
         self.check()
     }
 
@@ -224,10 +252,11 @@ impl<'a> Search<'a> {
     }
 
     /// Takes one line; a failure waits in `failure`, since the splitter cannot be stopped.
-    fn line(&mut self, line: Line<'_>, labels: &Labels, sink: &mut Sink) {
+    fn line(&mut self, line: Line<'_>, file: &mut Declared, sink: &mut Sink) {
         if self.failure.is_some() || self.is_done {
             return;
         }
+        let labels = file.labels_of(line.bytes);
         let entry = Entry {
             id: Id::new(
                 self.received.unix_ms().max(0) as u64,

@@ -51,6 +51,7 @@ pub(super) fn compile(definition: &str) -> Result<AccessFormat, FormatError> {
         steps: steps.into(),
         escape: unquoted.escape,
         is_json: text.trim_start().starts_with('{'),
+        listed: None,
     })
 }
 

@@ -45,6 +45,11 @@ impl AccessFormat {
             Some(line) => (line, "\r"),
             None => (line, ""),
         };
+        if let Some(listed) = &self.listed {
+            let drawn = listed.draw(line, times, sketch)?;
+            sketch.literal(carriage_return);
+            return Some(drawn);
+        }
         let mut reading = Reading {
             rest: line,
             escape: self.escape,

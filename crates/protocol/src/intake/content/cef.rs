@@ -31,7 +31,9 @@ const START: &str = "CEF:";
 pub(super) fn read<'a>(text: &'a str, outline: &mut Outline) -> Option<Parts<'a>> {
     outline.clear();
     let mut parts = Parts::new(24);
-    let mut at = START.len();
+    // Some devices write a blank behind the colon.
+    let after = text[START.len()..].trim_start_matches(' ');
+    let mut at = text.len() - after.len();
     for name in HEADER {
         let length = header_length(&text.as_bytes()[at..])?;
         let span = (at, at + length);

@@ -46,10 +46,13 @@ impl Formats {
         entry: &Entry<'a>,
         sketch: &mut Sketch<'_, 'a>,
         times: &TimeReader,
-    ) -> Option<Derived<'a>> {
+    ) -> Option<Beside<'a>> {
         let line = std::str::from_utf8(entry.raw).ok()?;
-        self.draw(declared(entry), line, entry, sketch, times)
-            .map(|(drawn, name)| derived(&drawn, Some(name)))
+        let (drawn, name) = self.draw(declared(entry), line, entry, sketch, times)?;
+        Some(Beside {
+            time: drawn.time.filter(|_| sketch.parts.time.is_none()),
+            fields: derived(&drawn, Some(name)),
+        })
     }
 
     /// Draws the message of a syslog record, if that is a line of an access log.
@@ -60,8 +63,8 @@ impl Formats {
         times: &TimeReader,
     ) -> Option<Beside<'a>> {
         let message = sketch.message_text()?;
-        let is_usual = access::is_candidate(message.as_bytes());
-        if !is_usual && !is_declared(entry) {
+        let reader = access::reader(message.as_bytes());
+        if reader.is_none() && !is_declared(entry) {
             return None;
         }
         // A server writes the zone and the year that many headers lack.
@@ -73,10 +76,14 @@ impl Formats {
                 fields: derived(&drawn, Some(name)),
             });
         }
+        let usual = Times {
+            reader: times,
+            received: entry.received,
+        };
         let is_free = || !USUAL_FIELDS.iter().any(|name| sketch.has_slot(name));
-        if is_usual
+        if let Some(reader) = reader
             && is_free()
-            && let Some(drawn) = access::draw(message, sketch)
+            && let Some(drawn) = access::draw(reader, message, usual, sketch)
         {
             return Some(Beside {
                 time: drawn.time.filter(|_| is_guess),

@@ -1,0 +1,289 @@
+//! Common and combined, as nginx and Apache write them, and what others have made of them.
+//!
+//! ```text
+//! [vhost:port ]addr ident user [time] "request" status bytes[ "referer" "agent"[ "host"]][ extra…]
+//! ```
+//!
+//! `-` for ident, user, status or bytes is literal: the field is missing. Quoted values keep their text as it
+//! is, escapes and `-` included. Instead of the address may stand the list of `X-Forwarded-For`, whose first
+//! address is the client's. Values behind the agent have names in lines of ingress-nginx and Traefik; others
+//! are `extra1` and so on, and never cost the line its fields.
+
+use memchr::memchr;
+
+use super::clock::BRACKETED;
+use super::closing_quote;
+use super::columns::{Pen, SECOND, Take, Trailing};
+
+/// The values behind the agent in ingress-nginx's default format.
+const INGRESS: [(&str, Take); 9] = [
+    ("request_length", Take::Number),
+    ("request_time", Take::Took(SECOND)),
+    ("proxy_upstream_name", Take::Text),
+    ("proxy_alternative_upstream_name", Take::Text),
+    ("upstream_addr", Take::Text),
+    ("upstream_response_length", Take::Text),
+    ("upstream_response_time", Take::Text),
+    ("upstream_status", Take::Text),
+    ("req_id", Take::Text),
+];
+
+/// The values behind the agent in Traefik's format `common`.
+const TRAEFIK: [(&str, Take); 4] = [
+    ("request_count", Take::Number),
+    ("router_name", Take::Text),
+    ("service_url", Take::Text),
+    ("duration_ms", Take::TookMs),
+];
+
+/// The slot of the agent, behind which values may have names.
+const AGENT: &str = "agent:t";
+
+/// The slot of the host.
+const HOST: &str = "host:t";
+
+/// Draws a line; `None` if it is none.
+pub(super) fn draw<'a>(line: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<()> {
+    let bracket = memchr(b'[', line.as_bytes())?;
+    let has_host = client(line.get(..bracket.checked_sub(1)?)?, pen)?;
+    pen.sketch.literal(" [");
+    let after = time(&line[bracket + 1..], pen)?;
+    pen.sketch.literal("] \"");
+    let after = after.strip_prefix("] \"")?;
+    let end = closing_quote(after)?;
+    pen.request(&after[..end]);
+    pen.sketch.literal("\" ");
+    let (status, after) = word(after[end + 1..].strip_prefix(' ')?);
+    let (bytes, after) = word(after.strip_prefix(' ')?);
+    pen.answer(status, bytes)?;
+    rest(after, has_host, pen);
+    Some(())
+}
+
+/// Draws the time, which may be in another form than the usual one.
+fn time<'a>(text: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<&'a str> {
+    if let Some(after) = pen.usual_time(text) {
+        return Some(after);
+    }
+    let ends = |after: &&str| after.starts_with("] \"");
+    BRACKETED.iter().find_map(|clock| {
+        let read = clock.read(text.as_bytes(), pen.times)?;
+        text.get(read.bytes..).filter(ends)?;
+        pen.time(text, *clock)
+    })
+}
+
+/// Draws what stands before the time; gives true if a virtual host is part of it.
+fn client<'a>(head: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
+    if let Some(comma) = memchr(b',', head.as_bytes()) {
+        return client_of_list(head, comma, pen);
+    }
+    let mut words = head.split(' ');
+    let mut take = || words.next().filter(|word| !word.is_empty());
+    let first = take()?;
+    let Some(second) = take() else {
+        // Formats of one's own often leave out what nobody sends.
+        return (first.len() == head.len() && is_address(first)).then(|| {
+            pen.address(first);
+            false
+        });
+    };
+    let Some(third) = take() else {
+        let is_all = first.len() + 1 + second.len() == head.len();
+        return (is_all && is_address(first)).then(|| {
+            pen.address(first);
+            pen.sketch.literal(" ");
+            pen.text("user", second);
+            false
+        });
+    };
+    let Some(fourth) = words.next() else {
+        pen.address(first);
+        return owner(second, third, pen);
+    };
+    if second == "-" && third != "-" {
+        // A user's name with blanks.
+        pen.address(first);
+        return owner(second, &head[first.len() + " - ".len()..], pen);
+    }
+    // With four words, a user's name that holds a space looks like a virtual host before the
+    // address, but for the ident, which nobody sends any more.
+    if fourth.is_empty() || third != "-" && !is_address(second) {
+        return None;
+    }
+    if third != "-" {
+        pen.host(first);
+        pen.sketch.literal(" ");
+        pen.address(second);
+        words.next().is_none().then_some(())?;
+        return owner(third, fourth, pen).map(|_| true);
+    }
+    pen.host(first);
+    pen.sketch.literal(" ");
+    pen.address(second);
+    pen.sketch.literal(" - ");
+    match words.next() {
+        None => pen.text("user", fourth),
+        // BunkerWeb has the request's id before the user.
+        Some(user) if !user.is_empty() && words.next().is_none() => {
+            pen.text("request_id", fourth);
+            pen.sketch.literal(" ");
+            pen.text("user", user);
+        }
+        Some(_) => return None,
+    }
+    Some(true)
+}
+
+/// True for addresses of version 4 and 6.
+fn is_address(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+    word.len() >= 3 && word.bytes().all(is_part) && word.contains(['.', ':'])
+}
+
+/// Draws ident and user, which stand behind the address.
+fn owner<'a>(ident: &'a str, user: &'a str, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
+    if ident == "-" {
+        pen.sketch.literal(" - ");
+        pen.text("user", user);
+        return Some(false);
+    }
+    pen.sketch.literal(" ");
+    // lighttpd has the virtual host there.
+    let is_host = ident.contains(['.', ':']) || ident == "localhost";
+    if is_host {
+        pen.host(ident);
+    } else {
+        pen.text("ident", ident);
+    }
+    pen.sketch.literal(" ");
+    pen.text("user", user);
+    Some(is_host)
+}
+
+/// Draws what stands before the time where that holds a list of addresses: of nodes that passed the request on.
+fn client_of_list<'a>(head: &'a str, comma: usize, pen: &mut Pen<'_, '_, 'a, '_>) -> Option<bool> {
+    let start = head[..comma].rfind(' ').map_or(0, |blank| blank + 1);
+    if start > 0 {
+        let host = &head[..start - 1];
+        if host.is_empty() || host.contains(' ') {
+            return None;
+        }
+        pen.host(host);
+        pen.sketch.literal(" ");
+    }
+    let (open, list) = match head[start..].strip_prefix('"') {
+        Some(list) => ("\"", list),
+        None => ("", &head[start..]),
+    };
+    let length = match open {
+        "" => list_bytes(list),
+        _ => memchr(b'"', list.as_bytes())?,
+    };
+    pen.sketch.literal(open);
+    pen.forwarded(&list[..length]);
+    pen.sketch.literal(open);
+    let after = list[length..].strip_prefix(open)?.strip_prefix(' ')?;
+    let (ident, user) = after.split_once(' ')?;
+    let has_host = owner(ident, user, pen)?;
+    Some(has_host || start > 0)
+}
+
+/// The length of a list: each word that a comma ends has another one behind it.
+fn list_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut blanks = memchr::memchr_iter(b' ', bytes);
+    let end = blanks.find(|&at| !bytes[..at].ends_with(b","));
+    end.unwrap_or(text.len())
+}
+
+/// Draws what follows the number of bytes.
+fn rest<'a>(mut rest: &'a str, has_host: bool, pen: &mut Pen<'_, '_, 'a, '_>) {
+    let mut known = ["referer:t", AGENT].iter();
+    let (mut has_third, mut is_apart) = (false, false);
+    // Each round takes a value, and there are only so many names.
+    while let Some(value) = rest.strip_prefix(' ').and_then(Trailing::read) {
+        // Behind a bare value, such as a duration, referer and agent still stand side by side.
+        is_apart |= !value.is_quoted();
+        let is_known = value.is_quoted() && !(is_apart && known.len() == 2 && !is_pair(value.rest));
+        let slot = match is_known {
+            true => known.next().copied(),
+            false => None,
+        };
+        if let Some(slot) = slot {
+            pen.quoted(slot, value.text);
+        } else if let Some(slot) = third(&value).filter(|_| !has_third && known.len() == 0) {
+            has_third = true;
+            let is_host = slot == HOST;
+            if is_host && (has_host || pen.has_host()) {
+                let Some(name) = pen.next_extra() else { break };
+                pen.trailing_value(name, Take::Plain, &value);
+            } else {
+                pen.quoted(slot, value.text);
+            }
+        } else if let Some(name) = pen.next_extra() {
+            pen.trailing_value(name, Take::Plain, &value);
+        } else {
+            break;
+        }
+        rest = value.rest;
+        if slot == Some(AGENT) {
+            rest = pen.named(rest, names_of(rest));
+        }
+    }
+    pen.surplus(rest);
+}
+
+/// True if the next value is in quotes.
+fn is_pair(rest: &str) -> bool {
+    let next = rest.strip_prefix(' ').and_then(Trailing::read);
+    next.is_some_and(|value| value.is_quoted())
+}
+
+/// The slot of the first quoted value behind the agent: a host, or the list of addresses that nginx's own example
+/// format has there. `None` for what tells neither.
+fn third(value: &Trailing<'_>) -> Option<&'static str> {
+    let is_listed = |byte: u8| byte.is_ascii_hexdigit() || b".:, ".contains(&byte);
+    match value.text {
+        _ if !value.is_quoted() => None,
+        "-" | "" => None,
+        text if text.bytes().all(is_listed) && text.split(", ").all(is_address) => {
+            Some("http_x_forwarded_for:t")
+        }
+        text if text.contains([',', ' ']) => None,
+        _ => Some(HOST),
+    }
+}
+
+/// The names of the values behind the agent, by the first of them.
+fn names_of(rest: &str) -> &'static [(&'static str, Take)] {
+    if !rest.starts_with(' ') || rest.starts_with(" \"") {
+        return &[];
+    }
+    let mut values = [""; 4];
+    let mut behind = rest;
+    for text in &mut values {
+        let Some(value) = behind.strip_prefix(' ').and_then(Trailing::read) else {
+            break;
+        };
+        *text = &behind[1..behind.len() - value.rest.len()];
+        behind = value.rest;
+    }
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let [first, second, third, fourth] = values;
+    match is_number(first) {
+        true if second.contains('.') && third.starts_with('[') && fourth.starts_with('[') => {
+            &INGRESS
+        }
+        true if second.starts_with('"') && third.starts_with('"') && fourth.ends_with("ms") => {
+            &TRAEFIK
+        }
+        _ => &[],
+    }
+}
+
+/// The text up to the next space, and the rest from the space on.
+fn word(text: &str) -> (&str, &str) {
+    let end = memchr(b' ', text.as_bytes()).unwrap_or(text.len());
+    text.split_at(end)
+}

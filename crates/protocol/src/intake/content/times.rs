@@ -1,0 +1,104 @@
+//! Times of events whose fields say them in a way of their own: CEF, LEEF, and the logs of firewalls.
+//!
+//! | event | fields |
+//! | --- | --- |
+//! | CEF | `rt`, `end`, `start`, `deviceReceiptTime`: milliseconds since 1970, or `Mar 02 2026 00:00:06.123 UTC` |
+//! | LEEF | `devTime`: likewise |
+//! | Fortinet, Sophos | `eventtime` in nanoseconds or seconds, else `date`, `time` and `tz` |
+
+use logpond_record::{Assumed, Timestamp};
+use memchr::memmem;
+
+use crate::intake::timestamps::TimeReader;
+
+/// Keys of CEF's extension, the most certain first.
+const CEF: [&str; 4] = ["rt", "end", "start", "deviceReceiptTime"];
+
+/// The most bytes of a time.
+const TIME_BYTES_MAX: usize = 64;
+
+/// The time that an event says, if its form has one of its own.
+pub(crate) fn of_event(
+    text: &str,
+    reader: &TimeReader,
+    received: Timestamp,
+) -> Option<(Timestamp, Assumed)> {
+    let read = |value: &str| instant(value, reader, received);
+    match text.as_bytes() {
+        [b'C', b'E', b'F', b':', ..] => {
+            let values = CEF
+                .iter()
+                .filter_map(|key| value_of(text, key, &[' ', '|']));
+            values.map(until_next_key).find_map(read)
+        }
+        [b'L', b'E', b'E', b'F', b':', ..] => {
+            let value = value_of(text, "devTime", &['\t', '|', '^', ' '])?;
+            let end = value.find(['\t', '^', '|']).unwrap_or(value.len());
+            read(until_next_key(&value[..end]))
+        }
+        _ => of_pairs(text, reader, received),
+    }
+}
+
+/// How far into the pairs of a device `eventtime` is looked for, in bytes.
+const EVENT_BYTES_MAX: usize = 256;
+
+/// True for the pairs of a device that may say a time of its own. A header may have taken the date.
+pub(crate) fn is_of_device(text: &str) -> bool {
+    let head = &text.as_bytes()[..text.len().min(EVENT_BYTES_MAX)];
+    text.starts_with("date=") || memmem::find(head, b"eventtime=").is_some()
+}
+
+/// The time of pairs with an instant, or with a date and a time of day.
+fn of_pairs(text: &str, reader: &TimeReader, received: Timestamp) -> Option<(Timestamp, Assumed)> {
+    let separators = [' '];
+    let bare = |key| {
+        let value: &str = value_of(text, key, &separators)?;
+        let value = value.split(' ').next()?;
+        Some(value.trim_matches('"'))
+    };
+    let seconds = bare("eventtime").and_then(|value| instant(value, reader, received));
+    if let Some(found) = seconds {
+        return Some(found);
+    }
+    let date = bare("date")?;
+    let time = bare("time")?;
+    let zone = bare("tz").unwrap_or("");
+    instant(&format!("{date} {time}{zone}"), reader, received)
+}
+
+/// The text behind a key that stands at the beginning or behind a separator.
+fn value_of<'a>(text: &'a str, key: &str, separators: &[char]) -> Option<&'a str> {
+    let mut places = memmem::find_iter(text.as_bytes(), key.as_bytes());
+    let at = places.find(|at| {
+        let is_start = *at == 0 || text[..*at].ends_with(separators);
+        is_start && text[at + key.len()..].starts_with('=')
+    })?;
+    Some(&text[at + key.len() + 1..])
+}
+
+/// A value up to the blank before the next key.
+fn until_next_key(value: &str) -> &str {
+    let mut limit = value.len().min(TIME_BYTES_MAX);
+    while !value.is_char_boundary(limit) {
+        limit -= 1;
+    }
+    let head = &value[..limit];
+    match head.find('=') {
+        Some(equals) => head[..equals]
+            .rsplit_once(' ')
+            .map_or("", |(value, _)| value),
+        None => head.trim_end(),
+    }
+}
+
+/// The instant that a value is.
+fn instant(value: &str, reader: &TimeReader, received: Timestamp) -> Option<(Timestamp, Assumed)> {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    // Only these numbers of digits are seconds, milliseconds and so on of this age.
+    if is_number && !matches!(value.len(), 10 | 13 | 16 | 19) {
+        return None;
+    }
+    let written = reader.whole(value.as_bytes(), received, true)?;
+    Some((written.time, written.form.assumed()))
+}

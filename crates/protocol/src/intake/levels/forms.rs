@@ -1,0 +1,239 @@
+//! Levels as single products write them: letters, signs and numbers.
+//!
+//! | product | line |
+//! | --- | --- |
+//! | glog, klog, CockroachDB | `I0302 00:00:06.000000 1 server.go:7] …`, `I20260302 …`, `I260302 …` |
+//! | Tornado, Jupyter | `[I 260302 00:00:06 web:7] …` |
+//! | Android's logcat | `E/Tag( 77): …`, `03-02 00:00:06.000  77  78 E Tag: …` |
+//! | Redis, Valkey | `1:M 02 Mar 2026 00:00:06.000 * …` |
+//! | MongoDB up to 4.2 | `2026-03-02T00:00:06.000+0000 I NETWORK  [conn1] …` |
+//! | etcd 3.3 | `2026-03-02 00:00:06.000000 I \| etcdserver: …` |
+//! | VMware ESXi 8 | `2026-03-02T00:00:06.000Z In(14) vpxa[77]: …`; the number is a priority of syslog |
+//! | Erlang's reports | `=ERROR REPORT==== 2-Mar-2026::00:00:06 ===` |
+//! | apt | `E: …` |
+//! | MikroTik | `system,error,critical login failure …`; topics, the last level among them counts |
+//! | PostgreSQL | `PREFIX LOG:  …`, with two blanks |
+
+use std::sync::LazyLock;
+
+use logpond_record::Severity;
+use memchr::memmem;
+
+/// How far into a line PostgreSQL's level is looked for, in bytes: behind a prefix with the names of a user, a
+/// database, an application and a host.
+const POSTGRES_BYTES_MAX: usize = 512;
+
+/// The end of PostgreSQL's label.
+static LABEL_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":  "));
+
+/// The level by the form that a line begins in.
+pub(super) fn of_start(head: &[u8]) -> Option<&'static str> {
+    match *head {
+        [letter @ b'A'..=b'Z', b'0'..=b'9', ..] => google(letter, &head[1..]),
+        [b'[', letter @ b'A'..=b'Z', b' ', ref rest @ ..] => {
+            letter_of(letter).filter(|_| digits(rest) == 6 || digits(rest) == 4)
+        }
+        [letter @ b'A'..=b'Z', b'/', ref rest @ ..] => logcat(letter, rest),
+        [
+            letter @ (b'E' | b'W' | b'N' | b'I'),
+            b':',
+            b' ',
+            b'A'..=b'Z' | b'a'..=b'z',
+            ..,
+        ] => letter_of(letter),
+        [b'=', b'A'..=b'Z', ..] => erlang(&head[1..]),
+        [b'0'..=b'9' | b'[', ..] => redis(head),
+        [b'a'..=b'z', ..] => mikrotik(head),
+        _ => None,
+    }
+}
+
+/// The level by one or two letters behind a time.
+pub(super) fn behind_time(
+    head: &[u8],
+    word: &[u8],
+    before: Option<u8>,
+    behind: &[u8],
+) -> Option<&'static str> {
+    if !matches!(before, Some(b' ' | b'\t')) {
+        return None;
+    }
+    match (word, behind) {
+        (&[_, _], [b'(', number @ ..]) => vmware(word, number),
+        (&[letter @ b'A'..=b'Z'], [b'/', rest @ ..]) => logcat(letter, rest),
+        (&[letter @ b'A'..=b'Z'], [b' ', b'|', b' ', ..]) => letter_of(letter),
+        (&[letter @ b'A'..=b'Z'], [b' ', ..]) if is_threadtime(head) => letter_of(letter),
+        (&[letter @ b'A'..=b'Z'], [b' ', rest @ ..]) => mongodb(letter, rest),
+        // `D1` to `D5`.
+        (b"D", [b'1'..=b'5', b' ', rest @ ..]) => mongodb(b'D', rest),
+        _ => None,
+    }
+}
+
+/// The level that PostgreSQL writes behind a prefix of the administrator's choice.
+pub(super) fn postgres(line: &[u8]) -> Option<&'static str> {
+    let head = &line[..line.len().min(POSTGRES_BYTES_MAX)];
+    let colon = LABEL_END.find(head)?;
+    let before = &head[..colon];
+    let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let length = before.iter().rev().take_while(|byte| is_name(byte)).count();
+    let (prefix, name) = before.split_at(before.len() - length);
+    let is_apart = prefix
+        .last()
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    if !is_apart {
+        return None;
+    }
+    Some(match name {
+        b"DEBUG1" | b"DEBUG2" | b"DEBUG3" | b"DEBUG4" | b"DEBUG5" => "debug",
+        b"INFO" | b"LOG" => "info",
+        b"NOTICE" => "notice",
+        b"WARNING" => "warn",
+        b"ERROR" => "error",
+        b"FATAL" | b"PANIC" => "fatal",
+        _ => return None,
+    })
+}
+
+fn letter_of(letter: u8) -> Option<&'static str> {
+    Some(match letter {
+        b'T' | b'V' => "trace",
+        b'D' => "debug",
+        b'I' => "info",
+        b'N' => "notice",
+        b'W' => "warn",
+        b'E' => "error",
+        b'C' => "critical",
+        b'F' => "fatal",
+        _ => return None,
+    })
+}
+
+/// How many digits a text begins with.
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// `0302 00:00:06`, with a year of two or four digits before the month or without one.
+fn google(letter: u8, rest: &[u8]) -> Option<&'static str> {
+    let date = digits(rest);
+    let is_time = matches!(date, 4 | 6 | 8)
+        && rest.get(date) == Some(&b' ')
+        && rest.get(date + 3).is_none_or(|byte| *byte == b':');
+    // `T` is no level there.
+    letter_of(letter).filter(|_| is_time && b"DIWEF".contains(&letter))
+}
+
+/// `Tag( 77): …` or `Tag: …`
+fn logcat(letter: u8, rest: &[u8]) -> Option<&'static str> {
+    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:$ ".contains(byte);
+    let tag = rest.iter().take_while(|byte| is_tag(byte)).count();
+    let process = rest[tag..].strip_prefix(b"(")?.trim_ascii_start();
+    let is_process = tag > 0 && digits(process) > 0 && process[digits(process)..].starts_with(b")");
+    letter_of(letter).filter(|_| is_process)
+}
+
+/// True for lines that begin as logcat's format `threadtime`.
+fn is_threadtime(head: &[u8]) -> bool {
+    digits(head) == 2
+        && head.get(2) == Some(&b'-')
+        && head.get(5) == Some(&b' ')
+        && head.get(8) == Some(&b':')
+        && head.get(14) == Some(&b'.')
+}
+
+/// `1:M 02 Mar 2026 00:00:06.000 * …`, before version 3 `[1] 02 Mar 00:00:06.000 * …`
+fn redis(head: &[u8]) -> Option<&'static str> {
+    let process = digits(head.strip_prefix(b"[").unwrap_or(head));
+    let rest = match head {
+        [b'[', rest @ ..] => rest[process..].strip_prefix(b"] ")?,
+        _ => match head[process..] {
+            [b':', b'M' | b'S' | b'C' | b'X', b' ', ref rest @ ..] => rest,
+            _ => return None,
+        },
+    };
+    let [
+        b'0'..=b'9',
+        b'0'..=b'9',
+        b' ',
+        b'A'..=b'Z',
+        _,
+        _,
+        b' ',
+        rest @ ..,
+    ] = rest
+    else {
+        return None;
+    };
+    let rest = match digits(rest) {
+        4 => rest[4..].strip_prefix(b" ")?,
+        _ => rest,
+    };
+    let is_clock = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
+    let clock = rest.iter().take_while(|byte| is_clock(byte)).count();
+    match rest[clock..] {
+        [b' ', b'.', b' ', ..] => Some("debug"),
+        [b' ', b'-', b' ', ..] => Some("info"),
+        [b' ', b'*', b' ', ..] => Some("notice"),
+        [b' ', b'#', b' ', ..] => Some("warn"),
+        _ => None,
+    }
+}
+
+/// `NETWORK  [conn1] …`; a component that has none is `-`.
+fn mongodb(letter: u8, rest: &[u8]) -> Option<&'static str> {
+    let rest = rest.trim_ascii_start();
+    let is_name = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-');
+    let component = rest.iter().take_while(|byte| is_name(byte)).count();
+    let is_component = component > 0 && rest[component..].trim_ascii_start().starts_with(b"[");
+    letter_of(letter).filter(|_| is_component && b"DIWEF".contains(&letter))
+}
+
+/// `In(14)`: the number is eight times the facility and the severity.
+fn vmware(word: &[u8], number: &[u8]) -> Option<&'static str> {
+    const NAMES: [&[u8]; 8] = [b"Em", b"Al", b"Cr", b"Er", b"Wa", b"No", b"In", b"Db"];
+    let length = digits(number);
+    let priority: u8 = std::str::from_utf8(number.get(..length)?)
+        .ok()?
+        .parse()
+        .ok()?;
+    let severity = priority % 8;
+    let is_name = NAMES[usize::from(severity)] == word && number[length..].starts_with(b")");
+    let severity = Severity::of_syslog(severity).filter(|_| is_name)?;
+    Some(severity.name())
+}
+
+/// `firewall,info drop …`
+fn mikrotik(head: &[u8]) -> Option<&'static str> {
+    let is_topic = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b',' | b'-');
+    let end = head.iter().position(|byte| !is_topic(byte))?;
+    let (topics, rest) = head.split_at(end);
+    if rest[0] != b' ' || !topics.contains(&b',') {
+        return None;
+    }
+    let levels = topics.split(|byte| *byte == b',').rev();
+    levels.into_iter().find_map(|topic| match topic {
+        b"debug" => Some("debug"),
+        b"info" => Some("info"),
+        b"warning" => Some("warn"),
+        b"error" => Some("error"),
+        b"critical" => Some("critical"),
+        _ => None,
+    })
+}
+
+/// `ERROR REPORT==== …`
+fn erlang(rest: &[u8]) -> Option<&'static str> {
+    let word = rest
+        .iter()
+        .take_while(|byte| byte.is_ascii_uppercase())
+        .count();
+    let is_report = rest[word..].starts_with(b" REPORT====");
+    Some(match &rest[..word] {
+        _ if !is_report => return None,
+        b"INFO" | b"PROGRESS" => "info",
+        b"WARNING" => "warn",
+        b"ERROR" | b"CRASH" | b"SUPERVISOR" => "error",
+        _ => return None,
+    })
+}
