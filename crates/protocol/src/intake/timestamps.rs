@@ -459,6 +459,11 @@ fn renders_to(found: &Written, text: &[u8]) -> bool {
     rendered == text
 }
 
+/// True if a word says a level, in letters of any case.
+pub(crate) fn is_level(word: &[u8]) -> bool {
+    LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word))
+}
+
 /// An instant in a form that is read by hand.
 fn known(text: &[u8], received: Timestamp) -> Option<Written> {
     match text.first()? {

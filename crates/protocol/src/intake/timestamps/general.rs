@@ -475,9 +475,10 @@ fn year_first(cursor: &mut Cursor<'_>) -> Option<Date> {
         cursor.eat_spaces(1);
     }
     let digits = cursor.digits();
-    let day = cursor
-        .number(digits)
-        .filter(|_| (1..=2).contains(&digits))?;
+    if !(1..=2).contains(&digits) {
+        return None;
+    }
+    let day = cursor.number(digits)?;
     let year = Some(year);
     Some(Date { year, month, day })
 }

@@ -10,7 +10,7 @@ use logpond_record::{Assumed, Timestamp};
 use super::cursor::Cursor;
 use super::epoch::{leading_epoch, tai64};
 use super::general::{self, Read};
-use super::{LEVELS, Written, continues, iso};
+use super::{Written, continues, iso};
 use crate::intake::timestamps::traditional::syslog;
 
 /// The most parts before a time.
@@ -285,7 +285,7 @@ fn word(text: &[u8]) -> Option<usize> {
             return Some(1);
         }
         let is_one = |words: &[&[u8]]| words.iter().any(|one| one.eq_ignore_ascii_case(word));
-        if is_one(&LEVELS) || is_one(&WORDS) && head.get(letters) == Some(&b' ') {
+        if super::is_level(word) || is_one(&WORDS) && head.get(letters) == Some(&b' ') {
             return Some(letters);
         }
     }
