@@ -371,14 +371,10 @@ fn of_century(year: u32) -> i64 {
 
 /// The place in a table of names of the name that comes next, three letters of it or all, and its bytes.
 fn name_of(cursor: &Cursor<'_>, names: &[&[u8]]) -> Option<(usize, usize)> {
+    let first = cursor.rest().first_chunk::<3>()?.map(|byte| byte | 0x20);
+    let place = names.iter().position(|name| name[..3] == first)?;
     let letters = cursor.letters();
     let word = &cursor.rest()[..letters];
-    if letters < 3 {
-        return None;
-    }
-    let place = names
-        .iter()
-        .position(|name| name[..3].eq_ignore_ascii_case(&word[..3]))?;
     let name = names[place];
     // `Sept` is written, too.
     let is_it = letters == 3

@@ -10,7 +10,7 @@ use logpond_record::{Assumed, Timestamp};
 use super::cursor::Cursor;
 use super::epoch::{leading_epoch, tai64};
 use super::general::{self, Read};
-use super::{Written, continues, iso};
+use super::{Written, continues, iso, zones};
 use crate::intake::timestamps::traditional::syslog;
 
 /// The most parts before a time.
@@ -140,7 +140,7 @@ fn here(text: &[u8], is_first: bool, received: Timestamp) -> Option<Read> {
 fn is_ended(text: &[u8], found: &Written) -> bool {
     match &text[found.bytes..] {
         [] => true,
-        [b' ', b'A'..=b'Z', ..] => found.form.assumed() == Assumed::Nothing,
+        behind @ [b' ', b'A'..=b'Z', ..] => !continues(behind) && !zones::is_next(behind),
         [b'0'..=b'9' | b'A'..=b'Z' | b'.' | b',' | b':', ..] => false,
         [b' ', b'1' | b'2', b'0'..=b'9', b'0'..=b'9', b'0'..=b'9', ..] => false,
         behind => !continues(behind),
@@ -296,6 +296,11 @@ fn word(text: &[u8]) -> Option<usize> {
         return pair(text, length);
     }
     let word = &head[..length];
+    // `WARNING:root:2026-…`
+    let behind_colon = memchr::memchr_iter(b':', word).find(|at| begins_with_year(&word[at + 1..]));
+    if let Some(colon) = behind_colon {
+        return Some(colon + 1);
+    }
     if let Some(colons) = memchr::memmem::find(word, b"::") {
         return Some(colons + 2);
     }
@@ -315,6 +320,22 @@ fn word(text: &[u8]) -> Option<usize> {
         return Some(length);
     }
     None
+}
+
+/// True if a date with a year of four digits may begin so.
+fn begins_with_year(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [
+            b'1' | b'2',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'0'..=b'9',
+            b'-' | b'/' | b'.',
+            b'0'..=b'9',
+            ..
+        ]
+    )
 }
 
 /// True if a word is the name of a machine, a process or a source file rather than a word of a sentence.

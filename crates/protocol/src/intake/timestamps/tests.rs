@@ -274,6 +274,7 @@ const LINES: &[(&str, Option<i64>)] = &[
     ("web-1  | 2026-03-02T00:02:32Z x", Some(AT)),
     ("\x1b[32m2026-03-02 00:02:32\x1b[0m x", Some(AT)),
     ("\u{feff}2026-03-02 00:02:32 x", Some(AT)),
+    ("WARNING:root:2026-03-02 00:02:32,123 x", Some(AT)),
     ("MainThread::INFO::2026-03-02 00:02:32,123::x", Some(AT)),
     (
         "[pid: 1|app: 0] 192.0.2.1 () {2 vars} [Mon Mar  2 00:02:32 2026] GET / x",

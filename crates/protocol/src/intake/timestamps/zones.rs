@@ -281,6 +281,11 @@ pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
     Some(zone)
 }
 
+/// True if a text begins with a space and a zone.
+pub(super) fn is_next(text: &[u8]) -> bool {
+    read(&mut Cursor::new(text), false).is_some()
+}
+
 /// True if a letter or digit is so many bytes ahead.
 fn is_word_at(cursor: &Cursor<'_>, ahead: usize) -> bool {
     cursor
@@ -334,12 +339,12 @@ fn is_offset_ended(text: &[u8], length: usize, is_spaced: bool) -> bool {
 
 /// Reads `CET`, `UTC`, `GMT+1`, `UTC-03:00`.
 fn named(cursor: &mut Cursor<'_>) -> Option<Zone> {
+    // Words that go on in small letters are the rule.
+    let is_long = matches!(cursor.rest(), [b'C' | b'E' | b'Z' | b'U', b'a'..=b'z', ..]);
     let ends =
         |cursor: &Cursor<'_>| !is_word_at(cursor, 0) && !matches!(cursor.peek(), Some(b'/' | b'_'));
-    if let Some(long) = LONG_NAMES
-        .iter()
-        .find(|name| cursor.rest().starts_with(name.as_bytes()))
-    {
+    let mut long_names = LONG_NAMES.iter().filter(|_| is_long);
+    if let Some(long) = long_names.find(|name| cursor.rest().starts_with(name.as_bytes())) {
         cursor.at += long.len();
         return ends(cursor).then_some(Zone::Offset(0, false));
     }
