@@ -1,7 +1,7 @@
 //! A place in a text that is read from left to right.
 
-/// The most digits of a number that is counted.
-const DIGITS_MAX: usize = 10;
+/// The most digits and letters that are counted.
+const COUNTED_MAX: usize = 18;
 
 /// Bytes that are read, and how far.
 #[derive(Clone, Copy)]
@@ -60,19 +60,19 @@ impl<'t> Cursor<'t> {
 
     /// How many digits come next.
     pub(super) fn digits(&self) -> usize {
-        let rest = self.rest().iter().take(DIGITS_MAX);
+        let rest = self.rest().iter().take(COUNTED_MAX);
         rest.take_while(|byte| byte.is_ascii_digit()).count()
     }
 
     /// How many letters come next.
     pub(super) fn letters(&self) -> usize {
-        let rest = self.rest().iter().take(DIGITS_MAX);
+        let rest = self.rest().iter().take(COUNTED_MAX);
         rest.take_while(|byte| byte.is_ascii_alphabetic()).count()
     }
 
     /// Reads a number of so many digits, nine at most.
     pub(super) fn number(&mut self, digits: usize) -> Option<u32> {
-        debug_assert!(digits < DIGITS_MAX);
+        debug_assert!(digits < 10);
         let mut value = 0;
         for byte in self.rest().get(..digits)? {
             value = value * 10 + super::digit(*byte)?;

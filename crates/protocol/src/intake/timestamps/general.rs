@@ -6,7 +6,9 @@
 //! | part | forms |
 //! | --- | --- |
 //! | weekday | `Fri`, `Friday`, with a comma or not |
-//! | date | `2026-11-27`, `2026/11/27`, `2026.11.27`, `2026:11:27`, `2026-Nov-27`, `20261127`, `261127`, `2026-331`, `27/Nov/2026`, `27-Nov-26`, `27 Nov`, `Nov 27, 2026`, `November 27`, `27.11.2026`, `11/27/2026`, `26/11/27` |
+//! | date, year first | `2026-11-27`, `2026/11/27`, `2026.11.27`, `2026:11:27`, `2026-Nov-27`, `20261127`, `261127`, `2026-331` |
+//! | date, day or month first | `27/Nov/2026`, `27-Nov-26`, `27 Nov`, `Nov 27, 2026`, `November 27`, `27.11.2026`, `11/27/2026` |
+//! | date and clock in one | `20261127005125` |
 //! | clock | `00:51:25`, ` 0:51:25`, `00:51`, `005125`, `00.51.25`, with a fraction or not |
 //! | half | `AM`, `pm`, `p.m.`, behind a space of any kind or none |
 //! | zone | `Z`, `+01:00`, `+0100`, `-03`, `CEST`, `GMT+1` |
@@ -30,6 +32,10 @@ const CENTURY_TURNS: u32 = 70;
 
 /// The most spaces between date and clock: columns are padded.
 const SPACES_MAX: usize = 8;
+
+/// Digits of a date and a clock with nothing between them, and with milliseconds.
+const JOINED_DIGITS: usize = 14;
+const JOINED_MS_DIGITS: usize = 17;
 
 /// Digits of a second's fraction that are looked at; those behind the ninth do not count.
 const FRACTION_DIGITS_MAX: usize = 12;
@@ -157,22 +163,33 @@ pub(super) fn read(text: &[u8], received: Timestamp) -> Option<Read> {
             return None;
         }
     }
+    let digits = cursor.digits();
     let dates = date(&mut cursor)?;
-    let between = between(&mut cursor)?;
+    let between = if matches!(digits, JOINED_DIGITS | JOINED_MS_DIGITS) {
+        b""
+    } else {
+        between(&mut cursor)?
+    };
     let is_compact = matches!(dates, Dates::One(_));
     let clock = clock(&mut cursor, is_compact)?;
-    let is_short = weekday.is_none() && Cursor::new(text).digits() == 6;
-    if is_short && !is_mysql(&clock, cursor.rest()) {
+    if digits == 6 && !is_short_date(&clock, cursor.rest()) {
         return None;
     }
     finish(cursor, dates, between, &clock, received)
 }
 
-/// True if what follows a date of six digits and a clock is MySQL's: process numbers have six digits, too.
-fn is_mysql(clock: &Clock, behind: &[u8]) -> bool {
+/// True if what follows a date of six digits and a clock is MySQL's, or Tornado's `web:7]`: process numbers
+/// have six digits, too.
+fn is_short_date(clock: &Clock, behind: &[u8]) -> bool {
     const BEHIND: [&[u8]; 4] = [b"\t", b" [", b"  ", b" mysqld"];
+    let word = behind.split(|byte| *byte == b']').next();
+    let is_source = word.is_some_and(|word| {
+        let digits = word.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let name = &word[..word.len() - digits];
+        digits > 0 && name.len() > 2 && name.ends_with(b":") && !name[1..].contains(&b' ')
+    });
     clock.fraction_digits == 0
-        && (behind.is_empty() || BEHIND.iter().any(|text| behind.starts_with(text)))
+        && (behind.is_empty() || is_source || BEHIND.iter().any(|text| behind.starts_with(text)))
 }
 
 /// Reads the month, day and clock that Google's logging library writes behind the letter of the level,
@@ -400,12 +417,12 @@ fn date(cursor: &mut Cursor<'_>) -> Option<Dates> {
         return month_first(cursor).map(Dates::One);
     }
     match cursor.digits() {
-        8 => {
+        8 | JOINED_DIGITS | JOINED_MS_DIGITS => {
             let year = Some(full_year(cursor)?);
             let (month, day) = (cursor.number(2)?, cursor.number(2)?);
             Some(Dates::One(Date { year, month, day }))
         }
-        // MySQL before 5.7.
+        // MySQL before 5.7, Tornado.
         6 if cursor.peek_at(6) == Some(b' ') => {
             let year = Some(of_century(cursor.number(2)?));
             let (month, day) = (cursor.number(2)?, cursor.number(2)?);
@@ -576,7 +593,7 @@ fn between(cursor: &mut Cursor<'_>) -> Option<&'static [u8]> {
 
 fn clock(cursor: &mut Cursor<'_>, may_be_compact: bool) -> Option<Clock> {
     let mut clock = match cursor.digits() {
-        6 if may_be_compact => Clock {
+        6 | 9 if may_be_compact => Clock {
             hour: cursor.number(2)?,
             minute: cursor.number(2)?,
             second: cursor.number(2)?,
@@ -627,7 +644,15 @@ fn fraction(cursor: &mut Cursor<'_>, clock: &mut Clock) -> Option<()> {
         ahead.count()
     };
     let count = match cursor.peek() {
-        Some(b'.' | b',') => digits(1),
+        // Right behind the second.
+        Some(b'0'..=b'9') if digits(0) == 3 => {
+            clock.nanos = cursor.number(3)? * 1_000_000;
+            clock.fraction_digits = 3;
+            return Some(());
+        }
+        Some(b'.') => digits(1),
+        // More digits are the next column.
+        Some(b',') => Some(digits(1)).filter(|count| *count <= 9).unwrap_or(0),
         // WebSphere.
         Some(b':') if digits(1) == 3 && cursor.peek_at(4) != Some(b':') => 3,
         _ => 0,

@@ -201,7 +201,8 @@ fn behind_part(text: &[u8]) -> Option<&[u8]> {
         b' ' | b'\t' => 1,
         0x1b => colour(text)?,
         b'"' | b'\'' => quoted(text)?,
-        b'-' | b'|' | b'*' | b'#' | b'>' | b'=' | b',' | b':' | b';' | b'!' | b']' | b'.' => 1,
+        b'-' | b'|' | b'*' | b'#' | b'%' | b'>' | b'=' | b',' | b':' | b';' | b'!' | b']'
+        | b'.' => 1,
         b'0'..=b'9' => number(text),
         b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'@' | b'/' => word(text)?,
         _ => return None,
