@@ -68,7 +68,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the lines of a folder lack: times, levels, fields.
+/// Counts of the lines of a folder that lack a time, a level and a field.
 fn count(folder: &Path) -> [usize; 3] {
     let mut files = Vec::new();
     files_below(folder, &mut files);
@@ -107,7 +107,7 @@ fn count(folder: &Path) -> [usize; 3] {
     lacking
 }
 
-/// Where a count has fallen, the table has the new number from then on.
+/// A count that falls is written into the table.
 #[test]
 fn what_is_not_recognised_only_falls() {
     let Some(shared) = shared("what_is_not_recognised_only_falls") else {

@@ -13,14 +13,14 @@ pub enum Assumed {
     Year = 2,
     /// It has neither.
     YearAndZone = 3,
-    /// Which of its numbers is the day, and which the month or the year.
+    /// Its numbers may be the day, the month and the year in several orders.
     Day = 4,
-    /// That, and it has no offset from UTC.
+    /// The same, and it has no offset from UTC.
     DayAndZone = 5,
 }
 
 impl Assumed {
-    /// What is assumed of a time that says its day, its year and its offset, or not. A time whose day is
+    /// The guess about a time that says its day, its year and its offset, or not. A time whose day is
     /// assumed has a year.
     pub fn of(has_day: bool, has_year: bool, has_zone: bool) -> Assumed {
         match (has_day, has_year, has_zone) {

@@ -68,7 +68,7 @@ enum Ends {
     Nul,
 }
 
-/// Whether bytes are a priority.
+/// The answer to the question if bytes are a priority.
 #[derive(PartialEq, Eq)]
 enum Priority {
     /// More bytes are needed.
@@ -93,7 +93,7 @@ pub struct FrameSplitter {
     state: State,
     ends: Ends,
     partial: Vec<u8>,
-    /// What follows the LF that may end the frame.
+    /// The bytes behind the LF that may end the frame.
     behind_line: Vec<u8>,
     truncated_bytes: usize,
     frame_bytes_max: usize,
@@ -240,7 +240,7 @@ impl FrameSplitter {
         after
     }
 
-    /// Whether a frame may go on behind an LF that follows `frame`.
+    /// True if a frame may go on behind an LF that follows `frame`.
     fn may_go_on(&self, frame: &[u8], after: &[u8]) -> bool {
         let head = self.partial.iter().chain(frame).take(START_BYTES_MAX);
         let has_priority = || is_start(&head.copied().collect::<Vec<u8>>());

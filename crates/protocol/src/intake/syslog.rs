@@ -6,7 +6,7 @@
 //!
 //! Behind the priority stands a header of one of the RFCs, or of a vendor's: [`vendors`] lists
 //! those, a row each, and [`rule`] fits them. A priority that is none is the field
-//! `invalid_priority`. What has no priority at all has a header only if it is beyond doubt. A mark of
+//! `invalid_priority`. A text without a priority has a header only if it is beyond doubt. A mark of
 //! byte order before all of it, which .NET's encoders write, is literal.
 
 mod rfc3164;
@@ -29,7 +29,7 @@ const PRIORITY_MAX: i64 = 191;
 /// The most digits of what is taken for a priority that is none.
 const INVALID_PRIORITY_BYTES_MAX: usize = 8;
 
-/// What some senders write before a text to say that it is UTF-8.
+/// The mark that some senders write before a text to say that it is UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Fields of a header are no longer than this; longer words are content.
@@ -123,7 +123,7 @@ fn draw_header<'a>(
     }
 }
 
-/// Whether `line` begins as a syslog message does: with a priority, with a month and a day, or as lines
+/// True if `line` begins as a syslog message does: with a priority, with a month and a day, or as lines
 /// of today's files do.
 pub(crate) fn is_candidate(line: &[u8]) -> bool {
     if let [b'0'..=b'9', ..] = line {

@@ -62,7 +62,7 @@ const STREAMS: &[Row<'_>] = &[
         b"7 \xef\xbb\xbf<1>x<2>a\n",
         &[("\\xef\\xbb\\xbf<1>x", 0), ("<2>a", 0)],
     ),
-    // What ends with NUL may have several lines.
+    // Frames that end with NUL may have several lines.
     (
         b"<1>a\nb\n\0<2>c\n12 d\0<3>e\n<4>f\n\0",
         &[

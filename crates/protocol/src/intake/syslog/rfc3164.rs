@@ -40,7 +40,7 @@ struct Tag<'a> {
     rest: &'a [u8],
 }
 
-/// Where a tag stands.
+/// The place of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Behind a host: what looks like a tag is one.
@@ -143,7 +143,7 @@ pub(super) fn draw_alone<'a>(
     }
 }
 
-/// Whether a line begins as those of files that today's syslog daemons write (rsyslog's
+/// True if a line begins as those of files that today's syslog daemons write (rsyslog's
 /// RSYSLOG_FileFormat, the default of Debian 12 and Ubuntu 24; syslog-ng's ISO dates), and that
 /// `journalctl -o short-iso` prints: a time of RFC 3339, a host and a tag.
 ///

@@ -15,7 +15,7 @@
 //! | year | behind clock or zone, where the date has none |
 //!
 //! The order of day, month and year of numbers alone is that of the product that writes such a form
-//! (see [`Numbers::order`]). Where no product is known and several orders give a date, it is the one
+//! (see [`Numbers::order`]). If no product is known and several orders give a date, it is the one
 //! that is nearest below one day after the receive time, and the day is said to be assumed.
 
 use logpond_record::{Assumed, Civil, Timestamp};
@@ -560,7 +560,7 @@ fn short_first(cursor: &mut Cursor<'_>, digits: usize) -> Option<Dates> {
     }))
 }
 
-/// What follows the day: `Nov-2026`, `Nov-26`, `Nov`.
+/// Reads the month and the year behind the day: `Nov-2026`, `Nov-26`, `Nov`.
 fn day_and_name(cursor: &mut Cursor<'_>, day: u32, separator: u8) -> Option<Date> {
     let month = month_name(cursor)?;
     let mut ahead = *cursor;

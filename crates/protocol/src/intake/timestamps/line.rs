@@ -167,7 +167,7 @@ fn certain(time: Timestamp, bytes: usize) -> Read {
     }
 }
 
-/// What stands in brackets.
+/// The content of brackets.
 enum Bracketed<'t> {
     Time(Read),
     /// No time; what follows them, or what they hold if they do not end.
@@ -195,7 +195,7 @@ fn bracketed(text: &[u8], open: u8, received: Timestamp, depth: usize) -> Bracke
     Bracketed::Other(end.map_or(inside, |end| &inside[end + 1..]))
 }
 
-/// What follows a part that may stand before a time.
+/// The text behind a part that may stand before a time.
 fn behind_part(text: &[u8]) -> Option<&[u8]> {
     let behind = match text.first()? {
         b' ' | b'\t' => 1,

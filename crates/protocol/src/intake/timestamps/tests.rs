@@ -332,7 +332,7 @@ fn plain_lines_show_a_time() {
     }
 }
 
-/// What is not said for certain is said to be assumed.
+/// The source of a time tells that a part of it is a guess.
 #[test]
 fn guesses_are_told() {
     let table = [

@@ -108,7 +108,7 @@ pub(super) struct ZoneName {
     others: &'static [i16],
 }
 
-/// What is written of the zone of a time.
+/// The zone of a time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zone {
     /// An offset in minutes; true if it is `-00:00`, which says that the zone is not known.
