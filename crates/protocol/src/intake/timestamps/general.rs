@@ -347,8 +347,8 @@ impl Numbers {
             return Some((time, true));
         }
         let latest = received.saturating_add(DAY_NS);
-        let past = times.into_iter().filter(|time| *time <= latest);
-        Some((past.max()?, false))
+        let past = times.iter().filter(|time| **time <= latest).max();
+        Some((*past.or(times.iter().min())?, false))
     }
 
     fn in_order(&self, order: Order) -> Option<Date> {

@@ -10,7 +10,7 @@ use logpond_record::{Assumed, Timestamp};
 use super::cursor::Cursor;
 use super::epoch::{leading_epoch, tai64};
 use super::general::{self, Read};
-use super::{Written, continues, iso, zones};
+use super::{DAY_NS, Written, continues, iso, zones};
 use crate::intake::timestamps::traditional::syslog;
 
 /// The most parts before a time.
@@ -386,7 +386,7 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
     let brackets = memchr::memchr_iter(b'[', head).take(BRACKETS_MAX);
     brackets.into_iter().find_map(|bracket| {
         let inside = &line[bracket + 1..];
-        let found = here(inside, false, received).filter(|found| found.is_full)?;
+        let found = here(inside, false, received).filter(|found| is_likely(found, received))?;
         (inside.get(found.bytes) == Some(&b']')).then_some(found)
     })
 }
@@ -394,7 +394,12 @@ fn in_brackets(line: &[u8], received: Timestamp) -> Option<Read> {
 fn within(line: &[u8], received: Timestamp) -> Option<Read> {
     let (_, mark) = WITHIN.iter().find(|(start, _)| line.starts_with(start))?;
     let at = memchr::memmem::rfind(line, mark)?;
-    here(&line[at + mark.len()..], false, received).filter(|found| found.is_full)
+    here(&line[at + mark.len()..], false, received).filter(|found| is_likely(found, received))
+}
+
+/// True if a time within a line can be that of its event: it is whole, and not in the future.
+fn is_likely(found: &Read, received: Timestamp) -> bool {
+    found.is_full && found.time <= received.saturating_add(DAY_NS)
 }
 
 fn in_utc(found: Read) -> Read {

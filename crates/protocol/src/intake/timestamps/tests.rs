@@ -305,6 +305,7 @@ const LINES: &[(&str, Option<i64>)] = &[
         Some(AT),
     ),
     ("certificate expires 2026-03-02 00:02:32", None),
+    ("certificate is valid [2027-03-02 00:02:32]", None),
     ("expires: 2026-03-02 00:02:32", None),
     (
         "{\"expires\":\"2026-03-02T00:02:32Z\",\"msg\":\"cut o",
@@ -351,6 +352,8 @@ fn guesses_are_told() {
         ),
         // The third of February is nearer than the second of March, which is in the future.
         ("02/03/2026 00:02:32 x", 1_772_409_752, Assumed::DayAndZone),
+        // Neither is in the past.
+        ("05/06/2026 00:02:32 x", 1_778_025_752, Assumed::DayAndZone),
         ("05/02/2026 00:02:32 x", 1_770_249_752, Assumed::DayAndZone),
         ("28/02/2026 00:02:32 x", 1_772_236_952, Assumed::Zone),
         (
