@@ -20,7 +20,7 @@ use logpond_record::{Message, Timestamp, Value};
 
 use super::sketch::Sketch;
 use super::timestamps::TimeReader;
-use rfc3164::Certainty;
+use rfc3164::{Certainty, Origin};
 use rule::Context;
 
 /// The highest priority: facility 23, severity 7.
@@ -108,7 +108,7 @@ fn draw_header<'a>(
     }
     sketch.rewind(before);
     // Most messages end here; only what leaves a doubt is worth the time that the rules take.
-    let traditional = rfc3164::draw(text, context, sketch);
+    let traditional = rfc3164::draw(text, Origin::Sender, context, sketch);
     if traditional.is_some_and(|certainty| certainty != Certainty::Timed) {
         return Some(());
     }
@@ -118,7 +118,7 @@ fn draw_header<'a>(
         return Some(());
     }
     match traditional {
-        Some(_) => rfc3164::draw(text, context, sketch).map(|_| ()),
+        Some(_) => rfc3164::draw(text, Origin::Sender, context, sketch).map(|_| ()),
         None => rfc3164::draw_tagged(text, sketch),
     }
 }

@@ -30,6 +30,21 @@ pub(super) enum Certainty {
     Timed,
 }
 
+/// The author of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A sender of syslog: a priority stands before it.
+    Sender,
+    /// Anybody: it may be a line of another logger, which writes a level behind the time.
+    Unknown,
+}
+
+impl Origin {
+    fn may_have_host(self, word: &str) -> bool {
+        is_host(word) && (self == Origin::Sender || !timestamps::is_level(word.as_bytes()))
+    }
+}
+
 /// A tag and what follows it.
 struct Tag<'a> {
     app: &'a str,
@@ -43,14 +58,15 @@ struct Tag<'a> {
 /// The place of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Behind a host: what looks like a tag is one.
+    /// Behind a host and a priority: a text that looks like a tag is one.
     BehindHost,
-    /// Without a host before it.
+    /// Elsewhere.
     Bare,
 }
 
 pub(super) fn draw<'a>(
     after: &'a [u8],
+    origin: Origin,
     context: Context<'_>,
     sketch: &mut Sketch<'_, 'a>,
 ) -> Option<Certainty> {
@@ -79,7 +95,7 @@ pub(super) fn draw<'a>(
     rest = after;
     let mut has_host = false;
     if tag(rest, Place::Bare).is_none()
-        && let Some((host, after)) = word(rest).filter(|(host, _)| is_host(host))
+        && let Some((host, after)) = word(rest).filter(|(host, _)| origin.may_have_host(host))
         && matches!(after.first(), None | Some(b' '))
     {
         sketch.text("hostname:t", host);
@@ -92,7 +108,7 @@ pub(super) fn draw<'a>(
             None => after,
         };
     }
-    let place = if has_host {
+    let place = if has_host && origin == Origin::Sender {
         Place::BehindHost
     } else {
         Place::Bare
@@ -136,7 +152,7 @@ pub(super) fn draw_alone<'a>(
     if !may_begin_so {
         return None;
     }
-    match draw(line, context, sketch)? {
+    match draw(line, Origin::Unknown, context, sketch)? {
         Certainty::Whole => Some(()),
         Certainty::Tagged => is_of_file(line).then_some(()),
         Certainty::Timed => None,

@@ -255,6 +255,14 @@ fn lines_of_files() {
             "2026-03-02T00:00:00.818426+00:00 heroku[router]: at=info status=5",
             "header=1772409600.818426 app=heroku procid=router at=info status=5 | line",
         ),
+        (
+            "Mar  2 00:00:00 ERROR main: x",
+            "line-year-and-zone-assumed=1772409600 level=error | Mar  2 00:00:00 ERROR main: x",
+        ),
+        (
+            "Mar  2 00:00:00 ERROR worker[12] x",
+            "line-year-and-zone-assumed=1772409600 level=error | Mar  2 00:00:00 ERROR worker[12] x",
+        ),
         // Others write a level, a thread or a class there.
         (
             "2026-03-02T00:00:00.818426+00:00 INFO main: x",

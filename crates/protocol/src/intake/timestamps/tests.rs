@@ -382,6 +382,43 @@ fn guesses_are_told() {
     }
 }
 
+/// The zone of the batch tells which of several zones a name is, and nothing else of a time with a zone.
+#[test]
+fn ambiguous_names_are_those_of_the_batch() {
+    let table = [
+        ("CST-8", "2026-03-02 08:02:32 CST", AT),
+        ("CST6CDT,M3.2.0,M11.1.0", "2026-03-01 18:02:32 CST", AT),
+        // The name is of no use there, and has its usual meaning.
+        ("CET-1", "2026-03-01 18:02:32 CST", AT),
+        ("IST-2", "2026-03-02 02:02:32 IST", AT),
+        ("CET-1", "2026-03-01 19:02:32 EST", AT),
+        ("CET-1", "2026-03-01 21:02:32 -03", AT),
+        ("CET-1", "2026-03-02 01:02:32", AT),
+        ("CET-1", "3/2/2026 1:02:32 AM", AT),
+    ];
+    for (rule, text, seconds) in table {
+        let mut reader = TimeReader::new();
+        reader.set_zone(Some(Arc::new(Place::new(rule).unwrap())));
+        let of_line = reader
+            .of_line(text.as_bytes(), RECEIVED)
+            .map(|(time, _)| time);
+        let header = reader
+            .header(text.as_bytes(), RECEIVED)
+            .map(|found| found.time);
+        let whole = reader.whole(text.as_bytes(), RECEIVED, false);
+        for time in [of_line, header, whole.map(|found| found.time)] {
+            assert_eq!(
+                time.map(|time| time.seconds().0),
+                Some(seconds),
+                "{rule} {text}"
+            );
+        }
+        if let Some(found) = whole.filter(|found| found.exact) {
+            assert!(renders_to(&found, text.as_bytes()), "{rule} {text}");
+        }
+    }
+}
+
 #[test]
 fn years_are_guessed_from_the_receive_time() {
     let table = [

@@ -269,7 +269,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, is_dotted: bool) -> Option<Zone> {
     let is_spaced = ahead.eat(b' ');
     let zone = match ahead.peek()? {
         b'+' | b'-' if is_dotted && !is_spaced => offset_in_minutes(&mut ahead),
-        b'Z' if !is_spaced && !is_word_at(&ahead, 1) => {
+        b'Z' | b'z' if !is_spaced && !is_word_at(&ahead, 1) => {
             ahead.at += 1;
             Some(Zone::Offset(0, false))
         }
