@@ -18,8 +18,6 @@ mod zones;
 
 use std::sync::Arc;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "for readers of documents"))]
-pub(crate) use epoch::of_parts;
 use epoch::{decimal_epoch, epoch};
 pub(crate) use epoch::{unix_seconds, unix_time};
 use general::Read;

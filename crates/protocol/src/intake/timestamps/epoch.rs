@@ -123,17 +123,6 @@ fn exponent(text: &[u8]) -> Option<i32> {
     })
 }
 
-/// The instant of seconds since 1970 and the nanoseconds of a second beside them, which are written as
-/// two numbers (`{"seconds":…,"nanos":…}`, `{"epochSecond":…,"nanoOfSecond":…}`).
-#[cfg_attr(not(test), expect(dead_code, reason = "for readers of documents"))]
-pub(crate) fn of_parts(seconds: &[u8], nanos: &[u8]) -> Option<Timestamp> {
-    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
-    let nanos = u32::try_from(number(nanos)?)
-        .ok()
-        .filter(|nanos| *nanos < 1_000_000_000)?;
-    Timestamp::from_seconds(number(seconds)?, nanos)
-}
-
 /// Reads a label of TAI64 (`@` and 16, 24 or 32 hexadecimal digits) as daemontools and runit write it:
 /// ten seconds ahead of UTC.
 pub(super) fn tai64(text: &[u8]) -> Option<(Timestamp, usize)> {

@@ -150,14 +150,6 @@ fn values_that_are_not_rendered() {
 }
 
 #[test]
-fn two_numbers() {
-    let time = Some(Timestamp(1_772_409_752_465_922_001));
-    assert_eq!(of_parts(b"1772409752", b"465922001"), time);
-    assert_eq!(of_parts(b"1772409752", b"1000000000"), None);
-    assert_eq!(of_parts(b"x", b"0"), None);
-}
-
-#[test]
 fn what_is_no_time() {
     let reader = TimeReader::new();
     for text in [
